@@ -254,6 +254,7 @@ class Daemon:
         remote = join(
             management_routes(registry, registrar, None, local_paths=False), repository_routes(registry, registrar)
         )
+        grpc.manage(remote)
         limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
         allowed = {0, os.getuid()}
         held = HeldRequests(registry, clock, config.queue_jobs, config.queue_bytes)

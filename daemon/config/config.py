@@ -35,6 +35,7 @@ class Config:
     metrics: bool
     management_address: str | None
     grpc_address: tuple[str, ...] | None
+    grpc_management_address: tuple[str, ...] | None
     management_without_token: bool
     token_file: Path | None
     inference_token_file: Path | None

@@ -41,11 +41,18 @@ def read_tokens(config: Config, environment: Mapping[str, str]) -> Tokens:
     """
     management, whence = _token(config, "token_file", environment, MANAGEMENT_VARIABLE)
     inference, inference_whence = _token(config, "inference_token_file", environment, INFERENCE_VARIABLE)
+    if config.grpc_management_address and not management:
+        raise StartError(
+            f"the gRPC management address `{config.grpc_management_address[0]}` needs a token:"
+            " its clients can run code here",
+            "add `--token-file FILE`",
+        )
     if config.management_address is None:
-        if management:
+        if management and not config.grpc_management_address:
             raise StartError(
                 "a management token is set, and there is no management address for it to protect",
-                "add `--management-address`; `--inference-token-file` is what protects predictions",
+                "add `--management-address` or `--grpc-management-address`;"
+                " `--inference-token-file` is what protects predictions",
             )
     elif management and config.management_without_token:
         raise StartError(

@@ -27,13 +27,18 @@ def test_every_call_of_a_client_does_as_it_should(idle: Served, client: str) -> 
     python = ENVIRONMENTS / client / "bin/python"
     if not python.exists():
         pytest.skip(f"`make clients` installs the client of {client}")
-    calls = free_address()
-    idle.start("--grpc-address", calls, "--max-request-size", "8MiB")
+    calls, management, token = free_address(), free_address(), idle.folder / "token"
+    token.touch(0o600)
+    token.write_text("secret")
+    idle.start(
+        "--grpc-address", calls, "--max-request-size", "8MiB",
+        "--grpc-management-address", management, "--token-file", str(token),
+    )  # fmt: skip
     for datatype in DATATYPES:
         register(idle, datatype, f"{client}-{datatype.lower()}")
 
     done = subprocess.run(
-        [python, CLIENTS / f"{client}.py", idle.url.removeprefix("http://"), calls],
+        [python, CLIENTS / f"{client}.py", idle.url.removeprefix("http://"), calls, management, "secret"],
         capture_output=True,
         text=True,
         timeout=idle.patience,

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from daemon.api.grpc.messages import message_class
+from daemon.api.grpc.protos.messages import message_class
 from tests.api.grpc.client import HEALTH, INFERENCE, grpc, prediction
 from tests.e2e.served import PATIENCE, Served, eventually
 
+MANAGEMENT = "org.pytorch.serve.grpc.management.ManagementAPIsService"
 pytestmark = pytest.mark.slow
 RETRIES = (  # what gRPC's clients repeat where they are told to
     '{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.1s",'
@@ -67,6 +69,57 @@ def test_predictions_ask_for_the_inference_token(idle: Served, address: str, cha
         predict(channel, prediction("echo", data=b"hello"))
     assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
     assert predict(channel, prediction("echo", data=b"1"), metadata=[("authorization", "Bearer secret")])
+
+
+def test_models_are_managed_with_the_token_and_only_with_it(idle: Served, address: str, channel: Any) -> None:
+    refused = idle.run("start", "--grpc-management-address", address)
+    assert refused.returncode != 0
+    assert f"the gRPC management address `{address}` needs a token" in refused.stderr
+
+    token = idle.folder / "token"
+    token.touch(0o600)
+    token.write_text("secret")
+    idle.start("--grpc-management-address", address, "--token-file", str(token))
+    archive = idle.pack("echo")
+
+    def manage(name: str, **fields: Any) -> str:
+        request = message_class(f"org.pytorch.serve.grpc.management.{name}Request")(**fields)
+        answer = channel.unary_unary(f"/{MANAGEMENT}/{name}")(
+            request.SerializeToString(), wait_for_ready=True, timeout=PATIENCE,
+            metadata=[("authorization", "Bearer secret")],
+        )  # fmt: skip
+        said: str = message_class("org.pytorch.serve.grpc.management.ManagementResponse").FromString(answer).msg
+        return said
+
+    with pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary(f"/{MANAGEMENT}/ListModels")(b"", wait_for_ready=True, timeout=PATIENCE)
+    assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    said = manage("RegisterModel", url=archive, initial_workers=1, synchronous=True)
+    assert said == 'Model "echo" Version: 1.0 registered with 1 initial workers'
+    assert idle.ask("/predictions/echo", b"x").status == 200
+    with pytest.raises(grpc.RpcError) as caught:
+        manage("RegisterModel", url=archive)
+    assert caught.value.code() is grpc.StatusCode.ALREADY_EXISTS
+    assert json.loads(manage("ListModels"))["models"] == [{"modelName": "echo", "modelUrl": archive}]
+    assert manage("UnregisterModel", model_name="echo") == 'Model "echo" unregistered'
+    assert idle.ask("/predictions/echo", b"x").status == 404
+
+
+def test_services_describe_themselves(idle: Served, address: str, channel: Any) -> None:
+    idle.start("--grpc-address", address)
+    ask = channel.stream_stream("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
+    kinds = [message_class(f"grpc.reflection.v1alpha.ServerReflection{word}") for word in ("Request", "Response")]
+
+    def reflect(**fields: Any) -> Any:
+        [answer] = ask(iter([kinds[0](**fields).SerializeToString()]), wait_for_ready=True, timeout=PATIENCE)
+        return kinds[1].FromString(answer)
+
+    names = [each.name for each in reflect(list_services="").list_services_response.service]
+    assert {INFERENCE, HEALTH, "inference.GRPCInferenceService", "grpc.reflection.v1.ServerReflection"} <= set(names)
+    files = reflect(file_containing_symbol=INFERENCE).file_descriptor_response.file_descriptor_proto
+    found = {FileDescriptorProto.FromString(each).package for each in files}
+    assert found == {"org.pytorch.serve.grpc.inference", "google.protobuf", "google.rpc"}
+    assert reflect(file_containing_symbol="nothing").error_response.error_code == 5
 
 
 def test_a_second_daemon_at_the_address_is_refused(idle: Served, address: str, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The head of a gRPC call: its metadata, read as an HTTP request's headers are."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from daemon.api.auth import matches
 from daemon.core.errors import BadRequest, MissingToken, WrongToken
@@ -36,6 +36,15 @@ class CallHead:
     began: float
     remaining: float | None
     low_priority: bool
+
+    def of_next(self, now: float) -> "CallHead":
+        """Return the head of a further request in the same call, which has come now."""
+        left = None if self.remaining is None else max(0.001, self.remaining - (now - self.began))
+        return replace(self, id=new_request_id(), began=now, remaining=left)
+
+    def with_header(self, name: str, value: str) -> "CallHead":
+        """Return a head with one more header for the handler."""
+        return replace(self, headers=(*self.headers, (name, value)))
 
     def budget(self, most: float) -> TimeBudget | None:
         """Return the time that the call may take: the client's deadline, or the model's limit if that is less.

@@ -37,7 +37,7 @@ class HealthService:
     def __init__(
         self, registry: Registry, started: Callable[[], bool], services: Collection[str], every: float = _LOOK_EVERY
     ) -> None:
-        from daemon.api.grpc.messages import message_class  # here, because protobuf is an optional dependency
+        from daemon.api.grpc.protos.messages import message_class  # here, because protobuf is an optional dependency
 
         self._registry = registry
         self._started = started

@@ -3,13 +3,15 @@
 TorchServe's copy is in another package, which its own clients alone know; the calls are the same.
 """
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
 
 from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.codes import Code
 from daemon.api.grpc.heads import CallHead
+from daemon.api.grpc.in_order import in_order
 from daemon.api.grpc.prediction import CallFailed, replies_to
 from daemon.api.grpc.tensor_contents import read_request, write_answer
 from daemon.api.oip.metadata import model_metadata, server_metadata
@@ -30,7 +32,7 @@ class OpenInferenceService:
     """
 
     def __init__(self, name: str, registry: Registry, started: Callable[[], bool], models: AwaitedModels) -> None:
-        from daemon.api.grpc.messages import message_class  # here, because protobuf is an optional dependency
+        from daemon.api.grpc.protos.messages import message_class  # here, because protobuf is an optional dependency
 
         self.name = name
         self._registry = registry
@@ -74,6 +76,48 @@ class OpenInferenceService:
             CallFailed: the model failed, or its answer is none of the protocol.
             DaemonError: the version does not accept the job.
         """
+        async with aclosing(self._answers(request, head)) as answers:
+            found = [answer async for answer in answers]
+        if len(found) != 1:
+            raise CallFailed(Code.UNIMPLEMENTED, "The model answers in pieces: call ModelStreamInfer.", 501)
+        return found[0]
+
+    async def model_stream_infer(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
+        """Yield the answers to requests that come one by one, in their order; an answer in pieces is several.
+
+        An error is the answer to its request, and the stream goes on.
+        """
+        now = asyncio.get_running_loop().time
+        message = self._message("ModelStreamInfer")
+
+        async def each(request: Any) -> AsyncGenerator[Any]:
+            try:
+                async with aclosing(self._answers(request, head.of_next(now()))) as answers:
+                    async for answer in answers:
+                        yield message(infer_response=answer)
+            except (CallFailed, DaemonError) as error:
+                # The id tells the client which of its requests failed.
+                yield message(error_message=str(error), infer_response={"id": request.id})
+
+        async with aclosing(in_order(requests, each)) as answers:
+            async for answer in answers:
+                yield answer
+
+    async def repository_index(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
+        """Refuse: the repository is part of management."""
+        sentence = "The model repository is part of management: call it at an address of --grpc-management-address."
+        raise CallFailed(Code.PERMISSION_DENIED, sentence, 403)
+
+    async def repository_model_load(self, request: Any, head: CallHead) -> Any:
+        """Refuse, as `repository_index`."""
+        return await self.repository_index(request, head)
+
+    async def repository_model_unload(self, request: Any, head: CallHead) -> Any:
+        """Refuse, as `repository_index`."""
+        return await self.repository_index(request, head)
+
+    async def _answers(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
+        """Yield the model's answer, or its pieces; errors as `model_infer`."""
         model = await self._models.find(request.model_name, request.model_version or None)
         try:
             asked = read_request(request)
@@ -83,14 +127,12 @@ class OpenInferenceService:
             raise
         unnamed = not request.model_version
         async with aclosing(replies_to(model, head, prepared.params, prepared.head, unnamed=unnamed)) as replies:
-            found = [reply async for reply in replies]
-        if len(found) != 1:
-            raise CallFailed(Code.UNIMPLEMENTED, "The model answers in pieces: ask it over HTTP.", 501)
-        try:
-            answer = prepared.read(found[0])
-        except ValueError as error:
-            raise CallFailed(Code.INTERNAL, str(error), 503) from None
-        named = answer._replace(model_name=model.name, model_version=model.version, id=answer.id or request.id)
-        message = self._message("ModelInfer")()
-        write_answer(named, message, raw=bool(request.raw_input_contents))
-        return message
+            async for reply in replies:
+                try:
+                    answer = prepared.read(reply)
+                except ValueError as error:
+                    raise CallFailed(Code.INTERNAL, str(error), 503) from None
+                named = answer._replace(model_name=model.name, model_version=model.version, id=answer.id or request.id)
+                message = self._message("ModelInfer")()
+                write_answer(named, message, raw=bool(request.raw_input_contents))
+                yield message

@@ -68,7 +68,7 @@ def methods_of(service: Any, *, open: bool = False) -> dict[str, Method]:  # noq
     Args:
         open: the calls need no token.
     """
-    from daemon.api.grpc import messages  # here, because protobuf is an optional dependency
+    from daemon.api.grpc.protos import messages  # here, because protobuf is an optional dependency
 
     found = {}
     for each in messages.service(service.name).methods:

@@ -1,13 +1,18 @@
 """The gRPC side of one daemon, from its addresses to its end: what server.py starts and closes as one object."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.health import HealthService
+from daemon.api.grpc.management.relay import Routes
+from daemon.api.grpc.management.repository import RepositoryService
+from daemon.api.grpc.management.torchserve import ManagementService
 from daemon.api.grpc.oip import SERVICES, OpenInferenceService
-from daemon.api.grpc.server import Answered, Calls, GrpcServer, load_grpc, methods_of
+from daemon.api.grpc.reflection import reflection_of
+from daemon.api.grpc.server import Answered, Calls, GrpcServer, Method, load_grpc, methods_of
 from daemon.api.grpc.torchserve import SERVICE, InferenceService
 from daemon.config.config import Config
 from daemon.config.endpoints import parse_address
@@ -17,11 +22,14 @@ from daemon.core.errors import StartError
 from daemon.models.registry import Registry
 
 PORT = 7070  # TorchServe's
+MANAGEMENT_PORT = 7071  # TorchServe's
 _NAMES = 64 * 1024  # bytes of a message beside the inputs: their names, and the model's
 
 
 class GrpcServers:
-    """The services of predictions and health at each address, with the tokens and the certificate of HTTP.
+    """The services of predictions and of management at their addresses, each with health and reflection.
+
+    Tokens and certificate are those of HTTP.
 
     Args:
         config: names the addresses; without any, nothing is imported, and nothing listens.
@@ -45,22 +53,40 @@ class GrpcServers:
         answered: Answered = lambda request, status, seconds: None,
     ) -> None:
         self._addresses = [parse_address(text, PORT) for text in config.grpc_address or ()]
+        self._managing = [parse_address(text, MANAGEMENT_PORT) for text in config.grpc_management_address or ()]
         self.bound: list[str] = []
-        self._server: GrpcServer | None = None
+        self._servers: list[tuple[GrpcServer, list[tuple[str, int]]]] = []
         self._credentials: Any = None
-        if not self._addresses:
+        if not self._addresses and not self._managing:
             return
-        grpc = load_grpc()
+        self._grpc = load_grpc()
+        self._registry, self._started, self._clock, self._answered = registry, started, clock, answered
+        self._tokens = tokens
+        self._most = config.max_request_size + _NAMES
         self._health = HealthService(registry, started, [SERVICE, *SERVICES])
-        models = AwaitedModels(registry, config.queue_jobs)
-        methods = methods_of(InferenceService(registry, models)) | methods_of(self._health, open=True)
+        self._models = AwaitedModels(registry, config.queue_jobs)
+        self._credentials = _credentials(self._grpc, config.certificate_file, config.private_key_file)
+        if self._addresses:
+            methods = methods_of(InferenceService(registry, self._models))
+            for name in SERVICES:
+                methods |= methods_of(OpenInferenceService(name, registry, started, self._models))
+            accepted = (tokens.inference, tokens.management) if tokens.inference else ()
+            self._add(methods, accepted, self._addresses)
+
+    def manage(self, routes: Routes) -> None:
+        """Serve management at its addresses, if there are any, by HTTP's routes of a management address."""
+        if not self._managing:
+            return
+        methods = methods_of(ManagementService(routes))
         for name in SERVICES:
-            methods |= methods_of(OpenInferenceService(name, registry, started, models))
-        accepted = (tokens.inference, tokens.management) if tokens.inference else ()
-        self._server = GrpcServer(
-            grpc, Calls(grpc, methods, clock, accepted, answered), config.max_request_size + _NAMES
-        )
-        self._credentials = _credentials(grpc, config.certificate_file, config.private_key_file)
+            methods |= methods_of(RepositoryService(name, self._registry, self._started, self._models, routes))
+        self._add(methods, (self._tokens.management,), self._managing)
+
+    def _add(self, methods: dict[str, Method], accepted: Sequence[str], addresses: list[tuple[str, int]]) -> None:
+        methods |= methods_of(self._health, open=True)
+        methods |= reflection_of({name.split("/")[1] for name in methods})
+        calls = Calls(self._grpc, methods, self._clock, accepted, self._answered)
+        self._servers.append((GrpcServer(self._grpc, calls, self._most), addresses))
 
     def bind(self, *, alone: bool) -> None:
         """Bind the addresses; calls wait until `start`.
@@ -71,11 +97,10 @@ class GrpcServers:
         Raises:
             StartError: an address cannot be used.
         """
-        if self._server is None:
-            return
-        ports = self._server.bind(self._addresses, self._credentials, alone=alone)
-        hosts = [f"[{host}]" if ":" in host else host for host, _ in self._addresses]
-        self.bound = [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
+        for server, addresses in self._servers:
+            ports = server.bind(addresses, self._credentials, alone=alone)
+            hosts = [f"[{host}]" if ":" in host else host for host, _ in addresses]
+            self.bound += [f"{host}:{port}" for host, port in zip(hosts, ports, strict=True)]
 
     @property
     def urls(self) -> list[str]:
@@ -84,14 +109,14 @@ class GrpcServers:
 
     async def start(self) -> None:
         """Answer calls."""
-        if self._server is not None:
-            await self._server.start()
+        for server, _ in self._servers:
+            await server.start()
 
     async def close(self, grace: float) -> None:
         """Accept no call, end the watchers of health, and wait for other calls, at most `grace` seconds."""
-        if self._server is not None:
+        if self._servers:
             self._health.closing.set()
-            await self._server.close(grace)
+            await asyncio.gather(*[server.close(grace) for server, _ in self._servers])
 
 
 def _credentials(grpc: Any, certificate: Path | None, key: Path | None) -> Any:

@@ -1,5 +1,6 @@
 """TorchServe's service of predictions: `org.pytorch.serve.grpc.inference.InferenceAPIsService`."""
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
@@ -8,11 +9,11 @@ from typing import Any
 from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.prediction import replies_to
-from daemon.core.errors import BadRequest
 from daemon.core.job import Param
 from daemon.models.registry import Registry
 
 SERVICE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
+ID = "ts_request_sequence_id"
 _PACKAGE = "org.pytorch.serve.grpc.inference"
 
 
@@ -22,7 +23,7 @@ class InferenceService:
     name = SERVICE
 
     def __init__(self, registry: Registry, models: AwaitedModels) -> None:
-        from daemon.api.grpc.messages import message_class  # here, because protobuf is an optional dependency
+        from daemon.api.grpc.protos.messages import message_class  # here, because protobuf is an optional dependency
 
         self._registry = registry
         self._models = models
@@ -37,21 +38,30 @@ class InferenceService:
     async def predictions(self, request: Any, head: CallHead) -> Any:
         """Return the whole answer; the pieces of a streamed one are joined."""
         async with aclosing(self.stream_predictions(request, head)) as answers:
-            return self._answer(prediction=b"".join([answer.prediction async for answer in answers]))
+            found = [answer async for answer in answers]
+        whole = self._answer(prediction=b"".join([each.prediction for each in found]))
+        if found and found[0].HasField("sequence_id"):
+            whole.sequence_id = found[0].sequence_id
+        return whole
 
     async def stream_predictions(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answer piece by piece, as the handler sends it."""
         if request.HasField("sequence_id"):
-            raise BadRequest("Sequences are not served: leave `sequence_id` out.")
+            head = head.with_header(ID, request.sequence_id)
         model = await self._models.find(request.model_name, request.model_version or None)
         params = [Param(name, "", value) for name, value in request.input.items()]
         async with aclosing(replies_to(model, head, params, unnamed=not request.model_version)) as replies:
             async for reply in replies:
-                yield self._answer(prediction=reply.body)
+                answer = self._answer(prediction=reply.body)
+                named = next((value for name, value in reply.headers if name.lower() == ID), request.sequence_id)
+                if named:
+                    answer.sequence_id = named
+                yield answer
 
     async def stream_predictions2(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answers to requests that come one by one, in their order."""
+        now = asyncio.get_running_loop().time
         async for request in requests:
-            async with aclosing(self.stream_predictions(request, head)) as answers:
+            async with aclosing(self.stream_predictions(request, head.of_next(now()))) as answers:
                 async for answer in answers:
                     yield answer

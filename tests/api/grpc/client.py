@@ -10,8 +10,8 @@ import pytest
 
 from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.health import HealthService
-from daemon.api.grpc.messages import message_class, service
 from daemon.api.grpc.oip import SERVICES, OpenInferenceService
+from daemon.api.grpc.protos.messages import message_class, service
 from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
 from daemon.api.grpc.torchserve import InferenceService
 from daemon.http.messages import Request

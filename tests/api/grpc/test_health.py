@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.grpc.messages import message_class
+from daemon.api.grpc.protos.messages import message_class
 from tests.api.grpc.client import HEALTH, INFERENCE, GrpcHouse, grpc_house
 
 pytestmark = pytest.mark.slow  # a real server and client

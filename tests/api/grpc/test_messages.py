@@ -6,11 +6,13 @@ import sys
 import pytest
 from google.protobuf import descriptor_pool
 
-from daemon.api.grpc import messages
+from daemon.api.grpc.protos import messages
 
 INFERENCE = "org.pytorch.serve.grpc.inference"
 MANAGEMENT = "org.pytorch.serve.grpc.management"
 OPEN = "org.pytorch.serve.grpc.openinference"
+
+STREAM_AND_REPOSITORY = ["ModelStreamInfer", "RepositoryIndex", "RepositoryModelLoad", "RepositoryModelUnload"]
 
 
 @pytest.mark.parametrize(
@@ -75,11 +77,27 @@ def test_text_that_is_not_utf8_is_refused_by_the_decoder() -> None:
         ),
         (
             f"{OPEN}.GRPCInferenceService",
-            ["ServerLive", "ServerReady", "ModelReady", "ServerMetadata", "ModelMetadata", "ModelInfer"],
+            [
+                "ServerLive",
+                "ServerReady",
+                "ModelReady",
+                "ServerMetadata",
+                "ModelMetadata",
+                "ModelInfer",
+                *STREAM_AND_REPOSITORY,
+            ],
         ),
         (
             "inference.GRPCInferenceService",
-            ["ServerLive", "ServerReady", "ModelReady", "ServerMetadata", "ModelMetadata", "ModelInfer"],
+            [
+                "ServerLive",
+                "ServerReady",
+                "ModelReady",
+                "ServerMetadata",
+                "ModelMetadata",
+                "ModelInfer",
+                *STREAM_AND_REPOSITORY,
+            ],
         ),
     ],
 )

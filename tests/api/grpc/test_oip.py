@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.messages import message_class
 from daemon.api.grpc.oip import SERVICES
+from daemon.api.grpc.protos.messages import message_class
 from daemon.api.tensors.elements import pack
 from daemon.core.job import Job, Param, Reply
 from daemon.model_settings.declarations import DATATYPES

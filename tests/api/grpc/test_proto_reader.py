@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.api.grpc.proto_reader import ProtoError, ProtoReader
+from daemon.api.grpc.protos.proto_reader import ProtoError, ProtoReader
 
 
 @pytest.mark.parametrize(

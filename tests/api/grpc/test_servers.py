@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.messages import message_class
+from daemon.api.grpc.protos.messages import message_class
 from daemon.api.grpc.servers import GrpcServers
 from daemon.config.tokens import Tokens
 from daemon.core.errors import StartError

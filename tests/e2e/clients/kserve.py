@@ -78,7 +78,7 @@ async def check_grpc(address):
 
 
 if __name__ == "__main__":
-    http, grpc = sys.argv[1:]
+    http, grpc = sys.argv[1:3]
     asyncio.run(check_rest(http))
     asyncio.run(check_grpc(grpc))
     print("every call did as it should")

@@ -1,9 +1,10 @@
 """NVIDIA's tritonclient against a daemon with the model `tensors`: a program of its own (test_clients.py).
 
-python triton.py HTTP_HOST:PORT GRPC_HOST:PORT
+python triton.py HTTP_HOST:PORT GRPC_HOST:PORT MANAGEMENT_HOST:PORT TOKEN
 """
 
 import asyncio
+import queue
 import sys
 
 import numpy as np
@@ -106,6 +107,39 @@ def check_grpc(address):
     while len(done) < 8:
         pass
     assert done == [None] * 8
+    check_stream(client, array)
+    assert "part of management" in refused(client.get_model_repository_index)
+    client.close()
+
+
+def check_stream(client, array):
+    came = queue.Queue()
+    client.start_stream(lambda result, error: came.put((result, error)))
+    for number in range(20):
+        client.async_stream_infer("triton-fp32", [tensor(tritonclient.grpc, array + number)], request_id=str(number))
+    for number in range(20):
+        result, error = came.get(timeout=60)
+        assert error is None and result.get_response().id == str(number)
+        assert (result.as_numpy("x") == array + number).all()
+    client.async_stream_infer("nobody", [tensor(tritonclient.grpc, array)], request_id="wrong")
+    client.async_stream_infer("triton-fp32", [tensor(tritonclient.grpc, array)], request_id="right")
+    result, error = came.get(timeout=60)
+    assert result is None and "nobody" in str(error), (result, error)
+    result, error = came.get(timeout=60)
+    assert error is None and result.get_response().id == "right"
+    client.stop_stream()
+
+
+def check_management(address, token):
+    client = tritonclient.grpc.InferenceServerClient(address)
+    headers = {"authorization": f"Bearer {token}"}
+    assert "token" in refused(client.get_model_repository_index).lower()
+    models = {each.name: each.state for each in client.get_model_repository_index(headers=headers).models}
+    assert models["triton-fp32"] == "READY", models
+    client.unload_model("triton-fp32", headers=headers)
+    assert not client.is_model_ready("triton-fp32", headers=headers)
+    client.load_model("triton-fp32", headers=headers)
+    assert client.is_model_ready("triton-fp32", headers=headers)
     client.close()
 
 
@@ -119,9 +153,10 @@ async def check_grpc_aio(address):
 
 
 if __name__ == "__main__":
-    http, grpc = sys.argv[1:]
+    http, grpc, management, token = sys.argv[1:]
     check_http(http)
     asyncio.run(check_http_aio(http))
     check_grpc(grpc)
     asyncio.run(check_grpc_aio(grpc))
+    check_management(management, token)
     print("every call did as it should")

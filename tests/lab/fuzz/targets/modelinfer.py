@@ -2,7 +2,7 @@
 
 from google.protobuf.message import DecodeError
 
-from daemon.api.grpc.messages import message_class
+from daemon.api.grpc.protos.messages import message_class
 from daemon.api.grpc.tensor_contents import read_request, write_answer
 from daemon.api.tensors.forms import InferAnswer
 from daemon.api.tensors.sizes import check_bytes

@@ -13,9 +13,9 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from daemon.api.grpc.proto_reader import ProtoReader
+from daemon.api.grpc.protos.proto_reader import ProtoReader
 
-PROTOS = Path(__file__).parent / "protos"
+PROTOS = Path(__file__).parent
 # The name under which others import the file → its file here; each after those that it imports.
 FILES = {
     "google/rpc/status.proto": "status.proto",
@@ -24,10 +24,15 @@ FILES = {
     "grpc_health/v1/health.proto": "health.proto",
     "grpc_service.proto": "open_inference.proto",
     "open_inference_grpc.proto": "open_inference.proto",
+    "grpc/reflection/v1/reflection.proto": "reflection.proto",
+    "grpc/reflection/v1alpha/reflection.proto": "reflection.proto",
 }
 # TorchServe's package of a file that standard clients know under another. The fields that the protocol has gained since
 # TorchServe's copy change nothing for its clients: protobuf skips unknown ones.
-PACKAGES = {"open_inference_grpc.proto": "org.pytorch.serve.grpc.openinference"}
+PACKAGES = {
+    "open_inference_grpc.proto": "org.pytorch.serve.grpc.openinference",
+    "grpc/reflection/v1alpha/reflection.proto": "grpc.reflection.v1alpha",
+}
 
 
 @cache

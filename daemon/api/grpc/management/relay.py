@@ -1,0 +1,54 @@
+"""A gRPC call that is answered by a route of HTTP: one implementation, one set of sentences."""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+from urllib.parse import quote, urlencode
+
+from daemon.api.grpc.heads import CallHead
+from daemon.core.job import Caller
+from daemon.http.exchange import Exchange
+from daemon.http.messages import Request, Response
+from daemon.http.router import Route
+
+Routes = Mapping[str, Route]
+Query = Mapping[str, str | int | bool]
+
+
+class RelayedExchange:
+    """A request that did not come over HTTP, and its answer, for routes that answer at once and whole.
+
+    Attributes:
+        response: None until the route has answered.
+    """
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.response: Response | None = None
+        self.on_leave: Callable[[bool], bool] | None = None
+        self.caller = Caller()
+        self.done = False
+
+    def respond(self, response: Response) -> None:
+        if not self.done:
+            self.response, self.done = response, True
+
+
+async def relay(routes: Routes, method: str, path: list[str], query: Query, head: CallHead, body: bytes = b"") -> Any:
+    """Return the JSON document with which a route answers; the first segment of the path names the route.
+
+    Args:
+        query: parameters; those that are empty, 0 or False are left out, which proto3 cannot tell from absent ones.
+
+    Raises:
+        DaemonError: the route rejects the request.
+    """
+    said = {name: str(value).lower() if value is True else str(value) for name, value in query.items() if value}
+    target = f"/{'/'.join(quote(each, safe='') for each in path)}{'?' if said else ''}{urlencode(said)}"
+    exchange = RelayedExchange(Request(method, target, [], body, began=head.began, received=head.began, id=head.id))
+    answered = routes[path[0]](cast(Exchange, exchange), path[1:])
+    if inspect.isawaitable(answered):
+        await answered
+    assert exchange.response is not None, target
+    return json.loads(bytes(exchange.response.body))
