@@ -214,7 +214,7 @@ class Daemon:
         def own(word: str) -> Any | None:
             match word:
                 case "status":
-                    return status_document(config, urls, registry, self._started)
+                    return status_document(config, urls, registry, self._started, grpc.urls)
                 case "config":
                     return settings_document(config, tokens)
                 case "store":
@@ -323,7 +323,7 @@ class Daemon:
         addresses = ", ".join(dict.fromkeys(filter(None, (*where, *parts.grpc.urls))))
         parts.events.add("started", f"listening on {addresses}, pid {os.getpid()}, tsctl {tsctl_version()}")
         ready(
-            status_document(config, urls, service.registry, self._started)
+            status_document(config, urls, service.registry, self._started, parts.grpc.urls)
             | {"notes": [*config.notes, *parts.traces.notes, *registrar.ledger.memory.notes]}
         )
         await self._shutdown.due(parts.upgrade)

@@ -10,6 +10,7 @@ from daemon import paths
 from daemon.config.log_files import LogTarget, log4j_targets, log_targets
 from daemon.config.metrics_file import DeclaredMetric, MetricsFile, read_metrics_file
 from daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
+from daemon.config.torchserve_grpc import take_grpc
 from daemon.core.errors import StartError
 from daemon.setting_values import MIB
 from daemon.settings import SETTINGS, Setting
@@ -131,7 +132,8 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     declared = values["metrics_config"]
     metrics_file = None if declared is None else read_metrics_file(declared, places["metrics_config"])
     log_files, log_notes = _log_files(values, places, environment)
-    notes = (*file.notes, *log_notes)
+    token = values["token_file"] is not None or bool(environment.get("TSCTL_TOKEN"))
+    notes = (*file.notes, *log_notes, *take_grpc(values, origins, file.grpc, token))
     unread = directory / "config.properties" if directory is not None and values["ts_config"] is None else None
     if unread is not None and unread.is_file():
         # torchserve reads this file. Anyone who can write to the directory where `tsctl` is started could choose

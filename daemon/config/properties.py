@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from daemon.config.torchserve_grpc import GRPC_KEYS
 from daemon.core.errors import StartError
 from daemon.settings import SETTINGS
 
@@ -45,10 +46,10 @@ STOPS: dict[str, tuple[Callable[[str], bool], str]] = {
 MEANINGLESS = frozenset({
     "async_logging",
     "cpp_log_config", "cpu_launcher_args", "cpu_launcher_enable", "debug",
-    "enable_grpc_ssl", "enable_model_api", "grpc_inference_address",
-    "grpc_inference_max_connection_age_grace_ms", "grpc_inference_max_connection_age_ms", "grpc_inference_port",
-    "grpc_management_address", "grpc_management_max_connection_age_grace_ms",
-    "grpc_management_max_connection_age_ms", "grpc_management_port", "initial_distribution_port",
+    "enable_grpc_ssl", "enable_model_api",
+    "grpc_inference_max_connection_age_grace_ms", "grpc_inference_max_connection_age_ms",
+    "grpc_management_max_connection_age_grace_ms", "grpc_management_max_connection_age_ms",
+    "initial_distribution_port",
     "initial_worker_port", "io_ratio", "ipex_enable", "ipex_gpu_enable",
     "max_response_size", "model_server_home", "netty_client_threads",
     "number_of_gpu", "number_of_netty_threads", "plugins_path", "prefer_direct_buffer", "system_metrics_cmd",
@@ -58,10 +59,6 @@ MEANINGLESS = frozenset({
 })  # fmt: skip
 # What to do instead of some of them: groups of keys with one sentence.
 INSTEAD: tuple[tuple[frozenset[str], str], ...] = (
-    (frozenset(key for key in MEANINGLESS if key.startswith("grpc_inference_")),
-     "`--grpc-address HOST:PORT` serves predictions over gRPC"),
-    (frozenset(key for key in MEANINGLESS if key.startswith("grpc_management_")),
-     "management is not served over gRPC; its clients ask over HTTP"),
     (frozenset({"workflow_store"}), "workflows are not served; register their models, and call them from one handler"),
     (frozenset({"plugins_path"}), "Java plugins are not loaded; an archive's address may be a path or an https URL"),
     (frozenset({"cpu_launcher_args", "cpu_launcher_enable"}), "`cpus` in model-config.yaml gives workers their cores"),
@@ -70,7 +67,7 @@ INSTEAD: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"enable_model_api"}), "models can always be registered, on the control socket"),
     (frozenset({"ts_open_inference_protocol"}), "the protocol's routes, /v2/…, are always there"),
     (frozenset(key for key in MEANINGLESS if key.startswith("ts_header_key_sequence")),
-     "sequence batching is not served; keep a sequence's state where each worker finds it"),
+     "the headers of sequences have TorchServe's usual names: ts_request_sequence_id, …_start and …_end"),
     (frozenset({"use_env_allowed_urls"}), "TSCTL_ALLOWED_URLS is always read"),
 )  # fmt: skip
 # Keys without an environment variable in TorchServe.
@@ -101,12 +98,14 @@ class ConfigFile:
         models: the `models` block.
         snapshot: the models that TorchServe had registered when it wrote the file, in the same form.
         notes: sentences for the operator about keys that are not obeyed.
+        grpc: the values of `GRPC_KEYS`.
     """
 
     settings: Mapping[str, PropertyValue] = field(default_factory=dict)
     models: ModelValues = field(default_factory=dict)
     snapshot: ModelValues = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    grpc: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
@@ -120,7 +119,7 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
     for key, (asks, sentence) in STOPS.items():
         if key in given and asks(given[key].text):
             raise StartError(f"{given[key].where}: {sentence}")
-    known = KEYS.keys() | STOPS.keys() | MEANINGLESS | {_BLOCK, _SNAPSHOT, _ENABLE}
+    known = KEYS.keys() | STOPS.keys() | MEANINGLESS | GRPC_KEYS | {_BLOCK, _SNAPSHOT, _ENABLE}
     unknown = sorted(given.keys() - known)
     settings = {KEYS[key]: value for key, value in given.items() if key in KEYS and value.text}
     vmargs = given.get(_VMARGS)
@@ -146,7 +145,8 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
         if _LIST in given:
             notes.append(f"note: {path}: `{_SNAPSHOT}` selects the models; `{_LIST}` is ignored")
         settings[KEYS[_LIST]] = given[_SNAPSHOT]._replace(text=_listed(snapshot))
-    return ConfigFile(settings, _read_block(given.get(_BLOCK)), snapshot or {}, tuple(notes))
+    grpc = {key: given[key].text for key in GRPC_KEYS & given.keys()}
+    return ConfigFile(settings, _read_block(given.get(_BLOCK)), snapshot or {}, tuple(notes), grpc)
 
 
 def _given(path: Path, environment: Mapping[str, str]) -> dict[str, PropertyValue]:
@@ -156,7 +156,7 @@ def _given(path: Path, environment: Mapping[str, str]) -> dict[str, PropertyValu
     }
     enable = given.get(_ENABLE)
     if enable is not None and enable.text.lower() == "true":
-        for key in (KEYS.keys() | STOPS.keys() | MEANINGLESS) - _FILE_ONLY:
+        for key in (KEYS.keys() | STOPS.keys() | MEANINGLESS | GRPC_KEYS) - _FILE_ONLY:
             variable = _ODD_VARIABLES.get(key) or "TS_" + key.removeprefix("ts_").upper()
             if variable in environment:
                 given[key] = PropertyValue(environment[variable], variable, "environment")

@@ -6,6 +6,7 @@ import pytest
 
 from daemon.config.config import Config, resolve
 from daemon.config.properties import INSTEAD, KEYS, MEANINGLESS, STOPS, read_config_file
+from daemon.config.torchserve_grpc import GRPC_KEYS
 from daemon.core.errors import StartError
 from daemon.settings import SETTINGS
 
@@ -178,14 +179,10 @@ def test_unknown_keys_are_a_warning_and_meaningless_ones_a_note(tmp_path: Path) 
 
 
 def test_a_key_with_another_way_to_its_end_names_that(tmp_path: Path) -> None:
-    notes = configured(tmp_path, "grpc_inference_port=1", "grpc_management_port=2", "number_of_gpu=2").notes
+    notes = configured(tmp_path, "number_of_gpu=2").notes
 
     file = tmp_path / "config.properties"
     assert notes == (
-        f"note: {file}: grpc_inference_port has no effect here: `--grpc-address HOST:PORT` serves predictions over"
-        " gRPC",
-        f"note: {file}: grpc_management_port has no effect here: management is not served over gRPC; its clients ask"
-        " over HTTP",
         f"note: {file}: number_of_gpu has no effect here: CUDA_VISIBLE_DEVICES, or `deviceIds` in model-config.yaml,"
         " chooses GPUs",
     )
@@ -307,4 +304,4 @@ def test_an_escape_that_is_none_stops_the_start(tmp_path: Path) -> None:
 def test_every_key_of_torchserve_has_one_meaning() -> None:
     assert KEYS.keys() & MEANINGLESS == set()
     assert len(KEYS) == sum(bool(setting.key) for setting in SETTINGS)
-    assert len(KEYS.keys() | STOPS.keys() | MEANINGLESS) > 70
+    assert len(KEYS.keys() | STOPS.keys() | MEANINGLESS | GRPC_KEYS) > 70

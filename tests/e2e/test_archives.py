@@ -50,7 +50,7 @@ BAD = {
     "another runtime": ("ruby.mar", "Runtime is not defined or invalid."),
     "a module with a name of ours": ("ours.mar", "holds a module `handlers`, a name that tsctl itself uses"),
     "a workflow": ("flow.war", "The archive holds a workflow; tsctl serves only models"),
-    "sequence batching": ("sequence.mar", "asks for `sequenceBatching`, which tsctl does not support"),
+    "a group of processes": ("group.mar", "asks for `parallelType`, which tsctl does not support"),
 }  # fmt: skip
 
 
@@ -69,12 +69,12 @@ def bad_archives(shared: Served) -> None:
     write_zip(store / "ruby.mar", **{"MAR-INF__MANIFEST.json": manifest().replace('"python"', '"ruby"')})
     write_zip(store / "ours.mar", **{"MAR-INF__MANIFEST.json": manifest(), "echo.py": "", "handlers__x.py": ""})
     write_zip(store / "flow.war", **{"WAR-INF__MANIFEST.json": "{}", "spec.yaml": ""})
-    sequence = {
+    group = {
         "MAR-INF__MANIFEST.json": manifest(configFile="m.yaml"),
         "echo.py": "",
-        "m.yaml": "sequenceBatching: true",
+        "m.yaml": "parallelType: tp",
     }
-    write_zip(store / "sequence.mar", **sequence)
+    write_zip(store / "group.mar", **group)
 
 
 def listed(served: Served) -> list[tuple[str, str]]:

@@ -67,7 +67,7 @@ def test_the_reference_page_is_fresh() -> None:
 
 @each_row
 def test_the_reference_page_has_every_name(row: ModelSetting) -> None:
-    flags = [row.flag, f"--no-{row.flag[2:]}"] if isinstance(row.kind, Boolean) else [row.flag]
+    flags = [row.flag, f"--no-{row.flag[2:]}"] if row.flag and isinstance(row.kind, Boolean) else [row.flag]
 
     for name in filter(None, [row.yaml, row.rest, *flags]):
         assert f"`{name}`" in page()

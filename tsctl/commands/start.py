@@ -39,4 +39,6 @@ def command(socket: Path | None, /, **given: Any) -> None:
     click.echo(f"predictions  {status['inferenceAddress'] or 'on the control socket'}")
     if status.get("managementAddress"):
         click.echo(f"management   {status['managementAddress']}")
+    for address in status.get("grpcAddresses", ()):
+        click.echo(f"gRPC         {address}")
     click.echo(f"control      {status['socket']}")

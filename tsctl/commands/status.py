@@ -32,6 +32,7 @@ def command(socket: Path | None, as_json: bool) -> None:
             ("up for", render.duration_text(time.time() - status["started"])),
             ("predictions", status["inferenceAddress"] or "on the control socket"),
             *([("management", status["managementAddress"])] if status.get("managementAddress") else []),
+            *[("gRPC", address) for address in status.get("grpcAddresses", ())],
             ("control", status["socket"]),
             ("model store", status["modelStore"] or "none"),
             ("state", status["stateDir"]),

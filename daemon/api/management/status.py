@@ -49,8 +49,15 @@ def urls_of(bound: Sequence[tuple[Endpoint, socket.socket]]) -> Urls:
     return Urls(**found)
 
 
-def status_document(config: Config, urls: Urls, registry: Registry, started: float) -> dict[str, Any]:
-    """Return the document of `tsctl status`; `started` in seconds since the epoch."""
+def status_document(
+    config: Config, urls: Urls, registry: Registry, started: float, grpc: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the document of `tsctl status`.
+
+    Args:
+        started: seconds since the epoch.
+        grpc: the addresses of gRPC, as URLs.
+    """
     return {
         "pid": os.getpid(),
         "version": tsctl_version(),
@@ -62,6 +69,7 @@ def status_document(config: Config, urls: Urls, registry: Registry, started: flo
         "inferenceAddress": urls.inference,
         "managementAddress": urls.management,
         "metricsAddress": urls.metrics,
+        "grpcAddresses": list(grpc),
         "socket": str(config.socket),
         "stateDir": str(config.state_dir),
         "modelStore": None if config.model_store is None else str(config.model_store),

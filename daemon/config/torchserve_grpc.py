@@ -1,0 +1,38 @@
+"""TorchServe's keys for gRPC: `grpc_inference_*` opens inference; `grpc_management_*` management, with a token only."""
+
+import importlib.util
+from collections.abc import Mapping
+from typing import Any
+
+GRPC_KEYS = frozenset(
+    {"grpc_inference_address", "grpc_inference_port", "grpc_management_address", "grpc_management_port"}
+)
+_PORTS = {"inference": "7070", "management": "7071"}  # TorchServe's
+
+
+def take_grpc(values: dict[str, Any], origins: dict[str, str], keys: Mapping[str, str], token: bool) -> list[str]:
+    """Set the gRPC addresses that the keys name, where no setting does; return notes on those that are not obeyed.
+
+    Args:
+        keys: those of `GRPC_KEYS` that the file has, and their values.
+        token: a management token is set.
+    """
+    notes = []
+    for service, port in _PORTS.items():
+        named = {key: value for key, value in keys.items() if key.startswith(f"grpc_{service}_") and value}
+        setting = "grpc_address" if service == "inference" else "grpc_management_address"
+        if not named or values[setting] is not None:
+            continue
+        address = f"{named.get(f'grpc_{service}_address', '127.0.0.1')}:{named.get(f'grpc_{service}_port', port)}"
+        which = ", ".join(sorted(named))
+        verb = "has" if len(named) == 1 else "have"
+        if importlib.util.find_spec("grpc") is None:
+            notes.append(f"note: {which} {verb} no effect: gRPC needs `pip install 'tsctl[grpc]'`")
+        elif service == "management" and not token:
+            notes.append(
+                f"note: {which} {verb} no effect: management over gRPC needs a token, because its clients can run code"
+                " here: add `--token-file FILE`"
+            )
+        else:
+            values[setting], origins[setting] = (address,), "file"
+    return notes

@@ -1,0 +1,74 @@
+"""TorchServe's keys for gRPC in a config.properties."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from daemon.config.config import Config, resolve
+
+SECRET = {"TSCTL_TOKEN": "secret"}
+
+
+@pytest.fixture(autouse=True)
+def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())
+
+
+def configured(root: Path, *lines: str, environment: dict[str, str] | None = None, **flags: str) -> Config:
+    file = root / "config.properties"
+    file.write_text("\n".join(lines))
+    said = {"ts_config": str(file), "state_dir": str(root), "socket": str(root / "socket"), **flags}
+    return resolve(said, environment or {})
+
+
+def test_the_keys_of_inference_open_inference(tmp_path: Path) -> None:
+    config = configured(tmp_path, "grpc_inference_address=0.0.0.0", "grpc_inference_port=9000")
+
+    assert config.grpc_address == ("0.0.0.0:9000",)
+    assert config.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "address"),
+    [("grpc_inference_port=9000", "127.0.0.1:9000"), ("grpc_inference_address=0.0.0.0", "0.0.0.0:7070")],
+)
+def test_what_is_not_named_is_as_in_torchserve(tmp_path: Path, line: str, address: str) -> None:
+    assert configured(tmp_path, line).grpc_address == (address,)
+
+
+def test_without_the_keys_nothing_is_opened(tmp_path: Path) -> None:
+    config = configured(tmp_path, "default_workers_per_model=1", environment=SECRET)
+
+    assert (config.grpc_address, config.grpc_management_address) == (None, None)
+
+
+def test_the_flag_wins(tmp_path: Path) -> None:
+    config = configured(tmp_path, "grpc_inference_port=9000", grpc_address="127.0.0.1:1234")
+
+    assert config.grpc_address == ("127.0.0.1:1234",)
+
+
+def test_management_is_opened_with_a_token_only(tmp_path: Path) -> None:
+    without = configured(tmp_path, "grpc_management_port=9001")
+    config = configured(tmp_path, "grpc_management_port=9001", environment=SECRET)
+
+    assert without.grpc_management_address is None
+    assert without.notes == (
+        "note: grpc_management_port has no effect: management over gRPC needs a token, because its clients can run code"
+        " here: add `--token-file FILE`",
+    )
+    assert config.grpc_management_address == ("127.0.0.1:9001",)
+
+
+def test_where_grpc_is_not_installed_the_start_goes_on_and_says_how(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+
+    config = configured(tmp_path, "grpc_inference_address=0.0.0.0", "grpc_inference_port=9000")
+
+    assert config.grpc_address is None
+    assert config.notes == (
+        "note: grpc_inference_address, grpc_inference_port have no effect: gRPC needs `pip install 'tsctl[grpc]'`",
+    )
