@@ -90,6 +90,10 @@ class Runtime:
         # The hints of a typed handler, and declared inputs, say how a body is read.
         if entry.declared is None and not context.model_yaml_config.get("inputs"):
             entry = enveloped(entry, os.environ.get("TS_SERVICE_ENVELOPE", ""))
+        elif entry.declared is not None and context.model_yaml_config.get("inputs"):
+            from handlers.typed.contradiction import check_inputs
+
+            check_inputs(entry.declared, context.model_yaml_config["inputs"])
         entry.initialize(context)
         return cls(entry, context, load.isolate)
 

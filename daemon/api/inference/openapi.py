@@ -48,10 +48,26 @@ _PREDICTIONS = {
     "kserveV1Predict": "/v1/models/{model_name}:predict",
     "kserveV1Explain": "/v1/models/{model_name}:explain",
     "kserveV2Infer": "/v2/models/{model_name}/infer",
+    "kserveV2InferVersion": "/v2/models/{model_name}/versions/{model_version}/infer",
     "kserveV2Explain": "/v2/models/{model_name}/explain",
     "invoke": "/models/{model_name}/invoke",
     "invocations": "/invocations",
 }
+# The Open Inference Protocol: name of the operation → path, what it answers.
+_PROTOCOL = {
+    "kserveV2Server": ("/v2", "The server's name, version and extensions."),
+    "kserveV2Live": ("/v2/health/live", "The event loop is running."),
+    "kserveV2Ready": ("/v2/health/ready", "Whether every default version has a ready worker."),
+    "kserveV2Model": ("/v2/models/{model_name}", "The names and types of the model's tensors."),
+    "kserveV2Version": ("/v2/models/{model_name}/versions/{model_version}", "As of a model, of one version."),
+    "kserveV2ModelReady": ("/v2/models/{model_name}/ready", "Whether the default version has a ready worker."),
+    "kserveV2VersionReady": (
+        "/v2/models/{model_name}/versions/{model_version}/ready", "Whether the version has a ready worker."
+    ),
+    "kserveV2Config": ("/v2/models/{model_name}/config", "Triton's model configuration."),
+    "kserveV2Statistics": ("/v2/models/{model_name}/stats", "Counts and sums of times, in nanoseconds."),
+    "kserveV2AllStatistics": ("/v2/models/stats", "The same, of every version."),
+}  # fmt: skip
 _READINESS = {"200": "The version has a ready worker.", "503": "The version has no ready worker."}
 # Health: name of the operation → path, descriptions by status.
 _HEALTH = {
@@ -70,6 +86,7 @@ def describe_api() -> dict[str, Any]:
     """Return the description of every route of the inference address."""
     paths = {path: {"post": _prediction(name, path)} for name, path in _PREDICTIONS.items()}
     paths |= {path: {"get": _health(name, path, texts)} for name, (path, texts) in _HEALTH.items()}
+    paths |= {path: {"get": _protocol(name, path, text)} for name, (path, text) in _PROTOCOL.items()}
     metrics = answer("Prometheus text format; `name[]` selects metrics.", STRING, "text/plain")
     itself = answer("This description.", {"type": "object"})
     unknown = UNKNOWN_CALLER | {"400": "The request is malformed."}
@@ -90,6 +107,14 @@ def _prediction(name: str, path: str) -> Operation:
     told = {"200": answer("The handler's answer; handlers may set another status.", None, "*/*")}
     described = operation(name, path_parameters(path) + query + _HEADERS, told, _FAILURES)
     return {**described, "requestBody": body("The input of the model's handler.")}
+
+
+def _protocol(name: str, path: str, text: str) -> Operation:
+    failures = UNKNOWN_CALLER | ({"404": _FAILURES["404"]} if "{" in path else {})
+    told = {"200": answer(text, {"type": "object"})}
+    if path.endswith("ready"):
+        told |= {"503": answer("It is not ready.", {"type": "object"})}
+    return operation(name, path_parameters(path), told, failures)
 
 
 def _health(name: str, path: str, texts: dict[str, str]) -> Operation:
