@@ -148,7 +148,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "handlers.wire": ("msgspec",),
     "tsctl": ("click",),
     "tsctl.render": ("click", "rich"),
-    "tsctl.loadgen": ("httptools", "msgspec", "uvloop"),
+    "tsctl.loadgen": ("grpc", "httptools", "msgspec", "uvloop"),
     "tsctl.python": ("httptools",),
     "tsctl.python.npy": ("numpy",),
     "tsctl.python.pytest_plugin": ("pytest",),

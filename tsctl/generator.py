@@ -4,6 +4,7 @@ The daemon reports, on the control socket, its inference address, the certificat
 required token.
 """
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -44,6 +45,29 @@ def way_to(client: DaemonClient, token_file: Path | None) -> dict[str, Any]:
         own = settings.get("inference_token_file")
         way["headers"] = [["Authorization", f"Bearer {_token(token_file, Path(own) if own else None)}"]]
     return way
+
+
+def call_way_to(client: DaemonClient, token_file: Path | None) -> dict[str, Any]:
+    """Return how to reach predictions over gRPC: the part of an order with the address and the token.
+
+    Raises:
+        CliError: the daemon has no gRPC address, gRPC is not installed here, or as `way_to`.
+    """
+    if importlib.util.find_spec("grpc") is None:
+        raise CliError("gRPC is not installed here", "`pip install 'tsctl[grpc]'`")
+    addresses = client.json("GET", "/tsctl/status").get("grpcAddresses") or []
+    if not addresses:
+        raise CliError("the daemon has no gRPC address", "start it with `--grpc-address HOST:PORT`")
+    split = urlsplit(addresses[0])
+    host = split.hostname or ""
+    way = way_to(client, token_file)
+    way.pop("unix", None)
+    certificate = {}
+    if split.scheme == "grpcs":
+        settings = {setting["name"]: setting["value"] for setting in client.json("GET", "/tsctl/config")}
+        certificate = {"certificate": _readable(Path(settings["certificate_file"]), "the daemon's certificate")}
+    way.pop("certificate", None)
+    return way | {"host": _EVERYWHERE.get(host, host), "port": split.port, "grpc": True} | certificate
 
 
 def _token(given: Path | None, own: Path | None) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 
 from tests.certificate import make_certificate, needs_openssl
 from tests.e2e.served import PATIENCE, TSCTL, Served
+from tests.e2e.test_tensors import register
 
 pytestmark = pytest.mark.heavy
 
@@ -124,3 +126,34 @@ def test_a_worker_that_dies_of_the_first_request_ends_it(served: Served, text: P
 
     assert done.returncode == 1
     assert "died" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def tensors(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    body = tmp_path_factory.mktemp("tensors") / "request.json"
+    inputs = [{"name": "x", "datatype": "FP32", "shape": [4], "data": [1, 2, 3, 4.5]}]
+    body.write_text(json.dumps({"id": "7", "inputs": inputs}))
+    return body
+
+
+@pytest.mark.parametrize("load", [("-c", "4"), ("--rate", "200")], ids=["closed", "open"])
+def test_tensors_are_sent_over_grpc(idle: Served, tensors: Path, load: tuple[str, str]) -> None:
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{chosen.getsockname()[1]}"
+    idle.start("--grpc-address", address)
+    register(idle, "FP32", "net")
+
+    found = bench(idle, "net", tensors, "--protocol", "grpc", "-n", "100", *load)
+
+    assert (found["requests"], found["errors"], found["failures"]) == (100, 0, {})
+    assert sum(int(size) * count for size, count in found["batches"]["sizes"].items()) == 101
+    refused = idle.run("bench", "nobody", str(tensors), "--protocol", "grpc")
+    assert refused.returncode == 1 and "nobody" in refused.stderr
+
+
+def test_without_an_address_of_grpc_the_remedy_is_named(shared: Served, tensors: Path) -> None:
+    refused = shared.run("bench", "echo", str(tensors), "--protocol", "grpc")
+
+    assert refused.returncode == 1
+    assert "the daemon has no gRPC address" in refused.stderr and "--grpc-address" in refused.stderr

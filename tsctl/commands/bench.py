@@ -27,6 +27,9 @@ FAILURES = {
 }
 
 
+MODEL_INFER = "/inference.GRPCInferenceService/ModelInfer"
+
+
 @click.command(cls=Verb)
 @model_argument
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
@@ -56,9 +59,10 @@ FAILURES = {
 )
 @click.option(
     "--protocol",
-    type=click.Choice(["predictions", "v2"]),
+    type=click.Choice(["predictions", "v2", "grpc"]),
     default="predictions",
-    help="Route: `/predictions` [default], or the Open Inference Protocol's, with its request in FILE, as JSON.",
+    help="Route: `/predictions` [default], or the Open Inference Protocol's over HTTP (`v2`) or gRPC (`grpc`), with its"
+    " request in FILE, as JSON.",
 )
 @click.option(
     "--token-file",
@@ -83,7 +87,7 @@ def command(
     token_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Send FILE (`-` is stdin) to MODEL repeatedly over HTTP; measure latency and throughput.
+    """Send FILE (`-` is stdin) to MODEL repeatedly; measure latency and throughput.
 
     \b
     Two kinds of load:
@@ -102,8 +106,16 @@ def command(
     before = _batching(client, model)
     if protocol == "v2":
         content_type = content_type or "application/json"
-    order = way_to_order(client, model, file, content_type, token_file) | {
-        "target": target_of(model, protocol),
+    if protocol == "grpc":
+        from tsctl.generator import call_way_to
+        from tsctl.infer_message import infer_message
+
+        name, _, version = model.partition("/")
+        body = infer_message(body, name, version)
+        way = call_way_to(client, token_file) | {"target": MODEL_INFER}
+    else:
+        way = way_to_order(client, model, file, content_type, token_file) | {"target": target_of(model, protocol)}
+    order = way | {
         "connections": connections or (8 if rate is None else MOST_CONNECTIONS),
         "rate": rate,
         "spacing": spacing,

@@ -10,6 +10,7 @@ from typing import Any
 
 import uvloop
 
+from tsctl.loadgen.calls import CallLoop
 from tsctl.loadgen.closed import ClosedLoop
 from tsctl.loadgen.loop import Loop
 from tsctl.loadgen.open import OpenLoop
@@ -30,16 +31,21 @@ async def run(sending: PreparedOrder) -> int:
     loop = asyncio.get_running_loop()
     broken_off = asyncio.Event()
     loop.add_reader(sys.stdin.fileno(), lambda: _stdin_ended(loop, broken_off))
+    running: Loop | CallLoop
+    if sending.order.grpc:
+        running = CallLoop(sending)
+        asking = running.ask_once()
+    else:
+        running = (ClosedLoop if sending.order.rate is None else OpenLoop)(sending, loop)
+        asking = ask_once(sending, loop)
     try:
-        first = await ask_once(sending, loop)
+        first = await asking
     except NoResponse as error:
         tell("failed", message=str(error))
         return 1
     if first.status >= 400:
         tell("refused", status=first.status, body=first.body.decode("utf-8", "replace")[:SHOWN])
         return 1
-    kind = ClosedLoop if sending.order.rate is None else OpenLoop
-    running = kind(sending, loop)
     before = look()
     telling = loop.create_task(_tell_progress(running))
     try:
@@ -57,7 +63,7 @@ def _stdin_ended(loop: asyncio.AbstractEventLoop, broken_off: asyncio.Event) -> 
         broken_off.set()
 
 
-async def _tell_progress(running: Loop) -> None:
+async def _tell_progress(running: Loop | CallLoop) -> None:
     while True:
         await asyncio.sleep(EVERY)
         tally = running.tally

@@ -14,6 +14,7 @@ class LoadOrder(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     Attributes:
         unix: path of the Unix socket; empty for `host` and `port`.
         certificate: a PEM file whose first certificate is the server's own; empty for plain HTTP.
+        grpc: the target is a gRPC method, and the body its message.
         target: the path of the request line.
         headers: names and values; `Content-Length` is added.
         body_bytes: length of the body after the line.
@@ -27,6 +28,7 @@ class LoadOrder(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     port: int = 0
     unix: str = ""
     certificate: str = ""
+    grpc: bool = False
     target: str
     headers: list[tuple[str, str]] = []
     body_bytes: int = 0
@@ -43,7 +45,7 @@ class PreparedOrder:
     """An order, ready to send.
 
     Attributes:
-        request: its one request, head and body.
+        request: its one request, head and body; over gRPC the message.
         connect_options: for `loop.create_connection`, or with `unix` for `create_unix_connection`.
     """
 
@@ -75,6 +77,8 @@ def read(stream: BinaryIO) -> PreparedOrder:
         if not piece:
             raise ValueError(f"read {len(body)} of {order.body_bytes} bytes of the body")
         body += piece
+    if order.grpc:
+        return PreparedOrder(order, bytes(body), {})
     host = order.host if ":" not in order.host else f"[{order.host}]"
     lines = [
         f"POST {order.target} HTTP/1.1",

@@ -1,0 +1,51 @@
+"""A JSON request as a gRPC message, read by protobuf itself."""
+
+import json
+import struct
+from typing import Any
+
+import pytest
+
+from tsctl.errors import CliError
+from tsctl.infer_message import infer_message
+
+pytest.importorskip("google.protobuf")
+
+
+def message(*inputs: dict[str, Any], **more: Any) -> Any:
+    from daemon.api.grpc.protos.messages import message_class
+
+    found = infer_message(json.dumps({"inputs": inputs, **more}).encode(), "net", "2.0")
+    return message_class("inference.ModelInferRequest").FromString(found)
+
+
+def test_the_request_is_that_of_the_file() -> None:
+    read = message({"name": "x", "datatype": "FP32", "shape": [2, 2], "data": [[1, 2], [3, 4.5]]}, id="7")
+
+    assert (read.model_name, read.model_version, read.id) == ("net", "2.0", "7")
+    [tensor] = read.inputs
+    assert (tensor.name, tensor.datatype, list(tensor.shape)) == ("x", "FP32", [2, 2])
+    assert list(read.raw_input_contents) == [struct.pack("<4f", 1, 2, 3, 4.5)]
+
+
+def test_texts_have_their_lengths_and_large_shapes_their_digits() -> None:
+    read = message(
+        {"name": "t", "datatype": "BYTES", "shape": [2], "data": ["a", "é"]},
+        {"name": "n", "datatype": "INT64", "shape": [1, 300], "data": [-1] * 300},
+    )
+
+    assert read.raw_input_contents[0] == b"\x01\0\0\0a\x02\0\0\0\xc3\xa9"
+    assert list(read.inputs[1].shape) == [1, 300]
+    assert read.raw_input_contents[1] == b"\xff" * 2400
+
+
+@pytest.mark.parametrize("body", [b"x", b"[]", b"{}", b'{"inputs": [{"name": "x"}]}'])
+def test_what_is_no_request_is_refused_with_an_example(body: bytes) -> None:
+    with pytest.raises(CliError, match="no request of the Open Inference Protocol"):
+        infer_message(body, "net")
+
+
+@pytest.mark.parametrize(("datatype", "data"), [("UINT8", [300]), ("INT8", [1.5]), ("BF16", [1.0])])
+def test_what_does_not_fit_its_datatype_is_refused(datatype: str, data: list[Any]) -> None:
+    with pytest.raises(CliError, match=f"datatype {datatype} cannot be sent"):
+        message({"name": "x", "datatype": datatype, "shape": [1], "data": data})
