@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tsctl.errors import CliError
-from tsctl.infer_message import infer_message
+from tsctl.serving.infer_message import infer_message
 
 pytest.importorskip("google.protobuf")
 

@@ -108,7 +108,7 @@ def command(
         content_type = content_type or "application/json"
     if protocol == "grpc":
         from tsctl.generator import call_way_to
-        from tsctl.infer_message import infer_message
+        from tsctl.serving.infer_message import infer_message
 
         name, _, version = model.partition("/")
         body = infer_message(body, name, version)
