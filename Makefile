@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos bench bounds completions references system-packages proxies browser screens docs picture workflows source wheels release-check clean
+.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-rows bench bounds completions references system-packages proxies browser screens docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -115,6 +115,11 @@ upgrades: $(VENV)/.installed
 # in the middle; counts what becomes of each request, and prints the seed. CHAOS="--seconds 60 --seed 7" takes a minute.
 chaos: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.chaos $(CHAOS)
+
+# Kills workers that run requests on their own, and those that keep sequences, every 200 ms under clients that ask and leave;
+# ten minutes. CHAOS_ROWS="--seconds 60" is shorter.
+chaos-rows: $(VENV)/.installed
+	$(BIN)/python -m tests.lab.chaos.rows $(CHAOS_ROWS)
 
 # Measures TorchServe, mosec and LitServe beside our daemon, and writes docs/benchmarks.md; needs wrk and Java 17, and a
 # quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.
