@@ -3,8 +3,8 @@
     python -m tests.lab.chaos.rows [--seconds 600] [--seed N]
 
 Three models: `tokens` streams by continuous batching, `talks` is a coroutine, `counter` keeps sums of sequences. A
-worker is killed every 200 ms; some clients leave in the middle. Every request must be answered with its own pieces, whole
-and in order, or with an error that a killed worker explains; no sum may be another one than its client's.
+worker is killed every 200 ms; some clients leave in the middle. Every request must be answered with its own pieces,
+whole and in order, or with an error that a killed worker explains; no sum may be another one than its client's.
 """
 
 import argparse
