@@ -215,13 +215,14 @@ class Input(msgspec.Struct, array_like=True):
 
 
 class Declared(msgspec.Struct, array_like=True):
-    """The inputs and the answer of a typed handler.
+    """The inputs and the answer of a typed or built-in handler.
 
     Attributes:
         batches: the function takes lists: one call for a whole batch; else one call a row.
         batch_size: the most rows in a batch that the handler wants; 0 if the handler names none.
         streams: the function is a generator: its answer comes in pieces.
         output: the return annotation as written, for people.
+        built_in: the handler is a built-in one: requests other than tensors are read as TorchServe reads them.
     """
 
     inputs: Annotated[list[Input], Meta(max_length=MOST_LABELS)]
@@ -229,13 +230,14 @@ class Declared(msgspec.Struct, array_like=True):
     batch_size: Count = 0
     streams: bool = False
     output: Text = ""
+    built_in: bool = False
 
 
 class Loaded(msgspec.Struct, array_like=True, tag=2):
     """The model is ready. `own_handle`: the handler defines its own `handle`, which may have side effects.
 
     Attributes:
-        declared: the inputs of a typed handler; None for any other.
+        declared: the inputs of a typed or built-in handler; None for any other.
         notes: sentences for the model's author, for example why the call without data was passed over.
     """
 

@@ -90,7 +90,7 @@ class ModelVersion:
         took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
         replacement: the latest attempt to replace this version, None if there was none.
         before: the settings of the version that this one replaces, None for a registration.
-        declared: the inputs of a typed handler; None for any other, and until a worker has loaded the handler.
+        declared: the inputs of a typed or built-in handler; None for any other, and until a worker has loaded it.
         notes: sentences of the first worker for the model's author.
         form_input: the one input of a typed handler, unless that is an image; None for several.
         recorded: the latest request that can be sent again, if `record_input` is set.
@@ -395,5 +395,5 @@ class ModelVersion:
 
 
 def _form_input(declared: Declared | None) -> Input | None:
-    inputs = () if declared is None else declared.inputs
+    inputs = () if declared is None or declared.built_in else declared.inputs
     return inputs[0] if len(inputs) == 1 and inputs[0].kind != "image" else None

@@ -61,7 +61,7 @@ def describe(model: ModelVersion) -> dict[str, Any]:
 
 def declared_document(declared: Declared | None) -> dict[str, Any] | None:
     """Return a typed handler's declaration (handlers.wire.Declared) as JSON; None if there is none."""
-    if declared is None:
+    if declared is None or declared.built_in:
         return None
     inputs = [{"name": each.name, "kind": each.kind, "annotation": each.annotation} for each in declared.inputs]
     return {"inputs": inputs, "batches": declared.batches, "output": declared.output}

@@ -13,6 +13,7 @@ from handlers.requests.kinds import Kind, kind_of
 from handlers.requests.rows import decode_rows, encode_item, headers_of, items_of
 from handlers.runtime.failures import bad_request, failed, tell_failure
 from handlers.runtime.isolation import Allowance, may_isolate
+from handlers.sdk.built_in import declaration_under
 from handlers.sdk.context import Context
 from handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
 from handlers.sdk.loader import EntryPoint, load_handler
@@ -43,7 +44,7 @@ class Runtime:
     Attributes:
         own_handle: the handler defines its own `handle` method, or is a function.
         config: the archive's `model-config.yaml`.
-        declared: the inputs of a typed handler; None for any other.
+        declared: the inputs of a typed or built-in handler; None for any other, and for one that gets arrays.
         notes: sentences for the model's author.
         isolation: the isolation of the last batch if its rows ran alone, else None.
         failures: the first exceptions of the last batch that became answers.
@@ -87,13 +88,7 @@ class Runtime:
         )
         context.metrics.declare(load.metrics)
         entry = load_handler(load.handler, Path(load.model_dir), _typed_entry)
-        # The hints of a typed handler, and declared inputs, say how a body is read.
-        if entry.declared is None and not context.model_yaml_config.get("inputs"):
-            entry = enveloped(entry, os.environ.get("TS_SERVICE_ENVELOPE", ""))
-        elif entry.declared is not None and context.model_yaml_config.get("inputs"):
-            from handlers.typed.contradiction import check_inputs
-
-            check_inputs(entry.declared, context.model_yaml_config["inputs"])
+        entry = _as_declared(entry, context.model_yaml_config.get("inputs"))
         entry.initialize(context)
         return cls(entry, context, load.isolate)
 
@@ -281,6 +276,24 @@ class Runtime:
             return encode_outputs(item, row.infer, self._outputs, self._context, processor)
         except (NotSerialisable, InvalidResult) as error:
             return failed(row, error)
+
+
+def _as_declared(entry: EntryPoint, inputs: Sequence[Mapping[str, Any]] | None) -> EntryPoint:
+    """Return an entry point that takes what its archive declares; a contradiction raises HandlerError.
+
+    The hints of a typed handler, and declared inputs, say how a body is read: then there is no envelope.
+    """
+    declared = entry.declared
+    if not inputs:
+        if declared is None or declared.built_in:
+            return enveloped(entry, os.environ.get("TS_SERVICE_ENVELOPE", ""))
+    elif declared is not None and declared.built_in:
+        entry.declared = declaration_under(declared, inputs)
+    elif declared is not None:
+        from handlers.typed.contradiction import check_inputs
+
+        check_inputs(declared, inputs)
+    return entry
 
 
 def _typed_entry(function: Callable[..., Any], instance: Any) -> EntryPoint | None:

@@ -19,6 +19,7 @@ from typing import Any
 
 from handlers import wire
 from handlers.names import BUILT_IN, split_handler
+from handlers.sdk.built_in import declaration_of
 from handlers.sdk.context import Context
 from handlers.sdk.errors import HandlerError, UnreadablePayload
 from handlers.sdk.loading_branch import passed_over
@@ -34,7 +35,7 @@ class EntryPoint:
         handle: takes the rows and the context, returns one item for each row.
         own_handle: the handler defines its own `handle` method, or is a function.
         read: turns rows into the items of `data`; None: the dicts of TorchServe.
-        declared: the inputs of a typed handler; None for any other.
+        declared: the inputs of a typed or built-in handler; None for any other.
         notes: sentences for the model's author.
     """
 
@@ -97,7 +98,9 @@ def load_handler(handler: str, model_dir: Path, typed: MakeTyped = untyped) -> E
         module = import_file(file)
     elif name in BUILT_IN:
         module_name, class_name = BUILT_IN[name]
-        return _instantiate(getattr(importlib.import_module(module_name), class_name))
+        built_in = _instantiate(getattr(importlib.import_module(module_name), class_name))
+        built_in.declared = declaration_of(name)
+        return built_in
     else:
         module = importlib.import_module(name)
     found = getattr(module, function, None)

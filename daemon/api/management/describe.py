@@ -163,7 +163,7 @@ def _optimized(model: ModelVersion) -> list[dict[str, Any]]:
 def _declared(model: ModelVersion) -> dict[str, Any] | None:
     """Return the inputs and the answer of a typed handler; None for any other, and until a worker is ready."""
     declared = model.declared
-    if declared is None:
+    if declared is None or declared.built_in:
         return None
     return {
         "inputs": [{"name": each.name, "kind": each.kind, "annotation": each.annotation} for each in declared.inputs],

@@ -19,6 +19,7 @@ from daemon.models.version import ModelVersion
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 _START = 64  # bytes, in which JSON may begin with white space
 _BINARY = re.compile(rb'"binary_data')  # begins the names of the binary extension's parameters
+_INPUTS = re.compile(rb'"inputs"')
 _WINDOWS = {"gzip": zlib.MAX_WBITS | 16, "deflate": zlib.MAX_WBITS}  # of zlib, by the coding's name
 
 
@@ -38,7 +39,7 @@ def read(exchange: Exchange, model: ModelVersion, most: int, *, explain: bool, u
     try:
         _decompress(request, most)
         length = _head_length(request)
-        if length is None and not (model.settings.inputs or model.declared or _asks_for_binary(request.body)):
+        if length is None and not (_takes_tensors(model, request.body) or _asks_for_binary(request.body)):
             _check_json(request)
             return False
         asked = parse_request(request.body, length)
@@ -59,6 +60,17 @@ def _head_length(request: Request) -> int | None:
     if not (text.isascii() and text.isdecimal() and len(text) < 20):
         raise BadRequest(f"{HEAD_LENGTH} is `{text[:100]}`; expected the number of bytes of the request's JSON.")
     return int(text)
+
+
+def _takes_tensors(model: ModelVersion, body: Payload) -> bool:
+    """Return whether a request without binary data is one in tensors.
+
+    A built-in handler also takes, on this route, what it takes on others: an image, or JSON that is no such request.
+    """
+    if model.settings.inputs or model.declared is None or not model.declared.built_in:
+        return bool(model.settings.inputs or model.declared)
+    data = body.view if isinstance(body, Lease) else body
+    return bytes(data[:_START]).lstrip().startswith(b"{") and _INPUTS.search(data) is not None
 
 
 def _asks_for_binary(body: Payload) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
-from daemon.api.oip.typed import OUTPUTS, typed_inputs
+from daemon.api.oip.typed import tensors_of
 from daemon.metrics.version import VersionMetrics
 from daemon.model_settings.declarations import DeclaredTensor, show_declaration
 from daemon.models.version import ModelState, ModelVersion
@@ -22,19 +22,16 @@ def server_metadata() -> dict[str, Any]:
 
 
 def model_metadata(model: ModelVersion, versions: Iterable[ModelVersion]) -> dict[str, Any]:
-    """Return the document of a version; the lists of tensors are empty if its archive declares none.
+    """Return the document of a version; the lists of tensors are empty if neither archive nor handler declares any.
 
     Args:
         versions: all versions of the model.
     """
-    settings, typed = model.settings, model.declared
-    inputs, outputs = settings.inputs, settings.outputs
-    if typed is not None and not inputs:
-        inputs, outputs = typed_inputs(typed), OUTPUTS
+    inputs, outputs = tensors_of(model)
     return {
         "name": model.name,
         "versions": [each.version for each in versions],
-        "platform": settings.platform,
+        "platform": model.settings.platform,
         "inputs": list(map(show_declaration, inputs)),
         "outputs": list(map(show_declaration, outputs)),
     }
@@ -46,15 +43,15 @@ def model_config(model: ModelVersion) -> dict[str, Any]:
     Each request is one row of a batch of ours, whatever its tensors' first dimension: `max_batch_size` is 0, so that
     clients add no dimension of their own.
     """
-    settings = model.settings
+    inputs, outputs = tensors_of(model)
     return {
         "name": model.name,
-        "platform": settings.platform,
+        "platform": model.settings.platform,
         "backend": "pytorch",
         "version_policy": {"specific": {"versions": [model.version]}},
         "max_batch_size": 0,
-        "input": [_configured(each) | {"optional": each.optional} for each in settings.inputs],
-        "output": [_configured(each) for each in settings.outputs],
+        "input": [_configured(each) | {"optional": each.optional} for each in inputs],
+        "output": [_configured(each) for each in outputs],
         "instance_group": [{"name": model.name, "count": model.pool.wanted, "kind": "KIND_AUTO"}],
     }
 

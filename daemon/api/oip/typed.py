@@ -1,11 +1,15 @@
-"""Typed handlers and the protocol: each argument is an input, and the answer is one output.
+"""Typed and built-in handlers, and the protocol: each argument is an input, and the answer is one output.
 
 A text, an image, bytes and JSON are BYTES of one element, named after the argument; what stands in it is what a form's
 field of this name would hold. An array is a tensor of any datatype and shape, as its hint names neither, unless the
 archive's model-config.yaml declares them; it may declare every input, and the name of the output.
+
+A built-in handler has one input, `data`. An image may be in base64, as JSON holds no other bytes.
 """
 
+import base64
 import json
+import re
 from collections.abc import Sequence
 
 from daemon.api.tensors.documents import nested
@@ -14,11 +18,13 @@ from daemon.api.tensors.forms import InferAnswer, InferRequest, Tensor
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param, Reply
 from daemon.model_settings.declarations import DeclaredTensor
+from daemon.models.version import ModelVersion
 from handlers.wire import Declared
 
 OUTPUT = "output"
 OUTPUTS = (DeclaredTensor(OUTPUT, "BYTES", (1,)),)
 _ARRAYS = ("array", "tensor")
+_BASE64 = re.compile(rb"[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]+={0,2}\Z")  # the start; lines have 76 characters, or 64
 
 
 def typed_inputs(declared: Declared) -> tuple[DeclaredTensor, ...]:
@@ -49,8 +55,16 @@ def typed_params(request: InferRequest, declared: Declared) -> list[Param]:
             raise BadRequest(f"The input {name} is {found}; the model takes BYTES of shape [1].")
         (element,) = elements
         assert isinstance(element, bytes)
-        params[name] = Param(name, "", element)
+        params[name] = Param(name, "", _image(element) if kinds[name] == "image" else element)
     return list(params.values())
+
+
+def tensors_of(model: ModelVersion) -> tuple[Sequence[DeclaredTensor], Sequence[DeclaredTensor]]:
+    """Return the known inputs and outputs of a version: its archive's, else its handler's, each where there are any."""
+    inputs, outputs = model.settings.inputs, model.settings.outputs
+    if model.declared is None:
+        return inputs, outputs
+    return inputs or typed_inputs(model.declared), outputs or OUTPUTS
 
 
 def output_of(outputs: Sequence[DeclaredTensor]) -> str:
@@ -62,3 +76,13 @@ def typed_answer(name: str, version: str, request_id: str, output: str, reply: R
     """Return the answer of a typed handler as one output of this name."""
     data = len(reply.body).to_bytes(4, "little") + reply.body
     return InferAnswer(name, version, request_id, {}, [Tensor(output, "BYTES", (1,), data, {})])
+
+
+def _image(element: bytes) -> bytes:
+    """Return an image's bytes, which may be in base64: no image begins like that."""
+    if not element.isascii() or _BASE64.match(element) is None:
+        return element
+    try:
+        return base64.b64decode(element)
+    except ValueError:
+        return element

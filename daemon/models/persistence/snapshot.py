@@ -46,7 +46,7 @@ class SnapshotEntry:
         unpacked: the name of the directory among the unpacked archives; None if the version is served in place.
         archive: the archive's mark; None if the version is served in place.
         listed: whether `--models` or `load_models` named the archive.
-        declared: the inputs of a typed handler; None for any other, and if a later tsctl wrote something unknown.
+        declared: the inputs of a typed or built-in handler; None for any other, and if a later tsctl wrote another.
         notes: the worker's sentences for the model's author.
     """
 

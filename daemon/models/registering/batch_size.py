@@ -36,7 +36,7 @@ def default_batch_size(fallback: int, handler: str, declared: Declared | None) -
     """
     if not fallback:
         return 1, DEFAULT
-    if declared is not None:
+    if declared is not None and not declared.built_in:
         if declared.batch_size:
             return min(declared.batch_size, MOST), OF_DECLARATION
         return (fallback, OF_TYPED) if declared.batches else (1, OF_SINGLE)

@@ -129,7 +129,7 @@ def entry_with(declared: Any) -> bytes:
 
 
 def test_a_declaration_is_read_as_it_was_written() -> None:
-    declared = Declared([Input("texts", "text", "list[str]")], batches=True, batch_size=4)
+    declared = Declared([Input("texts", "text", "list[str]")], batches=True, batch_size=4, built_in=True)
     entry = SnapshotEntry(name="m", version="1.0", request=Registration(url="m"), declared=declared, notes=("a",))
 
     (read,) = decode_snapshot(encode_snapshot(Snapshot(models=(entry,)))).models

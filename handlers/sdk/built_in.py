@@ -1,0 +1,57 @@
+"""The tensors of the built-in handlers: one input, `data`, and their answer."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from handlers import wire
+from handlers.sdk.errors import HandlerError
+
+# Handler → its input's kind. `vision_handler` and `text_handler` are bases, and serve nothing by themselves.
+_KINDS: dict[str, wire.InputKind] = {
+    "base_handler": "array",
+    "image_classifier": "image",
+    "object_detector": "image",
+    "image_segmenter": "image",
+    "text_classifier": "text",
+}
+_INPUT = "data"
+_NAMES = (_INPUT, "body")  # under which a built-in handler finds its input
+
+
+def declaration_of(handler: str) -> wire.Declared | None:
+    """Return what a built-in handler takes; None for the bases of others."""
+    kind = _KINDS.get(handler)
+    return None if kind is None else wire.Declared([wire.Input(_INPUT, kind)], batches=True, built_in=True)
+
+
+def declaration_under(declared: wire.Declared, inputs: Sequence[Mapping[str, Any]]) -> wire.Declared | None:
+    """Return a built-in handler's declaration where the archive declares `inputs`, which win.
+
+    Args:
+        inputs: as the daemon has checked them: each with a name and a datatype.
+
+    Returns:
+        None if the handler gets arrays.
+
+    Raises:
+        HandlerError: the handler would not find its input, or could not read it.
+    """
+    kind = declared.inputs[0].kind
+    datatypes = {str(each.get("name")): each.get("datatype") for each in inputs}
+    name = next((name for name in _NAMES if name in datatypes), None)
+    if name is None:
+        raise HandlerError(
+            f"model-config.yaml declares the inputs {', '.join(f'`{each}`' for each in datatypes)}, and the built-in"
+            f" handler takes `{_INPUT}`. Rename one of them, or remove `inputs`"
+        )
+    is_bytes = datatypes[name] == "BYTES"
+    if is_bytes == (kind == "array") and kind != "image":
+        fits = "BYTES of shape [1]" if kind == "text" else "a datatype of numbers"
+        raise HandlerError(
+            f"model-config.yaml declares the input `{name}` as {datatypes[name]}, and the built-in handler's input is"
+            f" {fits}. Correct the datatype, or remove `inputs`"
+        )
+    if not is_bytes:
+        return None
+    kinds = {each: kind if each == name else "bytes" if datatypes[each] == "BYTES" else "array" for each in datatypes}
+    return wire.Declared([wire.Input(each, kinds[each]) for each in datatypes], batches=True, built_in=True)

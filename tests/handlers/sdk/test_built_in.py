@@ -1,0 +1,59 @@
+"""What built-in handlers declare, and what model-config.yaml may declare of them."""
+
+import pytest
+
+from handlers.names import BUILT_IN
+from handlers.sdk.built_in import declaration_of, declaration_under
+from handlers.sdk.errors import HandlerError
+
+BYTES = {"datatype": "BYTES", "shape": [1]}
+FLOATS = {"datatype": "FP32", "shape": [-1]}
+
+
+@pytest.mark.parametrize("handler", sorted(BUILT_IN.keys() - {"vision_handler", "text_handler"}))
+def test_a_built_in_handler_has_one_input_called_data(handler: str) -> None:
+    declared = declaration_of(handler)
+
+    assert declared is not None and declared.built_in
+    assert [each.name for each in declared.inputs] == ["data"]
+
+
+@pytest.mark.parametrize("handler", ["vision_handler", "text_handler", "mine"])
+def test_a_base_of_handlers_declares_nothing(handler: str) -> None:
+    assert declaration_of(handler) is None
+
+
+@pytest.mark.parametrize("handler", ["image_classifier", "base_handler"])
+def test_numbers_that_the_archive_declares_reach_the_handler_as_arrays(handler: str) -> None:
+    declared = declaration_of(handler)
+    assert declared is not None
+
+    assert declaration_under(declared, [{"name": "data", **FLOATS}]) is None
+
+
+def test_the_archive_may_name_the_input_as_the_handler_finds_it_and_declare_others_beside_it() -> None:
+    declared = declaration_of("image_classifier")
+    assert declared is not None
+
+    under = declaration_under(declared, [{"name": "body", **BYTES}, {"name": "target", **BYTES}])
+
+    assert under is not None
+    assert [(each.name, each.kind) for each in under.inputs] == [("body", "image"), ("target", "bytes")]
+
+
+@pytest.mark.parametrize(
+    ("handler", "tensor", "says"),
+    [
+        ("image_classifier", {"name": "picture", **BYTES}, "`picture`, and the built-in handler takes `data`"),
+        ("text_classifier", {"name": "data", **FLOATS}, "`data` as FP32, and the built-in handler's input is BYTES of"),
+        ("base_handler", {"name": "data", **BYTES}, "as BYTES, and the built-in handler's input is a datatype of num"),
+    ],
+)  # fmt: skip
+def test_a_contradiction_names_both_sides_and_the_remedy(handler: str, tensor: dict[str, object], says: str) -> None:
+    declared = declaration_of(handler)
+    assert declared is not None
+
+    with pytest.raises(HandlerError, match="or remove `inputs`") as caught:
+        declaration_under(declared, [tensor])
+
+    assert says in str(caught.value)
