@@ -241,7 +241,7 @@ class Daemon:
         measured = metrics_routes(registry, metrics, HostMonitor(), gpus, selection) if config.metrics else {}
         turns = Turns(clock.now)
         routes = inference_routes(registry, serves, turns) | measured
-        routes |= oip_routes(registry, serves, config.max_request_size, routes["v2"])
+        routes |= oip_routes(registry, serves, config.max_request_size, routes["v2"], turns)
         events_route = EventsRoute(events, clock)
         commands = join(
             events_route.routes,

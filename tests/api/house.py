@@ -84,7 +84,9 @@ class House:
             self._commands = join(*observing, self._commands)
         self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), Gpus(self.clock, nvidia_smi))
         self._predictions = inference_routes(self.registry, lambda: self.started, self.turns)
-        self._predictions |= oip_routes(self.registry, lambda: self.started, max_body, self._predictions["v2"])
+        self._predictions |= oip_routes(
+            self.registry, lambda: self.started, max_body, self._predictions["v2"], self.turns
+        )
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._router = Router(join(self._predictions, self._commands, self._measured), self.held.take)
 

@@ -8,16 +8,29 @@ and a stopping daemon waits for the form.
 import asyncio
 import time
 from collections.abc import Callable
+from typing import Protocol
 
-from daemon.api.inference.forms import Form
 from daemon.api.inference.predict import budget_of
-from daemon.api.inference.raw_forms import RawForm
 from daemon.core.duration import duration
 from daemon.core.errors import DaemonError, Stopping, WaitedTooLong
 from daemon.core.job import Param, TimeBudget
 from daemon.http.exchange import Exchange
 
 MOST_BYTES = 256 * 1024**2  # of all forms being read; `queue_bytes` is the same for requests that wait for a worker
+
+
+class Readable(Protocol):
+    """A body that is read in slices: a form, or a request in tensors.
+
+    Attributes:
+        params: what was read, by name; complete when `advance` has returned True.
+    """
+
+    @property
+    def params(self) -> dict[str, Param]: ...
+
+    def advance(self) -> bool:
+        """Read one slice; return whether it was the last. Raise BadRequest for a malformed body."""
 
 
 class TooManyForms(DaemonError):
@@ -64,9 +77,7 @@ class Turns:
     def __repr__(self) -> str:
         return f"<Turns {self.reading} forms, {self.bytes} bytes>"
 
-    async def read(
-        self, form: Form | RawForm, exchange: Exchange, most: float, then: Callable[[list[Param]], None]
-    ) -> None:
+    async def read(self, form: Readable, exchange: Exchange, most: float, then: Callable[[list[Param]], None]) -> None:
         """Read a form to its end, then call `then` with its parameters, unless the client disconnects meanwhile.
 
         Args:
@@ -97,7 +108,7 @@ class Turns:
         if read:
             then(list(form.params.values()))
 
-    async def _read(self, form: Form | RawForm, exchange: Exchange, budget: TimeBudget | None) -> bool:
+    async def _read(self, form: Readable, exchange: Exchange, budget: TimeBudget | None) -> bool:
         """Read a form; return whether the end was reached before the client disconnected."""
         while not exchange.done:
             async with self._turn:

@@ -12,8 +12,10 @@ Health needs no token, as `/ping`. The repository's routes are management (repos
 
 import time
 from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, NamedTuple
 
+from daemon.api.inference.turns import Turns
 from daemon.api.oip.infer import read
 from daemon.api.oip.metadata import last_answered, model_config, model_metadata, server_metadata, statistics
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
@@ -30,7 +32,9 @@ _ABOUT = (*_RUNS, "ready", "config", "stats")
 Document = tuple[dict[str, Any], int]  # and its status
 
 
-def oip_routes(registry: Registry, started: Callable[[], bool], most: int, plain: Route) -> dict[str, Route]:
+def oip_routes(
+    registry: Registry, started: Callable[[], bool], most: int, plain: Route, turns: Turns | None = None
+) -> dict[str, Route]:
     """Return the route below `/v2`, by that segment.
 
     Args:
@@ -38,7 +42,9 @@ def oip_routes(registry: Registry, started: Callable[[], bool], most: int, plain
             is not stopping.
         most: bytes of a request body, decompressed.
         plain: the route of requests whose body goes to the model as it is.
+        turns: reads large requests; None for a reader of these routes alone.
     """
+    reader = turns or Turns()
 
     def ready() -> bool:
         return started() and all(model.state is ModelState.READY for model in registry.defaults())
@@ -76,9 +82,12 @@ def oip_routes(registry: Registry, started: Callable[[], bool], most: int, plain
         if told is None and asked is not None and asked.what in _RUNS:
             if method == "OPTIONS":
                 return plain(exchange, path)
-            model = registry.find(asked.name, asked.version)
+            find = partial(registry.find, asked.name, asked.version)
             explain, unnamed = asked.what == "explain", asked.version is None
-            return None if read(exchange, model, most, explain=explain, unnamed=unnamed) else plain(exchange, path)
+            reading = read(exchange, find, most, reader, explain=explain, unnamed=unnamed)
+            if isinstance(reading, bool):
+                return None if reading else plain(exchange, path)
+            return reading
         if method not in _READING:
             raise MethodNotAllowed
         if told is None and asked is not None:

@@ -9,6 +9,7 @@ A built-in handler has one input, `data`. An image may be in base64, as JSON hol
 
 import base64
 import json
+import math
 import re
 from collections.abc import Sequence
 
@@ -49,7 +50,8 @@ def typed_params(request: InferRequest, declared: Declared) -> list[Param]:
         if kinds[name] in _ARRAYS:
             params[name] = Param(name, "application/json", json.dumps(nested(tensor)).encode())
             continue
-        elements = unpack("BYTES", bytes(tensor.data)) if tensor.datatype == "BYTES" else []
+        single = tensor.datatype == "BYTES" and math.prod(tensor.shape) == 1  # of many, the event loop reads none
+        elements = unpack("BYTES", bytes(tensor.data)) if single else []
         if len(elements) != 1:
             found = f"{tensor.datatype} of shape {list(tensor.shape)}"
             raise BadRequest(f"The input {name} is {found}; the model takes BYTES of shape [1].")

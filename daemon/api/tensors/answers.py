@@ -7,7 +7,8 @@ import msgspec
 
 from daemon.api.tensors.documents import document_of
 from daemon.api.tensors.forms import InferAnswer
-from daemon.api.tensors.requests import SIZE, RawParameters, WrittenTensor, read_parameters, read_tensor
+from daemon.api.tensors.requests import SIZE, RawParameters, WrittenTensor, read_parameters, tensor_steps
+from daemon.api.tensors.steps import finish
 from daemon.core.arena import Lease
 from daemon.core.errors import BadRequest
 
@@ -42,7 +43,7 @@ def parse_answer(body: bytes, head_length: int | None = None) -> InferAnswer:
     outputs, at = [], length
     try:
         for each in written.outputs:
-            tensor, at = read_tensor(f"output {each.name}", each, body, at)
+            tensor, at = finish(tensor_steps(f"output {each.name}", each, body, at))
             outputs.append(tensor)
         parameters = read_parameters("the answer", written.parameters)
     except BadRequest as error:

@@ -7,6 +7,7 @@ length in four bytes, and then its content. BF16 is the upper half of an FP32, r
 import struct
 from collections.abc import Sequence
 
+from daemon.api.tensors.steps import Steps
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import DATATYPES
 
@@ -18,6 +19,7 @@ LETTERS = {
     "INT8": "b", "INT16": "h", "INT32": "i", "INT64": "q", "FP16": "e", "FP32": "f", "FP64": "d",
 }  # fmt: skip
 LENGTH = struct.Struct("<I")
+_STEP = 4096  # elements that are counted at a time: 1 ms (2-core Xeon VM)
 
 
 def size_of(datatype: str) -> int:
@@ -80,13 +82,17 @@ def _with_length(value: Element) -> bytes:
     return LENGTH.pack(len(content)) + content
 
 
-def count_of(data: bytes | memoryview) -> int:
-    """Return the number of elements of BYTES. Raise BadRequest where `data` ends within one."""
+def count_steps(data: bytes | memoryview) -> Steps[int]:
+    """Return the number of elements of BYTES, in steps. Raise BadRequest where `data` ends within one."""
     count, at, end, read = 0, 0, len(data), LENGTH.unpack_from
     last = end - LENGTH.size  # where the last length may begin
     while at <= last:
-        at += LENGTH.size + read(data, at)[0]
-        count += 1
+        stop = count + _STEP
+        while at <= last and count < stop:
+            at += LENGTH.size + read(data, at)[0]
+            count += 1
+        if at <= last:
+            yield
     if at != end:
         raise BadRequest(_within(count - 1 if at > end else count, end))
     return count

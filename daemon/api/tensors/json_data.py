@@ -1,6 +1,7 @@
 """Elements of a tensor in JSON: flat, or nested as the shape says.
 
-Parsed and packed in C: 150 000 numbers of FP32 take 6 ms; as bytes in the arena 6 µs (tests/lab/benchmarks/tensors.py).
+Parsed and packed in C, large ones in slices (slices.py): 150 000 numbers of FP32 take 6 ms; as bytes in the
+arena 6 µs (tests/lab/benchmarks/tensors.py).
 """
 
 import re
@@ -13,6 +14,8 @@ import msgspec
 
 from daemon.api.tensors.elements import pack_typed, size_of
 from daemon.api.tensors.sizes import check_shape
+from daemon.api.tensors.slices import SLICED_FROM, pack_numbers, pack_texts
+from daemon.api.tensors.steps import Steps
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import MOST_RANK
 
@@ -21,8 +24,8 @@ _OPENING = re.compile(rb"[\[ \t\r\n]*")  # of all lists that contain the first e
 _FLOATS = ("FP16", "BF16", "FP32", "FP64")
 
 
-def pack_json(what: str, datatype: str, shape: Sequence[int], data: msgspec.Raw) -> bytes:
-    """Return the bytes of elements in JSON.
+def pack_steps(what: str, datatype: str, shape: Sequence[int], data: msgspec.Raw) -> Steps[bytes]:
+    """Return the bytes of elements in JSON; large data are packed in steps.
 
     Args:
         what: the tensor, for the sentence: "input INPUT0".
@@ -35,6 +38,14 @@ def pack_json(what: str, datatype: str, shape: Sequence[int], data: msgspec.Raw)
     depth = _depth(memoryview(data))
     if depth > MOST_RANK:
         raise BadRequest(f"The data of {what} has more than {MOST_RANK} dimensions.")
+    if depth and len(memoryview(data)) > SLICED_FROM:
+        if not count:
+            raise BadRequest(f"The shape of {what} is {list(shape)}, which has no elements: send its data as [].")
+        dims = shape if depth > 1 else (count,)
+        decode = _decoder(_type_of(datatype), 1).decode
+        if datatype == "BYTES":
+            return (yield from pack_texts(what, dims, bytes(data), decode))
+        return (yield from pack_numbers(what, datatype, dims, bytes(data), decode))
     try:
         values = _decoder(_type_of(datatype), depth or 1).decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -11,8 +11,9 @@ import msgspec
 from msgspec import Meta
 
 from daemon.api.tensors.forms import InferRequest, Parameters, Tensor, WantedOutput
-from daemon.api.tensors.json_data import pack_json
-from daemon.api.tensors.sizes import check_bytes
+from daemon.api.tensors.json_data import pack_steps
+from daemon.api.tensors.sizes import check_steps
+from daemon.api.tensors.steps import Steps, finish
 from daemon.core.arena import Lease, Payload
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
@@ -62,7 +63,12 @@ _decode = msgspec.json.Decoder(_WrittenRequest).decode
 
 
 def parse_request(body: Payload, head_length: int | None = None) -> InferRequest:
-    """Parse a request; the bytes of its tensors stay in the arena, if that is where they are.
+    """Parse a request all at once; as `parse_steps`."""
+    return finish(parse_steps(body, head_length))
+
+
+def parse_steps(body: Payload, head_length: int | None = None) -> Steps[InferRequest]:
+    """Parse a request in steps; the bytes of its tensors stay in the arena, if that is where they are.
 
     Args:
         head_length: bytes of its JSON; None if it is JSON as a whole.
@@ -88,7 +94,7 @@ def parse_request(body: Payload, head_length: int | None = None) -> InferRequest
             raise BadRequest(f"Input {each.name} is given twice; send each input once.")
         seen.add(each.name)
         _check_served(f"Input {each.name}", each.parameters, _OF_INPUTS)
-        tensor, at = read_tensor(f"input {each.name}", each, body, at)
+        tensor, at = yield from tensor_steps(f"input {each.name}", each, body, at)
         inputs.append(tensor)
     if at != len(body):
         raise BadRequest(
@@ -99,8 +105,8 @@ def parse_request(body: Payload, head_length: int | None = None) -> InferRequest
     return InferRequest(written.id or "", parameters, inputs, outputs, binary)
 
 
-def read_tensor(what: str, written: WrittenTensor, body: Payload, at: int) -> tuple[Tensor, int]:
-    """Return a tensor, and where the bytes of the next one begin.
+def tensor_steps(what: str, written: WrittenTensor, body: Payload, at: int) -> Steps[tuple[Tensor, int]]:
+    """Return, in steps, a tensor, and where the bytes of the next one begin.
 
     Args:
         what: the tensor, for a sentence: "input INPUT0".
@@ -115,7 +121,7 @@ def read_tensor(what: str, written: WrittenTensor, body: Payload, at: int) -> tu
     if size is None:
         if not written.has_data:
             raise BadRequest(f"The {what} has neither `data` nor the parameter `{SIZE}`.")
-        data = pack_json(what, written.datatype, shape, written.data)
+        data = yield from pack_steps(what, written.datatype, shape, written.data)
     else:
         if type(size) is not int or size < 0:
             raise BadRequest(f"`{SIZE}` of {what} is {_shown(size)}; expected a number of bytes.")
@@ -127,7 +133,7 @@ def read_tensor(what: str, written: WrittenTensor, body: Payload, at: int) -> tu
             )
         data = _part(body, at, at + size)
         at += size
-        check_bytes(what, written.datatype, shape, data)
+        yield from check_steps(what, written.datatype, shape, data)
     return Tensor(written.name, written.datatype, shape, data, read_parameters(what, written.parameters, SIZE)), at
 
 

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from daemon.api.tensors.elements import LENGTH, count_of, size_of
+from daemon.api.tensors.elements import LENGTH, count_steps, size_of
+from daemon.api.tensors.steps import Steps, finish
 from daemon.core.arena import Lease, Payload
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import MOST_RANK
@@ -35,7 +36,12 @@ def check_shape(what: str, shape: Sequence[int]) -> int:
 
 
 def check_bytes(what: str, datatype: str, shape: Sequence[int], data: Payload) -> None:
-    """Check the bytes of a tensor against its shape.
+    """Check the bytes of a tensor against its shape, all at once; raise as `check_steps`."""
+    finish(check_steps(what, datatype, shape, data))
+
+
+def check_steps(what: str, datatype: str, shape: Sequence[int], data: Payload) -> Steps[None]:
+    """Check the bytes of a tensor against its shape, in steps.
 
     Raises:
         BadRequest: the datatype is unknown, the shape is impossible, or there are more or fewer bytes.
@@ -52,7 +58,7 @@ def check_bytes(what: str, datatype: str, shape: Sequence[int], data: Payload) -
             f"{len(data)} bytes for {what}; its shape {list(shape)} of BYTES needs at least {count * LENGTH.size}."
         )
     try:
-        found = count_of(data.view if isinstance(data, Lease) else data)
+        found = yield from count_steps(data.view if isinstance(data, Lease) else data)
     except BadRequest as error:
         raise BadRequest(f"The bytes of {what} are not BYTES elements: {error}") from None
     if found != count:
