@@ -77,6 +77,11 @@ def whole(least: int | None = None) -> Schema:
     return {"type": "integer", **({} if least is None else {"minimum": least})}
 
 
+def one_of(*values: str) -> Schema:
+    """Return the schema of a text that is one of these."""
+    return {"type": "string", "enum": list(values)}
+
+
 def members(required: Mapping[str, Schema], optional: Mapping[str, Schema] | None = None) -> Schema:
     """Return the schema of an object with `required` and `optional` members; others are allowed."""
     return {"type": "object", "required": list(required), "properties": {**required, **(optional or {})}}

@@ -1,5 +1,7 @@
 """The OpenAPI description of the inference address, the answer to `OPTIONS /` and `/api-description`."""
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 from daemon.api.openapi import (
@@ -10,10 +12,15 @@ from daemon.api.openapi import (
     answer,
     body,
     document,
+    listed,
+    members,
+    one_of,
     operation,
     path_parameters,
     query_parameters,
+    whole,
 )
+from daemon.model_settings.declarations import DeclaredTensor, show_declaration
 
 _FAILURES = UNKNOWN_CALLER | {
     "400": "The request is malformed.",
@@ -68,6 +75,9 @@ _PROTOCOL = {
     "kserveV2Statistics": ("/v2/models/{model_name}/stats", "Counts and sums of times, in nanoseconds."),
     "kserveV2AllStatistics": ("/v2/models/stats", "The same, of every version."),
 }  # fmt: skip
+_INFER = "kserveV2Infer"
+_VALUES: dict[str, object] = {"BYTES": "text", "BOOL": False}  # in examples, in place of a number
+_SHOWN = 1000  # elements of an example
 _READINESS = {"200": "The version has a ready worker.", "503": "The version has no ready worker."}
 # Health: name of the operation → path, descriptions by status.
 _HEALTH = {
@@ -95,11 +105,53 @@ def describe_api() -> dict[str, Any]:
     return document(paths)
 
 
-def describe_model(name: str) -> dict[str, Any]:
-    """Return the description of the routes of one model."""
+def describe_model(
+    name: str, inputs: Sequence[DeclaredTensor] = (), outputs: Sequence[DeclaredTensor] = ()
+) -> dict[str, Any]:
+    """Return the description of the routes of one model: of the protocol's only if the model declares its inputs.
+
+    Args:
+        inputs: the declared ones; empty for none. So are `outputs`.
+    """
     chosen = [(operation, path) for operation, path in _PREDICTIONS.items() if path.endswith("/{model_name}")]
     filled = {operation: path.replace("{model_name}", name) for operation, path in chosen}
-    return document({path: {"post": _prediction(operation, path)} for operation, path in filled.items()})
+    described = {path: {"post": _prediction(operation, path)} for operation, path in filled.items()}
+    if inputs:
+        path = _PREDICTIONS[_INFER].replace("{model_name}", name)
+        described[path] = {"post": _prediction(_INFER, path)}
+        told = described[path]["post"]
+        told["requestBody"]["content"]["application/json"] = _tensors("inputs", inputs)
+        if outputs:
+            told["responses"]["200"]["content"]["application/json"] = _tensors("outputs", outputs)
+    return document(described)
+
+
+def _tensors(member: str, tensors: Sequence[DeclaredTensor]) -> dict[str, Any]:
+    """Return a JSON document of the Open Inference Protocol: its schema, and an example."""
+    chosen = [
+        members(
+            {"name": one_of(each.name), "datatype": one_of(each.datatype), "shape": _shape(each)},
+            {"parameters": {"type": "object"}, "data": {"type": "array", "items": {}}},
+        )
+        for each in tensors
+    ]
+    return {
+        "schema": members({member: listed({"oneOf": chosen})}, {"id": STRING, "parameters": {"type": "object"}}),
+        "example": {member: [_example(each) for each in tensors]},
+    }
+
+
+def _shape(tensor: DeclaredTensor) -> dict[str, Any]:
+    rank = len(tensor.shape)
+    return listed(whole(0)) | {"minItems": rank, "maxItems": rank}
+
+
+def _example(tensor: DeclaredTensor) -> dict[str, Any]:
+    """Return a tensor with the smallest shape that the declaration allows; without data where these are many."""
+    shape = [1 if size == -1 else size for size in tensor.shape]
+    value = _VALUES.get(tensor.datatype, 0)
+    count = prod(shape)
+    return show_declaration(tensor) | {"shape": shape} | ({"data": [value] * count} if count <= _SHOWN else {})
 
 
 def _prediction(name: str, path: str) -> Operation:

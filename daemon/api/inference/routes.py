@@ -22,6 +22,7 @@ from daemon.api.inference.openapi import describe_api, describe_model
 from daemon.api.inference.predict import parameters_of, predict, with_query
 from daemon.api.inference.raw_forms import RawForm
 from daemon.api.inference.turns import Turns
+from daemon.api.tensors.declared import tensors_of
 from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.core.job import Param
 from daemon.http.exchange import Exchange
@@ -65,7 +66,7 @@ def inference_routes(
         exchange: Exchange, model: ModelVersion, explain: bool, url_path: str | None = None, version: str | None = None
     ) -> Work:
         if exchange.request.method == "OPTIONS":
-            exchange.respond(json_response(describe_model(model.name)))
+            exchange.respond(json_response(describe_model(model.name, *tensors_of(model))))
             return None
         asked = ("explain", "True" if explain else "False")
         injected = (asked,) if url_path is None else (("url_path", url_path), asked)
@@ -107,7 +108,7 @@ def inference_routes(
 
     def invoke(exchange: Exchange, model: ModelVersion, version: str | None = None) -> Work:
         if exchange.request.method == "OPTIONS":
-            exchange.respond(json_response(describe_model(model.name)))
+            exchange.respond(json_response(describe_model(model.name, *tensors_of(model))))
             return None
         params = _parameters(exchange.request, model)
         if isinstance(params, list):
@@ -211,7 +212,7 @@ def _invoke_read(
     """Predict for SageMaker's routes; without `name`, use the form's `model_name`, or the only registered model."""
     model = registry.find(_named(registry, params) if name is None else name, version)
     if exchange.request.method == "OPTIONS":
-        exchange.respond(json_response(describe_model(model.name)))
+        exchange.respond(json_response(describe_model(model.name, *tensors_of(model))))
     else:
         predict(exchange, model, with_query(exchange.request, params), [], unnamed=version is None)
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
-from daemon.api.oip.typed import tensors_of
+from daemon.api.tensors.declared import tensors_of
 from daemon.metrics.version import VersionMetrics
 from daemon.model_settings.declarations import DeclaredTensor, show_declaration
 from daemon.models.version import ModelState, ModelVersion

@@ -13,24 +13,16 @@ import math
 import re
 from collections.abc import Sequence
 
+from daemon.api.tensors.declared import ARRAYS, OUTPUT
 from daemon.api.tensors.documents import nested
 from daemon.api.tensors.elements import unpack
 from daemon.api.tensors.forms import InferAnswer, InferRequest, Tensor
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param, Reply
 from daemon.model_settings.declarations import DeclaredTensor
-from daemon.models.version import ModelVersion
 from handlers.wire import Declared
 
-OUTPUT = "output"
-OUTPUTS = (DeclaredTensor(OUTPUT, "BYTES", (1,)),)
-_ARRAYS = ("array", "tensor")
 _BASE64 = re.compile(rb"[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]+={0,2}\Z")  # the start; lines have 76 characters, or 64
-
-
-def typed_inputs(declared: Declared) -> tuple[DeclaredTensor, ...]:
-    """Return the arguments whose tensors are known: all but arrays."""
-    return tuple(DeclaredTensor(each.name, "BYTES", (1,)) for each in declared.inputs if each.kind not in _ARRAYS)
 
 
 def typed_params(request: InferRequest, declared: Declared) -> list[Param]:
@@ -47,7 +39,7 @@ def typed_params(request: InferRequest, declared: Declared) -> list[Param]:
             raise BadRequest(f"Unknown input: {name}; the model takes {', '.join(kinds)}.")
         if name in params:
             raise BadRequest(f"The input {name} is there twice.")
-        if kinds[name] in _ARRAYS:
+        if kinds[name] in ARRAYS:
             params[name] = Param(name, "application/json", json.dumps(nested(tensor)).encode())
             continue
         single = tensor.datatype == "BYTES" and math.prod(tensor.shape) == 1  # of many, the event loop reads none
@@ -59,14 +51,6 @@ def typed_params(request: InferRequest, declared: Declared) -> list[Param]:
         assert isinstance(element, bytes)
         params[name] = Param(name, "", _image(element) if kinds[name] == "image" else element)
     return list(params.values())
-
-
-def tensors_of(model: ModelVersion) -> tuple[Sequence[DeclaredTensor], Sequence[DeclaredTensor]]:
-    """Return the known inputs and outputs of a version: its archive's, else its handler's, each where there are any."""
-    inputs, outputs = model.settings.inputs, model.settings.outputs
-    if model.declared is None:
-        return inputs, outputs
-    return inputs or typed_inputs(model.declared), outputs or OUTPUTS
 
 
 def output_of(outputs: Sequence[DeclaredTensor]) -> str:

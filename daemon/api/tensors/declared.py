@@ -1,10 +1,29 @@
-"""Whether a request fits the tensors that its model declares."""
+"""The tensors that a model declares, by its archive or its handler, and whether a request fits them."""
 
 from collections.abc import Sequence
 
 from daemon.api.tensors.forms import InferRequest, Tensor
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import LONGEST_NAME, DeclaredTensor
+from daemon.models.version import ModelVersion
+from handlers.wire import Declared
+
+OUTPUT = "output"  # of typed and built-in handlers
+OUTPUTS = (DeclaredTensor(OUTPUT, "BYTES", (1,)),)
+ARRAYS = ("array", "tensor")  # kinds of arguments whose tensors are known only to the archive
+
+
+def typed_inputs(declared: Declared) -> tuple[DeclaredTensor, ...]:
+    """Return the arguments whose tensors are known: all but arrays."""
+    return tuple(DeclaredTensor(each.name, "BYTES", (1,)) for each in declared.inputs if each.kind not in ARRAYS)
+
+
+def tensors_of(model: ModelVersion) -> tuple[Sequence[DeclaredTensor], Sequence[DeclaredTensor]]:
+    """Return the known inputs and outputs of a version: its archive's, else its handler's, each where there are any."""
+    inputs, outputs = model.settings.inputs, model.settings.outputs
+    if model.declared is None:
+        return inputs, outputs
+    return inputs or typed_inputs(model.declared), outputs or OUTPUTS
 
 
 def check_request(request: InferRequest, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor]) -> None:

@@ -126,3 +126,37 @@ async def test_the_batch_size_of_a_built_in_handler_stays(tmp_path: Path) -> Non
     model.learn(declaration_of("image_classifier"), ())
 
     assert model.settings is before
+
+
+async def test_the_description_of_a_model_has_its_tensors(tmp_path: Path) -> None:
+    house = await built_in(tmp_path)
+
+    _, document = await house.tell("OPTIONS", "/predictions/m")
+    told = document["paths"]["/v2/models/m/infer"]["post"]
+
+    assert told["requestBody"]["content"]["application/json"]["example"] == {
+        "inputs": [{"name": "data", "datatype": "BYTES", "shape": [1], "data": ["text"]}]
+    }
+    schema = told["responses"]["200"]["content"]["application/json"]["schema"]
+    assert schema["properties"]["outputs"]["items"]["oneOf"][0]["properties"]["name"]["enum"] == ["output"]
+
+
+async def test_the_description_of_declared_numbers_has_an_example_that_the_model_takes(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    await house.serve("m", config="inputs: [{name: a, datatype: FP32, shape: [-1, 3]}]")
+
+    _, document = await house.tell("OPTIONS", "/predictions/m")
+    content = document["paths"]["/v2/models/m/infer"]["post"]["requestBody"]["content"]
+    example = content["application/json"]["example"]
+
+    assert example == {"inputs": [{"name": "a", "datatype": "FP32", "shape": [1, 3], "data": [0, 0, 0]}]}
+    assert (await house.ask("POST", INFER, json.dumps(example).encode())).status == 200
+
+
+async def test_the_description_of_a_model_without_declaration_has_no_route_of_the_protocol(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    await house.serve("m")
+
+    _, document = await house.tell("OPTIONS", "/predictions/m")
+
+    assert INFER not in document["paths"]
