@@ -30,10 +30,13 @@ def mode_of(settings: ModelSettings) -> Mode:
 def places_of(settings: ModelSettings) -> int:
     """Return how many requests a worker may run at the same time, where it runs them row by row.
 
-    `continuous`: each call of the handler takes all of them, so the batch size. `async`: the handler makes its own
+    `continuous`: each call of the handler takes all of them, so the batch size; with sequences twice as many, as in
+    TorchServe: a request that cancels another one must not wait for it. `async`: the handler makes its own
     batches, so as many as may wait in the queue; what waits here could as well wait there.
     """
-    return int(settings.queue_jobs if settings.asynchronous else settings.batch_size)
+    if settings.asynchronous:
+        return int(settings.queue_jobs)
+    return int(settings.batch_size * (2 if settings.sequences else 1))
 
 
 def limit(sequences: Sequences[Worker] | None, settings: ModelSettings, workers: int) -> None:

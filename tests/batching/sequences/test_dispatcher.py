@@ -210,8 +210,8 @@ def test_the_last_request_of_a_sequence_makes_room() -> None:
 def test_rows_of_a_sequence_begin_in_order_and_overlap_at_their_worker() -> None:
     bench = Stateful(continuous=True, batch_size=2, workers=2)
 
-    bench.send("a1", "a2", "a3", "b1")
-    assert bench.sent == ["a1", "a2", "b1"]  # two places each
+    bench.send("a1", "a2", "a3", "a4", "a5", "b1")
+    assert sorted(bench.sent) == ["a1", "a2", "a3", "a4", "b1"]  # four places each: twice the batch size
 
     bench.clock.advance(1.0)
-    assert [job.id for batch in bench.workers[0].batches for job in batch.jobs] == ["a1", "a2", "a3"]
+    assert [job.id for batch in bench.workers[0].batches for job in batch.jobs] == ["a1", "a2", "a3", "a4", "a5"]

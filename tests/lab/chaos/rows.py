@@ -69,7 +69,12 @@ class Storm:
     def _kill(self, chance: random.Random) -> None:
         while not self._over.wait(0.2):
             model = chance.choice(list(CONFIGS))
-            pids = [worker["pid"] for worker in self._served.describe(model)["workers"] if worker["pid"]]
+            described = self._served.describe(model)
+            if described["tsctl"]["state"] == "failed":  # five workers were killed before any had work
+                self.told[f"{model} had given up, and was told to try again"] += 1
+                self._served.command("POST", f"/models/{model}/1.0/retry?synchronous=false")
+                continue
+            pids = [worker["pid"] for worker in described["workers"] if worker["pid"]]
             if pids:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(chance.choice(pids), signal.SIGKILL)

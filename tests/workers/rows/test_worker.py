@@ -264,3 +264,11 @@ def test_an_asynchronous_worker_keeps_its_places_whatever_the_batch_size() -> No
     bench.worker.set_limits(2, 10.0)
 
     assert bench.worker.in_flight.capacity == 100
+
+
+def test_a_worker_with_more_places_than_the_batch_size_keeps_the_proportion() -> None:
+    bench = Rows(rows=8)
+
+    bench.worker.set_limits(2, 10.0)
+
+    assert bench.worker.in_flight.capacity == 4

@@ -13,7 +13,7 @@ from tests.lab.torchserve.examples.weights import NO_NETWORK
 ROOT = Path(__file__).parents[4]
 FOLDER = ROOT / ".torchserve-libraries"
 PACKAGES = (
-    "transformers<4.47",  # the examples pad with pad_to_max_length, which later versions refuse
+    "lru-dict", "transformers<4.47",  # the examples pad with pad_to_max_length, which later versions refuse
     "accelerate", "datasets", "sentencepiece", "soundfile", "ultralytics", "xgboost", "scikit-learn",
 )  # fmt: skip
 

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
 import time
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from tests.lab.torchserve.verdict import Outcome, Row
 
 ROOT = Path(__file__).parents[4]
 PACKAGES = ("requests", "orjson", "psutil", "onnxscript")
+BESIDE = ("lru-dict",)  # what handlers import; pip finds it there and needs no network
 PORTS = {"INFERENCE": 8080, "MANAGEMENT": 8081, "METRICS": 8082}  # written in the tests
 PATIENCE = 240.0  # seconds for a file
 _COPIED = ("test", "ts", "ts_scripts", "model-archiver", "examples", "frontend/archive/src/test/resources")
@@ -41,6 +43,8 @@ class Suites:
         (folder / "bin").mkdir()
         write_programs(folder / "bin")
         self.python = make_environment(ROOT / ".torchserve", PACKAGES)
+        make_environment(ROOT / ".torchserve-beside", BESIDE)
+        self.beside = sysconfig.get_path("purelib", vars={"base": str(ROOT / ".torchserve-beside")})
         # The tests of handlers find no `ts` but tsctl's, and the examples where they look for them.
         self.handlers = folder / "handlers"
         shutil.copytree(self.work / "ts" / HANDLERS, self.handlers / "tests" / HANDLERS)
@@ -66,7 +70,7 @@ class Suites:
             python, folder, environment = sys.executable, self.handlers / "tests", self.environment(str(self.handlers))
         else:
             python, folder = str(self.python), self.work / "test" / "pytest"
-            environment = self.environment(f"{self.work / 'model-archiver'}:{self.work}")
+            environment = self.environment(f"{self.work / 'model-archiver'}:{self.work}:{self.beside}")
         command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", file]
         with open(report.with_suffix(".log"), "wb") as log:
             process = subprocess.Popen(
@@ -108,6 +112,9 @@ def prepare_archives(work: Path) -> None:
                 make(weights, model_file, work / "torch")
             kept.append(model)
     (work / _ARCHIVES).write_text(json.dumps(kept))
+    stateful = work / "examples" / "stateful"
+    if not (stateful / "model_cnn.pt").exists() and (stateful / "model.py").exists():
+        make(stateful / "model_cnn.pt", stateful / "model.py", work / "torch")
 
 
 def not_run() -> list[Row]:
