@@ -47,7 +47,7 @@ class TooManyForms(DaemonError):
 
     def __init__(self, limit: int, size: int) -> None:
         super().__init__(
-            f"Too many forms are being read: the limit is {limit} bytes in total, and this form has {size}."
+            f"Too many large bodies are being read: the limit is {limit} bytes in total, and this one has {size}."
             " Try again later."
         )
 
@@ -116,9 +116,9 @@ class Turns:
                 if exchange.done:
                     return False
                 if self._refused:
-                    raise Stopping("The daemon is being stopped: this request's form was not read completely.")
+                    raise Stopping("The daemon is being stopped: this request's body was not read completely.")
                 if budget is not None and self._now() >= budget.since + budget.seconds:
-                    spent = f"{duration(self._now() - budget.since)} have gone while its form was read"
+                    spent = f"{duration(self._now() - budget.since)} have gone while its body was read"
                     raise WaitedTooLong(budget.seconds, budget.source, spent)
                 if form.advance():
                     await asyncio.sleep(0)  # dispatching may copy the last slice's parts once more

@@ -151,7 +151,7 @@ async def test_the_time_of_a_request_counts_while_its_form_is_read(house: House)
     house.clock.advance(0.06)
     await answered(house, peer)
 
-    sentence = "of the 50 ms that x-request-deadline-ms allows, 60 ms have gone while its form was read"
+    sentence = "of the 50 ms that x-request-deadline-ms allows, 60 ms have gone while its body was read"
     assert told(peer) == (504, f"The request was not run: {sentence}. Allow more time, or add workers.")
     assert jobs(house) == []
 
@@ -198,7 +198,7 @@ async def test_forms_that_are_read_at_once_have_a_bound_together(house: House) -
 
     assert sorted(peer.statuses for peer in peers) == [[200], [200], [503]]
     refused = next(peer for peer in peers if peer.statuses == [503])
-    assert f"limit is {2 * len(LARGE)} bytes in total, and this form has {len(LARGE)}" in told(refused)[1]
+    assert f"limit is {2 * len(LARGE)} bytes in total, and this one has {len(LARGE)}" in told(refused)[1]
     assert refused.answers[0].headers["retry-after"] == "1"
 
 
@@ -232,7 +232,7 @@ async def test_at_the_end_of_its_grace_time_it_refuses_what_it_has_not_read(hous
     await Shutdown(0.0, tmp_path / "pid", supervised=False).finish_forms(house.turns)
     await answered(house, peer)
 
-    assert told(peer) == (503, "The daemon is being stopped: this request's form was not read completely.")
+    assert told(peer) == (503, "The daemon is being stopped: this request's body was not read completely.")
 
 
 async def test_a_small_form_is_answered_in_the_same_turn(house: House) -> None:
