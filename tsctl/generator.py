@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from tsctl.client import DaemonClient, checked
 from tsctl.errors import CliError
@@ -36,15 +36,7 @@ def way_to(client: DaemonClient, token_file: Path | None) -> dict[str, Any]:
     if not url:
         return {"unix": str(client.path)}
     settings = {setting["name"]: setting["value"] for setting in client.json("GET", "/tsctl/config")}
-    split = urlsplit(url)
-    host = split.hostname or ""
-    way: dict[str, Any] = {"host": _EVERYWHERE.get(host, host), "port": split.port}
-    if split.scheme == "https":
-        way["certificate"] = _readable(Path(settings["certificate_file"]), "the daemon's certificate")
-    if "inference_token" in settings:
-        own = settings.get("inference_token_file")
-        way["headers"] = [["Authorization", f"Bearer {_token(token_file, Path(own) if own else None)}"]]
-    return way
+    return _way(urlsplit(url), settings, token_file)
 
 
 def call_way_to(client: DaemonClient, token_file: Path | None) -> dict[str, Any]:
@@ -56,18 +48,22 @@ def call_way_to(client: DaemonClient, token_file: Path | None) -> dict[str, Any]
     if importlib.util.find_spec("grpc") is None:
         raise CliError("gRPC is not installed here", "`pip install 'tsctl[grpc]'`")
     addresses = client.json("GET", "/tsctl/status").get("grpcAddresses") or []
-    if not addresses:
+    settings = {setting["name"]: setting["value"] for setting in client.json("GET", "/tsctl/config")}
+    if not addresses or not settings.get("grpc_address"):  # those of management come after them
         raise CliError("the daemon has no gRPC address", "start it with `--grpc-address HOST:PORT`")
     split = urlsplit(addresses[0])
+    return {"grpc": True} | _way(split, settings, token_file)
+
+
+def _way(split: SplitResult, settings: dict[str, Any], token_file: Path | None) -> dict[str, Any]:
     host = split.hostname or ""
-    way = way_to(client, token_file)
-    way.pop("unix", None)
-    certificate = {}
-    if split.scheme == "grpcs":
-        settings = {setting["name"]: setting["value"] for setting in client.json("GET", "/tsctl/config")}
-        certificate = {"certificate": _readable(Path(settings["certificate_file"]), "the daemon's certificate")}
-    way.pop("certificate", None)
-    return way | {"host": _EVERYWHERE.get(host, host), "port": split.port, "grpc": True} | certificate
+    way: dict[str, Any] = {"host": _EVERYWHERE.get(host, host), "port": split.port}
+    if split.scheme in ("https", "grpcs"):
+        way["certificate"] = _readable(Path(settings["certificate_file"]), "the daemon's certificate")
+    if "inference_token" in settings:
+        own = settings.get("inference_token_file")
+        way["headers"] = [["Authorization", f"Bearer {_token(token_file, Path(own) if own else None)}"]]
+    return way
 
 
 def _token(given: Path | None, own: Path | None) -> str:

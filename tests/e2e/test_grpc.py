@@ -176,3 +176,28 @@ def test_upgrades_under_load_fail_no_call_of_a_client_that_retries(idle: Served,
 
     assert failed == []
     assert len(set(pids)) == 21
+
+
+def test_bench_loads_a_model_over_grpc_with_a_token(idle: Served, address: str, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret")
+    token.chmod(0o600)
+    idle.start("--grpc-address", address, "--inference-token-file", str(token))
+    config = tmp_path / "model-config.yaml"
+    declared = "[{name: x, datatype: FP32, shape: [-1]}]"
+    intact = "{name: intact, datatype: BOOL, shape: [1]}"
+    config.write_text(f"inputs: {declared}\noutputs: {declared[:-1]}, {intact}]\n")
+    idle.register("tensors", name="benched", config_file=config)
+    (tmp_path / "elements").write_bytes(bytes(400))
+
+    for rate in ((), ("--rate", "200")):
+        told = idle.tsctl(
+            "bench", "benched", str(tmp_path / "elements"), "--protocol", "grpc", "-n", "50", *rate, "--json"
+        )
+        found = json.loads(told)
+        assert (found["statuses"], found["errors"], found["bodyBytes"] > 400) == ({"OK": 50}, 0, True)
+    (tmp_path / "short").write_text(
+        json.dumps({"inputs": [{"name": "y", "datatype": "FP32", "shape": [1], "data": [1]}]})
+    )
+    refused = idle.run("bench", "benched", str(tmp_path / "short"), "--protocol", "grpc", "-n", "1")
+    assert (refused.returncode, "INVALID_ARGUMENT: " in refused.stderr) == (1, True)

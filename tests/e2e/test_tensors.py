@@ -114,3 +114,15 @@ def test_bench_loads_the_route_of_the_protocol(tensors: Served) -> None:
     found = json.loads(tensors.tsctl("bench", model, str(request), "--protocol", "v2", "-n", "50", "--json"))
 
     assert (found["requests"], found["errors"]) == (50, 0)
+
+
+def test_bench_sends_binary_tensors(tensors: Served) -> None:
+    model = register(tensors, "FP32", "benched-binary")
+    elements = tensors.folder / "elements"
+    elements.write_bytes(bytes(400_000))
+
+    found = json.loads(
+        tensors.tsctl("bench", model, str(elements), "--protocol", "v2", "--binary", "-n", "50", "--json")
+    )
+
+    assert (found["requests"], found["errors"], found["bodyBytes"] > 400_000) == (50, 0, True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from daemon.api.grpc.protos.messages import message_class
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl import generator
@@ -18,7 +19,7 @@ from tsctl.loadgen.tally import Tally
 STAND_IN = """
 import json, sys
 order = json.loads(sys.stdin.buffer.readline())
-body = sys.stdin.buffer.read(order["body_bytes"]).decode()
+body = sys.stdin.buffer.read(order["body_bytes"]).decode("latin-1")
 json.dump({"order": order, "body": body}, open(sys.argv[1], "w"))
 print(open(sys.argv[2]).read(), flush=True)
 """
@@ -304,3 +305,86 @@ def test_it_says_when_it_is_itself_the_bottleneck(used: float, waited: float, sa
 )
 def test_the_open_inference_protocol_has_a_route_of_its_own(model: str, target: str) -> None:
     assert target_of(model, "v2") == target
+
+
+class TestTensors:
+    """Requests of the Open Inference Protocol in bytes, over HTTP and gRPC."""
+
+    @pytest.fixture(autouse=True)
+    def _served_over_grpc(self, serving: FakeDaemon) -> None:
+        addresses = {"inferenceAddress": "http://127.0.0.1:8080", "grpcAddresses": ["grpc://0.0.0.0:7070"]}
+        serving.answer("GET /tsctl/status", addresses)
+        serving.answer("GET /tsctl/config", [{"name": "grpc_address", "value": ["0.0.0.0:7070"]}])
+        declared = {"name": "x", "datatype": "UINT8", "shape": [-1]}
+        serving.answer("GET /v2/models/net", {"name": "net", "inputs": [declared]})
+
+    def test_over_grpc_the_model_tells_the_input_of_a_file_of_bytes(
+        self, invoke: Invoke, stand_in: StandIn, photo: Path
+    ) -> None:
+        result = invoke("bench", "net", photo, "--protocol", "grpc")
+
+        assert result.exit_code == 0, result.output
+        order = stand_in.order
+        assert (order["grpc"], order["host"], order["port"]) == (True, "127.0.0.1", 7070)
+        assert order["target"] == "/inference.GRPCInferenceService/ModelInfer"
+        message = message_class("inference.ModelInferRequest").FromString(stand_in.body.encode("latin-1"))
+        assert (message.model_name, message.inputs[0].name, list(message.inputs[0].shape)) == ("net", "x", [5])
+        assert list(message.raw_input_contents) == [b"a cat"]
+
+    def test_binary_tensors_follow_their_head(self, invoke: Invoke, stand_in: StandIn, photo: Path) -> None:
+        result = invoke("bench", "net", photo, "--protocol", "v2", "--binary")
+
+        assert result.exit_code == 0, result.output
+        length = int(dict(stand_in.order["headers"])["Inference-Header-Content-Length"])
+        assert stand_in.order["target"] == "/v2/models/net/infer"
+        assert (json.loads(stand_in.body[:length])["inputs"][0]["shape"], stand_in.body[length:]) == ([5], "a cat")
+
+    def test_a_file_that_is_no_request_is_named_before_anything_is_sent(
+        self, invoke: Invoke, serving: FakeDaemon, photo: Path
+    ) -> None:
+        serving.answer("GET /v2/models/net", {"name": "net", "inputs": []})
+
+        result = invoke("bench", "net", photo, "--protocol", "grpc")
+
+        assert result.exit_code == 1
+        assert "the model declares 0 inputs" in result.stderr
+
+    def test_codes_of_errors_are_shown(
+        self, invoke: Invoke, stand_in: StandIn, photo: Path, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        stand_in.say(figures(0.01, statuses={"OK": 1, "UNAVAILABLE": 7}))
+
+        result = invoke("bench", "net", photo, "--protocol", "grpc")
+
+        assert "7 × status UNAVAILABLE" in result.stdout + capfd.readouterr().out
+
+    def test_the_first_call_that_fails_ends_it_with_code_and_text(
+        self, invoke: Invoke, stand_in: StandIn, photo: Path
+    ) -> None:
+        stand_in.say({"stage": "failed", "message": "the first call failed: NOT_FOUND: Model not found: net"})
+
+        result = invoke("bench", "net", photo, "--protocol", "grpc")
+
+        assert result.exit_code == 1
+        assert result.stderr == "error: the first call failed: NOT_FOUND: Model not found: net\n"
+
+    @pytest.mark.parametrize("setting", [[], [{"name": "grpc_address", "value": None}]])
+    def test_a_daemon_without_an_address_of_grpc_is_told_how_to_get_one(
+        self, invoke: Invoke, serving: FakeDaemon, photo: Path, setting: list[Any]
+    ) -> None:
+        serving.answer("GET /tsctl/config", setting)
+
+        result = invoke("bench", "net", photo, "--protocol", "grpc")
+
+        assert result.exit_code == 1
+        assert "--grpc-address" in result.stderr
+
+    def test_without_the_extra_it_is_named(self, invoke: Invoke, photo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+
+        result = invoke("bench", "net", photo, "--protocol", "grpc")
+
+        assert (result.exit_code, "pip install 'tsctl[grpc]'" in result.stderr) == (1, True)
+
+    def test_binary_belongs_to_the_protocol_over_http(self, invoke: Invoke, photo: Path) -> None:
+        assert invoke("bench", "net", photo, "--binary").exit_code == 2

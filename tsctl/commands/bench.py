@@ -10,6 +10,9 @@ import click
 from tsctl.client import DaemonClient, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
+from tsctl.tensors.binary_body import write_binary_body
+from tsctl.tensors.grpc_message import METHOD, write_grpc_message
+from tsctl.tensors.requests import RequestInTensors, read_inference_request
 from tsctl.terminal.verb import Verb
 
 SECONDS = 10.0
@@ -25,9 +28,6 @@ FAILURES = {
     "timeout": "not answered in time",
     "unanswered": "unanswered at the end",
 }
-
-
-MODEL_INFER = "/inference.GRPCInferenceService/ModelInfer"
 
 
 @click.command(cls=Verb)
@@ -62,7 +62,10 @@ MODEL_INFER = "/inference.GRPCInferenceService/ModelInfer"
     type=click.Choice(["predictions", "v2", "grpc"]),
     default="predictions",
     help="Route: `/predictions` [default], or the Open Inference Protocol's over HTTP (`v2`) or gRPC (`grpc`), with its"
-    " request in FILE, as JSON.",
+    " JSON request in FILE. With `grpc` and `--binary`, FILE may also hold the bytes of the model's one input.",
+)
+@click.option(
+    "--binary", is_flag=True, help="With `--protocol v2`, send and ask for binary tensors, as gRPC always does."
 )
 @click.option(
     "--token-file",
@@ -84,6 +87,7 @@ def command(
     timeout: float,
     content_type: str | None,
     protocol: str,
+    binary: bool,
     token_file: Path | None,
     as_json: bool,
 ) -> None:
@@ -97,24 +101,30 @@ def command(
                 up or not. Measures the latency of independent users, counted
                 from each request's scheduled start.
 
-    Latencies count successful answers (2xx) only. Ctrl-C ends the run and shows the result so far.
+    Latencies count successful answers (2xx, OK) only. Ctrl-C ends the run and shows the result so far.
     """
     if rate is not None and connections is not None:
         raise click.UsageError("`--connections` and `--rate` are two kinds of load: use one of them")
+    if binary and protocol != "v2":
+        raise click.UsageError("`--binary` belongs to `--protocol v2`; gRPC is binary anyway")
     body = _read(file)
     client = DaemonClient(socket)
     before = _batching(client, model)
-    if protocol == "v2":
-        content_type = content_type or "application/json"
     if protocol == "grpc":
         from tsctl.generator import call_way_to
-        from tsctl.serving.infer_message import infer_message
 
         name, _, version = model.partition("/")
-        body = infer_message(body, name, version)
-        way = call_way_to(client, token_file) | {"target": MODEL_INFER}
+        way = call_way_to(client, token_file) | {"target": METHOD}
+        body = write_grpc_message(_tensors(client, model, body), name, version)
     else:
-        way = way_to_order(client, model, file, content_type, token_file) | {"target": target_of(model, protocol)}
+        headers: list[list[str]] = []
+        if binary:
+            body, headers = write_binary_body(_tensors(client, model, body))
+            content_type = ""
+        elif protocol == "v2":
+            content_type = content_type or "application/json"
+        way = way_to_order(client, model, file, content_type, token_file)
+        way |= {"headers": [*way["headers"], *headers], "target": target_of(model, protocol)}
     order = way | {
         "connections": connections or (8 if rate is None else MOST_CONNECTIONS),
         "rate": rate,
@@ -136,7 +146,7 @@ def command(
     for note in notes(found):
         click.echo(f"{click.style('note:', fg='yellow')} {note}", err=True)
     if not found["latency"]["max"]:
-        raise CliError("no request was answered with status 2xx")
+        raise CliError(f"no request was answered with {'OK' if protocol == 'grpc' else 'status 2xx'}")
 
 
 def _read(file: Path) -> bytes:
@@ -144,6 +154,16 @@ def _read(file: Path) -> bytes:
         return sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
     except OSError as error:
         raise CliError(f"cannot read `{file}`: {error.strerror}") from None
+
+
+def _tensors(client: DaemonClient, model: str, content: bytes) -> RequestInTensors:
+    """Return the request in a file; the metadata of the model are asked for where they are needed."""
+    try:
+        return read_inference_request(
+            content, lambda: client.json("GET", target_of(model, "v2").removesuffix("/infer"))
+        )
+    except ValueError as error:
+        raise CliError(f"FILE is no inference request: {error}") from None
 
 
 def way_to_order(
@@ -255,7 +275,11 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
         kind = f"open loop, {load['rate']:g} requests a second, {load['spacing']} spacing"
     else:
         kind = f"closed loop, {load['connections']} connections"
-    wrong = [f"{count} × status {status}" for status, count in document["statuses"].items() if status[0] != "2"]
+    wrong = [
+        f"{count} × status {status}"
+        for status, count in document["statuses"].items()
+        if status != "OK" and status[0] != "2"
+    ]
     wrong += [f"{count} × {FAILURES[kind]}" for kind, count in document["failures"].items()]
     return [
         ("model", f"{document['model']}, {bytes_text(document['bodyBytes'])} a request"),

@@ -11,6 +11,7 @@ from tsctl.loadgen.single import FirstResponse, NoResponse
 from tsctl.loadgen.tally import Tally
 
 GOODBYE = 1.0  # seconds that calls still have after the run is broken off
+AGAIN = 0.1  # seconds until a client without a connection calls again: its calls fail at once
 
 
 class CallLoop:
@@ -66,7 +67,9 @@ class CallLoop:
     async def run(self, broken_off: asyncio.Event) -> None:
         """Make calls until the order's end, or until `broken_off`; wait for the last answers."""
         self.began = time.monotonic()
-        clients = [self._client(call) for call in self._calls] if self._order.rate is None else [self._arrivals()]
+        clients = [self._arrivals()]
+        if self._order.rate is None:
+            clients = list(map(self._client, self._channels, self._calls))
         running = asyncio.gather(*clients)
         cut = asyncio.create_task(broken_off.wait())
         await asyncio.wait((running, cut), return_when=asyncio.FIRST_COMPLETED)
@@ -92,9 +95,11 @@ class CallLoop:
         if not self.tally.closed_at:
             self.tally.close(time.monotonic())
 
-    async def _client(self, call: Callable[..., Awaitable[bytes]]) -> None:
+    async def _client(self, channel: Any, call: Callable[..., Awaitable[bytes]]) -> None:
         while self._take():
             await self._call(call, time.monotonic())
+            if channel.get_state() is not self._grpc.ChannelConnectivity.READY:
+                await asyncio.sleep(AGAIN)
 
     async def _arrivals(self) -> None:
         """Start calls at their scheduled times, whether earlier ones have been answered or not."""
@@ -111,9 +116,14 @@ class CallLoop:
         await asyncio.gather(*running)
 
     async def _call(self, call: Callable[..., Awaitable[bytes]], intended: float) -> None:
+        began = time.monotonic()
         try:
             answer = await call(self._body, timeout=self._order.timeout, metadata=self._metadata)
         except self._grpc.aio.AioRpcError as error:
-            self.tally.failed(error.code().name)
+            code = error.code().name
+            if code == "DEADLINE_EXCEEDED" and time.monotonic() - began >= self._order.timeout:
+                self.tally.failed("timeout")  # by the clock here
+            else:
+                self.tally.answered(code, 0, time.monotonic() - intended)
         else:
-            self.tally.answered(200, len(answer), time.monotonic() - intended)
+            self.tally.answered("OK", len(answer), time.monotonic() - intended)

@@ -105,16 +105,16 @@ class Tally:
     """The figures of one run.
 
     Attributes:
-        statuses: responses by HTTP status.
+        statuses: responses by HTTP status, or by the name of gRPC's code.
         failures: requests without a response: `closed`, `refused`, `timeout`, `unanswered` at the end.
-        latencies: of good responses (2xx); quick rejections would flatter the figures.
+        latencies: of good responses (2xx, OK); quick rejections would flatter the figures.
         body_bytes: of all responses' bodies.
         closed_at: when the last request started, on the clock of the run; 0.0 while requests still start.
         in_time: good responses until then. Throughput counts these; latencies also the later ones.
     """
 
     def __init__(self) -> None:
-        self.statuses: Counter[int] = Counter()
+        self.statuses: Counter[int | str] = Counter()
         self.failures: Counter[str] = Counter()
         self.latencies = Latencies()
         self.body_bytes = 0
@@ -135,10 +135,10 @@ class Tally:
     def errors(self) -> int:
         return self.ended - self.latencies.count
 
-    def answered(self, status: int, length: int, seconds: float) -> None:
+    def answered(self, status: int | str, length: int, seconds: float) -> None:
         self.statuses[status] += 1
         self.body_bytes += length
-        if 200 <= status < 300:
+        if status == "OK" or (isinstance(status, int) and 200 <= status < 300):
             self.latencies.add(seconds)
 
     def failed(self, kind: str) -> None:
@@ -155,7 +155,7 @@ class Tally:
         return {
             "requests": self.ended,
             "errors": self.errors,
-            "statuses": {str(status): count for status, count in sorted(self.statuses.items())},
+            "statuses": dict(sorted((str(status), count) for status, count in self.statuses.items())),
             "failures": dict(sorted(self.failures.items())),
             "seconds": seconds,
             "requestsPerSecond": (self.in_time if self.closed_at else found.count) / seconds if seconds else 0.0,

@@ -6,16 +6,24 @@ from typing import Any
 
 import pytest
 
-from tsctl.errors import CliError
-from tsctl.serving.infer_message import infer_message
+from tsctl.tensors.grpc_message import write_grpc_message
+from tsctl.tensors.requests import RequestInTensors, read_inference_request
 
 pytest.importorskip("google.protobuf")
+
+
+def no_metadata() -> Any:
+    return {"inputs": []}
+
+
+def request(body: bytes) -> RequestInTensors:
+    return read_inference_request(body, no_metadata)
 
 
 def message(*inputs: dict[str, Any], **more: Any) -> Any:
     from daemon.api.grpc.protos.messages import message_class
 
-    found = infer_message(json.dumps({"inputs": inputs, **more}).encode(), "net", "2.0")
+    found = write_grpc_message(request(json.dumps({"inputs": inputs, **more}).encode()), "net", "2.0")
     return message_class("inference.ModelInferRequest").FromString(found)
 
 
@@ -41,11 +49,11 @@ def test_texts_have_their_lengths_and_large_shapes_their_digits() -> None:
 
 @pytest.mark.parametrize("body", [b"x", b"[]", b"{}", b'{"inputs": [{"name": "x"}]}'])
 def test_what_is_no_request_is_refused_with_an_example(body: bytes) -> None:
-    with pytest.raises(CliError, match="no request of the Open Inference Protocol"):
-        infer_message(body, "net")
+    with pytest.raises(ValueError, match=r'\{"inputs": \[\{"name": …, "datatype": …'):
+        request(body)
 
 
 @pytest.mark.parametrize(("datatype", "data"), [("UINT8", [300]), ("INT8", [1.5]), ("BF16", [1.0])])
 def test_what_does_not_fit_its_datatype_is_refused(datatype: str, data: list[Any]) -> None:
-    with pytest.raises(CliError, match=f"datatype {datatype} cannot be sent"):
+    with pytest.raises(ValueError, match=f"input `x`: .*{datatype}"):
         message({"name": "x", "datatype": datatype, "shape": [1], "data": data})
