@@ -107,7 +107,8 @@ class CallLoop:
         draw, gap = random.Random(), 1.0 / self._order.rate
         due, running, number = self.began, set[asyncio.Task[None]](), 0
         while self._take():
-            await asyncio.sleep(max(0.0, due - time.monotonic()))
+            while (early := due - time.monotonic()) > 0:  # noqa: ASYNC110 - uvloop rounds timers to ms, also down
+                await asyncio.sleep(early)
             number += 1
             task = asyncio.create_task(self._call(self._calls[number % len(self._calls)], due))
             running.add(task)
