@@ -331,3 +331,17 @@ def test_a_daemon_goes_away_and_comes_back(page: Any, console: Console) -> None:
 
     page.get_by_role("status").get_by_text(f"pid {console.served.pid}").wait_for()
     page.get_by_role("row", name="labels").wait_for()
+
+
+def test_tensors_begin_with_a_request_that_the_model_takes(page: Any, console: Console) -> None:
+    page.goto(f"{console.url}/#/playground/words/1.0")
+    page.get_by_text("Tensors", exact=True).click()
+    box = page.get_by_role("textbox", name="Tensors")
+    page.get_by_text("BYTES").last.wait_for()  # in the request for curl
+    sent = json.loads(box.input_value())
+
+    page.get_by_role("button", name="Send").click()
+
+    assert [(each["datatype"], each["shape"]) for each in sent["inputs"]] == [("BYTES", [1])]
+    page.get_by_text("Status 200").wait_for()
+    assert page.get_by_text("/v2/models/words/versions/1.0/infer").is_visible()

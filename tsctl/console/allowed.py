@@ -9,6 +9,8 @@
     GET   /api/models/MODEL[/VERSION]   GET   /models/MODEL[/VERSION]
     PATCH /api/models/MODEL[/VERSION]?… PATCH /models/MODEL[/VERSION]?…  settings that change while a model serves
     POST  /api/predictions/MODEL[/VERSION]    POST  /predictions/MODEL[/VERSION]
+    GET   /api/tensors/MODEL[/VERSION]  GET   /v2/models/MODEL[/versions/VERSION]
+    POST  /api/tensors/MODEL[/VERSION]  POST  /v2/models/MODEL[/versions/VERSION]/infer
 
 Nothing here registers, unregisters, scales or upgrades, and no parameter is a path of an archive.
 """
@@ -59,6 +61,10 @@ def allowed(method: str, target: str) -> Allowed | None:
             return Allowed("PATCH", _with(_joined("/models", named), query))
         case "POST", ["api", "predictions", *named] if _model(named) and not query:
             return Allowed("POST", _joined("/predictions", named))
+        case (("GET" | "POST"), ["api", "tensors", *named]) if _model(named) and not query:
+            version = ["versions", *named[1:]] if named[1:] else []
+            asked = ["infer"] if method == "POST" else []
+            return Allowed(method, _joined("/v2/models", [named[0], *version, *asked]))
     return None
 
 

@@ -16,6 +16,8 @@ from tsctl.console.allowed import CHANGEABLE, Allowed, allowed
         pytest.param("GET", "/api/models/a", "/models/a", id="a model"),
         pytest.param("GET", "/api/models/a%20b/1.0", "/models/a%20b/1.0", id="a version, quoted again"),
         pytest.param("PATCH", "/api/models/a?batch_size=4", "/models/a?batch_size=4", id="a setting"),
+        pytest.param("GET", "/api/tensors/a", "/v2/models/a", id="the tensors of a model"),
+        pytest.param("POST", "/api/tensors/a/2", "/v2/models/a/versions/2/infer", id="a request in tensors"),
         pytest.param("POST", "/api/predictions/a/2", "/predictions/a/2", id="a prediction"),
     ],
 )

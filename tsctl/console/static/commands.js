@@ -17,7 +17,7 @@ export function setCommand(model, changes) {
 export function curl(address, path, input) {
   const body = input.file ? `@${input.file}` : input.text;
   const flag = input.file || !body.startsWith("@") ? "--data-binary" : "--data-raw"; // a text may begin with @
-  return `curl ${shell(`${address}/predictions/${path}`)} \\\n    -H ${shell(`Content-Type: ${input.type}`)} ${flag} ${shell(body)}`;
+  return `curl ${shell(`${address}/${path}`)} \\\n    -H ${shell(`Content-Type: ${input.type}`)} ${flag} ${shell(body)}`;
 }
 
 export function inPython(address, model, input) {

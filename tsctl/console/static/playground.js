@@ -1,20 +1,21 @@
 // A request to a model, typed or dropped, with its answer, its time, and the same request for a terminal and for Python.
 
-import { ask, modelPath } from "/api.js";
+import { ask, json, modelPath } from "/api.js";
 import { shownAnswer } from "/answers.js";
 import { curl, inPython } from "/commands.js";
 import { card, command, fill, h } from "/dom.js";
 
 const LONGEST = 200000; // characters of an answer that are shown
-let kept = { kind: "file", text: "", json: "", file: null }; // what was typed stays while the page is open
+let kept = { kind: "file", text: "", json: "", tensors: "", file: null }; // what was typed stays while the page is open
+let filled = ""; // the tensors that nobody has typed
 
 export function playground(main, [name, version]) {
-  const select = h("select", { "aria-label": "Model", onchange: same });
+  const select = h("select", { "aria-label": "Model", onchange: () => { prefill(); same(); } });
   const area = h("div");
   const answer = h("div");
   const equals = h("div");
   const send = h("button", { class: "first" }, "Send");
-  const tabs = h("fieldset", { class: "tabs", "aria-label": "Kind of input" }, [["file", "Image or file"], ["text", "Text"], ["json", "JSON"]].map(([kind, title]) =>
+  const tabs = h("fieldset", { class: "tabs", "aria-label": "Kind of input" }, [["file", "Image or file"], ["text", "Text"], ["json", "JSON"], ["tensors", "Tensors"]].map(([kind, title]) =>
     h("label", {}, h("input", { type: "radio", name: "kind", value: kind, checked: kept.kind === kind, onchange: () => { kept.kind = kind; input(); } }), title)));
   const form = h("form", { onsubmit: submit }, select, h("div", { class: "field-row" }), tabs, area, h("div", { class: "field-row" }, send, h("span", { class: "faint small" }, "or Ctrl+Enter")));
   const listed = h("div", {}, h("div", { class: "pair" }, card("Request", form), card("Answer", answer)), card("The same request elsewhere", equals));
@@ -40,10 +41,24 @@ export function playground(main, [name, version]) {
         ondrop: (event) => { event.preventDefault(); take(event.dataTransfer.files[0]); },
       }, image, words, chosen));
     } else {
-      const title = kept.kind === "json" ? "JSON" : "Text";
+      const title = { json: "JSON", tensors: "Tensors", text: "Text" }[kept.kind];
+      prefill();
       fill(area, h("textarea", { "aria-label": title, spellcheck: "false", value: kept[kept.kind], placeholder: kept.kind === "json" ? "[[5.1, 3.5, 1.4, 0.2]]" : "",
         oninput: (event) => { kept[kept.kind] = event.target.value; same(); } }));
     }
+    same();
+  }
+
+  // Tensors begin with a request that fits what the model declares; what was typed stays.
+  async function prefill() {
+    if (kept.kind !== "tensors" || !select.value || kept.tensors !== filled) return;
+    const [model, number] = JSON.parse(select.value);
+    try {
+      filled = example(await json(`tensors/${modelPath(model, number)}`));
+    } catch { return; /* the answer to the request will say why */ }
+    kept.tensors = filled;
+    const box = area.querySelector("textarea");
+    if (kept.kind === "tensors" && box) box.value = filled;
     same();
   }
 
@@ -56,7 +71,7 @@ export function playground(main, [name, version]) {
   function asked() {
     if (kept.kind === "file") return kept.file && { body: kept.file, file: kept.file.name, type: kept.file.type || "application/octet-stream" };
     const words = kept[kept.kind];
-    return words.trim() && { body: words, text: words, type: kept.kind === "json" ? "application/json" : "text/plain" };
+    return words.trim() && { body: words, text: words, type: kept.kind === "text" ? "text/plain" : "application/json", tensors: kept.kind === "tensors" };
   }
 
   function same() {
@@ -67,7 +82,7 @@ export function playground(main, [name, version]) {
       return;
     }
     const [model, number] = JSON.parse(select.value);
-    fill(equals, command(curl(address, modelPath(model, number), input), "curl"), command(inPython(address, number ? `${model}/${number}` : model, input), "Python"));
+    fill(equals, command(curl(address, input.tensors ? tensorsPath(model, number) : `predictions/${modelPath(model, number)}`, input), "curl"), !input.tensors && command(inPython(address, number ? `${model}/${number}` : model, input), "Python"));
   }
 
   async function submit(event) {
@@ -80,7 +95,7 @@ export function playground(main, [name, version]) {
     fill(answer, h("p", { class: "faint", role: "status" }, "Waiting for the model …"));
     const began = performance.now();
     try {
-      const reply = await ask(`predictions/${modelPath(model, number)}`, { method: "POST", body: input.body, signal: running.signal,
+      const reply = await ask(`${input.tensors ? "tensors" : "predictions"}/${modelPath(model, number)}`, { method: "POST", body: input.body, signal: running.signal,
         headers: { "Content-Type": input.type, "X-Tsctl-Timing": "1" } });
       await show(reply, began, input);
     } catch (error) {
@@ -120,6 +135,7 @@ export function playground(main, [name, version]) {
       const chosen = select.value || wanted;
       fill(select, status.models.map((model) => h("option", { value: JSON.stringify([model.name, model.version]) }, `${model.name} ${model.version}`)));
       const all = [...select.options].map((option) => option.value);
+      queueMicrotask(prefill);
       select.value = all.includes(chosen) ? chosen : all.find((each) => name && JSON.parse(each)[0] === name) ?? all[0] ?? "";
       same();
     }
@@ -128,6 +144,19 @@ export function playground(main, [name, version]) {
   }
 
   return { update, close() { running?.abort(); URL.revokeObjectURL(picture); } };
+}
+
+const tensorsPath = (model, number) => `v2/models/${encodeURIComponent(model)}${number ? `/versions/${encodeURIComponent(number)}` : ""}/infer`;
+const NUMBERS = 100; // elements of a tensor that are filled in
+
+// A request in the words of the Open Inference Protocol, of the smallest shapes that the model's metadata allow.
+function example(metadata) {
+  const inputs = metadata.inputs.map(({ name, datatype, shape }) => {
+    const size = shape.map((each) => (each < 0 ? 1 : each));
+    const value = { BYTES: "text", BOOL: false }[datatype] ?? 0;
+    return { name, datatype, shape: size, data: Array(Math.min(NUMBERS, size.reduce((all, each) => all * each, 1))).fill(value) };
+  });
+  return JSON.stringify({ inputs });
 }
 
 const clipped = (words) => (words.length > LONGEST ? `${words.slice(0, LONGEST)}\n… ${words.length - LONGEST} more characters` : words);
