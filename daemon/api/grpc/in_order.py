@@ -1,10 +1,49 @@
-"""Answers to requests that come one by one in a stream: begun as they come, and given in the requests' order."""
+"""Answers to requests that come one by one in a stream: begun as they come, and given in the requests' order.
+
+A client that does not read slows the answers down: of each request at most `AHEAD` bytes are held here, and one answer.
+"""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from typing import Any
 
 MOST = 64  # requests of one stream that are being answered; further ones are read later
+AHEAD = 256 * 1024  # bytes of one request's answers that wait for those of earlier requests, or for the client
+
+
+class _Answers:
+    """The answers to one request that have come, and have not been taken.
+
+    Args:
+        size: returns the bytes of an answer.
+    """
+
+    def __init__(self, size: Callable[[Any], int]) -> None:
+        self._size = size
+        self._queue: asyncio.Queue[Any] = asyncio.Queue()
+        self._held = 0
+        self._room = asyncio.Event()
+        self._room.set()
+
+    async def put(self, answer: Any) -> None:
+        """Add an answer, then wait while more than `AHEAD` bytes are held."""
+        self._held += self._size(answer)
+        self._queue.put_nowait(answer)
+        if self._held > AHEAD:
+            self._room.clear()
+            await self._room.wait()
+
+    def end(self, error: BaseException | None = None) -> None:
+        self._queue.put_nowait(_End(error))
+
+    async def take(self) -> Any:
+        """Return the next answer, or an `_End`."""
+        answer = await self._queue.get()
+        if not isinstance(answer, _End):
+            self._held -= self._size(answer)
+            if self._held <= AHEAD:
+                self._room.set()
+        return answer
 
 
 class _End:
@@ -14,28 +53,28 @@ class _End:
         self.error = error
 
 
-async def in_order(requests: AsyncIterator[Any], answers: Callable[[Any], AsyncGenerator[Any]]) -> AsyncGenerator[Any]:
+async def in_order(
+    requests: AsyncIterator[Any], answers: Callable[[Any], AsyncGenerator[Any]], size: Callable[[Any], int]
+) -> AsyncGenerator[Any]:
     """Yield the answers to each request, all of one request before those of the next.
 
     An error of the requests, or of an answer, is raised in its place.
 
     Args:
         answers: yields the answers to one request.
+        size: returns the bytes of an answer.
     """
-    waiting: asyncio.Queue[asyncio.Queue[Any] | _End] = asyncio.Queue()
+    waiting: asyncio.Queue[_Answers | _End] = asyncio.Queue()
     room = asyncio.Semaphore(MOST)
     tasks: set[asyncio.Task[None]] = set()
-
-    async def one(request: Any, found: asyncio.Queue[Any]) -> None:
-        await _pass_on(answers(request), found)
 
     async def read() -> None:
         try:
             async for request in requests:
                 await room.acquire()
-                found: asyncio.Queue[Any] = asyncio.Queue()
+                found = _Answers(size)
                 waiting.put_nowait(found)
-                task = asyncio.create_task(one(request, found))
+                task = asyncio.create_task(_pass_on(answers(request), found))
                 tasks.add(task)
                 task.add_done_callback(tasks.discard)
             waiting.put_nowait(_End())
@@ -45,7 +84,7 @@ async def in_order(requests: AsyncIterator[Any], answers: Callable[[Any], AsyncG
     reading = asyncio.create_task(read())
     try:
         while not isinstance(found := await waiting.get(), _End):
-            while not isinstance(answer := await found.get(), _End):
+            while not isinstance(answer := await found.take(), _End):
                 yield answer
             if answer.error is not None:
                 raise answer.error
@@ -59,12 +98,12 @@ async def in_order(requests: AsyncIterator[Any], answers: Callable[[Any], AsyncG
         await asyncio.gather(*left, return_exceptions=True)
 
 
-async def _pass_on(answers: AsyncGenerator[Any], found: asyncio.Queue[Any]) -> None:
+async def _pass_on(answers: AsyncGenerator[Any], found: _Answers) -> None:
     try:
         async for answer in answers:
-            found.put_nowait(answer)
-        found.put_nowait(_End())
+            await found.put(answer)
+        found.end()
     except Exception as error:  # noqa: BLE001 - raised for the caller
-        found.put_nowait(_End(error))
+        found.end(error)
     finally:
         await answers.aclose()

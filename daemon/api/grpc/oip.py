@@ -99,7 +99,7 @@ class OpenInferenceService:
                 # The id tells the client which of its requests failed.
                 yield message(error_message=str(error), infer_response={"id": request.id})
 
-        async with aclosing(in_order(requests, each)) as answers:
+        async with aclosing(in_order(requests, each, _size)) as answers:
             async for answer in answers:
                 yield answer
 
@@ -136,3 +136,8 @@ class OpenInferenceService:
                 message = self._message("ModelInfer")()
                 write_answer(named, message, raw=bool(request.raw_input_contents))
                 yield message
+
+
+def _size(message: Any) -> int:
+    found: int = message.ByteSize()
+    return found

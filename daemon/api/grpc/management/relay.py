@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 from urllib.parse import quote, urlencode
 
+from daemon.api.grpc.codes import code_of_status
 from daemon.api.grpc.heads import CallHead
+from daemon.api.grpc.prediction import CallFailed
 from daemon.core.job import Caller
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, Response
@@ -43,6 +45,7 @@ async def relay(routes: Routes, method: str, path: list[str], query: Query, head
 
     Raises:
         DaemonError: the route rejects the request.
+        CallFailed: the route answers with an error.
     """
     said = {name: str(value).lower() if value is True else str(value) for name, value in query.items() if value}
     target = f"/{'/'.join(quote(each, safe='') for each in path)}{'?' if said else ''}{urlencode(said)}"
@@ -50,5 +53,8 @@ async def relay(routes: Routes, method: str, path: list[str], query: Query, head
     answered = routes[path[0]](cast(Exchange, exchange), path[1:])
     if inspect.isawaitable(answered):
         await answered
-    assert exchange.response is not None, target
-    return json.loads(bytes(exchange.response.body))
+    response = exchange.response
+    assert response is not None, target
+    if response.status >= 400:
+        raise CallFailed(code_of_status(response.status), bytes(response.body).decode(), response.status)
+    return json.loads(bytes(response.body))
