@@ -14,6 +14,7 @@ from functools import partial
 from typing import Any
 
 from daemon import paths
+from daemon.api.answered import AnsweredRequests
 from daemon.api.cors import cors_headers, with_preflight
 from daemon.api.grpc.servers import GrpcServers
 from daemon.api.guards import guard
@@ -49,7 +50,6 @@ from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.bounds.sending import SendBudget
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
-from daemon.http.messages import Request
 from daemon.http.router import Router, join
 from daemon.lifecycle.boot import Boot, BootParts, ColdStart, Takeover
 from daemon.lifecycle.instance import Instance
@@ -208,7 +208,8 @@ class Daemon:
             snapshots = TorchServeSnapshots(folder, registry, config.model_store, properties)
         startup = self._boot.plan(config, registry, registrar)
         access_log = AccessLog(paths.access_log(config.state_dir), clock, foreground=self._foreground, as_json=as_json)
-        note_theirs = theirs.answered
+        lines = access_log if config.access_log else None
+        tell = AnsweredRequests(metrics, recurring, lines, theirs.answered).note
         urls = urls_of(place.bound)
 
         def own(word: str) -> Any | None:
@@ -220,15 +221,6 @@ class Daemon:
                 case "store":
                     return sizes(config.model_store)
             return None
-
-        def tell(request: Request, status: int, seconds: float) -> None:
-            metrics.answered(status)
-            if status == 413:
-                recurring.note("limit", "a request was larger than its address allows (413)", request=request.id)
-            if config.access_log:
-                access_log.note(request, status, seconds)
-            if note_theirs is not None:
-                note_theirs(request, status, seconds)
 
         def start_new(python: str | None, models: list[Expected]) -> NewDaemon:
             stand_in = self._boot.has_stand_in or self._launch.supervised

@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from daemon.core.errors import DaemonError
 
@@ -14,7 +16,7 @@ SAMPLED, RANDOM = 1, 2  # flags: the caller records the trace; the trace id is r
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?")
 
 
-class TraceContext(NamedTuple):
+class TraceContext(msgspec.Struct, frozen=True, gc=False):  # the garbage collector need not look at it
     """A place in a trace.
 
     Attributes:
@@ -32,6 +34,10 @@ class TraceContext(NamedTuple):
     def sampled(self) -> bool:
         """Whether the caller records the trace."""
         return bool(self.flags & SAMPLED)
+
+    def beside(self, span_id: str) -> "TraceContext":
+        """Return the place of another span of the same trace."""
+        return TraceContext(self.trace_id, span_id, self.flags, self.state)
 
     @property
     def header(self) -> str:
@@ -58,11 +64,13 @@ def parse_traceparent(text: str) -> TraceContext | None:
 def caller_of(headers: Sequence[tuple[str, str]]) -> TraceContext | None:
     """Return the place in a trace that a request's headers name; None without, or if it is invalid or repeated."""
     parents = [value for name, value in headers if len(name) == 11 and name.lower() == TRACEPARENT]
-    found = parse_traceparent(parents[0]) if len(parents) == 1 else None
+    if len(parents) != 1:
+        return None
+    found = parse_traceparent(parents[0])
     if found is None:
         return None
     state = ",".join([value for name, value in headers if len(name) == 10 and name.lower() == TRACESTATE])
-    return found._replace(state=state) if 0 < len(state) <= MOST_STATE else found
+    return TraceContext(found.trace_id, found.span_id, found.flags, state) if 0 < len(state) <= MOST_STATE else found
 
 
 def with_context(headers: Sequence[tuple[str, str]], context: TraceContext) -> list[tuple[str, str]]:

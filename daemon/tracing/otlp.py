@@ -73,7 +73,7 @@ def resource_of(version: str) -> Resource:
 
 def readable(span: Span, resource: Resource, scope: InstrumentationScope) -> ReadableSpan:
     """Convert a span."""
-    parent = span.context._replace(span_id=span.parent) if span.parent else None
+    parent = span.context.beside(span.parent) if span.parent else None
     return ReadableSpan(
         name=span.name,
         context=_context(span.context),

@@ -1,15 +1,16 @@
 """A span, as plain values: made on the event loop, and converted for a collector in another thread."""
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+
+import msgspec
 
 from daemon.core.trace import TraceContext
 
 SERVER, INTERNAL = "server", "internal"
 
 
-class Span(NamedTuple):
-    """One span.
+class Span(msgspec.Struct, frozen=True, gc=False):
+    """One span; thousands may wait, so the garbage collector does not look at them.
 
     Attributes:
         context: its own place in a trace.

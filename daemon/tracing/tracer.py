@@ -37,11 +37,17 @@ LEFT = "the client left before the answer was complete"
 
 def new_trace() -> TraceContext:
     """Return the place of the first span of a new trace, which is recorded."""
-    return TraceContext(f"{random.getrandbits(128) or 1:032x}", new_span_id(), SAMPLED | RANDOM)
+    return TraceContext(_digits(16), new_span_id(), SAMPLED | RANDOM)
 
 
 def new_span_id() -> str:
-    return f"{random.getrandbits(64) or 1:016x}"
+    return _digits(8)
+
+
+def _digits(count: int) -> str:
+    """Return random hexadecimal digits of so many bytes, not all of them 0."""
+    found = random.randbytes(count).hex()
+    return found if found.strip("0") else _digits(count)
 
 
 class Traces:
@@ -81,10 +87,10 @@ class RequestTrace:
     ) -> None:
         own = new_trace()
         if caller is not None:
-            own = caller._replace(span_id=own.span_id)
+            own = caller.beside(own.span_id)
         self.context = own
         self.trace_id = own.trace_id
-        self.worker = own._replace(span_id=new_span_id())
+        self.worker = own.beside(new_span_id())
         self.queued = job.arrived
         self.wall = tracer.traces.wall()
         self._tracer = tracer
@@ -197,16 +203,16 @@ class ModelTracer:
                 )
             )  # fmt: skip
             for name, start, end in placed(stages, began, now, seconds):
-                own = trace.worker._replace(span_id=new_span_id())
+                own = trace.worker.beside(new_span_id())
                 offer(Span(name, own, trace.worker.span_id, INTERNAL, start + wall, end + wall, {}))
             if job.phase is JobPhase.QUEUED:  # it is run again
                 trace.queued = now
-                trace.worker = trace.worker._replace(span_id=new_span_id())
+                trace.worker = trace.worker.beside(new_span_id())
                 job.headers = with_context(job.headers, trace.worker)
 
     def offer_queued(self, trace: RequestTrace, until: float) -> None:
         """Offer the span of a time in which a job waited."""
-        context = trace.context._replace(span_id=new_span_id())
+        context = trace.context.beside(new_span_id())
         began, ended = trace.queued + trace.wall, max(until, trace.queued) + trace.wall
         self.traces.offer(Span("queued", context, trace.context.span_id, INTERNAL, began, ended, {}))
 

@@ -1,5 +1,6 @@
 """Our bytes of a span are those that opentelemetry makes of it."""
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
@@ -50,7 +51,8 @@ def as_we_have_it(spans: list[Span]) -> ExportTraceServiceRequest:
 
 @given(st.lists(SPANS, min_size=1, max_size=5))
 def test_our_bytes_say_what_those_of_opentelemetry_say(spans: list[Span]) -> None:
-    spans = [span if span.parent else span._replace(foreign=False) for span in spans]  # no parent is nobody's
+    # No parent is nobody's.
+    spans = [span if span.parent else msgspec.structs.replace(span, foreign=False) for span in spans]
     ours, theirs = as_we_have_it(spans), as_the_library_has_it(spans)
 
     for mine, library in zip(
