@@ -4,15 +4,17 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from daemon.marfile import Packing, write_archive
+from tests.lab.benchmarks import images
 from tests.lab.benchmarks.environments import FOLDER, ROOT
 
 MODELS = FOLDER / "models"
 HANDLERS = Path(__file__).parent / "peers" / "apps"
 PAUSE = 0.02  # seconds that a batch of `brief` takes
+TENSORS = "tensor"  # the model that is asked by the Open Inference Protocol
 TOLERANCE = 0.02  # of a probability, relative: kernels and batch sizes round differently
 
 _MODEL_FILE = """\
@@ -31,16 +33,18 @@ class Served:
     """A model and a request to it.
 
     Attributes:
-        name: `constant`, `brief` (the same, and it takes 20 ms), `resnet18` or `resnet152`.
+        name: `constant`, `brief` (the same, and it takes 20 ms), `resnet18`, `resnet152` or `tensor`.
         body: the file that is sent.
         right: whether an answer's body is right.
         expected: class → probability; None if the model gives none.
+        headers: of the request.
     """
 
     name: str
     body: Path
     right: Callable[[bytes], bool]
     expected: Mapping[str, float] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
     def within(self, tolerance: float) -> "Served":
         """Make the same, with answers that are right within another relative tolerance of a probability."""
@@ -68,6 +72,14 @@ def resnet(name: str) -> Served:
     return Served(name, MODELS / "photo.jpg", lambda answer: same_classes(answer, expected), expected)
 
 
+def tensor() -> Served:
+    """A handler that answers the means of an image's planes; the image is a binary tensor."""
+    MODELS.mkdir(parents=True, exist_ok=True)
+    body = MODELS / "image-tensor"
+    headers = images.write_binary(body)
+    return Served(TENSORS, body, images.right, headers=headers)
+
+
 def same_classes(answer: bytes, expected: Mapping[str, float], tolerance: float = TOLERANCE) -> bool:
     """Whether the first class is the expected one, and the probability of each that both name is, too."""
     try:
@@ -87,6 +99,8 @@ def archive(served: Served, store: Path, batch_size: int, delay: float, further:
         f"responseTimeout: 120\n{further}"
     )
     if served.name not in _LAYERS:
+        if served.name == TENSORS:
+            config.write_text(config.read_text() + images.DECLARED)
         handler = HANDLERS / f"{served.name}.py"
         packing = Packing(model_name=served.name, version="1.0", handler=str(handler), config_file=config)
         return write_archive(packing, store, force=True)

@@ -6,12 +6,13 @@ is there a second time and more, with `optimize`.
 
 from tests.lab.benchmarks.peers.litserve import LitServe
 from tests.lab.benchmarks.peers.mosec import Mosec
+from tests.lab.benchmarks.peers.open_inference import KServe, MLServer
 from tests.lab.benchmarks.peers.ours import Ours
 from tests.lab.benchmarks.peers.peer import Peer
 from tests.lab.benchmarks.peers.torchserve import TorchServe
 
 _ALL = (
     Ours(), Ours("compile"), Ours("bf16"), Ours("bf16", "compile"),
-    TorchServe(), Mosec(), LitServe(),
+    TorchServe(), Mosec(), LitServe(), KServe(), MLServer(),
 )  # fmt: skip
 PEERS: dict[str, Peer] = {peer.name: peer for peer in _ALL}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.compiled import compiled
 from tests.lab.benchmarks.environments import FOLDER
-from tests.lab.benchmarks.models import archive
+from tests.lab.benchmarks.models import TENSORS, archive
 from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
 
 NETWORKS = ("resnet18", "resnet152")
@@ -65,4 +65,6 @@ class Ours(Peer):
         # What was compiled is kept for the next round: it would be in the state directory, which is new in each.
         process = spawn(command, setup.folder, {"TORCHINDUCTOR_CACHE_DIR": str(COMPILED)})
         output = setup.folder / "output.log"
-        return Running(process, port, f"/predictions/{setup.served.name}", output, ("handlers",))
+        name = setup.served.name
+        target = f"/v2/models/{name}/infer" if name == TENSORS else f"/predictions/{name}"
+        return Running(process, port, target, output, ("handlers",), setup.served.headers)

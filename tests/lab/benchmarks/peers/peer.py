@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.lab.benchmarks.environments import environment, version_in
 from tests.lab.benchmarks.measuring import processes
-from tests.lab.benchmarks.models import TOLERANCE, Served
+from tests.lab.benchmarks.models import TENSORS, TOLERANCE, Served
 from tests.lab.conformance.talk import Answer, talk
 
 START = 120.0  # seconds that a server may take until its first good answer
@@ -50,6 +50,7 @@ class Running:
         target: the path of predictions.
         first_answer: seconds from its start until its first good answer.
         worker_marks: what is in the command line of a worker and of no other process.
+        body: what is sent in place of the model's request, where the server does not know its form.
     """
 
     process: subprocess.Popen[bytes]
@@ -58,6 +59,7 @@ class Running:
     output: Path
     worker_marks: Sequence[str]
     headers: Mapping[str, str] = field(default_factory=dict)
+    body: Path | None = None
     first_answer: float = 0.0
 
     @property
@@ -137,8 +139,8 @@ class Peer(ABC):
     tolerance: float = TOLERANCE
 
     def suits(self, model: str) -> bool:
-        """Whether it is measured with this model."""
-        return True
+        """Whether it is measured with this model: tensors only if it speaks the Open Inference Protocol."""
+        return model != TENSORS
 
     def lacks(self) -> str:
         """Return what this machine lacks to run this peer; empty if nothing."""
@@ -176,7 +178,7 @@ class Peer(ABC):
         said = ""
         while time.monotonic() < began + self.patience and running.process.poll() is None:
             try:
-                answer = running.ask(served.body.read_bytes())
+                answer = running.ask((running.body or served.body).read_bytes())
             except OSError:
                 time.sleep(TRY_EVERY)
                 continue

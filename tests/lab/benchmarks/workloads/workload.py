@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.lab.benchmarks.models import Served, constant, resnet
+from tests.lab.benchmarks.models import Served, constant, resnet, tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,7 @@ class Workload:
 LOADS = (
     Workload("constant", "Constant answer, 100 bytes sent", lambda: constant(100), (1, 8, 32), 5.0, 2.0),
     Workload("payload", "Constant answer, 100 kB sent", lambda: constant(100_000), (1, 8, 32), 5.0, 2.0),
+    Workload("tensor", "A tensor of 600 kB, Open Inference Protocol over HTTP", tensor, (1, 8), 5.0, 2.0),
     Workload("resnet18", "ResNet-18, JPEGs", lambda: resnet("resnet18"), (32,), 12.0, 5.0, True),
     Workload("resnet152", "ResNet-152, JPEGs", lambda: resnet("resnet152"), (32,), 25.0, 8.0, True),
 )

@@ -1,0 +1,23 @@
+"""The model of tensors as a user of KServe serves it. Settings come from the environment."""
+
+import os
+
+from kserve import InferOutput, InferRequest, InferResponse, Model, ModelServer
+
+
+class Mean(Model):
+    def load(self) -> bool:
+        self.ready = True
+        return True
+
+    def predict(self, payload: InferRequest, headers: dict[str, str] | None = None) -> InferResponse:
+        mean = payload.inputs[0].as_numpy().mean(axis=(2, 3))
+        output = InferOutput("MEAN", list(mean.shape), "FP32")
+        output.set_data_from_numpy(mean, binary_data=False)
+        return InferResponse(payload.id or "", self.name, [output])
+
+
+if __name__ == "__main__":
+    model = Mean(os.environ["BENCH_MODEL"])
+    model.load()
+    ModelServer(http_port=int(os.environ["PORT"]), workers=1, enable_grpc=False).start([model])
