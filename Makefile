@@ -121,10 +121,11 @@ chaos: $(VENV)/.installed
 chaos-rows: $(VENV)/.installed
 	$(BIN)/python -m tests.lab.chaos.rows $(CHAOS_ROWS)
 
-# Measures TorchServe, mosec and LitServe beside our daemon, and writes docs/benchmarks.md; needs wrk and Java 17, and a
-# quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.
+# Measures TorchServe, mosec, LitServe, KServe and MLServer beside our daemon, and writes docs/benchmarks.md, then what a call
+# over gRPC costs; needs wrk and Java 17, and a quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.
 bench: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.benchmarks $(BENCH)
+	$(BIN)/python -m tests.lab.benchmarks.grpc_calls
 
 # Proves what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their answers,
 # bytes of an idle connection, how soon a request too many is refused, the latencies beside a model that prints, and that
@@ -158,11 +159,16 @@ proxies:
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends nginx-light haproxy
 
 # Installs the clients of others that tests/e2e/test_clients.py runs, each in an environment of its own: they clash. One minute.
-clients: .clients/triton/.installed .clients/kserve/.installed
+clients: .clients/triton/.installed .clients/kserve/.installed .clients/grpcio/.installed
 
 .clients/triton/.installed:
 	$(PYTHON) -m venv .clients/triton
 	.clients/triton/bin/python -m pip install --quiet --disable-pip-version-check 'tritonclient[all]>=2.60'
+	touch $@
+
+.clients/grpcio/.installed:
+	$(PYTHON) -m venv .clients/grpcio
+	.clients/grpcio/bin/python -m pip install --quiet --disable-pip-version-check grpcio-reflection grpcio-health-checking
 	touch $@
 
 .clients/kserve/.installed:

@@ -22,7 +22,7 @@ def free_address() -> str:
         return f"127.0.0.1:{chosen.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("client", ["triton", "kserve"])
+@pytest.mark.parametrize("client", ["triton", "kserve", "grpcio"])
 def test_every_call_of_a_client_does_as_it_should(idle: Served, client: str) -> None:
     python = ENVIRONMENTS / client / "bin/python"
     if not python.exists():

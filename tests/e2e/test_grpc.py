@@ -105,6 +105,24 @@ def test_models_are_managed_with_the_token_and_only_with_it(idle: Served, addres
     assert idle.ask("/predictions/echo", b"x").status == 404
 
 
+def test_registering_a_model_that_cannot_load_says_why(idle: Served, address: str, channel: Any) -> None:
+    token = idle.folder / "token"
+    token.touch(0o600)
+    token.write_text("secret")
+    idle.start("--grpc-management-address", address, "--token-file", str(token))
+    archive = idle.pack("no_load")
+    request = message_class("org.pytorch.serve.grpc.management.RegisterModelRequest")
+
+    with pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary(f"/{MANAGEMENT}/RegisterModel")(
+            request(url=archive, initial_workers=1, synchronous=True).SerializeToString(), wait_for_ready=True,
+            timeout=PATIENCE, metadata=[("authorization", "Bearer secret")],
+        )  # fmt: skip
+
+    assert caught.value.code() is grpc.StatusCode.INTERNAL
+    assert "the vocabulary is missing" in caught.value.details()
+
+
 def test_services_describe_themselves(idle: Served, address: str, channel: Any) -> None:
     idle.start("--grpc-address", address)
     ask = channel.stream_stream("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
