@@ -159,7 +159,7 @@ proxies:
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends nginx-light haproxy
 
 # Installs the clients of others that tests/e2e/test_clients.py runs, each in an environment of its own: they clash. One minute.
-clients: .clients/triton/.installed .clients/kserve/.installed .clients/grpcio/.installed
+clients: .clients/triton/.installed .clients/kserve/.installed .clients/grpcio/.installed .clients/openai/.installed
 
 .clients/triton/.installed:
 	$(PYTHON) -m venv .clients/triton
@@ -169,6 +169,11 @@ clients: .clients/triton/.installed .clients/kserve/.installed .clients/grpcio/.
 .clients/grpcio/.installed:
 	$(PYTHON) -m venv .clients/grpcio
 	.clients/grpcio/bin/python -m pip install --quiet --disable-pip-version-check grpcio-reflection grpcio-health-checking
+	touch $@
+
+.clients/openai/.installed:
+	$(PYTHON) -m venv .clients/openai
+	.clients/openai/bin/python -m pip install --quiet --disable-pip-version-check 'openai>=1.50'
 	touch $@
 
 .clients/kserve/.installed:

@@ -37,6 +37,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       grpc/            predictions and health checks over gRPC
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
+      openai/          an envelope over text handlers: OpenAI's API for completions and chats
       oip/             the Open Inference Protocol, version 2: metadata, health, requests, the repository
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, its end

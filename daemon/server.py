@@ -31,6 +31,7 @@ from daemon.api.observing.live import live_routes
 from daemon.api.observing.periodic_metrics import PeriodicMetrics
 from daemon.api.oip.repository import repository_routes
 from daemon.api.oip.routes import oip_routes
+from daemon.api.openai.routes import openai_routes
 from daemon.api.torchserve_logs import TorchServeLogs, selection_of
 from daemon.config.config import Config
 from daemon.config.endpoints import choose_endpoints, tls_context
@@ -234,6 +235,7 @@ class Daemon:
         turns = Turns(clock.now)
         routes = inference_routes(registry, serves, turns) | measured
         routes |= oip_routes(registry, serves, config.max_request_size, routes["v2"], turns)
+        routes = join(openai_routes(registry), routes)
         events_route = EventsRoute(events, clock)
         commands = join(
             events_route.routes,

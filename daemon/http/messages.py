@@ -237,10 +237,17 @@ def status_response(text: str, status: int = 200) -> Response:
     return json_response({"status": text}, status)
 
 
+_OPENAI = ("/v1/completions", "/v1/chat/")
+
+
 def error_body(status: int, kind: str, message: str, target: str = "") -> dict[str, Any]:
-    """Return the document of an error; at routes of the Open Inference Protocol also with that protocol's member."""
+    """Return the document of an error, which has a further member at routes of other protocols and of OpenAI's API."""
     body = {"code": status, "type": kind, "message": message}
-    return {"error": message, **body} if target.startswith("/v2/") else body
+    if target.startswith("/v2/"):
+        return {"error": message, **body}
+    if target.startswith(_OPENAI):
+        return {"error": {"message": message, "type": kind, "param": None, "code": status}, **body}
+    return body
 
 
 def error_response(error: DaemonError, target: str = "") -> Response:

@@ -19,6 +19,7 @@ from daemon.api.observing.events import EventsRoute
 from daemon.api.observing.live import live_routes
 from daemon.api.oip.repository import repository_routes
 from daemon.api.oip.routes import oip_routes
+from daemon.api.openai.routes import openai_routes
 from daemon.config.config import resolve
 from daemon.core.logs import ModelLogs
 from daemon.http.exchange import Exchange
@@ -87,6 +88,7 @@ class House:
         self._predictions |= oip_routes(
             self.registry, lambda: self.started, max_body, self._predictions["v2"], self.turns
         )
+        self._predictions = join(openai_routes(self.registry), self._predictions)
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._router = Router(join(self._predictions, self._commands, self._measured), self.held.take)
 

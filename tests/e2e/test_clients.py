@@ -22,7 +22,7 @@ def free_address() -> str:
         return f"127.0.0.1:{chosen.getsockname()[1]}"
 
 
-@pytest.mark.parametrize("client", ["triton", "kserve", "grpcio"])
+@pytest.mark.parametrize("client", ["triton", "kserve", "grpcio", "openai"])
 def test_every_call_of_a_client_does_as_it_should(idle: Served, client: str) -> None:
     python = ENVIRONMENTS / client / "bin/python"
     if not python.exists():
@@ -36,6 +36,7 @@ def test_every_call_of_a_client_does_as_it_should(idle: Served, client: str) -> 
     )  # fmt: skip
     for datatype in DATATYPES:
         register(idle, datatype, f"{client}-{datatype.lower()}")
+    idle.register("chats")
 
     done = subprocess.run(
         [python, CLIENTS / f"{client}.py", idle.url.removeprefix("http://"), calls, management, "secret"],

@@ -57,6 +57,8 @@ _PREDICTIONS = {
     "kserveV2Infer": "/v2/models/{model_name}/infer",
     "kserveV2InferVersion": "/v2/models/{model_name}/versions/{model_version}/infer",
     "kserveV2Explain": "/v2/models/{model_name}/explain",
+    "openaiCompletion": "/v1/completions",
+    "openaiChatCompletion": "/v1/chat/completions",
     "invoke": "/models/{model_name}/invoke",
     "invocations": "/invocations",
 }

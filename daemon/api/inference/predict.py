@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 from random import random
+from typing import Protocol
 
 from daemon.api.inference.forms import Form, read_body
 from daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
@@ -86,6 +87,16 @@ def names_caller(headers: Sequence[tuple[str, str]]) -> bool:
     return False
 
 
+class ReplyReceiver(Protocol):
+    """The receiver of a job's replies: any number of pieces, and then the last reply, which may be the only one."""
+
+    def deliver(self, reply: Reply) -> None:
+        """Take the last reply, or the error that the job ended with."""
+
+    def stream(self, piece: Reply) -> None:
+        """Take a piece."""
+
+
 def predict(
     exchange: Exchange,
     model: ModelVersion,
@@ -96,6 +107,7 @@ def predict(
     repeatable: bool = False,
     infer: InferHead | None = None,
     change: Callable[[Reply], Reply] | None = None,
+    receiver: ReplyReceiver | None = None,
 ) -> None:
     """Submit a job for a request; the answer is sent when the model replies.
 
@@ -105,6 +117,7 @@ def predict(
         repeatable: body and content type suffice to repeat the request.
         infer: the head of a request in tensors, whose bytes are the parameters; None for any other.
         change: makes the answer from the whole reply, an error or not; pieces stay as they are.
+        receiver: answers the exchange with the model's replies; None to send them as they are.
 
     Raises:
         NoReadyWorker: the version has no worker now or soon.
@@ -122,9 +135,13 @@ def predict(
     if model.settings.record_input and repeatable and len(request.body) <= MOST_BYTES:
         kept = Sample(bytes(request.body), request.content_type, RECORDED)
     timing = Timing() if request.timed else None
-    waiter = Waiter(exchange, model, kept, timing, change)
+    if receiver is None:
+        waiter = Waiter(exchange, model, kept, timing, change)
+        deliver, stream = waiter.deliver, waiter.stream
+    else:
+        deliver, stream = receiver.deliver, receiver.stream
     job = Job(
-        request.id, params, [*request.headers, *injected], request.received, waiter.deliver, waiter.stream,
+        request.id, params, [*request.headers, *injected], request.received, deliver, stream,
         unnamed=unnamed, low_priority=low, budget=budget, caller=exchange.caller,
     )  # fmt: skip
     job.timing = timing

@@ -43,6 +43,8 @@ def predicts(path: list[str]) -> bool:
     match path:
         case ["models", _, last]:
             return last == INVOKE
+        case ["v1", "models"] | ["v1", "completions"] | ["v1", "chat", "completions"]:
+            return True
         case ["v1", "models", last]:
             return last.rpartition(":")[2] in VERBS and ":" in last
         case ["v2", "repository", *_]:

@@ -101,7 +101,6 @@ def test_one_is_ready(house: House, target: str, answer: tuple[int, Any]) -> Non
         pytest.param("GET", "/v1/models/m", (200, {"name": "m", "ready": True}), id="one that is"),
         pytest.param("GET", "/v1/models/n", (200, {"name": "n", "ready": False}), id="one that is not"),
         pytest.param("GET", "/v1/models/x", NO_MODEL, id="one that is unknown"),
-        pytest.param("GET", "/v1/models", NO_RESOURCE, id="none"),
         pytest.param("GET", "/v1/models/m/1.0", NO_RESOURCE, id="a version, of which KServe knows nothing"),
         pytest.param("GET", "/v1/x/m", NO_RESOURCE, id="something else"),
         pytest.param("PUT", "/v1/models/m", NO_METHOD, id="another method"),

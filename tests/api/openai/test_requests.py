@@ -1,0 +1,108 @@
+"""What a handler finds of a request of OpenAI's API, and what is refused."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.api.openai.requests import Asked, read_request
+from daemon.core.errors import BadRequest
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+def asked(chat: bool = False, **members: object) -> Asked:
+    return read_request(json.dumps({"model": "m", **members}).encode(), chat=chat)
+
+
+def row(found: Asked) -> dict[str, object]:
+    values = [bytes(param.value).decode() for param in found.params]
+    return {
+        param.name: value if param.content_type == "text/plain" else json.loads(value)
+        for param, value in zip(found.params, values, strict=True)
+    }
+
+
+def test_each_member_is_a_part_of_the_row_and_the_prompt_is_its_data() -> None:
+    found = asked(prompt="Once", max_tokens=5, stream=True, stop=["."])
+
+    assert (found.model, found.version, found.stream) == ("m", None, True)
+    assert row(found) == {
+        "model": "m", "prompt": "Once", "max_tokens": 5, "stream": True, "stop": ["."], "data": "Once",
+    }  # fmt: skip
+
+
+def test_a_model_may_be_named_with_its_version() -> None:
+    found = asked(model="m/2.0", prompt=["Once"])
+
+    assert (found.model, found.version, row(found)["data"]) == ("m", "2.0", "Once")
+
+
+def test_a_chat_is_a_transcript_for_handlers_without_a_template() -> None:
+    parts = [{"type": "text", "text": "See "}, {"type": "image_url", "image_url": {}}, {"type": "text", "text": "this"}]
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": parts}]
+
+    found = asked(chat=True, messages=[*messages, {"role": "assistant", "content": None, "tool_calls": []}])
+
+    assert row(found)["data"] == "system: Be brief.\nuser: See this\nassistant: \nassistant:"
+    assert row(found)["messages"][0] == messages[0]  # type: ignore[index]
+
+
+def test_no_member_takes_the_place_of_the_text() -> None:
+    assert row(asked(prompt="Once", data="else"))["data"] == "Once"
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        pytest.param(b"{", "The request is no JSON object: ", id="what is cut"),
+        pytest.param(b"[]", "The request is no JSON object: ", id="a list"),
+        pytest.param(b'{"prompt": "a"}', "`model` is missing; expected a model's name.", id="no model"),
+        pytest.param(b'{"model": 1, "prompt": "a"}', "`model` is invalid: ", id="a number for a model"),
+        pytest.param(b'{"model": "m"}', "`prompt` is missing; expected a text.", id="no prompt"),
+        pytest.param(b'{"model": "m", "prompt": [1, 2]}', "`prompt` is invalid: ", id="token numbers"),
+        pytest.param(b'{"model": "m", "prompt": ["a", "b"]}', "`prompt` has 2 texts; expected one", id="two prompts"),
+        pytest.param(b'{"model": "m", "prompt": "a", "n": 2}', "`n` is 2; expected 1.", id="two answers"),
+        pytest.param(
+            b'{"model": "m", "prompt": "a", "stream": 3}', "`stream` is invalid: ", id="a number for a switch"
+        ),
+        pytest.param(
+            b"{" + b",".join(b'"%d": 1' % each for each in range(99)) + b"}",
+            "99 members; at most 64",
+            id="many members",
+        ),
+    ],
+)
+def test_what_is_wrong_is_named(body: bytes, message: str) -> None:
+    with pytest.raises(BadRequest) as caught:
+        read_request(body, chat=False)
+
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("messages", [[], [{"content": "a"}], "a", [{"role": "user", "content": 3}]])
+def test_messages_that_are_none_are_refused(messages: object) -> None:
+    with pytest.raises(BadRequest, match="`messages` is"):
+        asked(chat=True, messages=messages)
+
+
+@given(
+    st.dictionaries(st.sampled_from(["model", "prompt", "messages", "n", "stream", "stop"]), JSON_VALUES), st.booleans()
+)
+def test_any_document_is_read_or_refused(document: dict[str, object], chat: bool) -> None:
+    try:
+        found = read_request(json.dumps(document).encode(), chat=chat)
+    except BadRequest:
+        return
+    assert isinstance(row(found)["data"], str)
+
+
+@given(st.binary())
+def test_any_bytes_are_refused(body: bytes) -> None:
+    with pytest.raises(BadRequest):
+        read_request(body, chat=True)
