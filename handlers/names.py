@@ -11,12 +11,12 @@ BUILT_IN: dict[str, tuple[str, str]] = {
     "image_segmenter": ("handlers.builtin.image_segmenter", "ImageSegmenter"),
     "text_handler": ("handlers.builtin.text", "TextHandler"),
     "text_classifier": ("handlers.builtin.text_classifier", "TextClassifier"),
+    "vllm_handler": ("handlers.builtin.vllm.handler", "VLLMHandler"),
 }
 
 # TorchServe's other built-in handlers, each with what does its work instead.
 NOT_BUILT_IN: dict[str, str] = {
     "dali_image_classifier": "`image_classifier` takes the same images",
-    "vllm_handler": "vLLM's own server batches its requests, or a handler of yours calls vLLM (FILE.py)",
     "trt_llm_handler": "TensorRT-LLM's own server batches its requests, or a handler of yours calls it (FILE.py)",
 }
 

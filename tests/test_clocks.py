@@ -8,7 +8,7 @@ ROOT = Path(__file__).parent.parent
 WALL = {"time", "time_ns", "localtime", "gmtime", "ctime", "strftime"}  # of the module time
 
 MAY_READ_IT = {
-    "daemon/api/openai/wording.py": "when an answer was made, for its client",
+    "handlers/envelopes/openai_wording.py": "when an answer was made, for its client",
     "daemon/core/log_format.py": "the stamp of a line",
     "daemon/core/logs.py": "the stamp of a line",
     "daemon/http/access_log.py": "the stamp of a line",

@@ -19,7 +19,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.events", "daemon.http",
         "daemon.metrics",
         "daemon.model_settings", "daemon.models", "daemon.settings", "daemon.workers.engine",
-        "daemon.workers.state", "handlers.names", "handlers.tensor_heads", "handlers.wire",
+        "daemon.workers.state", "handlers.envelopes.openai_wording", "handlers.names", "handlers.tensor_heads",
+        "handlers.wire",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "handlers.wire"),
     "daemon.config": ("daemon.config", "daemon.paths", "daemon.setting_values", "daemon.settings"),
@@ -55,7 +56,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "handlers.orders", "handlers.tensor_heads", "handlers.wire",
     ),
     "handlers": ("handlers",),
-    "handlers.builtin": ("handlers.builtin", "handlers.moved", "handlers.requests", "handlers.sdk"),
+    "handlers.builtin": (
+        "handlers.builtin", "handlers.envelopes.openai_wording", "handlers.moved", "handlers.requests", "handlers.sdk",
+    ),
     "handlers.credit": ("handlers.wire",),
     "handlers.envelopes": ("handlers.envelopes", "handlers.requests", "handlers.sdk"),
     "handlers.frame_reader": ("handlers.wire",),
@@ -125,6 +128,7 @@ NEVER: dict[str, tuple[str, ...]] = {
 }
 # The few modules that need what their room does without; nothing of their room imports them when it is imported.
 EXCEPT: dict[str, tuple[str, ...]] = {
+    "handlers.builtin.vllm.handler": ("asyncio",),
     "handlers.process.concurrent": ("asyncio",),
     "handlers.runtime.tasks": ("asyncio",),
     "handlers.typed.waiting": ("asyncio",),

@@ -78,6 +78,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.torch_handler.unit_tests.test_utils": {},
     "ts.torch_handler.unit_tests.test_utils.mock_context": {"MockContext": (f"{_OWN}.mock_context", "MockContext")},
     "ts.torch_handler.vision_handler": {"VisionHandler": (f"{_BASE}.vision", "VisionHandler")},
+    "ts.torch_handler.vllm_handler": {"VLLMHandler": (f"{_BASE}.vllm.handler", "VLLMHandler")},
     "ts.utils": {},
     "ts.utils.util": {
         "PredictionException": ("handlers.sdk.errors", "PredictionException"),
@@ -99,5 +100,4 @@ ABSENT: dict[str, str] = {
     "ts.torch_handler.dali_image_classifier": "NVIDIA DALI",
     "ts.torch_handler.distributed": "PiPPy, DeepSpeed or Neuron",
     "ts.torch_handler.trt_llm_handler": "TensorRT-LLM",
-    "ts.torch_handler.vllm_handler": "vLLM",
 }

@@ -150,7 +150,7 @@ def test_force_replaces_an_archive(invoke: Invoke, files: Path, flag: str) -> No
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--handler", "vllm_handler"], "TorchServe's handler `vllm_handler` is not built in here: vLLM's own server"),
+        (["--handler", "trt_llm_handler"], "TorchServe's handler `trt_llm_handler` is not built in here: TensorRT"),
         (["--handler", "gone.py"], "handler `gone.py` is neither a file nor a built-in handler"),
         (["--handler", "mine.py", "--model-file", "gone.py"], "no model file at `gone.py`"),
         (["--handler", "mine.py", "--serialized-file", "gone.pt"], "no serialized file at `gone.pt`"),

@@ -11,12 +11,12 @@ from daemon.api.inference.openapi import describe_api
 from daemon.api.inference.predict import predict
 from daemon.api.openai.completion import Completion
 from daemon.api.openai.requests import CHAT, COMPLETIONS, read_request
-from daemon.api.openai.wording import Wording
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response
 from daemon.http.router import Route
 from daemon.models.registry import Registry
+from handlers.envelopes.openai_wording import Wording
 
 
 def openai_routes(registry: Registry) -> dict[str, Route]:

@@ -105,7 +105,7 @@ def test_what_handlers_import_is_there(name: str) -> None:
         ("from ts.handler_utils.distributed.deepspeed import get_ds_engine", "DeepSpeed"),
         ("from ts.torch_handler.distributed.base_pippy_handler import BasePippyHandler", "PiPPy"),
         ("from ts.torch_handler.distributed.base_deepspeed_handler import BaseDeepSpeedHandler", "DeepSpeed"),
-        ("from ts.torch_handler.vllm_handler import VLLMHandler", "vLLM"),
+        ("from ts.torch_handler.trt_llm_handler import TRTLLMHandler", "TensorRT-LLM"),
     ],
 )
 def test_what_needs_a_package_that_we_do_not_bring_says_so(statement: str, needed: str) -> None:
@@ -114,7 +114,7 @@ def test_what_needs_a_package_that_we_do_not_bring_says_so(statement: str, neede
 
 
 def test_a_module_with_a_longer_name_than_an_absent_one_is_not_taken_for_it() -> None:
-    assert sys.meta_path[0].find_spec("ts.torch_handler.vllm_handlers", None) is None
+    assert sys.meta_path[0].find_spec("ts.torch_handler.trt_llm_handlers", None) is None
 
 
 def test_a_name_that_ours_lacks_is_an_import_error() -> None:

@@ -231,7 +231,7 @@ def test_a_handler_in_a_package_that_is_missing_is_unknown(handler: str, tmp_pat
         read(tmp_path, {"app/net.py": b""}, model_name="m", handler=handler)
 
 
-@pytest.mark.parametrize("handler", ["vllm_handler", "trt_llm_handler", "dali_image_classifier"])
+@pytest.mark.parametrize("handler", ["trt_llm_handler", "dali_image_classifier"])
 def test_a_handler_that_only_torchserve_has_is_refused_with_what_does_its_work(handler: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidModel, match=f"TorchServe's handler `{handler}` is not built in here: .+"):
         read(tmp_path, {"x.py": b""}, model_name="m", handler=handler)

@@ -1,0 +1,142 @@
+"""`vllm_handler` behind a real daemon, with a fake of vLLM in the archive (tests/handlers/builtin/vllm/fake)."""
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.served import Answer, Served, eventually
+
+FAKE = Path(__file__).parents[1] / "handlers" / "builtin" / "vllm" / "fake"
+CONFIG = """
+asyncCommunication: true
+handler:
+    model_path: "model/llama"
+    vllm_engine_config:
+        enable_lora: true
+        max_model_len: 20
+        served_model_name:
+            - "meta-llama/Meta-Llama-3.1-8B"
+            - "llama3-8b"
+    adapters:
+        adapter_1: "adapters/one"
+"""
+LLAMA = "/predictions/llama/1.0/v1/completions"
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def llama(served: Served) -> Served:
+    config = served.folder / "model-config.yaml"
+    config.write_text(CONFIG)
+    served.register_built_in("vllm_handler", "llama", config_file=config, extra_files=str(FAKE))
+    return served
+
+
+def ask(served: Served, target: str, **members: Any) -> Answer:
+    return served.ask(target, json.dumps(members).encode(), content_type="application/json")
+
+
+def choice(answer: Answer) -> Any:
+    assert answer.status == 200, answer.body
+    return json.loads(answer.body)["choices"][0]
+
+
+def streamed(answer: Answer) -> list[Any]:
+    """Return the documents of a stream that is complete."""
+    *found, last, nothing = answer.body.decode().split("\n\n")
+    assert (last, nothing) == ("data: [DONE]", "")
+    return [json.loads(event.removeprefix("data: ")) for event in found]
+
+
+def test_completions_and_chats_are_answered_at_both_addresses(llama: Served) -> None:
+    ours = ask(llama, "/v1/completions", model="llama", prompt="a b c", max_tokens=2, temperature=0.8, logprobs=1)
+    theirs = ask(llama, LLAMA, model="llama3-8b", prompt="a b c")
+    chat = ask(llama, "/v1/chat/completions", model="llama", messages=[{"role": "user", "content": "hi"}])
+
+    assert (choice(ours)["text"], choice(ours)["finish_reason"]) == ("a b ", "length")
+    assert choice(ours)["logprobs"]["tokens"] == ["a ", "b "]
+    assert json.loads(ours.body)["usage"] == {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+    assert (choice(theirs)["text"], choice(theirs)["finish_reason"]) == ("a b c ", "stop")
+    assert choice(chat)["message"]["content"] == "<user> hi <assistant> "
+
+
+@pytest.mark.parametrize(("target", "model"), [("/v1/completions", "llama"), (LLAMA, "llama3-8b")])
+def test_a_stream_has_an_event_for_each_token(llama: Served, target: str, model: str) -> None:
+    options = {"include_usage": True}
+    answer = ask(llama, target, model=model, prompt="a b c", stream=True, stream_options=options)
+
+    *pieces, last, counted = streamed(answer)
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert [piece["choices"][0]["text"] for piece in pieces] == ["a ", "b ", "c "]
+    assert last["choices"][0]["finish_reason"] == "stop"
+    assert counted["usage"]["total_tokens"] == 6
+
+
+def test_adapters_and_names_are_listed_and_asked_for(llama: Served) -> None:
+    listed = json.loads(llama.ask("/predictions/llama/1.0/v1/models", b"{}").body)
+    adapted = ask(llama, LLAMA, model="adapter_1", prompt="a")
+
+    assert [model["id"] for model in listed["data"]] == ["meta-llama/Meta-Llama-3.1-8B", "llama3-8b", "adapter_1"]
+    assert choice(adapted)["text"] == "[adapter_1 1 adapters/one] a "
+
+
+@pytest.mark.parametrize(
+    ("members", "status", "message"),
+    [
+        ({"model": "gone", "prompt": "a"}, 404, "The model `gone` does not exist; there are meta-llama"),
+        ({"model": "llama", "prompt": "a", "temperature": -1}, 400, "temperature must be non-negative"),
+        ({"model": "llama", "prompt": "a", "n": 2}, 400, "`n` is 2"),
+        ({"model": "llama"}, 400, "`prompt` is missing"),
+        ({"model": "llama", "prompt": "a " * 30}, 400, "The prompt has 30 tokens; the model takes 20."),
+    ],
+)
+def test_what_is_wrong_is_said(llama: Served, members: dict[str, Any], status: int, message: str) -> None:
+    answer = ask(llama, LLAMA, **members)
+
+    assert answer.status == status
+    assert message in json.loads(answer.body)["message"]
+
+
+def test_an_unknown_call_is_not_found(llama: Served) -> None:
+    assert ask(llama, "/predictions/llama/1.0/v1/embeddings", model="llama").status == 404
+
+
+def test_a_client_that_leaves_ends_the_engines_work(llama: Served) -> None:
+    body = json.dumps({"model": "llama", "prompt": "hang on", "stream": True}).encode()
+    host, port = llama.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as client:
+        head = f"POST /v1/completions HTTP/1.1\r\nHost: a\r\nx-request-id: left\r\nContent-Length: {len(body)}\r\n\r\n"
+        client.sendall(head.encode() + body)
+        assert client.recv(100).startswith(b"HTTP/1.1 200")
+        waiting = ask(llama, LLAMA, model="llama", prompt="a b")  # nobody waits for it
+        assert choice(waiting)["text"] == "a b "
+
+    def aborted() -> bool:
+        return "left" in choice(ask(llama, LLAMA, model="llama", prompt="aborted"))["text"]
+
+    eventually(aborted, "the engine was told to end the request")
+
+
+def test_without_the_package_the_remedy_is_named(served: Served) -> None:
+    config = served.folder / "model-config.yaml"
+    config.write_text("asyncCommunication: true\nhandler: {model_path: x}\n")
+    archive = served.pack_built_in("vllm_handler", "bare", config_file=config)
+
+    refused = served.run("register", archive)
+
+    assert refused.returncode != 0
+    assert "vllm_handler needs vLLM, which is not installed" in refused.stderr
+
+
+def test_without_its_mode_the_setting_is_named(served: Served) -> None:
+    config = served.folder / "model-config.yaml"
+    config.write_text("handler: {model_path: x}\n")
+    archive = served.pack_built_in("vllm_handler", "bare", config_file=config, extra_files=str(FAKE))
+
+    refused = served.run("register", archive)
+
+    assert "vllm_handler needs `asyncCommunication: true` in model-config.yaml" in refused.stderr
