@@ -6,7 +6,8 @@ from typing import Any
 from handlers import wire
 from handlers.sdk.errors import HandlerError
 
-# Handler → its input's kind. `vision_handler` and `text_handler` are bases, and serve nothing by themselves.
+# Handler → its input's kind. `vision_handler` and `text_handler` are bases, and serve nothing by themselves; the input of
+# `vllm_handler` is a request of OpenAI's API.
 _KINDS: dict[str, wire.InputKind] = {
     "base_handler": "array",
     "image_classifier": "image",
@@ -19,7 +20,7 @@ _NAMES = (_INPUT, "body")  # under which a built-in handler finds its input
 
 
 def declaration_of(handler: str) -> wire.Declared | None:
-    """Return what a built-in handler takes; None for the bases of others."""
+    """Return what a built-in handler takes; None for any other."""
     kind = _KINDS.get(handler)
     return None if kind is None else wire.Declared([wire.Input(_INPUT, kind)], batches=True, built_in=True)
 
