@@ -6,8 +6,8 @@ from typing import Any
 from handlers import wire
 from handlers.sdk.errors import HandlerError
 
-# Handler → its input's kind. `vision_handler` and `text_handler` are bases, and serve nothing by themselves; the input of
-# `vllm_handler` is a request of OpenAI's API.
+# Handler → its input's kind. `vision_handler` and `text_handler` are bases, and serve nothing by themselves; what
+# `vllm_handler` takes is a request of OpenAI's API.
 _KINDS: dict[str, wire.InputKind] = {
     "base_handler": "array",
     "image_classifier": "image",
