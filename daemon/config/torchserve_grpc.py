@@ -3,6 +3,7 @@
 import importlib.util
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 GRPC_KEYS = frozenset(
     {"grpc_inference_address", "grpc_inference_port", "grpc_management_address", "grpc_management_port"}
@@ -23,7 +24,7 @@ def take_grpc(values: dict[str, Any], origins: dict[str, str], keys: Mapping[str
         setting = "grpc_address" if service == "inference" else "grpc_management_address"
         if not named or values[setting] is not None:
             continue
-        address = f"{named.get(f'grpc_{service}_address', '127.0.0.1')}:{named.get(f'grpc_{service}_port', port)}"
+        address = _address_of(named.get(f"grpc_{service}_address", ""), named.get(f"grpc_{service}_port", ""), port)
         which = ", ".join(sorted(named))
         verb = "has" if len(named) == 1 else "have"
         if importlib.util.find_spec("grpc") is None:
@@ -36,3 +37,18 @@ def take_grpc(values: dict[str, Any], origins: dict[str, str], keys: Mapping[str
         else:
             values[setting], origins[setting] = (address,), "file"
     return notes
+
+
+def _address_of(host: str, port: str, usual: str) -> str:
+    """Return HOST:PORT; one of TorchServe's own examples has a URL as its port.
+
+    Args:
+        host, port: as in the file; empty if not there.
+        usual: the port without any.
+    """
+    given, place = urlsplit(port), urlsplit(host)
+    if given.scheme and given.hostname:
+        host, port = host or given.hostname, given.netloc.rpartition(":")[2]
+    if place.scheme and place.hostname:
+        host = place.hostname
+    return f"{host or '127.0.0.1'}:{port or usual}"

@@ -31,7 +31,12 @@ def test_the_keys_of_inference_open_inference(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("line", "address"),
-    [("grpc_inference_port=9000", "127.0.0.1:9000"), ("grpc_inference_address=0.0.0.0", "0.0.0.0:7070")],
+    [
+        ("grpc_inference_port=9000", "127.0.0.1:9000"),
+        ("grpc_inference_address=0.0.0.0", "0.0.0.0:7070"),
+        ("grpc_inference_port=http://127.0.0.2:7000", "127.0.0.2:7000"),
+        ("grpc_inference_address=http://0.0.0.0", "0.0.0.0:7070"),
+    ],
 )
 def test_what_is_not_named_is_as_in_torchserve(tmp_path: Path, line: str, address: str) -> None:
     assert configured(tmp_path, line).grpc_address == (address,)
