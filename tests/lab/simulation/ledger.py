@@ -69,8 +69,9 @@ class Served:
         counts: the expected metrics: requests, answers, batches, jobs, and 504 by place.
     """
 
-    def __init__(self, model: ModelVersion, number: int) -> None:
-        self.model = model
+    model: ModelVersion  # set as soon as it is made: its engine and its clock refer to this object
+
+    def __init__(self, number: int) -> None:
         self.number = number
         self.open: dict[str, Entry] = {}
         self.workers: dict[WatchedWorker, None] = {}

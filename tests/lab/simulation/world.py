@@ -223,11 +223,10 @@ class World:
         settings = settings.changed({"quarantine": self.plan.quarantine}, "set")
         engine, clock = Engine(self), MarkingClock(self.loop)
         source = Source(request.url, Path(_NOWHERE), None, manifest, {})
-        model = ModelVersion.__new__(ModelVersion)
-        served = engine.served = clock.served = Served(model, len(self.served) + 1)
-        model.__init__(source, settings, engine, clock, cores=4, placement=self.placement, request=request)  # type: ignore[misc]
+        served = engine.served = clock.served = Served(len(self.served) + 1)
+        served.model = ModelVersion(source, settings, engine, clock, cores=4, placement=self.placement, request=request)
         if self.plan.aside:
-            model.dispatcher.quarantine.at_once = -1
+            served.model.dispatcher.quarantine.at_once = -1
         self.served.append(served)
         return served
 
