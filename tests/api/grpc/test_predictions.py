@@ -4,11 +4,12 @@ import asyncio
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from daemon.api.grpc import prediction as prediction_module
 from daemon.core.job import Job, JobPhase, Reply
-from daemon.models.version import ModelVersion
 from tests.api.grpc.client import PATIENCE, GrpcHouse, grpc_house, prediction
 
 pytestmark = pytest.mark.slow  # a real server and client
@@ -20,17 +21,17 @@ async def failure(made: GrpcHouse, call: object) -> tuple[str, str]:
     return caught.value.code().name, caught.value.details()
 
 
-def submitted(model: ModelVersion) -> list[Job]:
-    """Return the list that each job of a version joins when it enters the queue."""
-    jobs: list[Job] = []
-    submit = model.submit
+@pytest.fixture
+def jobs(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
+    """The jobs of the calls, each of which is submitted as soon as it is made."""
+    made: list[Job] = []
 
-    def seen(job: Job) -> None:
-        submit(job)
-        jobs.append(job)
+    def make(*arguments: Any, **named: Any) -> Job:
+        made.append(Job(*arguments, **named))
+        return made[-1]
 
-    model.submit = seen  # type: ignore[method-assign]
-    return jobs
+    monkeypatch.setattr(prediction_module, "Job", make)
+    return made
 
 
 async def until(condition: Callable[[], bool]) -> None:
@@ -115,11 +116,10 @@ async def test_a_message_above_the_limit_is_refused(tmp_path: Path) -> None:
         )
 
 
-async def test_a_cancelled_call_ends_its_job_in_the_queue(tmp_path: Path) -> None:
+async def test_a_cancelled_call_ends_its_job_in_the_queue(tmp_path: Path, jobs: list[Job]) -> None:
     async with grpc_house(tmp_path) as made:
         made.house.engine.batch_time = lambda _size: 1e6
         model = await made.house.serve("m")
-        jobs = submitted(model)
         calls = [made.call("Predictions", prediction("m", data=b"1")) for _ in range(2)]
         await until(lambda: len(jobs) == 2)
         assert [job.phase for job in jobs] != [JobPhase.ENDED] * 2
@@ -130,9 +130,9 @@ async def test_a_cancelled_call_ends_its_job_in_the_queue(tmp_path: Path) -> Non
         assert model.waiting == 0
 
 
-async def test_the_calls_deadline_is_the_jobs(tmp_path: Path) -> None:
+async def test_the_calls_deadline_is_the_jobs(tmp_path: Path, jobs: list[Job]) -> None:
     async with grpc_house(tmp_path) as made:
-        jobs = submitted(await made.house.serve("m"))
+        await made.house.serve("m")
 
         with pytest.raises(made.grpc.aio.AioRpcError, match="DEADLINE_EXCEEDED"):
             await made.call("Predictions", prediction("m", data=b"1"), timeout=2.0)  # the daemon's clock stands still
