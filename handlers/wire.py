@@ -8,6 +8,7 @@
                       Credit for a batch that has sent Chunks; end of stream: leave
     worker → daemon   Hello, then Loaded or LoadFailed, then for each Predict any number of Chunks and one Done,
                       preceded by Started if the worker runs several batches at once; Cut if clients do not read
+    rank 0 → rank n   what the daemon sends, and NextCall: a worker can be a group of processes (process/ranks)
 
 A worker whose model runs row by row (`Load.mode`) takes batches of one row, up to its capacity at the same time, and
 answers them in any order: Predict starts the row, a Chunk is a piece of its answer, Done its end; a Round holds pieces
@@ -51,10 +52,9 @@ LONGEST_TEXT = 64 * 1024  # characters of a text for people, and of a response h
 MOST_HEADERS = 1000  # of one response
 EXIT_LOAD_FAILED = 3  # exit code of a worker that cannot load its model: a restart will not help
 EXIT_DISCONNECTED = 76  # exit code of a worker whose handler closed its connection (EX_PROTOCOL of sysexits.h)
-
+EXIT_RANK_LOST = 77  # exit code of a worker that is a group of processes, after RankLost
 
 BrokenMessage = msgspec.DecodeError  # raised by the decoders for bytes that are not a valid message
-
 
 Label = Annotated[str, Meta(max_length=LONGEST_LABEL)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
@@ -71,6 +71,17 @@ class FrameTooLarge(ValueError):
     """The message does not fit the length field."""
 
 
+class Ranks(msgspec.Struct, array_like=True):
+    """The process is one of `count` that run the model together, its `rank`; the daemon's worker is rank 0.
+
+    `each`: each rank runs every batch; else rank 0 alone does, and the handler's own messages reach the others.
+    """
+
+    count: int
+    rank: int = 0
+    each: bool = True
+
+
 class Load(msgspec.Struct, array_like=True, tag=1):
     """Load this model. Paths are absolute; `gpu_id` is None on the CPU.
 
@@ -81,6 +92,9 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     `metrics`: the metrics that the operator has declared, each as its type, name, unit and names of dimensions.
     `mode`: `batch`, whole batches; `continuous`, rows that join and leave between the calls of the handler; `async`,
         rows that run concurrently on an event loop.
+    `ranks`: None for a worker that is one process.
+    `gpus`: the GPUs that the handler may use, by the daemon's numbers; it sees only these, and counts them from 0.
+        Empty if it uses `gpu_id` alone.
     """
 
     model_name: str
@@ -98,6 +112,8 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     in_place: bool = False
     metrics: list[tuple[Kind, str, str, list[str]]] = []
     mode: Mode = "batch"
+    ranks: Ranks | None = None
+    gpus: list[int] = []
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):
@@ -160,6 +176,13 @@ class Cancel(msgspec.Struct, array_like=True, tag=7):
     """The answer to this batch, which has one row, is not wanted any more; its Done is still expected."""
 
     batch: int
+
+
+class NextCall(msgspec.Struct, array_like=True, tag=8):
+    """From rank 0 to the others: call the handler for the active rows, without those that have left (running.py)."""
+
+    number: int
+    left: list[int]
 
 
 class Hello(msgspec.Struct, array_like=True, tag=1):
@@ -327,9 +350,16 @@ class Round(msgspec.Struct, array_like=True, tag=8):
     ends: list[Done]
 
 
+class RankLost(msgspec.Struct, array_like=True, tag=9):
+    """The worker ends because of another process of its group; `killed`: a SIGKILL ended that one."""
+
+    reason: Text
+    killed: bool
+
+
 Frame = bytes | bytearray | memoryview
-ToWorker = Share | Load | Predict | Threads | BatchSize | Credit | Cancel
-ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut | Round
+ToWorker = Share | Load | Predict | Threads | BatchSize | Credit | Cancel | NextCall
+ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut | Round | RankLost
 
 _encoder = msgspec.msgpack.Encoder()
 _decode_for_worker: Callable[[Frame], ToWorker] = msgspec.msgpack.Decoder(ToWorker).decode
@@ -338,11 +368,7 @@ _NO_MESSAGE = (UnicodeDecodeError, RecursionError)  # raised by msgspec for text
 
 
 def decode_for_worker(frame: Frame) -> ToWorker:
-    """Decode a message for a worker.
-
-    Raises:
-        BrokenMessage: the frame is not a valid message.
-    """
+    """Decode a message for a worker; raise BrokenMessage for anything else."""
     try:
         return _decode_for_worker(frame)
     except _NO_MESSAGE as error:
@@ -350,11 +376,7 @@ def decode_for_worker(frame: Frame) -> ToWorker:
 
 
 def decode_for_daemon(frame: Frame) -> ToDaemon:
-    """Decode a message for the daemon.
-
-    Raises:
-        BrokenMessage: the frame is not a valid message.
-    """
+    """Decode a message for the daemon; raise BrokenMessage for anything else."""
     try:
         return _decode_for_daemon(frame)
     except _NO_MESSAGE as error:
@@ -362,11 +384,7 @@ def decode_for_daemon(frame: Frame) -> ToDaemon:
 
 
 def encode(message: ToWorker | ToDaemon) -> bytearray:
-    """Encode a message as one frame.
-
-    Raises:
-        FrameTooLarge: the message is 4 GiB or larger.
-    """
+    """Encode a message as one frame; raise FrameTooLarge for one of 4 GiB or more."""
     frame = bytearray(LENGTH.size)
     _encoder.encode_into(message, frame, LENGTH.size)
     length = len(frame) - LENGTH.size

@@ -12,7 +12,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import msgspec
 
@@ -21,7 +21,7 @@ from handlers.names import COMPILE
 from handlers.process.connection import DaemonConnection, Disconnected, take_over
 from handlers.process.forking import die_with, enter_group
 from handlers.process.memory import give_memory_back, keep_memory
-from handlers.process.schedule import InTurn, row_by_row, running
+from handlers.process.schedule import alone
 from handlers.process.threads import set_threads
 from handlers.requests.excerpt import message_of
 from handlers.requests.tracebacks import describe_error, has_author_frames
@@ -30,6 +30,11 @@ from handlers.runtime.runtime import Runtime
 from handlers.runtime.warmup import warm_up
 from handlers.sdk.errors import HandlerError
 from handlers.wire import sendable
+
+if TYPE_CHECKING:
+    from handlers.process.ranks.leader import Leader
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"  # read by CUDA's driver when a process first calls it
 
 
 def load_failure(error: BaseException, model_dir: str = "") -> wire.LoadFailed:
@@ -107,10 +112,29 @@ def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runti
     runtime, optimized = prepared.runtime, prepared.optimized
     runtime.set_batch_size(load.batch_size)
     set_threads(load.threads)
+    if load.ranks is not None and load.ranks.rank and not load.ranks.each:
+        return runtime, []  # no batch runs here
     if optimized is None:
         optimized = runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size)
     warm_up(runtime, load, runtime.config)
     return runtime, optimized
+
+
+def join_ranks(load: wire.Load, connection: DaemonConnection) -> "Leader | None":
+    """Prepare the process for a model that several processes or GPUs run; at rank 0, start the others.
+
+    Raises:
+        OSError: a rank cannot be started.
+    """
+    if load.gpus:
+        from handlers.process.ranks.environment import visible_devices
+
+        os.environ[VISIBLE] = visible_devices(os.environ.get(VISIBLE), load.gpus)
+    if load.ranks is None or load.ranks.rank:
+        return None
+    from handlers.process.ranks.leader import Leader
+
+    return Leader(load, connection.send, end_with)
 
 
 def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int:
@@ -127,17 +151,26 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
     if not isinstance(message, wire.Load):
         return 0
     began = time.perf_counter()
+    leader = None
     try:
         enter_group(message.group)  # before any handler code, which can start processes
         if message.cpus:
             os.sched_setaffinity(0, message.cpus)  # before a library starts threads, which inherit the affinity
+        leader = join_ranks(message, connection)
         runtime, optimized = load_model(message, prepared)
-        rows = row_by_row(message.mode, runtime, connection)
-        batches = running(runtime, connection, message.threads) if rows is None else InTurn(runtime, connection)
+        if message.ranks is None:
+            rows, batches = alone(message.mode, runtime, connection, message.threads)
+        else:
+            from handlers.process.ranks.running import together
+
+            rows, batches = together(message.mode, runtime, connection, leader)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
         failed = load_failure(error, message.model_dir)
         tell(failed.traceback)
-        connection.send(failed)
+        connection.send(failed if leader is None else leader.load_failed(failed))
+        return wire.EXIT_LOAD_FAILED
+    if leader is not None and (others := leader.loaded()) is not None:
+        connection.send(others)
         return wire.EXIT_LOAD_FAILED
     seconds = time.perf_counter() - began
     notes = [sendable(each) for each in runtime.notes]
@@ -153,7 +186,7 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
         elif isinstance(message, wire.Threads):
             batches.set_threads(message.count)
         elif isinstance(message, wire.BatchSize):
-            runtime.set_batch_size(message.most)
+            batches.set_batch_size(message.most)
     batches.close()
     runtime.close()
     return 0
@@ -199,6 +232,12 @@ def leave(code: int) -> NoReturn:
         with contextlib.suppress(Exception):  # the handler may have closed the stream
             stream.flush()
     os._exit(code)
+
+
+def end_with(code: int, text: str) -> NoReturn:
+    """End this process from any thread, with a sentence in the model's log."""
+    tell(text)
+    leave(code)
 
 
 def main(arguments: list[str]) -> int:

@@ -70,8 +70,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "handlers.orders": ("handlers.wire",),
     "handlers.process": (
-        "handlers.process", "handlers.credit", "handlers.moved", "handlers.orders", "handlers.requests",
-        "handlers.runtime", "handlers.sdk", "handlers.wire",
+        "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.moved", "handlers.orders",
+        "handlers.requests", "handlers.runtime", "handlers.sdk", "handlers.wire",
     ),
     "handlers.requests": ("handlers.requests", "handlers.moved", "handlers.sdk", "handlers.wire"),
     "handlers.runtime": (

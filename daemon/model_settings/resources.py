@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from daemon.model_settings.kinds import ValueKind
+from daemon.model_settings.kinds import Choice, ValueKind
 from daemon.setting_values import parse_size, size_text
 from handlers.names import NO_OPTIMIZATION, OPTIMIZATIONS, parse_optimizations
 
@@ -26,6 +26,20 @@ class Optimizations(ValueKind):
 
     def show(self, value: tuple[str, ...] | None) -> list[str] | None:
         return None if value is None else list(value)
+
+
+class ParallelType(Choice):
+    """One of a few words, in any case; an empty text or `none` for none."""
+
+    def check(self, value: str) -> None:
+        if value:
+            super().check(value)
+
+    def read(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ValueError(self.what)
+        word = value.strip().lower()
+        return "" if word == "none" else super().read(word)
 
 
 class Size(ValueKind):

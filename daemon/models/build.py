@@ -19,6 +19,7 @@ from daemon.models.archives.model_yaml import read_yaml, without_effect
 from daemon.models.archives.requirements import Environments
 from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.persistence.snapshot import SnapshotEntry
+from daemon.models.registering import parallel
 from daemon.models.request import Registration
 from daemon.models.settings import Overrides, merge, without_zero_timeouts
 from daemon.models.version import ModelVersion, Source
@@ -109,7 +110,7 @@ class ModelFactory:
                 _log.warning(
                     "%s/%s: `%s` is 0, which is no longer accepted; the daemon's default is used", name, version, key
                 )
-        for key in without_effect(document):
+        for key in (*without_effect(document), *parallel.without_effect(document)):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
         # As in TorchServe, a listed model without a number of workers gets one for each core.
         overrides = request.overrides.changed({"fallback_workers": usable_cores()}) if listed else request.overrides

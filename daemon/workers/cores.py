@@ -102,12 +102,18 @@ def threads_for(cores: int, workers: int, chosen: int | None = None) -> int:
     return chosen or max(1, cores // max(1, workers))
 
 
-def oversubscription(cores: int, workers: int, chosen: int | None = None) -> str | None:
-    """Return a warning and a remedy if the workers of a version have more threads than there are cores; None if not."""
-    threads = threads_for(cores, workers, chosen)
-    if workers * threads <= cores:
+def oversubscription(cores: int, workers: int, chosen: int | None = None, processes: int = 1) -> str | None:
+    """Return a warning and a remedy if the workers of a version have more threads than there are cores; None if not.
+
+    Args:
+        processes: of each worker.
+    """
+    count = workers * processes
+    threads = threads_for(cores, count, chosen)
+    if count * threads <= cores:
         return None
-    have = f"{workers} × {threads} threads" if threads > 1 else f"{workers} workers"
+    noun = "workers" if processes == 1 else "processes"
+    have = f"{count} × {threads} threads" if threads > 1 else f"{count} {noun}"
     share = "1 core" if cores == 1 else f"{cores} cores"
     better = f"OMP_NUM_THREADS is {chosen}: unset it" if threads > 1 else f"at most {cores} would be faster"
     return f"{have} share {share} and slow each other down; {better}"

@@ -18,7 +18,7 @@ from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.core.logs import OutputLog
 from daemon.workers.inflight import InFlight
 from daemon.workers.state import WorkerState
-from handlers.wire import Declared, Isolation, Kind, Measurement, Mode, Optimized
+from handlers.wire import Declared, Isolation, Kind, Measurement, Mode, Optimized, Ranks
 
 STOPPED = "stopped"
 LOAD_FAILED = "load_failed"
@@ -44,7 +44,10 @@ class WorkerSpec:
         handler: as in the manifest: a built-in name, `file.py` or `file.py:function`.
         threads: intra-op threads, set before torch is imported.
         devices: ids of the GPUs its workers may use, empty for the CPU.
-        gpu_id: the GPU of this worker; None for the CPU.
+        gpu_ids: the GPUs of this worker; empty for the CPU.
+        gpus_each: how many of them a worker uses.
+        ranks: the processes of a worker; None if it is one.
+        chosen_threads: the archive's number of threads for each process; None for a share of the cores.
         startup_timeout, response_timeout: seconds.
         retry: whether a job may run again after a worker died with it; None leaves that to the
             handler: yes where `handle` is ours, no where `handle` is the user's.
@@ -72,7 +75,10 @@ class WorkerSpec:
     response_timeout: float
     threads: int = 1
     devices: Sequence[int] = ()
-    gpu_id: int | None = None
+    gpu_ids: Sequence[int] = ()
+    gpus_each: int = 1
+    ranks: Ranks | None = None
+    chosen_threads: int | None = None
     retry: bool | None = None
     isolate: bool | None = None
     python: Path | None = None
@@ -86,6 +92,11 @@ class WorkerSpec:
     log: OutputLog = field(default=lambda text, pid, stream: None)
     measured: Callable[[Sequence[Measurement]], None] = field(default=lambda measurements: None)
     isolated: Callable[[Isolation], None] = field(default=lambda isolation: None)
+
+    @property
+    def processes(self) -> int:
+        """The number of processes of a worker."""
+        return 1 if self.ranks is None else self.ranks.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +140,7 @@ class Worker(Protocol):
     """One running copy of a model version. Never restarted, but replaced by the pool."""
 
     state: WorkerState
-    gpu_id: int | None
+    gpu_ids: Sequence[int]
     answered: bool  # whether at least one batch was answered
     started: float  # wall-clock seconds since the epoch
     load_time: float  # seconds from the start until the worker was ready; 0.0 before

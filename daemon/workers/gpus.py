@@ -1,4 +1,4 @@
-"""Choose the device of a worker: the least used of those its model may use, counted from 0.
+"""Choose the devices of a worker: the least used of those its model may use, counted from 0.
 
 The decision is `choose`, a pure function; `Placement` keeps the count of workers on each device,
 over all models of the daemon.
@@ -12,17 +12,19 @@ from pathlib import Path
 _NVIDIA = Path("/proc/driver/nvidia/gpus")  # one directory for each GPU that the driver has found
 
 
-def choose(allowed: Sequence[int], load: Mapping[int, int]) -> int | None:
-    """Choose a device for one more worker.
+def choose(allowed: Sequence[int], load: Mapping[int, int], count: int = 1) -> tuple[int, ...]:
+    """Choose the devices of one more worker.
 
     Args:
         allowed: device ids, in order of preference; empty for the CPU.
         load: device id → workers on it.
+        count: how many devices the worker uses.
 
     Returns:
-        The least used device, the first of equals; None for the CPU.
+        The least used devices, the first of equals, in the order of `allowed`; empty for the CPU.
     """
-    return min(allowed, key=lambda device: load.get(device, 0), default=None)
+    least = sorted(allowed, key=lambda device: load.get(device, 0))[:count]
+    return tuple(device for device in allowed if device in least)
 
 
 def visible_gpus(environment: Mapping[str, str], found: int) -> int:
@@ -67,13 +69,11 @@ class Placement:
     def __repr__(self) -> str:
         return f"<Placement {dict(sorted(self._load.items()))} of {self.gpus} GPUs>"
 
-    def take(self, allowed: Sequence[int]) -> int | None:
-        """Choose a device for a worker that is about to start; to be given back by `release`."""
-        device = choose(allowed, self._load)
-        if device is not None:
-            self._load[device] += 1
-        return device
+    def take(self, allowed: Sequence[int], count: int = 1) -> tuple[int, ...]:
+        """Choose the devices of a worker that is about to start; to be given back by `release`."""
+        devices = choose(allowed, self._load, count)
+        self._load.update(devices)
+        return devices
 
-    def release(self, device: int | None) -> None:
-        if device is not None:
-            self._load[device] -= 1
+    def release(self, devices: Sequence[int]) -> None:
+        self._load.subtract(devices)

@@ -18,7 +18,7 @@ from daemon.workers.engine import LOAD_FAILED, BatchEvents, Exit, LoadFailure, W
 from daemon.workers.flows import Flows
 from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of
 from daemon.workers.inflight import CAPACITY, InFlight
-from daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of
+from daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of, memory_of_group
 from daemon.workers.processes.process import WorkerProcess
 from daemon.workers.processes.spawn import load_of
 from daemon.workers.processes.template_tree import Templates
@@ -46,7 +46,7 @@ class LocalWorker(asyncio.Protocol):
     ) -> None:
         self.state = WorkerState.STARTING
         self.answered = False
-        self.gpu_id = spec.gpu_id
+        self.gpu_ids = spec.gpu_ids
         self.started = time.time()
         self.load_time = 0.0
         self.optimized: Sequence[wire.Optimized] = ()
@@ -164,7 +164,8 @@ class LocalWorker(asyncio.Protocol):
         return Fate.STOPPED if self._stopped else Fate.LOST
 
     def _look_at_memory(self, limit: int) -> None:
-        why = excess(memory_of(self.pid), limit) if self.pid else None
+        whole = memory_of if self._spec.ranks is None else memory_of_group
+        why = excess(whole(self.pid), limit) if self.pid else None
         if why is None:
             self._memory_timer = self._clock.later(LOOK_EVERY, lambda: self._look_at_memory(limit))
             return
@@ -256,6 +257,8 @@ class LocalWorker(asyncio.Protocol):
                 self._cut(message)
             case wire.Started():
                 self.in_flight.start(message.batch)
+            case wire.RankLost():
+                self._process.rank_lost(message)
             case wire.Hello() if self.state is WorkerState.STARTING:
                 self.state = advance(self.state, WorkerEvent.HELLO)
                 self._send_model()

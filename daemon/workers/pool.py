@@ -69,7 +69,7 @@ class Pool:
         self._clock = clock
         self._listener = listener
         self.cores = cores
-        self._chosen_threads = chosen_threads
+        self._chosen_threads = spec.chosen_threads or chosen_threads
         self._placement = placement or Placement()
         self._idle: dict[Worker, None] = {}  # in the order they became idle
         self._granting: dict[Worker, None] = {}  # in the order that they started their batches
@@ -239,23 +239,25 @@ class Pool:
 
     @property
     def threads(self) -> int:
-        """Intra-op threads of each worker."""
-        return threads_for(self.cores, self.wanted, self._chosen_threads)
+        """Intra-op threads of each worker's process, or of each of its processes."""
+        return threads_for(self.cores, self.wanted * self._spec.processes, self._chosen_threads)
 
     @property
     def oversubscription(self) -> str | None:
         """A warning that the workers have more threads than there are cores. None if not, or on GPUs."""
-        return None if self._spec.devices else oversubscription(self.cores, self.wanted, self._chosen_threads)
+        if self._spec.devices:
+            return None
+        return oversubscription(self.cores, self.wanted, self._chosen_threads, self._spec.processes)
 
     def _start(self, slot: Slot) -> None:
         slot.state = SlotState.STARTING
-        gpu_id = self._placement.take(self._spec.devices)
-        spec = dataclasses.replace(self._spec, threads=self.threads, gpu_id=gpu_id)
+        gpu_ids = self._placement.take(self._spec.devices, self._spec.gpus_each)
+        spec = dataclasses.replace(self._spec, threads=self.threads, gpu_ids=gpu_ids)
         try:
             slot.worker = self._engine.start_worker(spec, self, self._listener.batches)
             self._listener.worker_started()
         except OSError as error:
-            self._placement.release(gpu_id)
+            self._placement.release(gpu_ids)
             # Out of processes, memory or descriptors: that may pass, so it counts as an early exit.
             self.failure = LoadFailure(f"cannot start a process: {error.strerror}", permanent=False)
             after_exit(slot, answered=False, now=self._clock.now())
@@ -305,7 +307,7 @@ class Pool:
     def exited(self, worker: Worker, how: Exit) -> None:
         self._take_out(worker)
         self._leaving.pop(worker, None)
-        self._placement.release(worker.gpu_id)
+        self._placement.release(worker.gpu_ids)
         slot = self._slot_of(worker)
         self._listener.worker_exited(worker, how, slot is None or slot.state is SlotState.GAVE_UP)
         if slot is None:

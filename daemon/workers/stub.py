@@ -73,7 +73,7 @@ class StubWorker:
         self.state = WorkerState.STARTING
         self.pid = pid
         self.answered = False
-        self.gpu_id = spec.gpu_id
+        self.gpu_ids = spec.gpu_ids
         self.started = engine.clock.now()
         self.load_time = 0.0
         self.optimized: Sequence[Optimized] = ()

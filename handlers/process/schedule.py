@@ -1,14 +1,14 @@
 """How a loaded model runs batches: one after the other, or overlapping (pipeline.py)."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from handlers import wire
 from handlers.process.connection import DaemonConnection
 from handlers.process.pieces import Pieces
 from handlers.process.threads import set_threads
-from handlers.runtime.runtime import Runtime
+from handlers.runtime.runtime import Runtime, SendPieces
 from handlers.sdk.errors import HandlerError
 
 
@@ -27,6 +27,9 @@ class Running(Protocol):
     def set_threads(self, count: int) -> None:
         """Use so many threads from the next batch on."""
 
+    def set_batch_size(self, most: int) -> None:
+        """Expect batches of at most so many rows from the next batch on."""
+
     def close(self) -> None:
         """Finish the batches in flight; raises as `run` does."""
 
@@ -36,6 +39,18 @@ class RowConversation(Protocol):
 
     def converse(self) -> None:
         """Run rows until the daemon closes its end; raises as `Running.run` does."""
+
+
+def alone(
+    mode: wire.Mode, runtime: Runtime, connection: DaemonConnection, threads: int
+) -> tuple[RowConversation | None, Running]:
+    """Return the way to run this model in one process: rows on their own, or if that is None, batches.
+
+    Raises:
+        HandlerError: `pipeline: true` of its `model-config.yaml` is not possible.
+    """
+    rows = row_by_row(mode, runtime, connection)
+    return rows, running(runtime, connection, threads) if rows is None else InTurn(runtime, connection)
 
 
 def row_by_row(mode: wire.Mode, runtime: Runtime, connection: DaemonConnection) -> RowConversation | None:
@@ -86,18 +101,22 @@ class InTurn:
     def __init__(self, runtime: Runtime, connection: DaemonConnection) -> None:
         self._runtime = runtime
         self._connection = connection
+        self._run: Callable[[Sequence[wire.Row], SendPieces], list[wire.Answer]] = runtime.run
 
     def run(self, batch: wire.Predict) -> None:
         runtime, connection = self._runtime, self._connection
         pieces = Pieces(connection, batch.batch)
         began = time.perf_counter()
-        answers = pieces.last(runtime.run(batch.rows, pieces))
+        answers = pieces.last(self._run(batch.rows, pieces))
         seconds = time.perf_counter() - began - pieces.waited
         measured, failures, kept = runtime.measured(), runtime.failures, runtime.views.end(batch)
         connection.send(wire.Done(batch.batch, answers, seconds, measured, runtime.isolation, failures, kept))
 
     def set_threads(self, count: int) -> None:
         set_threads(count)
+
+    def set_batch_size(self, most: int) -> None:
+        self._runtime.set_batch_size(most)
 
     def close(self) -> None:
         """Do nothing: no batch is in flight."""
@@ -135,6 +154,9 @@ class Overlapped:
 
     def set_threads(self, count: int) -> None:
         self._pipeline.set_threads(count)
+
+    def set_batch_size(self, most: int) -> None:
+        self._runtime.set_batch_size(most)
 
     def close(self) -> None:
         self._pipeline.close()

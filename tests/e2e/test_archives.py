@@ -50,7 +50,7 @@ BAD = {
     "another runtime": ("ruby.mar", "Runtime is not defined or invalid."),
     "a module with a name of ours": ("ours.mar", "holds a module `handlers`, a name that tsctl itself uses"),
     "a workflow": ("flow.war", "The archive holds a workflow; tsctl serves only models"),
-    "a group of processes": ("group.mar", "asks for `parallelType`, which tsctl does not support"),
+    "a group of machines": ("group.mar", "`nnodes` of `torchrun` is 2, but a worker's processes run on this machine"),
 }  # fmt: skip
 
 
@@ -72,7 +72,7 @@ def bad_archives(shared: Served) -> None:
     group = {
         "MAR-INF__MANIFEST.json": manifest(configFile="m.yaml"),
         "echo.py": "",
-        "m.yaml": "parallelType: tp",
+        "m.yaml": "parallelType: tp\ntorchrun: {nproc-per-node: 2, nnodes: 2}",
     }
     write_zip(store / "group.mar", **group)
 

@@ -289,14 +289,6 @@ def test_yaml_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
         read_yaml(tmp_path, "c.yaml")
 
 
-@pytest.mark.parametrize("key", ["parallelType", "torchrun"])
-def test_what_would_be_served_wrongly_is_refused(key: str, tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text(f"{key}: true\n")
-
-    with pytest.raises(InvalidModel, match=f"asks for `{key}`, which tsctl does not support"):
-        read_yaml(tmp_path, "c.yaml")
-
-
 def test_the_config_is_not_looked_for_outside(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("batchSize: 4")
     (tmp_path / "model").mkdir()
@@ -327,6 +319,6 @@ def test_a_gpu_that_is_not_there_is_named(config: Config) -> None:
 
 
 def test_keys_that_mean_nothing_here_are_named() -> None:
-    document = {"useJobTicket": True, "parallelLevel": 0, "batchSize": 4, "maxRetryTimeoutInSec": 50}
+    document = {"useJobTicket": True, "batchSize": 4, "maxRetryTimeoutInSec": 50}
 
     assert without_effect(document) == ["useJobTicket", "maxRetryTimeoutInSec"]

@@ -279,14 +279,14 @@ def test_workers_share_the_cores_and_are_told_when_that_changes() -> None:
 
 def test_workers_are_spread_over_the_devices_and_a_replacement_takes_the_free_place() -> None:
     bench = StubPool(wanted=3, devices=(0, 1))
-    placed = [worker.gpu_id for worker in bench.workers]
+    placed = [worker.gpu_ids for worker in bench.workers]
     bench.workers[1].answered = True
 
     bench.workers[1].die()
     bench.clock.settle()
 
-    assert placed == [0, 1, 0]
-    assert bench.workers[3].gpu_id == 1
+    assert placed == [(0,), (1,), (0,)]
+    assert bench.workers[3].gpu_ids == (1,)
 
 
 def test_a_replacement_gets_the_share_of_today() -> None:

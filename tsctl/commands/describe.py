@@ -41,7 +41,8 @@ def show(document: dict[str, Any]) -> None:
 
     ours = document["tsctl"]
     shared = ours["threads"]
-    threads = f"{shared['perWorker']} for each worker, of {shared['cores']} cores"
+    spread = document.get("parallelType", "")
+    threads = f"{shared['perWorker']} for each {'process' if spread else 'worker'}, of {shared['cores']} cores"
     if shared["warning"]:
         threads += f" ({shared['warning']})"
     batching, queue = ours["batching"], document["jobQueueStatus"]
@@ -67,6 +68,7 @@ def show(document: dict[str, Any]) -> None:
                 f"{queue['pendingRequests']} waiting, {batching['running']} running,"
                 f" room for {queue['remainingCapacity']}",
             ),
+            *([("parallel", f"{spread}, {document['parallelLevel']} for each worker")] if spread else []),
             ("threads", threads),
             ("timeouts", _timeouts(document)),
             *_limits(document),

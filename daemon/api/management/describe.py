@@ -10,6 +10,7 @@ import msgspec
 
 from daemon.api.management.batching import batching_of
 from daemon.model_settings import MODEL_SETTINGS
+from daemon.models.registering.parallel import parallel_of
 from daemon.models.version import ModelState, ModelVersion
 from daemon.workers.engine import Worker
 from daemon.workers.state import WorkerState
@@ -26,6 +27,7 @@ def describe(model: ModelVersion, customized: dict[str, Any] | None = None) -> d
     """
     settings = model.settings
     named = model.source.document.get("deviceIds")
+    parallel = parallel_of(settings)
     return {
         "modelName": model.name,
         "modelVersion": model.version,
@@ -39,8 +41,8 @@ def describe(model: ModelVersion, customized: dict[str, Any] | None = None) -> d
         "startupTimeout": round(settings.startup_timeout),
         "maxRetryTimeoutInSec": 300,
         "clientTimeoutInMills": round(settings.client_timeout * 1000),
-        "parallelType": "",
-        "parallelLevel": 0,
+        "parallelType": parallel.kind,
+        "parallelLevel": parallel.level,
         "deviceType": "gpu" if settings.devices else "cpu",
         **({"deviceIds": named} if named and settings.devices else {}),
         "continuousBatching": settings.continuous,
@@ -67,8 +69,8 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
         "status": "READY" if worker.state is WorkerState.READY else "UNLOADING",
         "memoryUsage": _resident_bytes(worker.pid),
         "pid": worker.pid,
-        "gpu": worker.gpu_id is not None,
-        "gpuUsage": "N/A" if worker.gpu_id is None else f"gpuId::{worker.gpu_id}",
+        "gpu": bool(worker.gpu_ids),
+        "gpuUsage": "N/A" if not worker.gpu_ids else f"gpuId::{','.join(map(str, worker.gpu_ids))}",
     }
 
 

@@ -11,17 +11,8 @@ from daemon.core.errors import InvalidModel
 # Errors of PyYAML: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own one.
 _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
 
-# Features that change which worker gets which request, and what to do instead: serving without them would be wrong, not
-# slow.
-_ONE_PROCESS = "a worker is one process: let the handler spread the model over its GPUs, and remove the key"
-_REFUSED = {
-    "parallelType": _ONE_PROCESS,
-    "torchrun": _ONE_PROCESS,
-}
-
-
 # TorchServe's keys that have no effect here; each one set is logged.
-_WITHOUT_EFFECT = ("useJobTicket", "maxRetryTimeoutInSec", "parallelLevel")
+_WITHOUT_EFFECT = ("useJobTicket", "maxRetryTimeoutInSec")
 
 
 def without_effect(document: Mapping[str, Any]) -> list[str]:
@@ -53,7 +44,7 @@ def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
     """Read the archive's `model-config.yaml`; an empty dict if there is none.
 
     Raises:
-        InvalidModel: the file is not YAML, is not a mapping, or asks for an unsupported feature.
+        InvalidModel: the file is not YAML, or is not a mapping.
     """
     if config_file is None:
         return {}
@@ -65,7 +56,4 @@ def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
         return {}
     if not isinstance(document, dict):
         raise InvalidModel(f"`{config_file}` holds a {type(document).__name__}, and should hold a mapping.")
-    for key, instead in _REFUSED.items():
-        if document.get(key):
-            raise InvalidModel(f"`{config_file}` asks for `{key}`, which tsctl does not support: {instead}.")
     return document

@@ -8,6 +8,7 @@ from daemon.batching.sequences.table import Sequences
 from daemon.core.errors import InvalidModel
 from daemon.core.logs import OutputLog
 from daemon.marfile import Manifest
+from daemon.models.registering.parallel import parallel_of
 from daemon.models.settings import ModelSettings
 from daemon.workers.engine import Worker, WorkerSpec
 from handlers.wire import Isolation, Measurement, Mode
@@ -67,8 +68,9 @@ def worker_spec(
     """Return the configuration of a version's workers; the arguments are those of `WorkerSpec` and of `Source`.
 
     Raises:
-        InvalidModel: the settings ask for two modes.
+        InvalidModel: the settings ask for two modes, or contradict each other on processes and GPUs.
     """
+    parallel = parallel_of(settings)
     return WorkerSpec(
         model_name=manifest.model_name,
         model_version=manifest.model_version,
@@ -79,7 +81,7 @@ def worker_spec(
         startup_timeout=settings.startup_timeout,
         response_timeout=settings.response_timeout,
         retry=settings.retry,
-        isolate=settings.isolate,
+        isolate=settings.isolate if parallel.ranks is None else False,
         devices=settings.devices,
         python=python,
         in_place=in_place,
@@ -88,6 +90,9 @@ def worker_spec(
         cpus=settings.cpus,
         mode=mode_of(settings),
         rows=places_of(settings),
+        ranks=parallel.ranks,
+        gpus_each=parallel.gpus,
+        chosen_threads=parallel.threads,
         log=log,
         measured=measured,
         isolated=isolated,

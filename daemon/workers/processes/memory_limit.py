@@ -27,6 +27,19 @@ def memory_of(pid: int, proc: Path = Path("/proc")) -> int:
         return 0
 
 
+def memory_of_group(pid: int, proc: Path = Path("/proc")) -> int:
+    """Return the bytes of a process and of those it has started: the ranks of a worker."""
+    try:
+        children = [
+            int(child)
+            for thread in (proc / str(pid) / "task").iterdir()
+            for child in (thread / "children").read_text().split()
+        ]
+    except OSError:
+        children = []
+    return sum(memory_of(each, proc) for each in (pid, *children))
+
+
 def excess(used: int, limit: int) -> str | None:
     """Return the sentence that a worker exceeds its limit, both in bytes; None if not."""
     if used <= limit:

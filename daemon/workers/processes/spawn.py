@@ -23,11 +23,13 @@ def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str
 
 def load_of(spec: WorkerSpec, group: str = "") -> wire.Load:
     """Return the message that names the model to load, and the cgroup to enter."""
+    alone = spec.ranks is None and spec.gpus_each == 1  # the handler finds its one GPU among all
+    gpu_id = None if not spec.gpu_ids else spec.gpu_ids[0] if alone else 0
     return wire.Load(
         spec.model_name, spec.model_version, str(spec.model_dir), spec.handler,
-        dict(spec.manifest), spec.batch_size, spec.threads, spec.gpu_id,
+        dict(spec.manifest), spec.batch_size, spec.threads, gpu_id,
         None if spec.optimize is None else list(spec.optimize), spec.isolate, list(spec.cpus), group, spec.in_place,
-        list(spec.metrics), spec.mode,
+        list(spec.metrics), spec.mode, spec.ranks, [] if alone else list(spec.gpu_ids),
     )  # fmt: skip
 
 

@@ -139,7 +139,8 @@ class Templates:
             return None
         if needs.torchvision:
             place = self._grown(VISION, place, orders.Grow(list(IMPORTED)), _tell) or place
-        if is_ours(spec.handler, spec.model_dir) and spec.gpu_id is None and spec.mode == "batch":
+        shared = not spec.gpu_ids and spec.mode == "batch" and spec.ranks is None
+        if shared and is_ours(spec.handler, spec.model_dir):
             load = load_of(dataclasses.replace(spec, threads=1, batch_size=1))  # a worker is sent its own
             key = f"{spec.model_name}/{spec.model_version} {fingerprint(load)}"
             place = self._grown(key, place, orders.Grow([], load), spec.log) or place

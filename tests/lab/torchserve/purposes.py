@@ -19,11 +19,6 @@ class Refusal(NamedTuple):
 
 REFUSALS: tuple[Refusal, ...] = (
     Refusal(
-        r"`(parallelType|torchrun)`",
-        "a worker is one process; a model over several processes needs a launcher of its own",
-        "let the handler split the model over the GPUs of one process, or call a server made for such models",
-    ),
-    Refusal(
         r"^Runtime is not defined or invalid|`LSP` handlers are C\+\+",
         "there is no C++ backend here",
         "serve the same weights with a Python handler (`--handler image_classifier`)",

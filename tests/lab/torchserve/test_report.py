@@ -36,7 +36,7 @@ def test_configurations_are_known_by_name(tmp_path: Path) -> None:
     ("text", "outcome"),
     [
         ("batchSize: 4", Outcome.WORKS),
-        ("parallelType: tp", Outcome.REFUSED),
+        ("parallelType: tp", Outcome.WORKS),
         ("batchSize: many", Outcome.DEFECT),
     ],
 )

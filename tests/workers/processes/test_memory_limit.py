@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from daemon.setting_values import size_text
-from daemon.workers.processes.memory_limit import excess, memory_of
+from daemon.workers.processes.memory_limit import excess, memory_of, memory_of_group
 
 STATUS = """Name:\tpython
 VmRSS:\t  900000 kB
@@ -22,6 +22,18 @@ def test_what_only_memory_and_swap_hold_counts(tmp_path: Path) -> None:
     (tmp_path / "7" / "status").write_text(STATUS)
 
     assert memory_of(7, tmp_path) == 302_000 * 1024
+
+
+def test_the_ranks_of_a_worker_count_too(tmp_path: Path) -> None:
+    for pid in ("7", "8", "9"):
+        (tmp_path / pid).mkdir()
+        (tmp_path / pid / "status").write_text(STATUS)
+    for thread, children in (("7", "8 "), ("70", "9 ")):
+        (tmp_path / "7" / "task" / thread).mkdir(parents=True)
+        (tmp_path / "7" / "task" / thread / "children").write_text(children)
+
+    assert memory_of_group(7, tmp_path) == 3 * 302_000 * 1024
+    assert memory_of_group(6, tmp_path) == 0
 
 
 def test_a_process_that_has_gone_has_none(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from daemon.workers.processes import template_tree as room
 from daemon.workers.processes.spawn import Pipes
 from daemon.workers.processes.template_tree import LINGER, PAUSE, Templates
 from handlers import orders
+from handlers.wire import Ranks
 from tests.kit.archives import write_files
 from tests.kit.build import make_spec
 from tests.workers.processes.fakes import Births, Peer, Told
@@ -206,8 +207,12 @@ def test_files_that_were_written_anew_are_loaded_anew(bench: TemplateTree) -> No
 
 @pytest.mark.parametrize(
     "spec",
-    [{"gpu_id": 0, "devices": (0,)}, {"handler": "mine.py", "source": b"import torch"}],
-    ids=["GPU", "own handler"],
+    [
+        {"gpu_ids": (0,), "devices": (0,)},
+        {"handler": "mine.py", "source": b"import torch"},
+        {"ranks": Ranks(2)},
+    ],
+    ids=["GPU", "own handler", "group of processes"],
 )
 def test_no_model_is_shared(bench: TemplateTree, spec: dict[str, Any]) -> None:
     bench.ready(bench.first)

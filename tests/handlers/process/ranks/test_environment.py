@@ -1,0 +1,35 @@
+"""The environment of a rank, and of a worker with several GPUs."""
+
+import pytest
+
+from handlers.process.ranks.environment import rank_environment, visible_devices
+
+
+def test_a_rank_has_the_variables_of_torchrun() -> None:
+    environment = rank_environment({"PATH": "/bin"}, 1, 4, 29500, "m-7")
+
+    assert environment["PATH"] == "/bin"
+    assert {environment[name] for name in ("RANK", "LOCAL_RANK", "ROLE_RANK")} == {"1"}
+    assert {environment[name] for name in ("WORLD_SIZE", "LOCAL_WORLD_SIZE", "ROLE_WORLD_SIZE")} == {"4"}
+    assert (environment["GROUP_RANK"], environment["GROUP_WORLD_SIZE"]) == ("0", "1")
+    assert (environment["MASTER_ADDR"], environment["MASTER_PORT"]) == ("127.0.0.1", "29500")
+    assert environment["TORCHELASTIC_RUN_ID"] == "m-7"
+
+
+def test_ranks_listen_on_the_loopback_interface_unless_the_operator_names_another() -> None:
+    environment = rank_environment({"NCCL_SOCKET_IFNAME": "ib0"}, 0, 2, 1, "m")
+
+    assert (environment["GLOO_SOCKET_IFNAME"], environment["TP_SOCKET_IFNAME"]) == ("lo", "lo")
+    assert environment["NCCL_SOCKET_IFNAME"] == "ib0"
+
+
+@pytest.mark.parametrize(
+    ("visible", "gpus", "value"),
+    [
+        pytest.param(None, [0, 2], "0,2", id="of all the machine's"),
+        pytest.param("4, 5,6", [0, 2], "4,6", id="of those that the daemon sees"),
+        pytest.param("GPU-a,GPU-b", [1], "GPU-b", id="by their names"),
+    ],
+)
+def test_visible_devices(visible: str | None, gpus: list[int], value: str) -> None:
+    assert visible_devices(visible, gpus) == value
