@@ -1,5 +1,7 @@
 """A linear layer whose weights are spread over the processes of a worker."""
 
+from typing import Any
+
 import torch
 from torch import distributed
 
@@ -7,7 +9,7 @@ INPUTS, OUTPUTS = 8, 6
 
 
 class SplitLinear:
-    def initialize(self, context):
+    def initialize(self, context: Any) -> None:
         distributed.init_process_group("gloo")  # "nccl" on GPUs
         self.rank, self.count = distributed.get_rank(), distributed.get_world_size()
         torch.manual_seed(0)
@@ -15,7 +17,7 @@ class SplitLinear:
         self.weight = whole.weight.detach().chunk(self.count)[self.rank]
         self.bias = whole.bias.detach().chunk(self.count)[self.rank]
 
-    def handle(self, data, context):
+    def handle(self, data: list[Any], context: Any) -> Any:
         rows = torch.tensor([row["body"] for row in data], dtype=torch.float32)
         own = torch.nn.functional.linear(rows, self.weight, self.bias)
         parts = [torch.empty_like(own) for _ in range(self.count)]

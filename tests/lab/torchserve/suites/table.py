@@ -23,6 +23,7 @@ FILES = (
     "test_example_stateful_sequence_batching_http.py",
     "test_example_stateful_sequence_continuous_batching_http.py",
     "test_async_worker_comm.py",
+    "test_parallelism.py",
     f"{HANDLERS}/test_base_handler.py",
     f"{HANDLERS}/test_envelopes.py",
     f"{HANDLERS}/test_mnist_kf.py",
