@@ -1,5 +1,6 @@
 """No process of a worker outlives it, or the daemon, however it tries."""
 
+import contextlib
 import json
 import os
 import signal
@@ -60,6 +61,28 @@ def shared(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def misbehaving(served: Served) -> Served:
     served.register("misbehaves", "--workers", "1")
     return served
+
+
+@pytest.fixture
+def own_cgroup() -> Iterator[None]:
+    """A cgroup for this test: a daemon that another test starts in the same one would kill the leftovers first."""
+    here = own_directory()
+    assert here is not None
+    folder = here / f"tests-{os.getpid()}"
+    folder.mkdir(exist_ok=True)
+    (folder / "cgroup.procs").write_text(str(os.getpid()))
+    try:
+        yield
+    finally:
+        (here / "cgroup.procs").write_text(str(os.getpid()))
+        eventually(lambda: removed(folder), "the cgroup of the test is removed")
+
+
+def removed(folder: Path) -> bool:
+    """Remove a cgroup; return whether the kernel did, which refuses while a process in it ends."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+    return not folder.exists()
 
 
 @pytest.mark.parametrize("word", WAYS)
@@ -143,7 +166,9 @@ def test_in_a_cgroup_nothing_is_quick_enough_to_get_away(misbehaving: Served, st
 
 
 @needs_cgroups
-def test_what_outlives_a_daemon_that_is_killed_ends_when_the_next_one_starts(misbehaving: Served) -> None:
+def test_what_outlives_a_daemon_that_is_killed_ends_when_the_next_one_starts(
+    own_cgroup: None, misbehaving: Served
+) -> None:
     worker, left = leave(misbehaving, "detach")
     folder = folder_of(misbehaving)
     os.kill(misbehaving.pid, signal.SIGKILL)
