@@ -45,6 +45,8 @@ class Suites:
         self.python = make_environment(ROOT / ".torchserve", PACKAGES)
         make_environment(ROOT / ".torchserve-beside", BESIDE)
         self.beside = sysconfig.get_path("purelib", vars={"base": str(ROOT / ".torchserve-beside")})
+        # On PYTHONPATH, it would be imported by the program `pip` of the tests, which is of another version.
+        shutil.rmtree(Path(self.beside) / "pip", ignore_errors=True)
         # The tests of handlers find no `ts` but tsctl's, and the examples where they look for them.
         self.handlers = folder / "handlers"
         shutil.copytree(self.work / "ts" / HANDLERS, self.handlers / "tests" / HANDLERS)
