@@ -21,6 +21,7 @@ from daemon.api.guards import guard
 from daemon.api.inference.held import HeldRequests
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
+from daemon.api.known_clients import KnownClients
 from daemon.api.management.routes import management_routes
 from daemon.api.management.status import Urls, settings_document, status_document, tsctl_version, urls_of
 from daemon.api.management.upgrade import upgrade_route
@@ -170,6 +171,7 @@ class Daemon:
         registry, metrics = Registry(), Metrics()
         events = Events(Journal(paths.events_file(config.state_dir)))
         metrics.events = events.counts
+        clients = None if config.keys_file is None else KnownClients(config.keys_file, clock.now, events.add)
 
         def serves() -> bool:
             return startup.done and not shutdown.wanted.is_set()
@@ -260,7 +262,7 @@ class Daemon:
         limits = replace(limits, connections=connections_within(files))
         public = []
         for endpoint, listening in place.bound:
-            guarded = guard(endpoint, listening, config, tokens)
+            guarded = guard(endpoint, listening, config, tokens, clients, clock.now)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
             cors = cors_headers(config) if endpoint.inference and not endpoint.management else ()
             router = guarded.router(routes, remote, measured, held.take)

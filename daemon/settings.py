@@ -139,6 +139,7 @@ SETTINGS: tuple[Setting, ...] = (
         "FILE",
         "A 0600 file with the token of the inference API [default: TSCTL_INFERENCE_TOKEN].",
     ),
+    Setting("keys_file", None, parse_path, "FILE", "The clients of the inference API, by the SHA-256 of their keys."),
     Setting(
         "allowed_host",
         None,

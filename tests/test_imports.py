@@ -18,7 +18,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.api": (
         "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.events", "daemon.http",
         "daemon.metrics",
-        "daemon.model_settings", "daemon.models", "daemon.settings", "daemon.workers.engine",
+        "daemon.model_settings", "daemon.models", "daemon.setting_values", "daemon.settings", "daemon.workers.engine",
         "daemon.workers.state", "handlers.envelopes.openai_wording", "handlers.names", "handlers.tensor_heads",
         "handlers.wire",
     ),

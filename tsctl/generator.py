@@ -60,7 +60,7 @@ def _way(split: SplitResult, settings: dict[str, Any], token_file: Path | None) 
     way: dict[str, Any] = {"host": _EVERYWHERE.get(host, host), "port": split.port}
     if split.scheme in ("https", "grpcs"):
         way["certificate"] = _readable(Path(settings["certificate_file"]), "the daemon's certificate")
-    if "inference_token" in settings:
+    if "inference_token" in settings or settings.get("keys_file"):
         own = settings.get("inference_token_file")
         way["headers"] = [["Authorization", f"Bearer {_token(token_file, Path(own) if own else None)}"]]
     return way

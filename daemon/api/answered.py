@@ -31,6 +31,8 @@ class AnsweredRequests:
     def note(self, request: Request, status: int, seconds: float) -> None:
         """Note a request; `seconds` is the time from its receipt to its answer."""
         self._metrics.answered(status)
+        if request.client is not None:
+            self._metrics.answered_to(request.client.name, status)
         if status == 413:
             text = "a request was larger than its address allows (413)"
             self._recurring.note("limit", text, request=request.id)

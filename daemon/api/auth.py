@@ -1,8 +1,8 @@
 """Authentication at TCP addresses: the bearer token, and the headers that reveal a web page.
 
-    inference     the inference token or the management token, if an inference token is configured;
-                  never for `/ping`, `/ready` and `/live`, which load balancers request, nor for the
-                  description of the API
+    inference     the key of a known client, the inference token or the management token, if a keys file
+                  or an inference token is configured; never for `/ping`, `/ready` and `/live`, which load
+                  balancers request, nor for the description of the API
     management    1. no `Origin` header: browsers send one with the requests of a page's scripts (CSRF)
                   2. one of our own `Host` values: a page whose name was rebound to this machine sends its own name
                   3. the management token, unless the operator has turned the token off
@@ -17,6 +17,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from daemon.api.known_clients import KnownClients
 from daemon.core.errors import Forbidden, MissingToken, ResourceNotFound, WrongToken
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request
@@ -120,13 +121,20 @@ def check_host(request: Request, hosts: AllowedHosts) -> None:
         raise Forbidden(f"Host `{host}` is not allowed at this address: allow the name with `--allowed-host`.")
 
 
-def inference_check(token: str, management_token: str) -> Check:
-    """Return the check of the inference routes; an empty token turns the check off."""
-    if not token:
+def inference_check(token: str, management_token: str, clients: KnownClients | None = None) -> Check:
+    """Return the check of the inference routes, which notes a known client at the request.
+
+    Args:
+        token: empty for none; without clients, the check is then off.
+        clients: those with keys; None for none.
+    """
+    if not token and clients is None:
         return anybody
 
     def check(request: Request) -> None:
-        check_token(request, (token, management_token))
+        request.client = None if clients is None else clients.find(bearer(request))
+        if request.client is None:
+            check_token(request, (token, management_token))
 
     return check
 
@@ -154,7 +162,7 @@ def guarded(
 
     Args:
         unguarded: the first path segments of routes without the check; or the first two, as in `v2/health`.
-        hide: tokens removed from the request, because routes pass the headers on to handlers.
+        hide: tokens removed from the request, because routes pass the headers on to handlers; so are clients' keys.
     """
     hidden = tuple(filter(None, hide))
     if check is anybody and not hidden:
@@ -169,7 +177,7 @@ def guarded(
             request = exchange.request
             check(request)
             headers = request.headers
-            if hidden and matches(bearer(request), hidden):
+            if request.client is not None or (hidden and matches(bearer(request), hidden)):
                 request.headers = [header for header in headers if header[0].lower() != "authorization"]
             try:
                 return route(exchange, path)

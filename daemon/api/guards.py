@@ -1,18 +1,22 @@
 """The routes of an endpoint, each behind its check.
 
 A request with a body is checked twice: before its body is read, so that strangers cannot make the daemon
-buffer bytes, and at its route, which also checks requests without a body and hides the token.
+buffer bytes, and at its route, which also checks requests without a body and hides the token. A client that is known
+by its key is kept to its models where the path names one, and to everything else when its prediction is submitted.
 """
 
 import socket
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from daemon.api.auth import OPEN, Check, guarded, inference_check, management_check, own_hosts
-from daemon.api.inference.routes import predicts
+from daemon.api.auth import OPEN, Check, anybody, guarded, inference_check, management_check, own_hosts
+from daemon.api.inference.paths import model_named, predicts
+from daemon.api.known_clients import KnownClients
 from daemon.config.config import Config
 from daemon.config.endpoints import Endpoint
 from daemon.config.tokens import Tokens
+from daemon.core.errors import Forbidden
 from daemon.http.messages import Request
 from daemon.http.router import Hold, Route, Router, join
 
@@ -25,11 +29,13 @@ class Guard:
     inference: Check
     management: Check
     tokens: Tokens
+    clients: KnownClients | None = None
+    now: Callable[[], float] = time.monotonic
 
     @property
     def asks(self) -> bool:
         """Whether there is anything to check."""
-        return self.endpoint.management or bool(self.tokens.inference)
+        return self.endpoint.management or bool(self.tokens.inference) or self.clients is not None
 
     def admit(self, request: Request) -> None:
         """Check a request whose head has arrived, and whose body has not.
@@ -38,9 +44,15 @@ class Guard:
             Forbidden: the request is not allowed here, with any token.
             MissingToken: the request has no token, and needs one.
             WrongToken: the request's token is not accepted.
+            ModelNotAllowed: the client's key does not allow the model.
+            BodyTooLong: the client may not send so many bytes.
+            TooManyRequests: the client's rate does not allow the request yet.
         """
         if self.endpoint.inference and (not self.endpoint.management or predicts(request.path)):
             self.inference(request)  # also for `/ping`, which ignores a body
+            if request.client is not None:
+                request.client.check_size(int(request.header("content-length") or 0))
+                request.client.check_rate(self.now())
         elif self.endpoint.management:
             self.management(request)
 
@@ -63,8 +75,20 @@ class Guard:
         return Router(join(*tables), hold)
 
 
-def guard(endpoint: Endpoint, listening: socket.socket, config: Config, tokens: Tokens) -> Guard:
-    """Return the checks of an endpoint."""
+def guard(
+    endpoint: Endpoint,
+    listening: socket.socket,
+    config: Config,
+    tokens: Tokens,
+    clients: KnownClients | None = None,
+    now: Callable[[], float] = time.monotonic,
+) -> Guard:
+    """Return the checks of an endpoint.
+
+    Args:
+        clients: those with keys; None without a keys file.
+        now: the daemon's clock, seconds.
+    """
     host, port = listening.getsockname()[:2]
     # An endpoint on every address of this machine is called by the machine's name.
     own = (endpoint.host, host, *([socket.gethostname()] if host in ("0.0.0.0", "::") else []))
@@ -72,7 +96,30 @@ def guard(endpoint: Endpoint, listening: socket.socket, config: Config, tokens: 
     hosts = own_hosts(names, port, config.allowed_host or (), tls=endpoint.tls)
     return Guard(
         endpoint,
-        inference_check(tokens.inference, tokens.management),
+        within_models(inference_check(tokens.inference, tokens.management, clients)),
         management_check(tokens.management, hosts),
         tokens,
+        clients,
+        now,
     )
+
+
+def within_models(check: Check) -> Check:
+    """Return a check that also keeps a known client to its models, where the path names one."""
+    if check is anybody:
+        return anybody
+
+    def checked(request: Request) -> None:
+        check(request)
+        client, path = request.client, request.path
+        if client is None:
+            return
+        if path[:1] == ["metrics"]:
+            raise Forbidden(
+                "Metrics are not for clients: scrape them with the management token, or at a metrics address."
+            )
+        name = model_named(path) if client.models else None
+        if name is not None:
+            client.check_model(name)
+
+    return checked

@@ -38,6 +38,7 @@ def metrics_routes(
         found = await gpus.read() if chosen.machine else []
         told = itertools.chain(
             families.answered(metrics),
+            families.clients(metrics),
             families.sums(metrics),
             families.last_batches(metrics),
             gauges.load_times(registry),

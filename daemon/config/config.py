@@ -40,6 +40,7 @@ class Config:
     management_without_token: bool
     token_file: Path | None
     inference_token_file: Path | None
+    keys_file: Path | None
     allowed_host: tuple[str, ...] | None
     allowed_urls: tuple[str, ...] | None
     cors_allowed_origin: str | None

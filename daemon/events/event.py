@@ -76,6 +76,8 @@ KINDS: dict[str, EventKind] = {
     "settings-changed": EventKind(
         "info", "settings were changed while serving, or chosen by what the handler declares"
     ),
+    "keys-read": EventKind("info", "the keys file has changed, and counts"),
+    "keys-invalid": EventKind("error", "the keys file has changed and cannot be used; what it said before counts"),
     "default-changed": EventKind("info", "the version that answers requests without one was changed"),
     "model-ready": EventKind("info", "the first worker is ready"),
     "model-failed": EventKind("error", "every worker failed, and none is started again"),

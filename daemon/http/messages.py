@@ -16,6 +16,7 @@ import msgspec
 from daemon.core.arena import Payload
 from daemon.core.errors import BadRequest, DaemonError, PredictionFailed
 from daemon.core.job import Reply
+from daemon.http.bounds.known_client import KnownClient
 from daemon.http.parsing.sizes import (
     MOST_JSON,
     MOST_QUERY_FIELDS,
@@ -83,6 +84,7 @@ class Request(msgspec.Struct):
         budget, priority: the headers `x-request-deadline-ms` and `x-request-priority` as sent, None without.
         peer: the client's name, for the access log.
         timed: the header `x-tsctl-timing` asks for the times of the answer.
+        client: the sender, if its key is known; None before the key is checked, and where none is required.
     """
 
     method: str
@@ -99,6 +101,7 @@ class Request(msgspec.Struct):
     id: str = ""
     kind: str | None = None  # the content type, once it was read
     timed: bool = False
+    client: KnownClient | None = None
 
     @property
     def path(self) -> list[str]:

@@ -136,6 +136,13 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     yield family("tsctl_handler_metrics_dropped_total", "counter", text, dropped)
 
 
+def clients(metrics: Metrics) -> Iterator[Metric]:
+    """Yield the answers to each client of the keys file, by status."""
+    counted = [(name, code, count) for name, codes in metrics.clients.items() for code, count in codes.items()]
+    rows = [({"client": name, "code": code}, count) for name, code, count in sorted(counted)]
+    yield family("tsctl_client_requests_total", "counter", "Answers to a client of the keys file, by status", rows)
+
+
 def loop(metrics: Metrics) -> Iterator[Metric]:
     """Yield the stalls of the event loop."""
     text = "How often the event loop stood still for half a second or more"

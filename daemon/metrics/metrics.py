@@ -1,6 +1,6 @@
 """All metrics: answers by status, and the versions by name."""
 
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 
 from daemon.metrics.torchserve.metric_log import MetricLog
 from daemon.metrics.version import VersionMetrics
@@ -12,6 +12,7 @@ class Metrics:
     """The daemon's metrics.
 
     Attributes:
+        clients: known clients' answers, name → status as text → count.
         answers: how many answers had a status of 2xx, of 4xx, and any other, as TorchServe counts them.
         stalls, stalled_seconds: how often, and for how long, the event loop stood still for half a second or more.
         events: the daemon's events by kind; None to show none.
@@ -22,6 +23,7 @@ class Metrics:
 
     def __init__(self) -> None:
         self.answers = {"2XX": 0, "4XX": 0, "5XX": 0}
+        self.clients: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.events: Counter[str] | None = None
         self.spans: Counter[str] | None = None
         self.stalls = 0
@@ -54,6 +56,10 @@ class Metrics:
         self.answers["2XX" if 200 <= status < 300 else "4XX" if 400 <= status < 500 else "5XX"] += 1
         if self.log is not None:
             self.log.sent(status)
+
+    def answered_to(self, client: str, status: int) -> None:
+        """Count an answer to a known client."""
+        self.clients[client][str(status)] += 1
 
     def stalled(self, seconds: float) -> None:
         """Count a stall of the event loop."""

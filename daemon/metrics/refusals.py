@@ -11,6 +11,7 @@ REASONS: dict[str, str] = {
     "Stopping": "stopping",
     "Quarantined": "quarantined",
     "BadRequest": "invalid",
+    "TooManyRequests": "client_rate",
 }
 
 

@@ -57,11 +57,13 @@ class Totals(msgspec.Struct, frozen=True, omit_defaults=True, tag="counts"):
         answers: see `Metrics.answers`.
         events: see `Metrics.events`; empty if they have not changed.
         versions: those that differ from what was sent before.
+        clients: see `Metrics.clients`; all of them, or none if they have not changed.
     """
 
     answers: dict[str, int] = {}
     events: dict[str, int] = {}
     versions: list[VersionTotals] = []
+    clients: dict[str, dict[str, int]] = {}
 
 
 class OutgoingCounts:
@@ -72,6 +74,7 @@ class OutgoingCounts:
         self._sent: dict[_Key, VersionTotals] = {}
         self._answers: dict[str, int] = {}
         self._events: dict[str, int] = {}
+        self._clients: dict[str, dict[str, int]] = {}
 
     def changed(self) -> Iterator[Totals]:
         """Yield what has changed since the last call: the answers, then each version in a message of its own."""
@@ -79,6 +82,10 @@ class OutgoingCounts:
         if (answers, events) != (self._answers, self._events):
             self._answers, self._events = answers, events
             yield Totals(answers, events)
+        clients = {name: dict(codes) for name, codes in self._metrics.clients.items()}
+        if clients != self._clients:
+            self._clients = clients
+            yield Totals(clients=clients)
         for version in self._metrics.counted:
             made = _totals_of(version)
             key = (made.name, made.version)
@@ -95,6 +102,7 @@ class IncomingCounts:
         self._taken: dict[_Key, VersionTotals] = {}
         self._answers: dict[str, int] = {}
         self._events: dict[str, int] = {}
+        self._clients: dict[str, dict[str, int]] = {}
 
     def take(self, totals: Totals) -> None:
         """Add what was counted since the totals that came before."""
@@ -106,6 +114,11 @@ class IncomingCounts:
             for kind, count in totals.events.items():
                 self._metrics.events[kind] += count - self._events.get(kind, 0)
             self._events = totals.events
+        for name, codes in totals.clients.items():
+            before = self._clients.get(name, {})
+            for code, count in codes.items():
+                self._metrics.clients[name][code] += count - before.get(code, 0)
+            self._clients[name] = codes
         for new in totals.versions:
             key = (new.name, new.version)
             old = self._taken.get(key)

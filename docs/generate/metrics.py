@@ -40,6 +40,7 @@ def _all() -> Iterator[Metric]:
     everything = Metrics()
     everything.add(version)
     yield from families.answered(everything)
+    yield from families.clients(everything)
     yield from families.sums(everything)
     yield from families.last_batches(everything)
     yield from families.machine(HostMonitor().read())

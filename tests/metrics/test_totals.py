@@ -14,7 +14,10 @@ from tests.metrics.reading import report, shown
 
 Step = tuple[str, float]
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["ok", "failed", "refused", "counter", "histogram", "batch", "send"]), st.floats(0, 200)),
+    st.tuples(
+        st.sampled_from(["ok", "failed", "refused", "counter", "histogram", "batch", "client", "send"]),
+        st.floats(0, 200),
+    ),
     max_size=30,
 )
 
@@ -38,6 +41,8 @@ def do(version: VersionMetrics, metrics: Metrics, word: str, value: float) -> No
             version.unnamed.latency += value
         case "refused":
             version.refused(QueueFull("x"))
+        case "client":
+            metrics.answered_to("mobile", 200 if value < 100 else 429)
         case "counter":
             report(version, "counter", "Counted", value)
         case "histogram":
@@ -55,7 +60,9 @@ def send(outgoing: OutgoingCounts, incoming: IncomingCounts) -> None:
 def seen(metrics: Metrics) -> dict[str, float]:
     return {
         name: round(value, 6)
-        for name, value in shown([*families.answered(metrics), *families.ours(metrics), *emitted(metrics)]).items()
+        for name, value in shown(
+            [*families.answered(metrics), *families.clients(metrics), *families.ours(metrics), *emitted(metrics)]
+        ).items()
     }
 
 

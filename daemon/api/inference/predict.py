@@ -124,10 +124,17 @@ def predict(
         Stopping: the version or the daemon is being stopped.
         QueueFull: the version's queue is at its limit.
         BadRequest: the deadline or the priority is invalid.
+        ModelNotAllowed: the client's key does not allow the model.
+        BodyTooLong: the client may not send so many bytes.
+        TooManyRequests: the client's rate does not allow the request yet.
     """
     request = exchange.request
     try:
         budget, low = budget_of(request, model.settings.client_timeout), is_low(request)
+        client = request.client
+        if client is not None:
+            client.admit(model.name, len(request.body), model.clock.now())
+            low = low or client.low_priority
     except DaemonError as error:
         model.metrics.refused(error)
         raise

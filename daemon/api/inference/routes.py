@@ -19,6 +19,7 @@ from typing import Any
 
 from daemon.api.inference.forms import Form
 from daemon.api.inference.openapi import describe_api, describe_model
+from daemon.api.inference.paths import INVOKE, LEGACY, VERBS
 from daemon.api.inference.predict import parameters_of, predict, with_query
 from daemon.api.inference.raw_forms import RawForm
 from daemon.api.inference.turns import Turns
@@ -32,24 +33,7 @@ from daemon.models.registry import Registry
 from daemon.models.version import ModelState, ModelVersion
 
 Work = Coroutine[Any, Any, None] | None
-INVOKE = "invoke"
-LEGACY = "predict"
 MOST_NAME = 1024  # bytes of a form's field `model_name`
-VERBS = ("predict", "explain")  # of KServe, after the model's name and a colon
-
-
-def predicts(path: list[str]) -> bool:
-    """Return whether a path is an inference route: the management API shares `/models`, `/v1` and `/v2` with these."""
-    match path:
-        case ["models", _, last]:
-            return last == INVOKE
-        case ["v1", "models"] | ["v1", "completions"] | ["v1", "chat", "completions"]:
-            return True
-        case ["v1", "models", last]:
-            return last.rpartition(":")[2] in VERBS and ":" in last
-        case ["v2", "repository", *_]:
-            return False
-    return path[:1] not in (["models"], ["v1"])
 
 
 def inference_routes(

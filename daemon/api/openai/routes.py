@@ -12,6 +12,7 @@ from daemon.api.inference.predict import predict
 from daemon.api.openai.completion import Completion
 from daemon.api.openai.requests import CHAT, COMPLETIONS, read_request
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from daemon.http.bounds.known_client import KnownClient
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response
 from daemon.http.router import Route
@@ -28,7 +29,7 @@ def openai_routes(registry: Registry) -> dict[str, Route]:
             case ["models"]:
                 if request.method != "GET":
                     raise MethodNotAllowed
-                exchange.respond(json_response(models_document(registry)))
+                exchange.respond(json_response(models_document(registry, request.client)))
             case ["completions"] | ["chat", "completions"]:
                 if request.method == "OPTIONS":
                     exchange.respond(json_response(describe_api()))
@@ -52,8 +53,12 @@ def openai_routes(registry: Registry) -> dict[str, Route]:
     return {"v1": v1}
 
 
-def models_document(registry: Registry) -> dict[str, Any]:
-    """Return the registered models as OpenAI's API lists them, and their names as KServe's first protocol does."""
-    names = [model.name for model in registry.defaults()]
+def models_document(registry: Registry, client: KnownClient | None = None) -> dict[str, Any]:
+    """Return the registered models as OpenAI's API lists them, and their names as KServe's first protocol does.
+
+    Args:
+        client: sees only the models that it may use; None to show all.
+    """
+    names = [model.name for model in registry.defaults() if client is None or client.may_use(model.name)]
     listed = [{"id": name, "object": "model", "created": 0, "owned_by": "tsctl"} for name in names]
     return {"object": "list", "data": listed, "models": names}

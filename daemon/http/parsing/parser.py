@@ -140,9 +140,10 @@ class Receiver:
         head, request = self._head, self._request
         if request is None:
             method, target, named = head.method, head.url.decode("latin-1") or "-", head.said.id or new_request_id()
+            client = None
         else:
-            method, target, named = request.method, request.target, request.id
-        return Request(method, target, [], keep_alive=False, received=self._now(), id=named)
+            method, target, named, client = request.method, request.target, request.id, request.client
+        return Request(method, target, [], keep_alive=False, received=self._now(), id=named, client=client)
 
     def _recall(self, data: bytes) -> bool:
         """Return whether `data` was taken: one whole request with the known head, or the beginning of one."""
@@ -282,9 +283,9 @@ class Receiver:
             parser.should_keep_alive() and not self._upgrade, body.began, 0.0, said.budget, said.priority, "",
             said.id or new_request_id(), None, said.timed,
         )  # fmt: skip
+        self._request = request
         if self._on_head is not None and (said.length > 0 or said.chunked):
             self._on_head(request)
-        self._request = request
         self.state = STORED if body.take_place(said.length) else BODY
         if said.expects:
             self._on_expect()
