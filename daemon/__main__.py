@@ -66,12 +66,22 @@ def main(arguments: Sequence[str]) -> int:
         # Here, so that a wrong setting is reported without the cost of these imports.
         import uvloop
 
+        from daemon.lifecycle.activation import take_passed
+        from daemon.lifecycle.notify import Notifier, notifier_of
         from daemon.lifecycle.upgrade.shim import become, hold_signals
         from daemon.lifecycle.upgrade.successor import Launch
         from daemon.server import Daemon
 
         supervised = not given.background and not (predecessor is not None and predecessor.inheritance.stand_in)
-        launch = Launch(launch_arguments(given), directory, supervised, given.parent_fd)
+        # NOTIFY_SOCKET in the background, or below another program, is that of a service around us.
+        managed = not given.background and given.parent_fd is None
+        notifier = notifier_of(os.environ, os.getpid()) if managed else Notifier()
+        passed = take_passed(os.environ, os.getpid()) if managed else []
+        if notifier.watchdog:
+            import faulthandler
+
+            faulthandler.enable()  # SIGABRT, of a watchdog that was not fed, then shows where the loop stands
+        launch = Launch(launch_arguments(given), directory, supervised, given.parent_fd, notifier, passed)
 
         async def serve() -> int | None:
             daemon = Daemon(config, launch, foreground=not given.background, predecessor=predecessor)

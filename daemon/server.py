@@ -55,6 +55,7 @@ from daemon.http.listener import Listener
 from daemon.http.router import Router, join
 from daemon.lifecycle.boot import Boot, BootParts, ColdStart, Takeover
 from daemon.lifecycle.instance import Instance
+from daemon.lifecycle.notify import status_of
 from daemon.lifecycle.parent import watch_parent
 from daemon.lifecycle.shutdown import Shutdown
 from daemon.lifecycle.sockets import listen, listen_control
@@ -89,6 +90,7 @@ class _Parts:
     """
 
     service: BootParts
+    clock: LoopClock
     events: Events
     recurring: Recurring
     watch: LoopWatch
@@ -126,7 +128,7 @@ class Daemon:
         self._config = config
         self._launch = launch
         self._foreground = foreground
-        self._boot: Boot = ColdStart() if predecessor is None else Takeover(predecessor, tsctl_version())
+        self._boot: Boot = ColdStart(launch.passed) if predecessor is None else Takeover(predecessor, tsctl_version())
         self._started = time.time()
         self._shutdown = Shutdown(config.grace, paths.pid_file(config.socket), supervised=launch.supervised)
 
@@ -162,6 +164,7 @@ class Daemon:
             servers, loading = await self._serve(parts, ready)
             await self._shut_down(parts, servers, loading)
         finally:
+            self._launch.notifier.close()
             place.leave()
 
     def _assemble(self, place: Instance, tokens: Tokens, tls: ssl.SSLContext | None, traces: TraceExport) -> _Parts:
@@ -279,8 +282,8 @@ class Daemon:
             interval = None if config.disable_system_metrics else config.metric_time_interval
             periodic = PeriodicMetrics(theirs.metrics, registry, events, HostMonitor(), gpus, clock, interval)
         return _Parts(
-            service, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, held, urls,
-            private, public, traces, theirs, periodic, snapshots, grpc,
+            service, clock, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, held,
+            urls, private, public, traces, theirs, periodic, snapshots, grpc,
         )  # fmt: skip
 
     async def _serve(
@@ -322,15 +325,19 @@ class Daemon:
             status_document(config, urls, service.registry, self._started, parts.grpc.urls)
             | {"notes": [*config.notes, *parts.traces.notes, *registrar.ledger.memory.notes]}
         )
+        where_asked = urls.inference or str(config.socket)
+        self._launch.notifier.begin(parts.clock, partial(status_of, service.registry, where_asked))
         await self._shutdown.due(parts.upgrade)
         return servers, loading
 
     async def _shut_down(self, parts: _Parts, servers: list[asyncio.Server], loading: asyncio.Task[None]) -> None:
         shutdown, listeners, registrar = self._shutdown, parts.listeners, parts.service.registrar
         if self.successor is not None:
+            self._launch.notifier.close()  # from now on the successor's loop is the one that is watched
             parts.service.place.hand_over()
             parts.engine.handed_over()
         else:
+            self._launch.notifier.stopping(self._config.grace)
             parts.events.add("stopping", f"stopping, pid {os.getpid()}; running requests have {self._config.grace:g} s")
             if parts.snapshots is not None:
                 registrar.ledger.saved = lambda unsettled: None

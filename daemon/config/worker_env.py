@@ -15,6 +15,8 @@ _VARIABLES = {
 # model waits for: two busy models answered 278 requests a second with this value, 95 without; one alone 272 and 286,
 # medians of nine turns between 220 and 325 (tests/lab/benchmarks/neighbours.py).
 _SPINS = {"GOMP_SPINCOUNT": "3000"}
+# A service manager's messages are the daemon's to send: a library that finds NOTIFY_SOCKET would speak for the service.
+_SERVICE_MANAGER = ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES")
 _SPINS_CHOSEN = ("GOMP_SPINCOUNT", "OMP_WAIT_POLICY")
 
 
@@ -24,7 +26,11 @@ def model_environment(environment: Mapping[str, str], config: Config) -> dict[st
     A setting at its default leaves the inherited variable unchanged.
     """
     hidden = config.hide_environment
-    kept = {name: value for name, value in environment.items() if hidden is None or not hidden.fullmatch(name)}
+    kept = {
+        name: value
+        for name, value in environment.items()
+        if name not in _SERVICE_MANAGER and (hidden is None or not hidden.fullmatch(name))
+    }
     chosen = {variable: name for name, variable in _VARIABLES.items() if config.origins[name] != "default"}
     # A value set by hand stays: several daemons may share compiled models.
     kept.setdefault("TORCHINDUCTOR_CACHE_DIR", str(paths.compiled_dir(config.state_dir)))

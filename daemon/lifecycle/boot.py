@@ -3,7 +3,7 @@
     take_place ──▶ plan ──▶ prepare ──▶ the daemon listens ──▶ begin
 
                   cold start                             takeover
-    take_place    bind and lock                          inherit the old daemon's sockets and locks
+    take_place    lock, and bind                         inherit the old daemon's sockets and locks
     plan          clean up; the snapshot and the list    exactly the old daemon's models
     prepare       -                                      load the models, ask to take over, close the gate
     begin         register the snapshot's models         confirm, and open the gate
@@ -21,6 +21,7 @@ from daemon.config.config import Config
 from daemon.config.endpoints import Endpoint
 from daemon.core.errors import StartError
 from daemon.lifecycle import instance
+from daemon.lifecycle.activation import PassedSocket
 from daemon.lifecycle.instance import Instance
 from daemon.lifecycle.shutdown import first
 from daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, handed_entries, load
@@ -79,12 +80,19 @@ class Boot(Protocol):
 
 
 class ColdStart:
-    """The start of a daemon that replaces none."""
+    """The start of a daemon that replaces none.
+
+    Args:
+        passed: the listening sockets of the service manager.
+    """
 
     has_stand_in = False
 
+    def __init__(self, passed: Sequence[PassedSocket] = ()) -> None:
+        self._passed = passed
+
     def take_place(self, config: Config, endpoints: Sequence[Endpoint]) -> Instance:
-        return instance.take(config, endpoints)
+        return instance.take(config, endpoints, self._passed)
 
     def plan(self, config: Config, registry: Registry, registrar: Registrar) -> Startup:
         registrar.clean()

@@ -1,7 +1,7 @@
 """The sockets and locks that make a process the daemon for its clients: addresses, the control socket, and two locks.
 
-They are taken at the start, or inherited from the replaced daemon; they are left at the end,
-or handed over to the successor. Inherited sockets are the same sockets, so that
+They are taken at the start, some of them from the service manager, or inherited from the replaced daemon; they are
+left at the end, or handed over to the successor. Inherited sockets are the same sockets, so that
 pending connections are accepted by either daemon, and the locks are held without a gap.
 """
 
@@ -15,6 +15,7 @@ from daemon import paths
 from daemon.config.config import Config
 from daemon.config.endpoints import Endpoint
 from daemon.core.errors import StartError
+from daemon.lifecycle.activation import PassedSocket, match_sockets
 from daemon.lifecycle.sockets import Lock, bind_control, bind_endpoints, take_place, unlink_if_ours
 from daemon.lifecycle.upgrade.messages import Bound, Expected, Inheritance
 
@@ -24,7 +25,7 @@ class Instance:
     """The daemon's sockets and locks.
 
     Attributes:
-        inode: of the control socket's file.
+        inode: of the control socket's file; 0 if a service manager made the file, and keeps it.
         ours: True until handed over.
     """
 
@@ -60,16 +61,19 @@ class Instance:
                 lock.release()
 
 
-def take(config: Config, endpoints: Sequence[Endpoint]) -> Instance:
-    """Bind and lock everything.
+def take(config: Config, endpoints: Sequence[Endpoint], passed: Sequence[PassedSocket] = ()) -> Instance:
+    """Lock everything, and bind what the service manager has not passed on.
 
     Raises:
         StartError: another daemon is running, or something cannot be used.
     """
+    matched = match_sockets(passed, endpoints, config.socket)
     locks = take_place(config.socket, config.state_dir)
     try:
-        bound = list(zip(endpoints, bind_endpoints(endpoints), strict=True))
-        control, inode = bind_control(config.socket)
+        free = [each for each, given in zip(endpoints, matched.endpoints, strict=True) if given is None]
+        ours = iter(bind_endpoints(free))
+        bound = [(each, given or next(ours)) for each, given in zip(endpoints, matched.endpoints, strict=True)]
+        control, inode = (matched.control, 0) if matched.control is not None else bind_control(config.socket)
     except BaseException:
         for lock in locks:
             lock.release()

@@ -56,3 +56,11 @@ def test_hidden_variables_are_left_out_by_their_whole_name(tmp_path: Path) -> No
     environment = model_environment(inherited, make_config(tmp_path, hide_environment="AWS_.*|PATHS?"))
 
     assert environment == {"MY_AWS_KEY": "k", "aws_key": "k", CACHE: "", SPINS: ""}
+
+
+def test_a_worker_cannot_find_the_service_manager_of_the_daemon(tmp_path: Path) -> None:
+    inherited = {"NOTIFY_SOCKET": "/run/notify", "WATCHDOG_USEC": "1", "LISTEN_FDS": "1", "PATH": "/bin"}
+
+    environment = model_environment(inherited, make_config(tmp_path))
+
+    assert environment.keys() - {CACHE, SPINS} == {"PATH"}

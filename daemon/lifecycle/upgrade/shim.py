@@ -16,7 +16,8 @@ import signal
 import sys
 from collections.abc import Callable
 
-PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+# SIGABRT is the service manager's, when its watchdog was not fed: the daemon prints where its loop stands, and ends.
+PASSED_ON = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGABRT)
 WAITED_FOR = {*PASSED_ON, signal.SIGCHLD}
 _PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
 

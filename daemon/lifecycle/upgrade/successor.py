@@ -13,9 +13,11 @@ import stat
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
+from daemon.lifecycle.activation import PassedSocket
+from daemon.lifecycle.notify import Notifier
 from daemon.lifecycle.upgrade.channel import Channel, HungUp
 from daemon.lifecycle.upgrade.messages import BrokenUpgradeMessage, FromNew, Inheritance, TakeOver, decode_from_new
 from daemon.metrics.totals import Totals
@@ -33,12 +35,16 @@ class Launch:
         directory: the working directory at the start, for relative paths.
         supervised: in the foreground, by a supervisor that knows this very process.
         parent: the descriptor of `--parent-fd`, which the new daemon inherits; None without.
+        notifier: told of the daemon's life.
+        passed: the listening sockets of the service manager.
     """
 
     arguments: Sequence[str]
     directory: str
     supervised: bool = False
     parent: int | None = None
+    notifier: Notifier = field(default_factory=Notifier)
+    passed: Sequence[PassedSocket] = ()
 
 
 class SuccessorGone(Exception):
