@@ -62,7 +62,7 @@ class Instance:
 
 
 def take(config: Config, endpoints: Sequence[Endpoint], passed: Sequence[PassedSocket] = ()) -> Instance:
-    """Lock everything, and bind what the service manager has not passed on.
+    """Lock everything, and bind the addresses that the service manager has passed no socket for.
 
     Raises:
         StartError: another daemon is running, or something cannot be used.

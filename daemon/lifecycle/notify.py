@@ -1,4 +1,4 @@
-"""What this daemon tells the service manager that started it: sd_notify(3), a datagram for each message.
+"""Messages to the service manager that started this daemon: sd_notify(3), a datagram for each.
 
     READY=1                   the daemon listens; a request for a model that still loads waits
     STATUS=…                  a line for `systemctl status`, whenever it changes
@@ -46,7 +46,7 @@ class Notifier:
         return f"<Notifier {self._address!r} watchdog={self.watchdog:g}>"
 
     def begin(self, clock: Clock, status: Callable[[], str]) -> None:
-        """Say that the daemon serves, and from now on its status, and that the loop turns.
+        """Report that the daemon serves, and from now on its status, and that the loop turns.
 
         Args:
             status: returns the line of the moment.
@@ -57,7 +57,7 @@ class Notifier:
             self._turn(clock)
 
     def stopping(self, grace: float) -> None:
-        """Say that the daemon stops, and how long that may take: forms and models have a grace time each."""
+        """Report that the daemon stops, and how long that may take: forms and models have a grace time each."""
         self._tell(
             STOPPING="1",
             STATUS=f"Stopping; running requests have {grace:g} s",
@@ -66,7 +66,7 @@ class Notifier:
         self._status = str
 
     def close(self) -> None:
-        """Say nothing more."""
+        """Stop sending."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
