@@ -95,6 +95,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "tsctl.loadgen": ("tsctl.loadgen",),
     "tsctl.python": ("tsctl.python", "tsctl.logs.lines", "daemon.paths", "daemon.targets"),
+    "tsctl.service": ("tsctl", "daemon.config", "daemon.core.errors"),
     "tsctl.showcase.served": ("tsctl.showcase.served",),
     "tsctl.templates": ("tsctl.templates",),
 }  # fmt: skip

@@ -12,12 +12,13 @@ from tsctl.errors import Interrupted
 from tsctl.terminal.help import HelpContext
 from tsctl.terminal.streams import prepare
 
-# verb → (group in the help, one line). The command of `verb` is `command` in tsctl/commands/VERB.py.
+# verb → (group in the help, one line). The command of `verb` is `command` in tsctl/commands/VERB.py, with _ for -.
 VERBS: dict[str, tuple[str, str]] = {
     "start": ("Daemon", "Start the daemon in the background."),
     "run": ("Daemon", "Run the daemon in the foreground."),
     "stop": ("Daemon", "Stop the daemon; running requests finish."),
     "upgrade": ("Daemon", "Replace the daemon by a new process; no request fails."),
+    "install-service": ("Daemon", "Write systemd's units for the daemon."),
     "status": ("Daemon", "Show the daemon and its models."),
     "top": ("Daemon", "Watch the models on a live screen."),
     "config": ("Daemon", "Show each setting's value and source."),
@@ -75,7 +76,7 @@ class VerbGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in VERBS:
             return None
-        command: click.Command = importlib.import_module(f"tsctl.commands.{cmd_name}").command
+        command: click.Command = importlib.import_module(f"tsctl.commands.{cmd_name.replace('-', '_')}").command
         return command
 
     def resolve_command(

@@ -27,6 +27,10 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Load new code or a changed environment", "tsctl upgrade"),
         Example("Allow ten minutes for large models to load", "tsctl upgrade --timeout 600"),
     ),
+    "install-service": (
+        Example("See the units that would be written", "tsctl install-service --model-store /srv/models --print"),
+        Example("Install for your own systemd, and start", "tsctl install-service --user --now"),
+    ),
     "status": (
         Example("See whether the daemon runs, and where", "tsctl status"),
         Example("Read the same in a script", "tsctl status --json"),

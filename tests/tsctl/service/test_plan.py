@@ -1,0 +1,109 @@
+"""The facts of a service come from its options and this installation, and are checked before anything is written."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tsctl.errors import CliError
+from tsctl.service import plan as planning
+from tsctl.service.plan import ServicePlan, make_plan
+
+
+def planned(*, of_user: bool = True, run_as: str | None = None, **flags: str) -> ServicePlan:
+    arguments = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items()]
+    return make_plan(flags, arguments, name="tsctl", of_user=of_user, run_as=run_as)
+
+
+def test_without_options_it_listens_where_the_daemon_does_and_the_manager_chooses_the_places() -> None:
+    plan = planned()
+
+    assert plan.addresses == ["127.0.0.1:8080"]
+    assert (plan.control, plan.state, plan.grace) == ("%t/tsctl/control.sock", None, 30.0)
+    assert Path(plan.program[0]).is_absolute()
+
+
+def test_each_address_is_one_of_the_socket_unit() -> None:
+    plan = planned(inference_address="[::1]:8080", metrics_address="localhost:8082", management_address="[::1]:8080")
+
+    assert plan.addresses == ["[::1]:8080", "127.0.0.1:8082"]
+
+
+def test_the_addresses_of_a_configuration_file_count(tmp_path: Path) -> None:
+    file = tmp_path / "config.properties"
+    file.write_text("inference_address=http://127.0.0.1:8085\n")
+
+    assert planned(ts_config=str(file)).addresses == ["127.0.0.1:8085"]
+
+
+def test_the_variables_of_this_shell_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TSCTL_INFERENCE_ADDRESS", "127.0.0.1:9999")
+
+    assert planned().addresses == ["127.0.0.1:8080"]
+
+
+def test_without_a_tcp_address_there_is_no_socket_unit() -> None:
+    assert planned(inference_address="none").socket_unit is None
+
+
+def test_chosen_places_are_the_daemons_and_may_be_written(tmp_path: Path) -> None:
+    plan = planned(state_dir=str(tmp_path), socket="/run/a%b/control.sock", grace="7")
+
+    assert plan.state == tmp_path
+    assert list(plan.writable) == [tmp_path]
+    assert plan.control == "/run/a%%b/control.sock"
+    assert plan.arguments == ["--grace=7"]
+    assert plan.grace == 7.0
+
+
+@pytest.mark.parametrize(
+    ("flags", "message", "hint"),
+    [
+        pytest.param(
+            {"inference_address": "127.0.0.1:0"}, "`--inference-address` has port 0, and a socket unit needs a number",
+            "name a port, such as 8080", id="a port for the kernel to choose",
+        ),
+        pytest.param(
+            {"metrics_address": "myhost:8082"}, "`myhost` is a name, and systemd listens at numbers only",
+            "write the address in `--metrics-address`", id="a name",
+        ),
+        pytest.param(
+            {"model_store": "/nowhere"}, "no model store at `/nowhere`",
+            "make the directory, or name another with `--model-store`", id="the daemon's own reason",
+        ),
+    ],
+)  # fmt: skip
+def test_a_setting_that_would_not_start_is_refused(flags: dict[str, str], message: str, hint: str) -> None:
+    with pytest.raises(CliError) as raised:
+        planned(of_user=True, **flags)
+
+    assert (raised.value.message, raised.value.hint) == (message, hint)
+
+
+def test_a_path_that_the_services_user_cannot_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def closed_at(path: Path, _account: Any) -> Path | None:
+        return Path("/root") if path == Path("/usr/share") else None
+
+    monkeypatch.setattr(planning, "closed_at", closed_at)
+
+    with pytest.raises(CliError, match="cannot read `/usr/share`: `/root` is closed to others") as raised:
+        planned(of_user=False, model_store="/usr/share")
+    assert "--run-as" in raised.value.hint
+    planned(of_user=False, model_store="/usr/lib")
+
+
+@pytest.mark.parametrize("setting", ["state_dir", "socket", "model_store"])
+def test_a_path_in_a_tmp_that_the_service_does_not_see_is_refused(
+    monkeypatch: pytest.MonkeyPatch, setting: str
+) -> None:
+    monkeypatch.setattr(planning, "closed_at", lambda *_: None)
+
+    with pytest.raises(CliError, match="it has a /tmp of its own"):
+        planned(of_user=False, run_as=None, **{setting: "/tmp"})
+
+
+def test_a_directory_to_write_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(planning, "closed_at", lambda *_: None)
+
+    with pytest.raises(CliError, match="no directory at `/srv/nowhere`, which the service is to write"):
+        planned(of_user=False, log_location="/srv/nowhere")

@@ -1,0 +1,164 @@
+"""The facts of a service: its program and settings, the addresses of its sockets, its user, its directories."""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+
+import tsctl
+from daemon.config.config import Config, resolve
+from daemon.config.endpoints import Endpoint, choose_endpoints
+from daemon.core.errors import StartError
+from tsctl.errors import CliError
+from tsctl.service.reach import Account, account_of, closed_at, group_exists
+
+_HOMES = (Path("/home"), Path("/root"), Path("/run/user"))  # of ProtectHome=, systemd.exec(5)
+_OWN = (Path("/tmp"), Path("/var/tmp"))  # of PrivateTmp=
+_READ = (
+    "ts_config", "model_store", "token_file", "inference_token_file", "certificate_file", "private_key_file",
+    "log_config", "metrics_config",
+)  # fmt: skip
+_WRITTEN = ("log_location", "metrics_location")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServicePlan:
+    """The facts that the units are written from.
+
+    Attributes:
+        name: of the units, without `.service`.
+        of_user: a service of the user's own manager, `systemctl --user`.
+        run_as: the system user; None for a dynamic one.
+        program: the words that run `tsctl`.
+        arguments: of `tsctl run`, without the socket and the state directory.
+        control: the path of the control socket; with specifiers of systemd.
+        state: the state directory if the user chose one; None for the service manager's.
+        addresses: HOST:PORT of each socket.
+        grace: seconds that a stop waits for running requests.
+        writable: directories that the daemon writes besides its own.
+        homes: whether something that is read lies in a home directory.
+        groups: further groups, for devices.
+    """
+
+    name: str
+    of_user: bool
+    run_as: str | None
+    program: Sequence[str]
+    arguments: Sequence[str]
+    control: str
+    state: Path | None
+    addresses: Sequence[str]
+    grace: float
+    writable: Sequence[Path] = ()
+    homes: bool = False
+    groups: Sequence[str] = ()
+
+    @property
+    def unit(self) -> str:
+        """The file name of the service unit."""
+        return f"{self.name}.service"
+
+    @property
+    def socket_unit(self) -> str | None:
+        """The file name of the socket unit; None for a daemon without a TCP address."""
+        return f"{self.name}.socket" if self.addresses else None
+
+
+def make_plan(
+    flags: Mapping[str, str | None], arguments: Sequence[str], *, name: str, of_user: bool, run_as: str | None
+) -> ServicePlan:
+    """Check the settings of a service, and return its facts.
+
+    Args:
+        flags: the daemon's settings by name. Variables of this shell do not count: the service has an environment of
+            its own.
+        arguments: the same as words.
+
+    Raises:
+        CliError: a setting is invalid, or the service's user cannot use a path.
+    """
+    try:
+        # Paths that every user has: the real ones of the service are known to systemd only.
+        config = resolve({"socket": f"/run/{name}/control.sock", "state_dir": f"/var/lib/{name}"} | _given(flags), {})
+        endpoints = choose_endpoints(config)
+    except StartError as error:
+        raise CliError(str(error), error.hint) from None
+    state = config.state_dir if flags.get("state_dir") else None
+    writable = [
+        *(path for field in _WRITTEN if (path := getattr(config, field)) is not None),
+        *([state] if state else []),
+    ]
+    read = [path for field in _READ if (path := getattr(config, field)) is not None]
+    program = _program()
+    code = [Path(program[0]), Path(sys.executable), Path(sys.prefix), Path(tsctl.__file__)]
+    if not of_user:
+        _check(account_of(run_as), [*code, *read], writable, config, flags)
+    control = f"%t/{name}/control.sock" if not flags.get("socket") else str(config.socket).replace("%", "%%")
+    return ServicePlan(
+        name=name,
+        of_user=of_user,
+        run_as=run_as,
+        program=program,
+        arguments=[each for each in arguments if not each.startswith(("--socket=", "--state-dir="))],
+        control=control,
+        state=state,
+        addresses=[_address(each) for each in endpoints],
+        grace=config.grace,
+        writable=writable,
+        homes=any(_within(path.resolve(), _HOMES) or _within(path, _HOMES) for path in (*code, *read, *writable)),
+        groups=["render"] if Path("/dev/kfd").exists() and group_exists("render") else [],
+    )
+
+
+def _given(flags: Mapping[str, str | None]) -> dict[str, str | None]:
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def _program() -> list[str]:
+    """Return the words that run this `tsctl`, whatever the working directory and PATH."""
+    script = Path(sys.executable).parent / "tsctl"
+    return [str(script)] if script.exists() else [sys.executable, "-P", "-m", "tsctl.cli"]
+
+
+def _address(endpoint: Endpoint) -> str:
+    if not endpoint.port:
+        raise CliError(f"`{endpoint.flag}` has port 0, and a socket unit needs a number", "name a port, such as 8080")
+    host = "127.0.0.1" if endpoint.host == "localhost" else endpoint.host
+    try:
+        ip_address(host)
+    except ValueError:
+        raise CliError(
+            f"`{host}` is a name, and systemd listens at numbers only", f"write the address in `{endpoint.flag}`"
+        ) from None
+    return f"[{host}]:{endpoint.port}" if ":" in host else f"{host}:{endpoint.port}"
+
+
+def _check(
+    account: Account, read: Sequence[Path], writable: Sequence[Path], config: Config, flags: Mapping[str, str | None]
+) -> None:
+    """Check that a system service's user can use these paths.
+
+    Raises:
+        CliError: one is closed to that user, does not exist, or is in a directory that the service has its own of.
+    """
+    given = [*read, *writable, *([config.socket] if flags.get("socket") else [])]
+    for path in given:
+        if _within(path, _OWN):
+            raise CliError(f"the service cannot see `{path}`: it has a /tmp of its own", "use another directory")
+    for path in writable:
+        if not path.is_dir():
+            raise CliError(
+                f"no directory at `{path}`, which the service is to write", "make it, for the service's user"
+            )
+    for path in read:
+        closed = closed_at(path, account)
+        if closed is not None:
+            raise CliError(
+                f"the service's user cannot read `{path}`: `{closed}` is closed to others",
+                "put it where all can read, such as below /opt or /srv, or name its owner with `--run-as`",
+            )
+
+
+def _within(path: Path, folders: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(folder) for folder in folders)
