@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-rows bench bounds completions references system-packages proxies browser screens docs picture workflows source wheels release-check clean
+.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-rows bench bounds completions references system-packages proxies systemd browser screens docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -157,6 +157,12 @@ system-packages:
 # nginx and HAProxy, for the tests behind proxies. Not among the others: where systemd runs, their packages start servers on port 80.
 proxies:
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends nginx-light haproxy
+
+# Boots a systemd of its own, in namespaces and on an overlay that leaves this machine as it is, and runs the units of
+# `tsctl install-service` there: kill -9, restarts, reloads, a loop that stands still. A minute; needs root.
+systemd: $(VENV)/.installed
+	test -x /usr/bin/systemd-analyze || { $(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q && $(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends systemd; }
+	$(if $(filter 0,$(shell id -u)),,sudo) env PYTHONDONTWRITEBYTECODE=1 $(BIN)/python -m pytest -p no:cacheprovider -m "" $(PYTEST) tests/e2e/test_systemd.py tests/tsctl/service/test_units.py
 
 # Installs the clients of others that tests/e2e/test_clients.py runs, each in an environment of its own: they clash. One minute.
 clients: .clients/triton/.installed .clients/kserve/.installed .clients/grpcio/.installed .clients/openai/.installed

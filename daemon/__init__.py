@@ -40,7 +40,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       openai/          an envelope over text handlers: OpenAI's API for completions and chats
       oip/             the Open Inference Protocol, version 2: metadata, health, requests, the repository
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
-    lifecycle/         the process: sockets and locks, the two ways into service, its end
+    lifecycle/         the process: sockets and locks, the two ways into service, the service manager, its end
       upgrade/         its replacement: old and new
     tools/             programs of their own, never imported: `tsctl check`, `tsctl tune` with its simulator
 
