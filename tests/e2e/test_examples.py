@@ -45,7 +45,8 @@ class World:
         (folder / "models").symlink_to(self.served.store)
         self._word = folder / "word"
         self.served.environment |= {
-            "PATH": f"{TSCTL.parent}:{os.environ['PATH']}", "HOME": str(folder), "TEST_WORD": str(self._word),
+            "PATH": f"{TSCTL.parent}:{os.environ['PATH']}", "HOME": str(folder),
+            "XDG_CONFIG_HOME": str(folder / "config"), "TEST_WORD": str(self._word),
         }  # fmt: skip
         self._pack("scorer", "2.0", folder / "handler.py", "scorer-2.mar")
         self._pack("scorer", "1.0", ARCHIVES / "fragile.py", "failing.mar")

@@ -34,8 +34,9 @@ class Service:
         with socket.create_server(("127.0.0.1", 0)) as free:
             self.port = free.getsockname()[1]
         systemd.run("mkdir", "/srv/models")
-        packing = Packing(model_name="echo", version="1.0", handler=str(ARCHIVES / "echo.py"))
-        shutil.copy(write_archive(packing, folder), systemd.file("/srv/models"))
+        for name in ("echo", "obey"):
+            packing = Packing(model_name=name, version="1.0", handler=str(ARCHIVES / f"{name}.py"))
+            shutil.copy(write_archive(packing, folder), systemd.file("/srv/models"))
         systemd.run("mkdir", "-p", f"/etc/systemd/system/{SERVICE}.d")
         systemd.file(f"/etc/systemd/system/{SERVICE}.d/quick.conf").write_text(QUICK)
         systemd.file("/etc/scoring.env").write_text("TSCTL_TEMPLATE=false\n")
@@ -45,10 +46,10 @@ class Service:
         )  # fmt: skip
         systemd.tsctl("register", "echo.mar", socket=CONTROL)
 
-    def ask(self, target: str = "/predictions/echo", body: bytes | None = b"x") -> int:
+    def ask(self, target: str = "/predictions/echo", body: bytes | None = b"x", kind: str = "text/plain") -> int:
         """Return the status of a request on a connection of its own."""
         with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE)) as connection:
-            connection.request("POST" if body else "GET", target, body)
+            connection.request("POST" if body else "GET", target, body, {"Content-Type": kind})
             with connection.getresponse() as response:
                 response.read()
                 return response.status
@@ -193,9 +194,22 @@ def test_a_daemon_whose_loop_stands_still_is_killed_and_restarted(service: Servi
     assert "Watchdog timeout (limit 2s)" in service.systemd.run("journalctl", "-u", SERVICE, "--no-pager")
 
 
-def test_a_stop_waits_for_what_runs_and_is_no_failure(service: Service) -> None:
-    service.systemd.run("systemctl", "stop", SOCKET)
+def test_a_stop_of_the_sockets_waits_for_what_runs_and_is_no_failure(service: Service) -> None:
+    service.systemd.tsctl("register", "obey.mar", socket=CONTROL)
+    answers: list[int] = []
+    asking = threading.Thread(
+        target=lambda: answers.append(service.ask("/predictions/obey", b'{"do": "wait /srv/go"}', "application/json"))
+    )
+    asking.start()
+    eventually(lambda: any(model["running"] for model in service.status["models"]), "the request runs")
 
+    service.systemd.run("systemctl", "stop", "--no-block", SOCKET)
+
+    eventually(lambda: service.systemd.show(SERVICE, "StatusText").startswith("Stopping"), "the service stops")
+    service.systemd.run("touch", "/srv/go")
+    asking.join()
+    assert answers == [200]
+    eventually(lambda: service.systemd.show(SOCKET, "ActiveState") == "inactive", "both have stopped")
     assert service.systemd.show(SERVICE, "ActiveState") == "inactive"
     assert service.systemd.show(SERVICE, "Result") == "success"
     with pytest.raises(ConnectionRefusedError):

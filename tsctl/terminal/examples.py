@@ -28,8 +28,8 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Allow ten minutes for large models to load", "tsctl upgrade --timeout 600"),
     ),
     "install-service": (
-        Example("See the units that would be written", "tsctl install-service --model-store /srv/models --print"),
-        Example("Install for your own systemd, and start", "tsctl install-service --user --now"),
+        Example("See the units, and write nothing", "tsctl install-service --user --model-store models --print"),
+        Example("Write them for your own systemd", "tsctl install-service --user --model-store models"),
     ),
     "status": (
         Example("See whether the daemon runs, and where", "tsctl status"),
