@@ -159,10 +159,10 @@ proxies:
 	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends nginx-light haproxy
 
 # Boots a systemd of its own, in namespaces and on an overlay that leaves this machine as it is, and runs the units of
-# `tsctl install-service` there: kill -9, restarts, reloads, a loop that stands still. A minute; needs root.
+# `tsctl install-service` there: kill -9, restarts, reloads, a loop that stands still; and for a user. Two minutes; needs root.
 systemd: $(VENV)/.installed
 	test -x /usr/bin/systemd-analyze || { $(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q && $(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends systemd; }
-	$(if $(filter 0,$(shell id -u)),,sudo) env PYTHONDONTWRITEBYTECODE=1 $(BIN)/python -m pytest -p no:cacheprovider -m "" $(PYTEST) tests/e2e/test_systemd.py tests/tsctl/service/test_units.py
+	$(if $(filter 0,$(shell id -u)),,sudo) env PYTHONDONTWRITEBYTECODE=1 $(BIN)/python -m pytest -p no:cacheprovider -m "" $(PYTEST) tests/e2e/test_systemd.py tests/e2e/test_systemd_user.py tests/tsctl/service/test_units.py
 
 # Installs the clients of others that tests/e2e/test_clients.py runs, each in an environment of its own: they clash. One minute.
 clients: .clients/triton/.installed .clients/kserve/.installed .clients/grpcio/.installed .clients/openai/.installed
