@@ -9,6 +9,7 @@ from tsctl.doctor.verdict import PROBLEM, Verdict
 CHECKS: dict[str, Callable[[DoctorFacts], Verdict]] = {
     "installation": surroundings.installation,
     "daemon": surroundings.daemon,
+    "service": surroundings.service,
     "configuration": surroundings.configuration,
     "addresses": surroundings.ports,
     "permissions": surroundings.permissions,

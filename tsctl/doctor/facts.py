@@ -154,6 +154,20 @@ class RunningDaemon:
     trouble: str = ""
 
 
+class InstalledService(NamedTuple):
+    """A service that `tsctl install-service` has written.
+
+    Attributes:
+        unit: the path of its unit.
+        program: the `tsctl` that it runs.
+        runs: whether that program is there, and may be run by this user.
+    """
+
+    unit: str
+    program: str
+    runs: bool
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorFacts:
     """All facts."""
@@ -173,3 +187,4 @@ class DoctorFacts:
     accesses: tuple[PathAccess, ...]
     clocks: Clocks
     disks: tuple[Space, ...]
+    services: tuple[InstalledService, ...] = ()

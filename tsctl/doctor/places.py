@@ -16,6 +16,7 @@ from daemon.core.errors import StartError
 from tsctl.client import DaemonClient
 from tsctl.doctor.facts import ConfiguredAddress, DoctorFacts, PathAccess, RunningDaemon, Space
 from tsctl.doctor.machine import Machine, installed, space_of
+from tsctl.doctor.services import services
 from tsctl.errors import CliError, NoDaemon
 
 _TIMEOUT = 5.0  # seconds
@@ -58,6 +59,7 @@ def gather(given: Path | None, environment: Mapping[str, str]) -> DoctorFacts:
         accesses=tuple(_accesses(socket_path, state_dir, Path(store) if store else None)),
         clocks=machine.clocks(),
         disks=tuple(_disks(state_dir)),
+        services=tuple(services(environment)),
     )
 
 

@@ -1,4 +1,4 @@
-"""Checks of the installation, limits, addresses, directories, clocks and disks."""
+"""Checks of the installation, services, limits, addresses, directories, clocks and disks."""
 
 from daemon.paths import SOCKET_PATH_LIMIT
 from tsctl.doctor.facts import ConfiguredAddress, DoctorFacts, PathAccess, Space
@@ -41,6 +41,20 @@ def daemon(facts: DoctorFacts) -> Verdict:
         text += f"; tsctl {installed.version}{' (compiled)' if installed.compiled else ''} is installed"
         return Verdict(WARNING, text, "`tsctl upgrade`")
     return Verdict(OK, text)
+
+
+def service(facts: DoctorFacts) -> Verdict:
+    """Check that the services that were installed can start."""
+    if not facts.services:
+        return Verdict(OK, "none; `tsctl install-service` writes one for systemd")
+    verdicts = []
+    for each in facts.services:
+        if each.runs:
+            verdicts.append(Verdict(OK, f"`{each.unit}` runs `{each.program}`"))
+        else:
+            text = f"`{each.unit}` runs `{each.program}`, which is not there, or not for this user"
+            verdicts.append(Verdict(WARNING, text, "`tsctl install-service` with the same options writes it again"))
+    return worst(verdicts)
 
 
 def configuration(facts: DoctorFacts) -> Verdict:

@@ -6,7 +6,7 @@ import pytest
 
 from tests.tsctl.doctor.facts import FINE, GIB, facts
 from tsctl.doctor.examination import CHECKS, breaks_serving, examine
-from tsctl.doctor.facts import ConfiguredAddress, DoctorFacts, PathAccess, RunningDaemon, Space
+from tsctl.doctor.facts import ConfiguredAddress, DoctorFacts, InstalledService, PathAccess, RunningDaemon, Space
 from tsctl.doctor.verdict import OK, PROBLEM, WARNING, Verdict, worst
 
 MIB = 2**20
@@ -26,12 +26,20 @@ def disk(free: int, inodes: int | None = 10**6) -> DoctorFacts:
     return facts(disks=(Space("/state", 100 * GIB, free, inodes),))
 
 
+def service(*, runs: bool) -> DoctorFacts:
+    unit = "/etc/systemd/system/tsctl.service"
+    return facts(services=(InstalledService(unit, "/opt/tsctl/bin/tsctl", runs),))
+
+
 CASES = [
     ("installation", facts("installation", compiled=False), WARNING, "not compiled"),
     ("installation", facts("installation", torch=""), WARNING, "no torch"),
     ("daemon", facts(daemon=RunningDaemon(pid=7, version="1.0", compiled=True)), OK, "pid 7"),
     ("daemon", facts(daemon=RunningDaemon(pid=7, version="0.9", compiled=True)), WARNING, "1.0 (compiled) is"),
     ("daemon", facts(daemon=RunningDaemon(trouble="the daemon does not answer")), PROBLEM, "does not answer"),
+    ("service", facts(), OK, "none; `tsctl install-service`"),
+    ("service", service(runs=True), OK, "tsctl.service` runs `/opt/tsctl/bin/tsctl`"),
+    ("service", service(runs=False), WARNING, "which is not there, or not for this user"),
     ("configuration", facts(invalid="no model store at `/x`", invalid_remedy="make it"), PROBLEM, "no model store"),
     ("addresses", facts(addresses=()), OK, "no TCP address"),
     ("configuration", facts(invalid="`x` is no port", addresses=()), PROBLEM, "no port"),
