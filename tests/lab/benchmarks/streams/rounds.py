@@ -1,0 +1,93 @@
+"""Measurements of both loops in turns, and what they come to."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median, quantiles
+
+from tests.e2e.served import Served
+from tests.lab.benchmarks.streams.client import Clients
+from tests.lab.benchmarks.streams.cpu import Used, used_by
+
+STREAMS = 32
+LONG = 1500  # tokens of a stream whose rate is measured
+SHORT = 10  # tokens of a stream whose beginning is measured
+TIMES = 40  # how often 32 short streams begin together in a round
+APART = 0.013  # seconds between two of these
+
+
+@dataclass
+class Loop:
+    """The figures of one loop: tokens a second of each round, and seconds to the first tokens of each round."""
+
+    rates: list[float] = field(default_factory=list)
+    firsts: list[list[float]] = field(default_factory=list)
+
+
+@dataclass
+class Measured:
+    """Both loops, and the processor time a step of each process of the served one."""
+
+    bare: Loop = field(default_factory=Loop)
+    served: Loop = field(default_factory=Loop)
+    used: dict[str, list[Used]] = field(default_factory=dict)
+
+    def ratio(self) -> float:
+        """Return the median of the rounds' ratios of tokens a second: served over bare."""
+        return median(ours / bare for bare, ours in zip(self.bare.rates, self.served.rates, strict=True))
+
+    def over(self) -> float:
+        """Return the median of the rounds' differences of the times to the first token, in seconds."""
+        pairs = zip(self.bare.firsts, self.served.firsts, strict=True)
+        return median(median(ours) - median(bare) for bare, ours in pairs)
+
+
+def bare_runs(tokens: int, times: int) -> list[tuple[float, float]]:
+    """Run the loop without a server in a process of its own; return the seconds to first and last token, each time."""
+    command = [sys.executable, "-m", "tests.lab.benchmarks.streams.bare", str(STREAMS), str(tokens), str(times)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    pairs = (line.split() for line in done.stdout.splitlines())
+    return [(float(first), float(last)) for first, last in pairs]
+
+
+def measure_bare(loop: Loop) -> None:
+    [(_, seconds)] = bare_runs(LONG, 1)
+    loop.rates.append(STREAMS * LONG / seconds)
+    loop.firsts.append([first for first, _ in bare_runs(SHORT, TIMES)])
+
+
+def measure_served(served: Served, worker: int, clients: Clients, made: Measured) -> None:
+    pids = {"worker": worker, "daemon": served.pid, "clients": os.getpid()}
+    clients.run("engine", 100)
+    before = {name: used_by(pid) for name, pid in pids.items()}
+    streamed = clients.run("engine", LONG)
+    for name, pid in pids.items():
+        made.used.setdefault(name, []).append(used_by(pid).since(before[name]))
+    clients.check(LONG)
+    made.served.rates.append(STREAMS * LONG / streamed.seconds)
+    firsts: list[float] = []
+    for _ in range(TIMES):
+        time.sleep(APART)
+        firsts += clients.run("engine", SHORT).firsts
+        clients.check(SHORT)
+    made.served.firsts.append(firsts)
+
+
+def report(made: Measured, write: Callable[[str], object] = print) -> None:
+    """Write the table, and a line for each process."""
+    write(f"{'':16}{'tokens a second':>16}{'a step':>10}{'first token, p50':>18}{'p99':>9}")
+    for name, loop in (("without a server", made.bare), ("served", made.served)):
+        rate, cuts = median(loop.rates), [quantiles(each, n=100) for each in loop.firsts]
+        half, most = (median(each[at] for each in cuts) for at in (49, 98))
+        step = STREAMS / rate * 1e6
+        write(f"{name:16}{rate:16.0f}{step:7.0f} µs{half * 1e3:15.2f} ms{most * 1e3:6.2f} ms")
+    ratios = sorted(ours / bare for bare, ours in zip(made.bare.rates, made.served.rates, strict=True))
+    write(
+        f"ratio {made.ratio():.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}); first token {made.over() * 1e3:.2f} ms later"
+    )
+    for name, each in made.used.items():
+        cpu, waited = (median(getattr(used, what) for used in each) / LONG * 1e6 for what in ("cpu", "waited"))
+        write(f"{name:8} {cpu:6.0f} µs on a core in each step, {waited:4.0f} µs ready without one")
