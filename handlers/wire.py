@@ -344,10 +344,14 @@ class Done(msgspec.Struct, array_like=True, tag=4):
 
 
 class Round(msgspec.Struct, array_like=True, tag=8):
-    """One call of a handler for many rows: a piece of each that goes on, as (batch, piece), and the others' ends."""
+    """One call of a handler for many rows: a piece of each that goes on, as (batch, piece), and the others' ends.
+
+    `more`: the pieces of answers that have begun, as (batch, bytes): status and headers count in the first piece alone.
+    """
 
     pieces: list[tuple[int, Answer]]
     ends: list[Done]
+    more: list[tuple[int, bytes]] = []
 
 
 class RankLost(msgspec.Struct, array_like=True, tag=9):

@@ -66,7 +66,9 @@ class Flows:
         return len(self._flows)
 
     def of(self, batch: int, row: int) -> RowFlow:
-        rows = self._flows.setdefault(batch, {})
+        rows = self._flows.get(batch)
+        if rows is None:
+            rows = self._flows[batch] = {}
         flow = rows.get(row)
         if flow is None:
             flow = rows[row] = RowFlow(batch, row, self._grant)

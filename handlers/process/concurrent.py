@@ -72,7 +72,7 @@ class Concurrent:
         task = self._tasks[number]
 
         def send(piece: wire.Answer) -> None:
-            if window.passes(piece):
+            if window.passes(len(piece.body)):
                 self._connection.send(wire.Chunk(number, [(0, piece)]))
             elif window.shut:
                 task.cancel()

@@ -89,6 +89,8 @@ class DaemonConnection:
         self._start = self._end = 0  # the unread part of the buffer
         self._arena = memoryview(b"")
         self._reading = threading.Lock()
+        self._poll = select.poll()  # not select: our descriptor has a high number; one thread polls, which reads
+        self._poll.register(self._number, select.POLLIN)
         self._came: deque[wire.ToWorker] = deque()  # messages read by a thread that waited for credit
         self._ended = False  # the daemon closed its end
         self.news = threading.Condition()
@@ -228,9 +230,7 @@ class DaemonConnection:
     def _comes(self, seconds: float) -> bool:
         """Wait until the socket is readable."""
         try:
-            poll = select.poll()  # not select: our descriptor has a high number
-            poll.register(self._number, select.POLLIN)
-            return bool(poll.poll(None if seconds == math.inf else math.ceil(seconds * 1000)))
+            return bool(self._poll.poll(None if seconds == math.inf else math.ceil(seconds * 1000)))
         except OSError as error:
             raise Disconnected from error
 

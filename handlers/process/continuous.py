@@ -10,25 +10,21 @@ No row waits for the client of another (row_window.py).
 from collections.abc import Sequence
 
 from handlers import wire
+from handlers.credit import OVERHEAD
 from handlers.process.connection import NOTHING, DaemonConnection
 from handlers.process.row_window import LEFT, RowWindow
 from handlers.process.threads import set_threads
-from handlers.runtime.steps import ActiveRow, Stepped, SteppedRuntime
+from handlers.runtime.steps import ActiveRow, ActiveRows, Stepped, SteppedRuntime
 
 
 class Active(ActiveRow):
-    """An active row, and the window of its client.
+    """An active row, and the window of its client."""
 
-    Attributes:
-        left: nobody waits for the rest.
-    """
-
-    __slots__ = ("left", "window")
+    __slots__ = ("window",)
 
     def __init__(self, message: wire.Predict, window: RowWindow) -> None:
         super().__init__(message)
         self.window = window
-        self.left = False
 
 
 class Continuous:
@@ -38,6 +34,7 @@ class Continuous:
         self._runtime = runtime
         self._connection = connection
         self._active: dict[int, Active] = {}  # by the number of their batch
+        self._batch: ActiveRows[Active] | None = None  # of the last call; None if any row has joined or left since
         self._cancelled: list[str] = []  # ids that the handler has not been told yet
 
     def converse(self) -> None:
@@ -57,51 +54,67 @@ class Continuous:
     def _hear(self, message: wire.ToWorker) -> None:
         if isinstance(message, wire.Predict):
             self._active[message.batch] = Active(message, RowWindow(self._connection, message.batch))
+            self._batch = None
         elif isinstance(message, wire.Cancel):
             if message.batch in self._active:
-                self._active[message.batch].left = True
+                self._active[message.batch].window.shut = True
         elif isinstance(message, wire.Threads):
             set_threads(message.count)
         elif isinstance(message, wire.BatchSize):
             self._runtime.set_batch_size(message.most)
 
     def _drop_left(self) -> None:
-        for number, row in list(self._active.items()):
-            if row.left or row.window.shut:
-                if not row.fresh:
-                    self._cancelled.append(row.row.id)
-                self._connection.send(self._end(number, LEFT))
+        for number in [number for number, row in self._active.items() if row.window.shut]:
+            row = self._active[number]
+            if not row.fresh:
+                self._cancelled.append(row.row.id)
+            self._connection.send(self._end(number, LEFT))
 
     def _step(self) -> None:
-        numbers, rows = list(self._active), list(self._active.values())
+        batch = self._next_batch()
+        rows = batch.active
         cancelled, self._cancelled = self._cancelled, []
 
         def send(place: int, piece: wire.Answer) -> None:
-            if rows[place].window.passes(piece):
-                self._connection.send(wire.Chunk(numbers[place], [(0, piece)]))
+            if rows[place].window.passes(len(piece.body)):
+                self._connection.send(wire.Chunk(rows[place].number, [(0, piece)]))
 
-        self._send(numbers, rows, self._runtime.step(rows, cancelled, send))
+        self._send(rows, self._runtime.step(batch, cancelled, send))
 
-    def _send(self, numbers: Sequence[int], rows: Sequence[Active], stepped: Sequence[Stepped]) -> None:
+    def _next_batch(self) -> ActiveRows[Active]:
+        """Return the rows of the next call."""
+        if self._batch is None:
+            self._batch = ActiveRows(list(self._active.values()))
+        return self._batch
+
+    def _send(self, rows: Sequence[Active], stepped: Sequence[Stepped]) -> None:
         """Send what one call gave, in one frame."""
-        pieces = [
-            (number, answer)
-            for number, row, (answer, ends) in zip(numbers, rows, stepped, strict=True)
-            if not ends and row.window.passes(answer)
-        ]
+        sent = wire.Round([], [], [])
         tracebacks = {place: each.traceback for each in self._runtime.failures for place in each.rows}
-        ends = [
-            self._end(number, answer, tracebacks.get(place, ""))
-            for place, (number, (answer, ends)) in enumerate(zip(numbers, stepped, strict=True))
-            if ends
-        ]
-        if ends:
-            ends[0].measured = self._runtime.measured()
-        self._connection.send(wire.Round(pieces, ends))
+        # What is done for each row in each call is written out: the next call of the handler waits for it.
+        more = sent.more
+        for place, (row, outcome) in enumerate(zip(rows, stepped, strict=True)):
+            if isinstance(outcome, bytes):  # a token of a stream: nearly always
+                window = row.window
+                if window.room > 0 and not window.shut:
+                    window.room -= len(outcome) + OVERHEAD
+                    more.append((row.number, outcome))
+                elif window.passes(len(outcome)):
+                    more.append((row.number, outcome))
+                continue
+            answer, ends = outcome
+            if ends:
+                sent.ends.append(self._end(row.number, answer, tracebacks.get(place, "")))
+            elif row.window.passes(len(answer.body)):
+                sent.pieces.append((row.number, answer))
+        if sent.ends:
+            sent.ends[0].measured = self._runtime.measured()
+        self._connection.send(sent)
 
     def _end(self, number: int, answer: wire.Answer, traceback: str = "") -> wire.Done:
         """Take a row out, and return the message of its end."""
         row = self._active.pop(number)
+        self._batch = None
         failures = [wire.HandlerFailure([0], traceback)] if traceback else []
         kept = self._runtime.views.end(row.message)
         return wire.Done(number, [row.window.close(answer)], row.seconds(), [], None, failures, kept)

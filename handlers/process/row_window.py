@@ -12,14 +12,16 @@ class RowWindow:
     """The window of one row's client; costs nothing before the first piece.
 
     Attributes:
-        shut: the client has gone, or was cut.
+        room: bytes that the client may still have unread; while there are any, a piece goes out whatever its size, and
+            its sender may charge it here instead of by `passes`. 0 before the first piece.
+        shut: nobody waits for the rest: the client has gone, or was cut.
     """
 
-    __slots__ = ("_connection", "_number", "_opened", "_used", "shut")
+    __slots__ = ("_connection", "_number", "_opened", "room", "shut")
 
     def __init__(self, connection: DaemonConnection, number: int) -> None:
+        self.room = 0
         self.shut = False
-        self._used = 0  # bytes in flight to the client
         self._opened = False
         self._connection = connection
         self._number = number
@@ -29,20 +31,25 @@ class RowWindow:
         if count <= 0:
             self.shut = True
         else:
-            self._used -= count
+            self.room += count
 
-    def passes(self, piece: wire.Answer) -> bool:
-        """Charge a piece, and return whether it goes out; cut the client if it has `LATE_WINDOW` unread bytes."""
+    def passes(self, size: int) -> bool:
+        """Charge a piece, and return whether it goes out; cut the client if it has `LATE_WINDOW` unread bytes.
+
+        Args:
+            size: the bytes of its body.
+        """
         if self.shut:
             return False
         if not self._opened:
             self._opened = True
+            self.room = LATE_WINDOW
             self._connection.open(self._number, self)
-        if self._used >= LATE_WINDOW:
+        if self.room <= 0:
             self.shut = True
             self._connection.send(wire.Cut(self._number, [0]))
             return False
-        self._used += len(piece.body) + OVERHEAD
+        self.room -= size + OVERHEAD
         return True
 
     def close(self, answer: wire.Answer) -> wire.Answer:

@@ -6,7 +6,7 @@ request's id. The handler's `context.stopping_criteria` say of each row whether 
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from handlers import wire
 from handlers.requests.rows import headers_of, items_of
@@ -16,25 +16,27 @@ from handlers.sdk.context import RequestProcessor
 from handlers.sdk.streaming import NEXT
 
 SendPiece = Callable[[int, wire.Answer], None]
-Stepped = tuple[wire.Answer, bool]  # the outcome of a call for one row: a piece, or with True its end
+# The outcome of a call for one row: a piece, or with True its end; bytes are a piece of an answer that has begun.
+Stepped = tuple[wire.Answer, bool] | bytes
 
 
 class ActiveRow:
     """A row between its first call and its last.
 
     Attributes:
-        message: the frame that brought it.
+        message: the frame that brought it; `number` is that of its batch, `row` its only one.
         processor: its headers, and what the handler sets for its answer.
         began: when, on the clock of `time.perf_counter`.
         fresh: no call has had it.
         begun: a piece of its answer has gone out; status and headers count in the first.
     """
 
-    __slots__ = ("began", "begun", "fresh", "message", "processor", "row")
+    __slots__ = ("began", "begun", "fresh", "message", "number", "processor", "row")
 
     def __init__(self, message: wire.Predict) -> None:
         [self.row] = message.rows
         self.message = message
+        self.number = message.batch
         self.processor = RequestProcessor(headers_of(self.row))
         self.began = time.perf_counter()
         self.fresh = True
@@ -45,6 +47,28 @@ class ActiveRow:
         return time.perf_counter() - self.began
 
 
+Row = TypeVar("Row", bound=ActiveRow)
+
+
+class ActiveRows(Generic[Row]):
+    """The rows of a call, and what the context tells of them; most calls have the same rows as the call before.
+
+    Attributes:
+        fresh: the indices of those that no call has had.
+        parameters: index → the parameters of its inference request, where it has any.
+    """
+
+    __slots__ = ("active", "fresh", "ids", "parameters", "processors", "rows")
+
+    def __init__(self, active: Sequence[Row]) -> None:
+        self.active = active
+        self.rows = [each.row for each in active]
+        self.fresh = [index for index, each in enumerate(active) if each.fresh]
+        self.ids = dict(enumerate([row.id for row in self.rows]))
+        self.processors = [each.processor for each in active]
+        self.parameters = {index: row.infer.parameters for index, row in enumerate(self.rows) if row.infer is not None}
+
+
 class SteppedRuntime(Runtime):
     """A model whose rows join and leave between the calls of its handler.
 
@@ -52,52 +76,55 @@ class SteppedRuntime(Runtime):
         failures: of the last call, the numbers of its rows and the traceback.
     """
 
-    def step(self, active: Sequence[ActiveRow], cancelled: Sequence[str], send: SendPiece) -> list[Stepped]:
+    _called = 0  # rows of the last call, if it was not reported yet
+
+    def measured(self) -> list[wire.Measurement]:
+        if self._called:  # gauges: only the last call counts, so that the others take no time for them
+            labels = (("ModelName", self._context.model_name), ("Level", "Model"))
+            self._tally.add("gauge", "HandlerTime", "ms", labels, self._handler_time * 1000)
+            self._tally.add("gauge", "ActiveRequests", "count", labels, self._called)
+            self._called = 0
+        return super().measured()
+
+    def step(self, batch: ActiveRows[Any], cancelled: Sequence[str], send: SendPiece) -> list[Stepped]:
         """Call the handler for these rows; return one outcome a row, in order.
 
         Args:
+            batch: may be that of the last call, if none has joined or ended.
             cancelled: the ids of the rows that have left since the last call.
             send: takes (row, piece) while the handler runs.
         """
-        rows = [each.row for each in active]
         self.failures = []
         self._handler_time = 0.0
-        fresh = [index for index, each in enumerate(active) if each.fresh]
+        rows = batch.rows
         data: list[Any] = [{} for _ in rows]
-        if not fresh:
-            return self._call(active, rows, data, cancelled, send)
+        if not batch.fresh:
+            return self._call(batch, data, cancelled, send)
+        fresh, batch.fresh = batch.fresh, []
         values = self._data_of([rows[index] for index in fresh])
         unreadable = self._find_unreadable([rows[index] for index in fresh], values)
         for index, value in zip(fresh, values, strict=True):
             data[index] = value
-            active[index].fresh = False
+            batch.active[index].fresh = False
         if not unreadable:
-            return self._call(active, rows, data, cancelled, send)
+            return self._call(batch, data, cancelled, send)
         bad = {fresh[place]: bad_request(rows[fresh[place]], why) for place, why in unreadable.items()}
         good = [index for index in range(len(rows)) if index not in bad]
 
         def send_good(place: int, piece: wire.Answer) -> None:
             send(good[place], piece)
 
-        stepped = iter(
-            self._call([active[index] for index in good], [rows[index] for index in good],
-                       [data[index] for index in good], cancelled, send_good) if good else ()
-        )  # fmt: skip
+        others = ActiveRows([batch.active[index] for index in good])
+        stepped = iter(self._call(others, [data[index] for index in good], cancelled, send_good) if good else ())
         return [(bad[index], True) if index in bad else next(stepped) for index in range(len(rows))]
 
     def _call(
-        self,
-        active: Sequence[ActiveRow],
-        rows: Sequence[wire.Row],
-        data: list[Any],
-        cancelled: Sequence[str],
-        send: SendPiece,
+        self, batch: ActiveRows[Any], data: list[Any], cancelled: Sequence[str], send: SendPiece
     ) -> list[Stepped]:
-        context = self._context
-        context.resume([row.id for row in rows], [each.processor for each in active])
-        for index, row in enumerate(rows):
-            if row.infer is not None:
-                context.request_parameters[index] = row.infer.parameters
+        context, rows = self._context, batch.rows
+        context.resume(batch.ids.copy(), batch.processors.copy())
+        if batch.parameters:
+            context.request_parameters = batch.parameters.copy()
         context.cancelled = list(cancelled)
 
         def send_pieces(items: Sequence[Any], places: Sequence[int] | None = None) -> None:
@@ -114,28 +141,37 @@ class SteppedRuntime(Runtime):
             return [(failed(row, error), True) for row in rows]
         finally:
             self._handler_time += time.perf_counter() - began
-        labels = (("ModelName", context.model_name), ("Level", "Model"))
-        self._tally.add("gauge", "HandlerTime", "ms", labels, self._handler_time * 1000)
-        self._tally.add("gauge", "ActiveRequests", "count", labels, len(rows))
-        return [self._stepped(index, each, item) for index, (each, item) in enumerate(zip(active, items, strict=True))]
+        self._called = len(rows)
+        return self._outcomes(batch.active, items)
 
-    def _stepped(self, index: int, active: ActiveRow, item: Any) -> Stepped:
-        context, row, processor = self._context, active.row, active.processor
+    def _outcomes(self, active: Sequence[ActiveRow], items: Sequence[Any]) -> list[Stepped]:
+        criteria = self._context.stopping_criteria
+        outcomes: list[Stepped] = []
+        for index, (each, item) in enumerate(zip(active, items, strict=True)):
+            stop = None
+            if criteria and not isinstance(item, BaseException):
+                try:
+                    stop = criteria[index](item)
+                except BaseException as error:  # noqa: BLE001 - user code may raise anything
+                    self._note_failure([index], tell_failure(error, self._model_dir))
+                    outcomes.append((failed(each.row, error), True))
+                    continue
+                if stop is not None and not stop and each.begun and isinstance(item, str):
+                    outcomes.append(item.encode("utf-8", "surrogatepass"))  # a token of a stream: nearly always
+                    continue
+            outcomes.append(self._outcome(index, each, item, stop))
+        return outcomes
+
+    def _outcome(self, index: int, active: ActiveRow, item: Any, stop: object) -> Stepped:
+        """Return the outcome for a row whose stopping criterion returned `stop`; None if it has none."""
+        processor = active.processor
         ends = True
         if isinstance(item, BaseException):
             self._note_failure([index], tell_failure(item, self._model_dir))
-        elif context.stopping_criteria:
-            try:
-                stop = context.stopping_criteria[index](item)
-            except BaseException as error:  # noqa: BLE001 - user code may raise anything
-                self._note_failure([index], tell_failure(error, self._model_dir))
-                return failed(row, error), True
-            if stop is not None:
-                ends = bool(stop)
-                if not ends and active.begun and isinstance(item, str):  # a token of a stream: nearly always
-                    return wire.Answer(200, item.encode("utf-8", "surrogatepass")), False
-                active.begun = True
-                processor.add_response_property(NEXT, "false" if ends else "true")
-        elif processor.get_response_header(NEXT) == "true":
+        elif stop is not None:
+            ends = bool(stop)
+            active.begun = True
+            processor.add_response_property(NEXT, "false" if ends else "true")
+        elif not self._context.stopping_criteria and processor.get_response_header(NEXT) == "true":
             processor.add_response_property(NEXT, "false")
-        return self._encode(index, row, item), ends
+        return self._encode(index, active.row, item), ends

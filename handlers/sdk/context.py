@@ -124,11 +124,11 @@ class Context:
 
     def begin_batch(self, ids: Sequence[str], headers: Sequence[Mapping[str, Any]]) -> None:
         """Set the rows of the batch that is about to run."""
-        self.resume(ids, [RequestProcessor(header) for header in headers])
+        self.resume(dict(enumerate(ids)), [RequestProcessor(header) for header in headers])
 
-    def resume(self, ids: Sequence[str], processors: list[RequestProcessor]) -> None:
+    def resume(self, ids: dict[int, str], processors: list[RequestProcessor]) -> None:
         """Set the rows of the call that is about to be made, some of which an earlier call may have had."""
-        self.request_ids = dict(enumerate(ids))
+        self.request_ids = ids
         self.request_processor = processors
         self.metrics.request_ids = self.request_ids
         self.request_parameters = {}

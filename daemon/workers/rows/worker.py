@@ -9,17 +9,18 @@ time replace that of a batch, both the response timeout:
 Whatever is said of a row that nobody waits for does not count as heard.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from daemon.core.errors import ResponseTimeout
-from daemon.core.job import Batch, Job, Reply
+from daemon.core.job import Batch, Job, Piece, Reply
 from daemon.workers.frames import outcomes_of, predict_of
 from daemon.workers.local import LocalWorker
 from daemon.workers.rows.in_flight import RowsInFlight
 from daemon.workers.rows.state import RowEvent
 from daemon.workers.state import WorkerEvent, WorkerState, advance
 from handlers import wire
-from handlers.credit import PATIENCE
+from handlers.credit import OVERHEAD, PATIENCE
 
 
 class RowWorker(LocalWorker):
@@ -67,15 +68,34 @@ class RowWorker(LocalWorker):
         if isinstance(message, wire.Round):
             for number, piece in message.pieces:
                 self._streamed(wire.Chunk(number, [(0, piece)]))
+            if message.more:
+                self._streamed_more(message.more)
             for done in message.ends:
                 self._done(done)
         else:
             super()._received(message)
 
+    def _streamed_more(self, pieces: Sequence[tuple[int, bytes]]) -> None:
+        """Forward pieces of answers that have begun, as `_streamed`: nearly all pieces, so it is written out here."""
+        now = self._clock.now()
+        for number, body in pieces:
+            batch = self.in_flight.find(number)
+            if batch is None:
+                continue  # ended by the response timeout, or its client has left
+            self._last = now
+            del self._heard[number]
+            self._heard[number] = now
+            flow = self._flows.of(number, 0)
+            flow.wanted = False
+            flow.passed(len(body) + OVERHEAD)
+            self._batches.streamed(self, batch.jobs[0], Piece(200, body, flow=flow))
+            if not flow.wanted:
+                flow.refuse()  # the client has gone
+
     def _batch_heard(self, batch: Batch) -> None:
         self._last = self._clock.now()
-        del self._heard[batch.id]
-        self._heard[batch.id] = self._last
+        if self._heard.pop(batch.id, None) is not None:  # else the piece made its client leave
+            self._heard[batch.id] = self._last
 
     def _done(self, done: wire.Done) -> None:
         self._measured(done.measured)

@@ -95,10 +95,10 @@ class LeadingContinuous(Continuous):
         super()._step()
         self._leader.end(self._number, failed=bool(self._runtime.failures))
 
-    def _send(self, numbers: Sequence[int], rows: Sequence[Active], stepped: Sequence[Stepped]) -> None:
+    def _send(self, rows: Sequence[Active], stepped: Sequence[Stepped]) -> None:
         if self._runtime.failures:
             self._leader.end(self._number, failed=True)
-        super()._send(numbers, rows, stepped)
+        super()._send(rows, stepped)
 
 
 class FollowingContinuous(Continuous):
@@ -121,13 +121,13 @@ class FollowingContinuous(Continuous):
         self._connection.send(wire.Done(step.number, [], 0.0, failures=self._runtime.failures))
 
     def _step(self) -> None:
-        numbers, rows = list(self._active), list(self._active.values())
+        batch = self._next_batch()
         cancelled, self._cancelled = self._cancelled, []
-        stepped = self._runtime.step(rows, cancelled, lambda place, piece: None)
+        stepped = self._runtime.step(batch, cancelled, lambda place, piece: None)
         self._runtime.measured()  # rank 0 reports its own
-        for number, (answer, ends) in zip(numbers, stepped, strict=True):
-            if ends:
-                self._end(number, answer)
+        for row, outcome in zip(batch.active, stepped, strict=True):
+            if not isinstance(outcome, bytes) and outcome[1]:
+                self._end(row.number, outcome[0])
 
 
 def together(

@@ -272,3 +272,66 @@ def test_a_worker_with_more_places_than_the_batch_size_keeps_the_proportion() ->
     bench.worker.set_limits(2, 10.0)
 
     assert bench.worker.in_flight.capacity == 4
+
+
+def test_the_pieces_of_one_call_go_to_their_rows() -> None:
+    bench = Rows()
+    bench.begin("a", "b")
+
+    bench.say(
+        wire.Round([(1, wire.Answer(200, b"a1"))], []),
+        wire.Round([(2, wire.Answer(200, b"b1"))], [], [(1, b"a2")]),
+        wire.Round([], [wire.Done(1, [OK], 0.1)], [(2, b"b2"), (1, b"a3"), (7, b"of nobody")]),
+    )
+
+    streamed = [f"streamed b'{body}'" for body in ("a1", "b1", "a2", "b2", "a3")]
+    assert bench.log.events == [*streamed, "ended 1 after 0.1"]
+
+
+def test_a_further_piece_of_a_row_counts_as_heard_and_one_of_a_cancelled_row_does_not() -> None:
+    bench = Rows()
+    a, _ = bench.begin("a", "b")
+    bench.worker.cancel(a)
+    for _ in range(3):
+        bench.clock.advance(4.0)
+        bench.say(wire.Round([], [], [(2, b"b1"), (1, b"a1")]))
+
+    assert bench.killed == []
+    assert bench.told == [wire.Cancel(1)]
+    for _ in range(3):
+        bench.clock.advance(4.0)
+        bench.say(wire.Round([], [], [(1, b"a1")]))
+
+    assert bench.killed == ["response timeout of 10 s"]
+
+
+def test_a_client_that_takes_no_further_piece_is_told_of_once() -> None:
+    bench = Rows()
+    bench.begin("a")
+    bench.log.streamed = lambda worker, job, piece: setattr(piece.flow, "wanted", piece.body == b"a1")  # type: ignore
+
+    bench.say(wire.Round([(1, wire.Answer(200, b"a1"))], []))
+    bench.say(wire.Round([], [], [(1, b"a2")]), wire.Round([], [], [(1, b"a3")]))
+
+    frames = FrameReader().feed(bytes(bench.process.transport.written))
+    granted = [each for each in map(wire.decode_for_worker, frames) if isinstance(each, wire.Credit)]
+    assert granted == [wire.Credit(1, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(wire.Round([(1, wire.Answer(200, b"a1"))], []), id="with the first piece"),
+        pytest.param(wire.Round([], [], [(1, b"a2")]), id="with a further piece"),
+    ],
+)
+def test_a_row_may_be_cancelled_while_its_piece_is_passed_on(said: wire.Round) -> None:
+    bench = Rows()
+    [a] = bench.begin("a")
+    bench.log.streamed = lambda worker, job, piece: bench.worker.cancel(a)  # type: ignore[method-assign]
+
+    bench.say(said, said)
+
+    assert bench.told == [wire.Cancel(1)]
+    bench.say(wire.Done(1, [OK], 0.1))
+    assert bench.log.events == ["ended 1 after 0.1"]
