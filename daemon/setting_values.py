@@ -168,6 +168,13 @@ def parse_header(text: str) -> str:
     return text.strip()
 
 
+def parse_header_name(text: str) -> str:
+    """Parse the name of an HTTP header."""
+    if not re.fullmatch(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+", text):
+        raise ValueError(f"`{text}` is not the name of a header: use letters, digits, `-` and `_`")
+    return text
+
+
 def parse_origin(text: str) -> str:
     """Parse an origin, `https://app.example`, or `*` for any."""
     if text != "*" and not re.fullmatch(r"https?://[^/\s,*]+", text):

@@ -19,6 +19,7 @@ from daemon.setting_values import (
     parse_count,
     parse_envelope,
     parse_header,
+    parse_header_name,
     parse_level,
     parse_log_format,
     parse_metrics_mode,
@@ -60,6 +61,12 @@ class Setting:
     @property
     def variable(self) -> str:
         return "TSCTL_" + self.name.upper()
+
+
+def _sequence_header(part: str, text: str) -> Setting:
+    """Return the setting that renames one of TorchServe's three headers of sequences."""
+    usual, key = f"ts_request_sequence_{part}", f"ts_header_key_sequence_{part}"
+    return Setting(f"sequence_{part}_header", usual, parse_header_name, "NAME", text, key)
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -285,6 +292,9 @@ SETTINGS: tuple[Setting, ...] = (
         "Refuse images of absurdly many pixels.",
         "limit_max_image_pixels",
     ),
+    _sequence_header("id", "The header with the id of a request's sequence."),
+    _sequence_header("start", "The header of a request that starts its sequence anew."),
+    _sequence_header("end", "The header of a sequence's last request."),
     Setting(
         "hide_environment",
         None,

@@ -13,7 +13,6 @@
 A worker whose model runs row by row (`Load.mode`) takes batches of one row, up to its capacity at the same time, and
 answers them in any order: Predict starts the row, a Chunk is a piece of its answer, Done its end; a Round holds pieces
 and ends of many rows. Cancel asks for an early end; the Done comes all the same: each row ends exactly once.
-
 A handler runs in the worker's process and can write frames of its own. The daemon therefore checks every message
 against the constraints below (msgspec checks them in C: 40 ns of 750 ns for a `Done`) and rejects any violation.
 
@@ -344,14 +343,11 @@ class Done(msgspec.Struct, array_like=True, tag=4):
 
 
 class Round(msgspec.Struct, array_like=True, tag=8):
-    """One call of a handler for many rows: a piece of each that goes on, as (batch, piece), and the others' ends.
-
-    `more`: the pieces of answers that have begun, as (batch, bytes): status and headers count in the first piece alone.
-    """
+    """One call of a handler for many rows: a piece of each that goes on, as (batch, piece), and the others' ends."""
 
     pieces: list[tuple[int, Answer]]
     ends: list[Done]
-    more: list[tuple[int, bytes]] = []
+    more: list[tuple[int, bytes]] = []  # pieces of answers that have begun: status and headers count in the first
 
 
 class RankLost(msgspec.Struct, array_like=True, tag=9):

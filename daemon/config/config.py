@@ -67,6 +67,9 @@ class Config:
     envelope: str | None
     decode_input: bool
     limit_image_pixels: bool
+    sequence_id_header: str
+    sequence_start_header: str
+    sequence_end_header: str
     hide_environment: re.Pattern[str] | None
     template: bool
     access_log: bool

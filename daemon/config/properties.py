@@ -53,7 +53,6 @@ MEANINGLESS = frozenset({
     "initial_worker_port", "io_ratio", "ipex_enable", "ipex_gpu_enable",
     "max_response_size", "model_server_home", "netty_client_threads",
     "number_of_gpu", "number_of_netty_threads", "plugins_path", "prefer_direct_buffer", "system_metrics_cmd",
-    "ts_header_key_sequence_end", "ts_header_key_sequence_id", "ts_header_key_sequence_start",
     "ts_open_inference_protocol", "tsConfigFile", "use_env_allowed_urls", "use_native_io", "version", "vmargs",
     "workflow_store",
 })  # fmt: skip
@@ -66,8 +65,6 @@ INSTEAD: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"ipex_enable", "ipex_gpu_enable"}), "`optimize` in model-config.yaml makes models faster, checked"),
     (frozenset({"enable_model_api"}), "models can always be registered, on the control socket"),
     (frozenset({"ts_open_inference_protocol"}), "the protocol's routes, /v2/…, are always there"),
-    (frozenset(key for key in MEANINGLESS if key.startswith("ts_header_key_sequence")),
-     "the headers of sequences have TorchServe's usual names: ts_request_sequence_id, …_start and …_end"),
     (frozenset({"use_env_allowed_urls"}), "TSCTL_ALLOWED_URLS is always read"),
 )  # fmt: skip
 # Keys without an environment variable in TorchServe.

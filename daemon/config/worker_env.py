@@ -10,6 +10,9 @@ _VARIABLES = {
     "envelope": "TS_SERVICE_ENVELOPE",
     "decode_input": "TS_DECODE_INPUT_REQUEST",
     "limit_image_pixels": "TS_LIMIT_MAX_IMAGE_PIXELS",
+    "sequence_id_header": "TS_REQUEST_SEQUENCE_ID",
+    "sequence_start_header": "TS_REQUEST_SEQUENCE_START",
+    "sequence_end_header": "TS_REQUEST_SEQUENCE_END",
 }
 # How often a thread of libgomp looks for work before it sleeps. libgomp's own 300 000 are 15 ms of a core that another
 # model waits for: two busy models answered 278 requests a second with this value, 95 without; one alone 272 and 286,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
+from daemon.batching.sequences.marks import USUAL, SequenceHeaders
 from daemon.config.config import Config
 from daemon.core.errors import BadRequest, InvalidModel
 from daemon.model_settings import MODEL_SETTINGS, MOST_WORKERS, ModelSetting
@@ -54,13 +55,22 @@ class ModelSettings(_Values):
 
     Attributes:
         devices: GPUs that the workers may use, by number, as in WorkerSpec.
+        sequence_headers: the names of the headers of sequences, the same for all models.
         origins: setting → origin of its value; ignored when settings are compared.
     """
 
-    def __init__(self, *, devices: Sequence[int] = (), origins: Mapping[str, str] | None = None, **values: Any) -> None:
+    def __init__(
+        self,
+        *,
+        devices: Sequence[int] = (),
+        sequence_headers: SequenceHeaders = USUAL,
+        origins: Mapping[str, str] | None = None,
+        **values: Any,
+    ) -> None:
         """Store the values, and the table's default for each missing row."""
         super().__init__({row.name: row.default for row in MODEL_SETTINGS} | values)
         self.devices = devices
+        self.sequence_headers = sequence_headers
         self.origins = origins or {}
 
     def changed(self, values: Mapping[str, Any], origin: str) -> "ModelSettings":
@@ -162,7 +172,9 @@ def merge(
     usable = missing_cpus(values["cpus"])
     if usable is not None:
         raise BadRequest(f"cpus is {cpus_text(values['cpus'])}, but the daemon may only use {usable}.")
-    return ModelSettings(devices=_devices(values["device_type"], values["device_ids"], gpus), origins=origins, **values)
+    headers = SequenceHeaders(config.sequence_id_header, config.sequence_start_header, config.sequence_end_header)
+    devices = _devices(values["device_type"], values["device_ids"], gpus)
+    return ModelSettings(devices=devices, sequence_headers=headers, origins=origins, **values)
 
 
 def _choose(

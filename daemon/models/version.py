@@ -162,8 +162,8 @@ class ModelVersion:
             self.tracer,
         )  # fmt: skip
         if isinstance(self.dispatcher, SequenceDispatcher):
-            self.sequences = Sequences(self.name, overlapping=self.by_rows)
-            self.dispatcher.keep(self.sequences, by_rows=self.by_rows)
+            self.sequences = Sequences(self.name, settings.sequence_headers, overlapping=self.by_rows)
+            self.dispatcher.keep(self.sequences, settings.sequence_headers, by_rows=self.by_rows)
         self._limit_waiting()
 
     def __repr__(self) -> str:

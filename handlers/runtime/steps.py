@@ -51,7 +51,7 @@ Row = TypeVar("Row", bound=ActiveRow)
 
 
 class ActiveRows(Generic[Row]):
-    """The rows of a call, and what the context tells of them; most calls have the same rows as the call before.
+    """The rows of a call, as the context shows them; most calls have the same rows as the call before.
 
     Attributes:
         fresh: the indices of those that no call has had.

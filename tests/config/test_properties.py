@@ -51,6 +51,9 @@ def refusal(folder: Path, *lines: str, environment: dict[str, str] | None = None
         ("service_envelope=kserve", "envelope", "kserve"),
         ("decode_input_request=false", "decode_input", False),
         ("limit_max_image_pixels=FALSE", "limit_image_pixels", False),
+        ("ts_header_key_sequence_id=X-Dialogue", "sequence_id_header", "X-Dialogue"),
+        ("ts_header_key_sequence_start=X-Begin", "sequence_start_header", "X-Begin"),
+        ("ts_header_key_sequence_end=X-End", "sequence_end_header", "X-End"),
     ],
 )
 def test_a_key_is_a_setting(line: str, setting: str, value: object, tmp_path: Path) -> None:

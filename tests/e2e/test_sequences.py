@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +85,23 @@ def test_a_request_that_ends_its_worker_is_not_run_again(counter: Served) -> Non
 
 def _pids(served: Served) -> list[int]:
     return [worker["pid"] for worker in served.describe("counter")["workers"] if worker["status"] == "READY"]
+
+
+def test_config_properties_may_rename_the_headers(tmp_path: Path) -> None:
+    properties = tmp_path / "config.properties"
+    properties.write_text("ts_header_key_sequence_id=X-Dialogue\nts_header_key_sequence_start=X-Begin\n")
+    config = tmp_path / "model-config.yaml"
+    config.write_text(CONFIG)
+    served = Served(tmp_path)
+    served.start("--ts-config", str(properties))
+    try:
+        served.register("counter", config_file=config)
+        sums = [served.ask("/predictions/counter", b"2", X_Dialogue="a").body.split()[0] for _ in range(3)]
+        anew = served.ask("/predictions/counter", b"5", X_Dialogue="a", X_Begin="true")
+        unnamed = served.ask("/predictions/counter", b"7", ts_request_sequence_id="a")
+    finally:
+        served.stop()
+
+    assert (sums, anew.body.split()[0]) == ([b"2", b"4", b"6"], b"5")
+    assert unnamed.body.split()[0] == b"7"
+    assert unnamed.headers["x-dialogue"].startswith("ts-seq-")

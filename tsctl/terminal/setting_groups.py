@@ -16,7 +16,8 @@ DAEMON: dict[str, tuple[str, ...]] = {
     ),
     "Workers and handlers": (
         "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
-        "limit_image_pixels", "hide_environment", "template",
+        "limit_image_pixels", "sequence_id_header", "sequence_start_header", "sequence_end_header", "hide_environment",
+        "template",
     ),
     "Logs, metrics and traces": (
         "access_log", "log_level", "log_format", "log_location", "metrics_location", "log_config", "metrics_mode",

@@ -13,7 +13,6 @@ from daemon.core.job import Param
 from daemon.models.registry import Registry
 
 SERVICE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
-ID = "ts_request_sequence_id"
 _PACKAGE = "org.pytorch.serve.grpc.inference"
 
 
@@ -46,14 +45,16 @@ class InferenceService:
 
     async def stream_predictions(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answer piece by piece, as the handler sends it."""
-        if request.HasField("sequence_id"):
-            head = head.with_header(ID, request.sequence_id)
         model = await self._models.find(request.model_name, request.model_version or None)
+        name: str = model.settings.sequence_headers.id
+        if request.HasField("sequence_id"):
+            head = head.with_header(name, request.sequence_id)
         params = [Param(name, "", value) for name, value in request.input.items()]
         async with aclosing(replies_to(model, head, params, unnamed=not request.model_version)) as replies:
             async for reply in replies:
                 answer = self._answer(prediction=reply.body)
-                named = next((value for name, value in reply.headers if name.lower() == ID), request.sequence_id)
+                told = [value for key, value in reply.headers if key.lower() == name.lower()]
+                named = told[0] if told else request.sequence_id
                 if named:
                     answer.sequence_id = named
                 yield answer

@@ -11,7 +11,7 @@ import msgspec
 
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.replies import reply_of
-from daemon.batching.sequences.marks import SequenceMark, ended_by, read_mark, with_mark, with_new_id
+from daemon.batching.sequences.marks import SequenceHeaders, SequenceMark, ended_by, read_mark, with_mark, with_new_id
 from daemon.batching.sequences.table import Sequences
 from daemon.core.errors import DaemonError
 from daemon.core.job import Batch, Fate, Job, Outcome, Reply
@@ -24,11 +24,13 @@ class SequenceDispatcher(Dispatcher):
     Attributes:
         sequences: the open ones.
         by_rows: the workers run row by row.
+        names: the headers of sequences.
     """
 
-    def keep(self, sequences: Sequences[Worker], *, by_rows: bool) -> None:
-        """Use this table."""
+    def keep(self, sequences: Sequences[Worker], names: SequenceHeaders, *, by_rows: bool) -> None:
+        """Use this table, and these names of headers."""
         self.sequences = sequences
+        self.names = names
         self.by_rows = by_rows
 
     def submit(self, job: Job) -> None:
@@ -43,11 +45,11 @@ class SequenceDispatcher(Dispatcher):
             super().submit(job)
             return
         now = self._clock.now()
-        mark = read_mark(job.headers)
+        mark = read_mark(job.headers, self.names)
         self.sequences.check(mark.id, mark.start, now)
         super().submit(job)
         job.sequence = mark
-        job.headers = with_mark(job.headers, mark)
+        job.headers = with_mark(job.headers, mark, self.names)
         self.sequences.add(job, mark.id, now)
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
@@ -58,14 +60,14 @@ class SequenceDispatcher(Dispatcher):
             if isinstance(mark, SequenceMark):
                 self.sequences.done(job, now, end=mark.end and outcome.fate is Fate.ANSWERED)
                 if reply is not None:
-                    self.sequences.end(ended_by(reply.headers))
-                    reply = _with_new_id(reply, mark)
+                    self.sequences.end(ended_by(reply.headers, self.names))
+                    reply = _with_new_id(reply, mark, self.names)
             once.append(Outcome(job, reply, outcome.fate, False, outcome.reason))
         super().ended(worker, batch, once, seconds)
 
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
         if isinstance(job.sequence, SequenceMark):
-            piece = _with_new_id(piece, job.sequence)
+            piece = _with_new_id(piece, job.sequence, self.names)
         super().streamed(worker, job, piece)
 
     def worker_gone(self, worker: Worker, why: str) -> None:
@@ -108,7 +110,7 @@ class SequenceDispatcher(Dispatcher):
                 self._send(worker, batch, "sequence", now)
 
 
-def _with_new_id(reply: Reply, mark: SequenceMark) -> Reply:
+def _with_new_id(reply: Reply, mark: SequenceMark, names: SequenceHeaders) -> Reply:
     if not mark.made:
         return reply
-    return msgspec.structs.replace(reply, headers=with_new_id(reply.headers, mark))
+    return msgspec.structs.replace(reply, headers=with_new_id(reply.headers, mark, names))

@@ -1,13 +1,21 @@
-"""The place of a request in a sequence, as TorchServe's three headers tell it."""
+"""The place of a request in a sequence, as TorchServe's three headers tell it; operators may rename them."""
 
 import uuid
 from collections.abc import Sequence
 from typing import NamedTuple
 
-ID = "ts_request_sequence_id"
-START = "ts_request_sequence_start"
-END = "ts_request_sequence_end"
 LONGEST = 1000  # characters of an id
+
+
+class SequenceHeaders(NamedTuple):
+    """The names of the headers of sequences, as operators write them; they are compared without case."""
+
+    id: str = "ts_request_sequence_id"
+    start: str = "ts_request_sequence_start"
+    end: str = "ts_request_sequence_end"
+
+
+USUAL = SequenceHeaders()
 
 
 class SequenceMark(NamedTuple):
@@ -29,33 +37,35 @@ class SequenceMark(NamedTuple):
 Headers = Sequence[tuple[str, str]]
 
 
-def read_mark(headers: Headers) -> SequenceMark:
-    """Return what the headers say of the sequence; names are compared without case, of equal ones the last counts."""
-    found = {lower: value.strip() for name, value in headers if (lower := name.lower()) in (ID, START, END)}
-    name = found.get(ID, "")
+def read_mark(headers: Headers, names: SequenceHeaders = USUAL) -> SequenceMark:
+    """Return the place in a sequence that the headers tell; of those with equal names, the last counts."""
+    id_, start, end = (name.lower() for name in names)
+    found = {lower: value.strip() for name, value in headers if (lower := name.lower()) in (id_, start, end)}
+    name = found.get(id_, "")
     if not name:
-        return SequenceMark(f"ts-seq-{uuid.uuid4()}", True, _is_true(found, END), True)
-    return SequenceMark(name, _is_true(found, START), _is_true(found, END), False)
+        return SequenceMark(f"ts-seq-{uuid.uuid4()}", True, _is_true(found, end), True)
+    return SequenceMark(name, _is_true(found, start), _is_true(found, end), False)
 
 
-def with_mark(headers: Headers, mark: SequenceMark) -> Headers:
-    """Return headers in which a handler finds a new id under TorchServe's names; others unchanged."""
+def with_mark(headers: Headers, mark: SequenceMark, names: SequenceHeaders = USUAL) -> Headers:
+    """Return headers in which a handler finds a new id; others unchanged."""
     if not mark.made:
         return headers
-    kept = [each for each in headers if each[0].lower() not in (ID, START)]
-    return [*kept, (ID, mark.id), (START, "true")]
+    kept = [each for each in headers if each[0].lower() not in (names.id.lower(), names.start.lower())]
+    return [*kept, (names.id, mark.id), (names.start, "true")]
 
 
-def with_new_id(headers: Headers, mark: SequenceMark) -> Headers:
+def with_new_id(headers: Headers, mark: SequenceMark, names: SequenceHeaders = USUAL) -> Headers:
     """Return an answer's headers, with the id if the client does not know it; the handler's own header wins."""
-    if not mark.made or any(name.lower() == ID for name, _ in headers):
+    if not mark.made or any(name.lower() == names.id.lower() for name, _ in headers):
         return headers
-    return [*headers, (ID, mark.id)]
+    return [*headers, (names.id, mark.id)]
 
 
-def ended_by(headers: Headers) -> list[str]:
+def ended_by(headers: Headers, names: SequenceHeaders = USUAL) -> list[str]:
     """Return the sequences that an answer's headers end; several are separated by semicolons."""
-    return [name for key, value in headers if key.lower() == END for each in value.split(";") if (name := each.strip())]
+    told = [value for key, value in headers if key.lower() == names.end.lower()]
+    return [name for value in told for each in value.split(";") if (name := each.strip())]
 
 
 def _is_true(found: dict[str, str], name: str) -> bool:

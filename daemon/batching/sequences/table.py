@@ -16,6 +16,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
+from daemon.batching.sequences.marks import USUAL, SequenceHeaders
 from daemon.core.errors import DaemonError
 from daemon.core.job import Job
 
@@ -75,7 +76,7 @@ class Sequences(Generic[W]):
     """The sequences of one version.
 
     Args:
-        name: the model, for messages.
+        name: the model, for messages; so are `headers`, the names of the headers of sequences.
         overlapping: several requests of a sequence may run at the same time, begun in their order.
 
     Attributes:
@@ -85,10 +86,11 @@ class Sequences(Generic[W]):
             for never.
     """
 
-    def __init__(self, name: str, *, overlapping: bool = False) -> None:
+    def __init__(self, name: str, headers: SequenceHeaders = USUAL, *, overlapping: bool = False) -> None:
         self.most = self.most_waiting = 1
         self.idle = self.total = math.inf
         self._name = name
+        self._headers = headers
         self._overlapping = overlapping
         self._open: dict[str, OpenSequence[W]] = {}
         self._of: dict[Job, OpenSequence[W]] = {}  # waiting or running
@@ -113,7 +115,7 @@ class Sequences(Generic[W]):
             TooManySequences: the request would open a sequence, and `most` are open.
         """
         if not start and name in self._broken:
-            raise SequenceBroken(_broken(name, self._broken[name]))
+            raise SequenceBroken(self._lost(name, self._broken[name]))
         sequence = self._open.get(name)
         if sequence is not None:
             if len(sequence.waiting) >= self.most_waiting:
@@ -127,7 +129,7 @@ class Sequences(Generic[W]):
         if len(self._open) >= self.most:
             raise TooManySequences(
                 f'Model "{self._name}" keeps {self.most} sequences at a time (`maxNumSequence`), and all are open: end'
-                " one, with the header ts_request_sequence_end: true, or try again later."
+                f" one, with the header {self._headers.end}: true, or try again later."
             )
 
     def add(self, job: Job, name: str, now: float) -> None:
@@ -195,7 +197,7 @@ class Sequences(Generic[W]):
             del self._open[sequence.id]
             for job in sequence.waiting:
                 del self._of[job]
-                answers.append((job, SequenceBroken(_broken(sequence.id, why))))
+                answers.append((job, SequenceBroken(self._lost(sequence.id, why))))
             sequence.waiting.clear()
             if not sequence.ended:
                 _remember(self._broken, sequence.id, why)
@@ -220,6 +222,12 @@ class Sequences(Generic[W]):
                 self._close(sequence)
                 if sequence.worker is not None:
                     _remember(self._homes, sequence.id, sequence.worker)
+
+    def _lost(self, name: str, why: str) -> str:
+        return (
+            f'The state of the sequence "{name}" is lost: {why}. Start it anew, with the header'
+            f" {self._headers.start}: true."
+        )
 
     def _take_own(self, rooms: Mapping[W, int], taken: Mapping[W, list[Job]]) -> None:
         for worker, room in rooms.items():
@@ -265,10 +273,3 @@ def _remember(table: OrderedDict[str, V], name: str, value: V) -> None:
     table.move_to_end(name)
     if len(table) > REMEMBERED:
         table.popitem(last=False)
-
-
-def _broken(name: str, why: str) -> str:
-    return (
-        f'The state of the sequence "{name}" is lost: {why}. Start it anew, with the header'
-        " ts_request_sequence_start: true."
-    )

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from daemon.batching.sequences.marks import SequenceHeaders
 from daemon.batching.sequences.table import SequenceBroken, TooManySequences
 from daemon.core.errors import QueueFull
 from daemon.core.job import Job
@@ -215,3 +216,26 @@ def test_rows_of_a_sequence_begin_in_order_and_overlap_at_their_worker() -> None
 
     bench.clock.advance(1.0)
     assert [job.id for batch in bench.workers[0].batches for job in batch.jobs] == ["a1", "a2", "a3", "a4", "a5"]
+
+
+def test_the_headers_of_sequences_may_have_other_names() -> None:
+    names = SequenceHeaders("X-Dialogue", "X-Begin", "X-End")
+    bench = Stateful(batch_size=1, max_sequences=1, sequence_headers=names)
+    for name in ("a1", "a2"):
+        bench.submit(name, headers=[("x-dialogue", "a"), ("ts_request_sequence_id", name)])
+
+    with pytest.raises(TooManySequences, match="end one, with the header X-End: true"):
+        bench.submit("b1", headers=[("X-Dialogue", "b")])
+    bench.clock.settle()
+    bench.workers[0].crash()
+    bench.clock.advance(10.0)
+    assert b"with the header X-Begin: true" in bench.client.reply("a2").body
+
+
+def test_the_client_is_told_a_new_id_under_the_chosen_name() -> None:
+    bench = Stateful(sequence_headers=SequenceHeaders("X-Dialogue", "X-Begin", "X-End"))
+
+    bench.ask("x")
+    bench.clock.advance(1.0)
+
+    assert dict(bench.client.reply("x").headers)["X-Dialogue"].startswith("ts-seq-")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.batching.sequences.marks import ended_by, read_mark, with_mark, with_new_id
+from daemon.batching.sequences.marks import SequenceHeaders, ended_by, read_mark, with_mark, with_new_id
 
 
 def test_the_client_names_the_sequence() -> None:
@@ -53,3 +53,22 @@ def test_headers_of_a_client_that_names_its_sequence_stay() -> None:
 
 def test_an_answer_may_end_several_sequences() -> None:
     assert ended_by([("a", "b"), ("ts_request_sequence_end", "x; y;;z ")]) == ["x", "y", "z"]
+
+
+NAMES = SequenceHeaders("X-Dialogue", "X-Begin", "X-End")
+
+
+def test_with_other_names_only_these_count() -> None:
+    headers = [("x-dialogue", "a"), ("X-BEGIN", "true"), ("ts_request_sequence_id", "b")]
+
+    assert read_mark(headers, NAMES) == ("a", True, False, False)
+    assert read_mark([("X-Dialogue", "a"), ("X-End", "true")], NAMES) == ("a", False, True, False)
+    assert ended_by([("x-end", "a;b"), ("ts_request_sequence_end", "c")], NAMES) == ["a", "b"]
+
+
+def test_a_new_id_is_told_under_the_chosen_names() -> None:
+    mark = read_mark([("x-begin", "false")], NAMES)
+
+    assert with_mark([("x-begin", "false")], mark, NAMES) == [("X-Dialogue", mark.id), ("X-Begin", "true")]
+    assert with_new_id([("ts_request_sequence_id", "c")], mark, NAMES)[-1] == ("X-Dialogue", mark.id)
+    assert with_new_id([("x-dialogue", "c")], mark, NAMES) == [("x-dialogue", "c")]

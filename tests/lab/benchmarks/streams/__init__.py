@@ -1,4 +1,4 @@
-"""What continuous batching costs: token streams of a served engine, beside the same engine in a loop without a server.
+"""The cost of continuous batching: token streams of a served engine, beside the same engine in a loop without a server.
 
 python -m tests.lab.benchmarks.streams [--rounds 9] [--sources] [--eager]
 
@@ -6,5 +6,5 @@ engine.py    the engine: a handler whose call takes 1 ms and makes a token for e
 bare.py      the loop without a server: calls the handler, and asks its stopping criteria
 client.py    32 connections in one thread, which cost as little as they can: clients share the two cores
 cpu.py       which process used the cores, and which waited for one
-rounds.py    one measurement of either, and what several give
+rounds.py    one measurement of either, and the table of several
 """

@@ -1,4 +1,4 @@
-"""Measurements of both loops in turns, and what they come to."""
+"""Measurements of both loops in turns, and their table."""
 
 import os
 import subprocess
