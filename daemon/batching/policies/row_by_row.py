@@ -1,6 +1,11 @@
-"""`row_by_row`: each job goes to a worker as soon as that has a free place; for versions that run rows on their own."""
+"""`row_by_row`: each job goes to a worker as soon as that has a free place; for versions that run rows on their own.
 
-from daemon.batching.policies.collector import Facts, Send
+The input that has already arrived is read first, once: requests that come together begin with the same call of the
+handler. Otherwise the call runs with the first of them, and the others wait for it to end. A request that comes alone
+waits for one turn of the event loop, some microseconds.
+"""
+
+from daemon.batching.policies.collector import Facts, Send, Wait
 
 
 class RowByRow:
@@ -8,9 +13,16 @@ class RowByRow:
 
     name = "row_by_row"
 
-    def decide(self, facts: Facts, now: float) -> Send:  # noqa: ARG002 - the time does not matter here
+    def __init__(self) -> None:
+        self._has_read = False  # the pending input, since the last decision to send
+
+    def decide(self, facts: Facts, now: float) -> Send | Wait:
         count = min(facts.waiting, facts.idle)
+        if facts.waiting < facts.idle and not self._has_read and not facts.stopping:
+            self._has_read = True
+            return Wait(now)
+        self._has_read = False
         return Send(count, "place", over=count)
 
     def drained(self) -> None:
-        """Do nothing: this collector has no state."""
+        self._has_read = False
