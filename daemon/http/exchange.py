@@ -103,11 +103,14 @@ class Exchange:
         else:
             self.respond(error_response(error, self.request.target))
 
-    def start(self, response: Response) -> None:
+    def start(self, response: Response, *, at_once: bool = True) -> None:
         """Begin an answer in pieces; `response.body` is not sent.
 
         The pieces are sent as chunks; an HTTP/1.0 client reads until the connection closes. An answer without a body is
         complete with its head.
+
+        Args:
+            at_once: write the head now; False if the first piece follows, with which it is written.
         """
         if self.done:
             return
@@ -120,7 +123,7 @@ class Exchange:
         self.size += len(head)
         if framing is Framing.NOTHING:
             self._end()
-        else:
+        elif at_once:
             self._connection.flush(self)
 
     def _head(self, response: Response, framing: Framing) -> bytes:

@@ -219,7 +219,8 @@ class Waiter:
         else:
             flow = piece.flow
         if not exchange.started:
-            exchange.start(Response(piece.status, headers=piece.headers, phrase=piece.phrase))
+            response = Response(piece.status, headers=piece.headers, phrase=piece.phrase)
+            exchange.start(response, at_once=not piece.body)
         exchange.send(piece.body, flow)
 
 

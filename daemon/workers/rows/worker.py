@@ -9,12 +9,13 @@ time replace that of a batch, both the response timeout:
 Whatever is said of a row that nobody waits for does not count as heard.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import chain
 from typing import Any
 
 from daemon.core.errors import ResponseTimeout
 from daemon.core.job import Batch, Job, Piece, Reply
-from daemon.workers.frames import outcomes_of, predict_of
+from daemon.workers.frames import outcomes_of, piece_of, predict_of
 from daemon.workers.local import LocalWorker
 from daemon.workers.rows.in_flight import RowsInFlight
 from daemon.workers.rows.state import RowEvent
@@ -66,19 +67,16 @@ class RowWorker(LocalWorker):
 
     def _received(self, message: wire.ToDaemon) -> None:
         if isinstance(message, wire.Round):
-            for number, piece in message.pieces:
-                self._streamed(wire.Chunk(number, [(0, piece)]))
-            if message.more:
-                self._streamed_more(message.more)
+            self._streamed_round(chain(message.pieces, message.more))
             for done in message.ends:
                 self._done(done)
         else:
             super()._received(message)
 
-    def _streamed_more(self, pieces: Sequence[tuple[int, bytes]]) -> None:
-        """Forward pieces of answers that have begun, as `_streamed`: nearly all pieces, so it is written out here."""
+    def _streamed_round(self, pieces: Iterable[tuple[int, wire.Answer | bytes]]) -> None:
+        """Forward pieces of many rows, as `_streamed` those of one batch."""
         now = self._clock.now()
-        for number, body in pieces:
+        for number, said in pieces:
             batch = self.in_flight.find(number)
             if batch is None:
                 continue  # ended by the response timeout, or its client has left
@@ -87,8 +85,9 @@ class RowWorker(LocalWorker):
             self._heard[number] = now
             flow = self._flows.of(number, 0)
             flow.wanted = False
-            flow.passed(len(body) + OVERHEAD)
-            self._batches.streamed(self, batch.jobs[0], Piece(200, body, flow=flow))
+            piece = Piece(200, said, flow=flow) if isinstance(said, bytes) else piece_of(said, flow)
+            flow.passed(len(piece.body) + OVERHEAD)
+            self._batches.streamed(self, batch.jobs[0], piece)
             if not flow.wanted:
                 flow.refuse()  # the client has gone
 
