@@ -4,8 +4,8 @@
     │ length: u32  │ message: msgpack       │   one frame
     └──────────────┴───────────────────────┘
 
-    daemon → worker   Share, if there is an arena; Load, then Predict … ; Threads, BatchSize at any time;
-                      Credit for a batch that has sent Chunks; end of stream: leave
+    daemon → worker   Share, if there is an arena; Load, then Predict … ; Threads, BatchSize at any time; Credit for a
+                      batch that has sent Chunks; end of stream: leave
     worker → daemon   Hello, then Loaded or LoadFailed, then for each Predict any number of Chunks and one Done,
                       preceded by Started if the worker runs several batches at once; Cut if clients do not read
     rank 0 → rank n   what the daemon sends, and NextCall: a worker can be a group of processes (process/ranks)
@@ -15,7 +15,6 @@ answers them in any order: Predict starts the row, a Chunk is a piece of its ans
 and ends of many rows. Cancel asks for an early end; the Done comes all the same: each row ends exactly once.
 A handler runs in the worker's process and can write frames of its own. The daemon therefore checks every message
 against the constraints below (msgspec checks them in C: 40 ns of 750 ns for a `Done`) and rejects any violation.
-
 No sockets and no asyncio here: bytes in, messages out.
 """
 
@@ -347,7 +346,8 @@ class Round(msgspec.Struct, array_like=True, tag=8):
 
     pieces: list[tuple[int, Answer]]
     ends: list[Done]
-    more: list[tuple[int, bytes]] = []  # pieces of answers that have begun: status and headers count in the first
+    rows: list[int] = []  # batches of `more`: pieces of answers that have begun, so status and headers were sent
+    more: list[bytes] = []
 
 
 class RankLost(msgspec.Struct, array_like=True, tag=9):

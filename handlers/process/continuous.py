@@ -8,6 +8,7 @@ No row waits for the client of another (row_window.py).
 """
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from handlers import wire
 from handlers.credit import OVERHEAD
@@ -35,6 +36,9 @@ class Continuous:
         self._connection = connection
         self._active: dict[int, Active] = {}  # by the number of their batch
         self._batch: ActiveRows[Active] | None = None  # of the last call; None if any row has joined or left since
+        self._numbers: list[int] = []  # of its rows; and their windows
+        self._windows: list[RowWindow] = []
+        self._some_left = False  # nobody waits for a row that is active
         self._cancelled: list[str] = []  # ids that the handler has not been told yet
 
     def converse(self) -> None:
@@ -53,17 +57,23 @@ class Continuous:
 
     def _hear(self, message: wire.ToWorker) -> None:
         if isinstance(message, wire.Predict):
-            self._active[message.batch] = Active(message, RowWindow(self._connection, message.batch))
+            self._active[message.batch] = Active(message, RowWindow(self._connection, message.batch, self._note_left))
             self._batch = None
         elif isinstance(message, wire.Cancel):
             if message.batch in self._active:
-                self._active[message.batch].window.shut = True
+                self._active[message.batch].window.leave()
         elif isinstance(message, wire.Threads):
             set_threads(message.count)
         elif isinstance(message, wire.BatchSize):
             self._runtime.set_batch_size(message.most)
 
+    def _note_left(self) -> None:
+        self._some_left = True
+
     def _drop_left(self) -> None:
+        if not self._some_left:
+            return
+        self._some_left = False
         for number in [number for number, row in self._active.items() if row.window.shut]:
             row = self._active[number]
             if not row.fresh:
@@ -85,22 +95,23 @@ class Continuous:
         """Return the rows of the next call."""
         if self._batch is None:
             self._batch = ActiveRows(list(self._active.values()))
+            self._numbers = list(self._active)
+            self._windows = [row.window for row in self._batch.active]
         return self._batch
 
     def _send(self, rows: Sequence[Active], stepped: Sequence[Stepped]) -> None:
         """Send what one call gave, in one frame."""
-        sent = wire.Round([], [], [])
-        tracebacks = {place: each.traceback for each in self._runtime.failures for place in each.rows}
-        # What is done for each row in each call is written out: the next call of the handler waits for it.
-        more = sent.more
+        if self._all_pass(stepped):
+            self._connection.send(wire.Round([], [], self._numbers, stepped))
+            return
+        failures = self._runtime.failures
+        tracebacks = {place: each.traceback for each in failures for place in each.rows} if failures else {}
+        sent = wire.Round([], [], [], [])
         for place, (row, outcome) in enumerate(zip(rows, stepped, strict=True)):
-            if isinstance(outcome, bytes):  # a token of a stream: nearly always
-                window = row.window
-                if window.room > 0 and not window.shut:
-                    window.room -= len(outcome) + OVERHEAD
-                    more.append((row.number, outcome))
-                elif window.passes(len(outcome)):
-                    more.append((row.number, outcome))
+            if isinstance(outcome, bytes):
+                if row.window.passes(len(outcome)):
+                    sent.rows.append(row.number)
+                    sent.more.append(outcome)
                 continue
             answer, ends = outcome
             if ends:
@@ -110,6 +121,15 @@ class Continuous:
         if sent.ends:
             sent.ends[0].measured = self._runtime.measured()
         self._connection.send(sent)
+
+    def _all_pass(self, stepped: Sequence[Stepped]) -> TypeGuard[list[bytes]]:
+        """Return whether each row has a further piece and room for it, as nearly always; charge the pieces then."""
+        windows = self._windows
+        if {*map(type, stepped)} != {bytes} or min([window.room for window in windows]) <= 0:
+            return False
+        for window, piece in zip(windows, stepped, strict=True):
+            window.room -= len(piece) + OVERHEAD
+        return True
 
     def _end(self, number: int, answer: wire.Answer, traceback: str = "") -> wire.Done:
         """Take a row out, and return the message of its end."""

@@ -1,5 +1,7 @@
 """The pieces of one row that runs on its own: they never wait, and a client that does not read is cut (credit.py)."""
 
+from collections.abc import Callable
+
 from handlers import wire
 from handlers.credit import LATE_WINDOW, OVERHEAD
 from handlers.process.connection import DaemonConnection
@@ -13,25 +15,35 @@ class RowWindow:
 
     Attributes:
         room: bytes that the client may still have unread; while there are any, a piece goes out whatever its size, and
-            its sender may charge it here instead of by `passes`. 0 before the first piece.
+            its sender may charge it here instead of by `passes`. 0 before the first piece, and if `shut`.
         shut: nobody waits for the rest: the client has gone, or was cut.
+
+    Args:
+        on_shut: called when `shut` becomes true.
     """
 
-    __slots__ = ("_connection", "_number", "_opened", "room", "shut")
+    __slots__ = ("_connection", "_number", "_on_shut", "_opened", "room", "shut")
 
-    def __init__(self, connection: DaemonConnection, number: int) -> None:
+    def __init__(self, connection: DaemonConnection, number: int, on_shut: Callable[[], None] = lambda: None) -> None:
         self.room = 0
         self.shut = False
         self._opened = False
+        self._on_shut = on_shut
         self._connection = connection
         self._number = number
 
     def grant(self, row: int, count: int) -> None:  # noqa: ARG002 - there is one row
         """Apply a Credit of the daemon."""
         if count <= 0:
-            self.shut = True
-        else:
+            self.leave()
+        elif not self.shut:
             self.room += count
+
+    def leave(self) -> None:
+        """Note that nobody waits for the rest."""
+        self.shut = True
+        self.room = 0
+        self._on_shut()
 
     def passes(self, size: int) -> bool:
         """Charge a piece, and return whether it goes out; cut the client if it has `LATE_WINDOW` unread bytes.
@@ -46,7 +58,7 @@ class RowWindow:
             self.room = LATE_WINDOW
             self._connection.open(self._number, self)
         if self.room <= 0:
-            self.shut = True
+            self.leave()
             self._connection.send(wire.Cut(self._number, [0]))
             return False
         self.room -= size + OVERHEAD

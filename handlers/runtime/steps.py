@@ -4,6 +4,7 @@ A row's first call has its data; in later calls its data is an empty dict, and t
 request's id. The handler's `context.stopping_criteria` say of each row whether a further call follows.
 """
 
+import contextlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
@@ -54,15 +55,17 @@ class ActiveRows(Generic[Row]):
     """The rows of a call, as the context shows them; most calls have the same rows as the call before.
 
     Attributes:
+        begun: a piece of each one's answer has gone out.
         fresh: the indices of those that no call has had.
         parameters: index → the parameters of its inference request, where it has any.
     """
 
-    __slots__ = ("active", "fresh", "ids", "parameters", "processors", "rows")
+    __slots__ = ("active", "begun", "fresh", "ids", "parameters", "processors", "rows")
 
     def __init__(self, active: Sequence[Row]) -> None:
         self.active = active
         self.rows = [each.row for each in active]
+        self.begun = False
         self.fresh = [index for index, each in enumerate(active) if each.fresh]
         self.ids = dict(enumerate([row.id for row in self.rows]))
         self.processors = [each.processor for each in active]
@@ -142,34 +145,44 @@ class SteppedRuntime(Runtime):
         finally:
             self._handler_time += time.perf_counter() - began
         self._called = len(rows)
-        return self._outcomes(batch.active, items)
+        stops = self._ask_criteria(items)
+        if batch.begun and stops.count(False) == len(items) and {*map(type, items)} == {str}:
+            with contextlib.suppress(UnicodeEncodeError):  # half a surrogate pair
+                return [*map(str.encode, items)]  # tokens of streams: nearly always
+        stepped = [
+            self._outcome(index, *each) for index, each in enumerate(zip(batch.active, items, stops, strict=True))
+        ]
+        batch.begun = all(each.begun for each in batch.active)
+        return stepped
 
-    def _outcomes(self, active: Sequence[ActiveRow], items: Sequence[Any]) -> list[Stepped]:
+    def _ask_criteria(self, items: Sequence[Any]) -> list[Any]:
+        """Return the result of each row's stopping criterion, or the exception that it raised; None without one."""
         criteria = self._context.stopping_criteria
-        outcomes: list[Stepped] = []
-        for index, (each, item) in enumerate(zip(active, items, strict=True)):
-            stop = None
-            if criteria and not isinstance(item, BaseException):
-                try:
-                    stop = criteria[index](item)
-                except BaseException as error:  # noqa: BLE001 - user code may raise anything
-                    self._note_failure([index], tell_failure(error, self._model_dir))
-                    outcomes.append((failed(each.row, error), True))
-                    continue
-                if stop is not None and not stop and each.begun and isinstance(item, str):
-                    outcomes.append(item.encode("utf-8", "surrogatepass"))  # a token of a stream: nearly always
-                    continue
-            outcomes.append(self._outcome(index, each, item, stop))
-        return outcomes
+        if not criteria:
+            return [None] * len(items)
+        stops: list[Any] = []
+        for index, item in enumerate(items):
+            try:
+                stops.append(
+                    criteria[index](item) if type(item) is str or not isinstance(item, BaseException) else None
+                )
+            except BaseException as error:  # noqa: BLE001 - user code may raise anything
+                stops.append(error)
+        return stops
 
     def _outcome(self, index: int, active: ActiveRow, item: Any, stop: object) -> Stepped:
-        """Return the outcome for a row whose stopping criterion returned `stop`; None if it has none."""
+        """Return the outcome for a row whose stopping criterion returned or raised `stop`; None if it has none."""
         processor = active.processor
         ends = True
-        if isinstance(item, BaseException):
-            self._note_failure([index], tell_failure(item, self._model_dir))
+        raised = item if isinstance(item, BaseException) else stop
+        if isinstance(raised, BaseException):
+            self._note_failure([index], tell_failure(raised, self._model_dir))
+            if raised is stop:
+                return failed(active.row, raised), True
         elif stop is not None:
             ends = bool(stop)
+            if not ends and active.begun and isinstance(item, str):
+                return item.encode("utf-8", "surrogatepass")
             active.begun = True
             processor.add_response_property(NEXT, "false" if ends else "true")
         elif not self._context.stopping_criteria and processor.get_response_header(NEXT) == "true":

@@ -67,7 +67,9 @@ class RowWorker(LocalWorker):
 
     def _received(self, message: wire.ToDaemon) -> None:
         if isinstance(message, wire.Round):
-            self._streamed_round(chain(message.pieces, message.more))
+            if len(message.rows) != len(message.more):
+                raise wire.BrokenMessage(f"{len(message.more)} pieces of {len(message.rows)} rows")
+            self._streamed_round(chain(message.pieces, zip(message.rows, message.more, strict=True)))
             for done in message.ends:
                 self._done(done)
         else:

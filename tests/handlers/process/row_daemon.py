@@ -72,7 +72,7 @@ class RowDaemon:
                 self.steps.append(message)
                 for number, piece in message.pieces:
                     self._piece(number, piece)
-                for number, body in message.more:
+                for number, body in zip(message.rows, message.more, strict=True):
                     assert self.pieces[number], "the first piece has a status and headers"
                     self._piece(number, wire.Answer(200, body))
                 for done in message.ends:

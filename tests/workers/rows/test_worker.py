@@ -104,6 +104,7 @@ def test_a_cancel_of_a_row_that_has_ended_is_ignored() -> None:
         pytest.param(wire.Done(1, [], 0.1), id="no answer"),
         pytest.param(wire.Chunk(1, [(1, OK)]), id="a piece for a second row"),
         pytest.param(wire.Cut(1, [1]), id="a cut of a second row"),
+        pytest.param(wire.Round([], [], [1, 2], [b"a"]), id="more rows than pieces"),
     ],
 )
 def test_a_worker_that_says_what_cannot_be_is_replaced_and_no_row_is_lost(said: wire.ToDaemon) -> None:
@@ -280,8 +281,8 @@ def test_the_pieces_of_one_call_go_to_their_rows() -> None:
 
     bench.say(
         wire.Round([(1, wire.Answer(200, b"a1"))], []),
-        wire.Round([(2, wire.Answer(200, b"b1"))], [], [(1, b"a2")]),
-        wire.Round([], [wire.Done(1, [OK], 0.1)], [(2, b"b2"), (1, b"a3"), (7, b"of nobody")]),
+        wire.Round([(2, wire.Answer(200, b"b1"))], [], [1], [b"a2"]),
+        wire.Round([], [wire.Done(1, [OK], 0.1)], [2, 1, 7], [b"b2", b"a3", b"of nobody"]),
     )
 
     streamed = [f"streamed b'{body}'" for body in ("a1", "b1", "a2", "b2", "a3")]
@@ -294,13 +295,13 @@ def test_a_further_piece_of_a_row_counts_as_heard_and_one_of_a_cancelled_row_doe
     bench.worker.cancel(a)
     for _ in range(3):
         bench.clock.advance(4.0)
-        bench.say(wire.Round([], [], [(2, b"b1"), (1, b"a1")]))
+        bench.say(wire.Round([], [], [2, 1], [b"b1", b"a1"]))
 
     assert bench.killed == []
     assert bench.told == [wire.Cancel(1)]
     for _ in range(3):
         bench.clock.advance(4.0)
-        bench.say(wire.Round([], [], [(1, b"a1")]))
+        bench.say(wire.Round([], [], [1], [b"a1"]))
 
     assert bench.killed == ["response timeout of 10 s"]
 
@@ -311,7 +312,7 @@ def test_a_client_that_takes_no_further_piece_is_told_of_once() -> None:
     bench.log.streamed = lambda worker, job, piece: setattr(piece.flow, "wanted", piece.body == b"a1")  # type: ignore
 
     bench.say(wire.Round([(1, wire.Answer(200, b"a1"))], []))
-    bench.say(wire.Round([], [], [(1, b"a2")]), wire.Round([], [], [(1, b"a3")]))
+    bench.say(wire.Round([], [], [1], [b"a2"]), wire.Round([], [], [1], [b"a3"]))
 
     frames = FrameReader().feed(bytes(bench.process.transport.written))
     granted = [each for each in map(wire.decode_for_worker, frames) if isinstance(each, wire.Credit)]
@@ -322,7 +323,7 @@ def test_a_client_that_takes_no_further_piece_is_told_of_once() -> None:
     "said",
     [
         pytest.param(wire.Round([(1, wire.Answer(200, b"a1"))], []), id="with the first piece"),
-        pytest.param(wire.Round([], [], [(1, b"a2")]), id="with a further piece"),
+        pytest.param(wire.Round([], [], [1], [b"a2"]), id="with a further piece"),
     ],
 )
 def test_a_row_may_be_cancelled_while_its_piece_is_passed_on(said: wire.Round) -> None:

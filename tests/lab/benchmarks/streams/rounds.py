@@ -13,7 +13,7 @@ from tests.lab.benchmarks.streams.client import Clients
 from tests.lab.benchmarks.streams.cpu import Used, used_by
 
 STREAMS = 32
-LONG = 1500  # tokens of a stream whose rate is measured
+LONG = 4000  # tokens of a stream whose rate is measured: its beginning and end are a thousandth of it
 SHORT = 10  # tokens of a stream whose beginning is measured
 TIMES = 40  # how often 32 short streams begin together in a round
 APART = 0.013  # seconds between two of these
