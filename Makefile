@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-rows bench bounds completions references system-packages proxies systemd browser screens docs picture workflows source wheels release-check clean
+.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-rows bench streams bounds completions references system-packages proxies systemd browser screens docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -126,6 +126,11 @@ chaos-rows: $(VENV)/.installed
 bench: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.benchmarks $(BENCH)
 	$(BIN)/python -m tests.lab.benchmarks.grpc_calls
+
+# Measures token streams of a served engine beside its loop without a server, on the compiled modules of a wheel. About five
+# minutes, two of them for the wheel; on a quiet machine. STREAMS="--rounds 3 --eager" passes arguments on.
+streams: $(VENV)/.installed
+	$(BIN)/python -m tests.lab.benchmarks.streams $(STREAMS)
 
 # Proves what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their answers,
 # bytes of an idle connection, how soon a request too many is refused, the latencies beside a model that prints, and that

@@ -263,15 +263,17 @@ class DaemonConnection:
         (length,) = wire.LENGTH.unpack_from(self._view, self._start)
         self._start += wire.LENGTH.size
         there = min(length, self._end - self._start)
-        body = bytearray(length)  # a buffer per message: decoded values are views into it
-        body[:there] = self._view[self._start : self._start + there]
+        body = bytearray(self._view[self._start : self._start + there])  # one per message: decoded values are views
         self._start += there
-        missing = memoryview(body)[there:]
-        while missing:
-            received = self._receive_into(missing)
-            if not received:
-                return None
-            missing = missing[received:]
+        if there < length:
+            body, begun = bytearray(length), body
+            body[:there] = begun
+            missing = memoryview(body)[there:]
+            while missing:
+                received = self._receive_into(missing)
+                if not received:
+                    return None
+                missing = missing[received:]
         message: wire.ToWorker = wire.decode_for_worker(body)
         if isinstance(message, wire.Predict):
             for stored in message.stored:

@@ -89,7 +89,7 @@ class Clients:
         """
         right = [f"{number} " for number in range(1, tokens + 1)]
         for data in self._came:
-            if _tokens_of(bytes(data)) != right:
+            if tokens_of(bytes(data)) != right:
                 raise WrongAnswer(f"expected {tokens} tokens in order, got {bytes(data)!r:.500}")
 
     def _readable(self, open_: set[int], *, wait: bool) -> list[int]:
@@ -99,7 +99,7 @@ class Clients:
         return sorted(open_)
 
 
-def _tokens_of(data: bytes) -> list[str]:
+def tokens_of(data: bytes) -> list[str]:
     """Return the chunks of an answer."""
     head, _, rest = data.partition(b"\r\n\r\n")
     if b" 200 " not in head.split(b"\r\n", 1)[0]:
