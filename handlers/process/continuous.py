@@ -8,14 +8,14 @@ No row waits for the client of another (row_window.py).
 """
 
 from collections.abc import Sequence
-from typing import TypeGuard
+from typing import cast
 
 from handlers import wire
 from handlers.credit import OVERHEAD
 from handlers.process.connection import NOTHING, DaemonConnection
 from handlers.process.row_window import LEFT, RowWindow
 from handlers.process.threads import set_threads
-from handlers.runtime.steps import ActiveRow, ActiveRows, Stepped, SteppedRuntime
+from handlers.runtime.steps import ActiveRow, ActiveRows, Stepped, SteppedRuntime, Tokens
 
 
 class Active(ActiveRow):
@@ -38,6 +38,7 @@ class Continuous:
         self._batch: ActiveRows[Active] | None = None  # of the last call; None if any row has joined or left since
         self._numbers: list[int] = []  # of its rows; and their windows
         self._windows: list[RowWindow] = []
+        self._scarce = True  # some window may have no room
         self._some_left = False  # nobody waits for a row that is active
         self._cancelled: list[str] = []  # ids that the handler has not been told yet
 
@@ -97,12 +98,13 @@ class Continuous:
             self._batch = ActiveRows(list(self._active.values()))
             self._numbers = list(self._active)
             self._windows = [row.window for row in self._batch.active]
+            self._scarce = True
         return self._batch
 
     def _send(self, rows: Sequence[Active], stepped: Sequence[Stepped]) -> None:
         """Send what one call gave, in one frame."""
         if self._all_pass(stepped):
-            self._connection.send(wire.Round([], [], self._numbers, stepped))
+            self._connection.send(wire.Round([], [], self._numbers, cast(list[bytes], stepped)))
             return
         failures = self._runtime.failures
         tracebacks = {place: each.traceback for each in failures for place in each.rows} if failures else {}
@@ -118,17 +120,19 @@ class Continuous:
                 sent.ends.append(self._end(row.number, answer, tracebacks.get(place, "")))
             elif row.window.passes(len(answer.body)):
                 sent.pieces.append((row.number, answer))
+        self._scarce = min([window.room for window in self._windows]) <= 0
         if sent.ends:
             sent.ends[0].measured = self._runtime.measured()
         self._connection.send(sent)
 
-    def _all_pass(self, stepped: Sequence[Stepped]) -> TypeGuard[list[bytes]]:
+    def _all_pass(self, stepped: Sequence[Stepped]) -> bool:
         """Return whether each row has a further piece and room for it, as nearly always; charge the pieces then."""
-        windows = self._windows
-        if {*map(type, stepped)} != {bytes} or min([window.room for window in windows]) <= 0:
+        if self._scarce or self._some_left or type(stepped) is not Tokens:
             return False
-        for window, piece in zip(windows, stepped, strict=True):
-            window.room -= len(piece) + OVERHEAD
+        for window, piece in zip(self._windows, stepped, strict=True):
+            window.room = room = window.room - len(piece) - OVERHEAD
+            if room <= 0:
+                self._scarce = True
         return True
 
     def _end(self, number: int, answer: wire.Answer, traceback: str = "") -> wire.Done:

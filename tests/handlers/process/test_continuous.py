@@ -236,3 +236,22 @@ def test_whatever_happens_each_row_ends_once(model_dir: Path, actions: list[tupl
         daemon.hear_end(*begun)
 
         assert all(len(daemon.ends[number]) == 1 for number in begun)
+
+
+HALVES = """
+    def handle(data, context):
+        if data is None:
+            return None
+        made = context.__dict__.setdefault("made", [0])
+        made[0] += 1
+        context.stopping_criteria = [lambda item: made[0] == 4 for _ in data]
+        return ["\\ud83d" if made[0] == 3 else "a" for _ in data]
+"""
+
+
+def test_a_token_may_be_half_a_surrogate_pair(model_dir: Path) -> None:
+    with row_worker(model_dir, HALVES, "continuous") as daemon:
+        daemon.begin(r1=b"x", r2=b"x")
+        daemon.hear_end(1, 2)
+
+        assert daemon.body(1) == daemon.body(2) == b"aa" + "\ud83d".encode("utf-8", "surrogatepass") + b"a"
