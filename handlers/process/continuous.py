@@ -15,7 +15,7 @@ from handlers.credit import OVERHEAD
 from handlers.process.connection import NOTHING, DaemonConnection
 from handlers.process.row_window import LEFT, RowWindow
 from handlers.process.threads import set_threads
-from handlers.runtime.steps import ActiveRow, ActiveRows, Stepped, SteppedRuntime, Tokens
+from handlers.runtime.steps import ActiveRow, ActiveRows, Stepped, SteppedRuntime, FurtherPieces
 
 
 class Active(ActiveRow):
@@ -127,7 +127,7 @@ class Continuous:
 
     def _all_pass(self, stepped: Sequence[Stepped]) -> bool:
         """Return whether each row has a further piece and room for it, as nearly always; charge the pieces then."""
-        if self._scarce or self._some_left or type(stepped) is not Tokens:
+        if self._scarce or self._some_left or type(stepped) is not FurtherPieces:
             return False
         for window, piece in zip(self._windows, stepped, strict=True):
             window.room = room = window.room - len(piece) - OVERHEAD

@@ -20,7 +20,7 @@ SendPiece = Callable[[int, wire.Answer], None]
 Stepped = tuple[wire.Answer, bool] | bytes
 
 
-class Tokens(list[Stepped]):
+class FurtherPieces(list[Stepped]):
     """The outcomes of a call after which each row has a further piece: bytes alone."""
 
 
@@ -151,7 +151,7 @@ class SteppedRuntime(Runtime):
         stops = self._ask_criteria(items)
         if batch.begun and stops.count(False) == len(items) and {*map(type, items)} == {str}:
             try:  # tokens of streams: nearly always
-                return Tokens(map(str.encode, items))
+                return FurtherPieces(map(str.encode, items))
             except UnicodeEncodeError:  # half a surrogate pair; as `suppress`, this takes 2 us
                 pass
         stepped = [
