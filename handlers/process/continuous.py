@@ -15,7 +15,7 @@ from handlers.credit import OVERHEAD
 from handlers.process.connection import NOTHING, DaemonConnection
 from handlers.process.row_window import LEFT, RowWindow
 from handlers.process.threads import set_threads
-from handlers.runtime.steps import ActiveRow, ActiveRows, Stepped, SteppedRuntime, FurtherPieces
+from handlers.runtime.steps import ActiveRow, ActiveRows, FurtherPieces, Stepped, SteppedRuntime
 
 
 class Active(ActiveRow):
