@@ -8,17 +8,19 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
 
+from daemon.api.grpc.arrivals import Arrivals
 from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.codes import Code
 from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.in_order import in_order
-from daemon.api.grpc.prediction import CallFailed, replies_to
+from daemon.api.grpc.prediction import CallFailed, replies_at_end, replies_to
 from daemon.api.grpc.tensor_contents import read_request, write_answer
 from daemon.api.oip.metadata import model_metadata, server_metadata
-from daemon.api.oip.prepared import prepare
+from daemon.api.oip.prepared import PreparedRequest, prepare
 from daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, VersionNotFound
+from daemon.core.job import Reply
 from daemon.models.registry import Registry
-from daemon.models.version import ModelState
+from daemon.models.version import ModelState, ModelVersion
 
 SERVICES = ("inference.GRPCInferenceService", "org.pytorch.serve.grpc.openinference.GRPCInferenceService")
 
@@ -29,17 +31,22 @@ class OpenInferenceService:
     Args:
         name: one of `SERVICES`.
         started: as in `oip_routes`.
+        arrivals: of the server that serves it.
     """
 
-    def __init__(self, name: str, registry: Registry, started: Callable[[], bool], models: AwaitedModels) -> None:
+    def __init__(
+        self, name: str, registry: Registry, started: Callable[[], bool], models: AwaitedModels, arrivals: Arrivals
+    ) -> None:
         from daemon.api.grpc.protos.messages import message_class  # here, because protobuf is an optional dependency
 
         self.name = name
         self._registry = registry
         self._models = models
         self._started = started
+        self._arrivals = arrivals
         package = name.rpartition(".")[0]
         self._message: Callable[[str], Any] = lambda word: message_class(f"{package}.{word}Response")
+        self._answer = self._message("ModelInfer")
 
     async def server_live(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002 - one signature for all
         """Return that the event loop is running."""
@@ -76,11 +83,14 @@ class OpenInferenceService:
             CallFailed: the model failed, or its answer is none of the protocol.
             DaemonError: the version does not accept the job.
         """
-        async with aclosing(self._answers(request, head)) as answers:
-            found = [answer async for answer in answers]
-        if len(found) != 1:
+        model = await self._models.find(request.model_name, request.model_version or None)
+        prepared = _prepare(model, request)
+        replies = await replies_at_end(
+            self._arrivals, model, head, prepared.params, prepared.head, unnamed=not request.model_version
+        )
+        if len(replies) != 1:
             raise CallFailed(Code.UNIMPLEMENTED, "The model answers in pieces: call ModelStreamInfer.", 501)
-        return found[0]
+        return self._answer_of(model, request, prepared, replies[0])
 
     async def model_stream_infer(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answers to requests that come one by one, in their order; an answer in pieces is several.
@@ -119,23 +129,31 @@ class OpenInferenceService:
     async def _answers(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the model's answer, or its pieces; errors as `model_infer`."""
         model = await self._models.find(request.model_name, request.model_version or None)
-        try:
-            asked = read_request(request)
-            prepared = prepare(model, asked)
-        except DaemonError as error:
-            model.metrics.refused(error)
-            raise
+        prepared = _prepare(model, request)
         unnamed = not request.model_version
         async with aclosing(replies_to(model, head, prepared.params, prepared.head, unnamed=unnamed)) as replies:
             async for reply in replies:
-                try:
-                    answer = prepared.read(reply)
-                except ValueError as error:
-                    raise CallFailed(Code.INTERNAL, str(error), 503) from None
-                named = answer._replace(model_name=model.name, model_version=model.version, id=answer.id or request.id)
-                message = self._message("ModelInfer")()
-                write_answer(named, message, raw=bool(request.raw_input_contents))
-                yield message
+                yield self._answer_of(model, request, prepared, reply)
+
+    def _answer_of(self, model: ModelVersion, request: Any, prepared: PreparedRequest, reply: Reply) -> Any:
+        """Return the message of one reply. Raise CallFailed if the reply is no answer of the protocol."""
+        try:
+            answer = prepared.read(reply)
+        except ValueError as error:
+            raise CallFailed(Code.INTERNAL, str(error), 503) from None
+        named = answer._replace(model_name=model.name, model_version=model.version, id=answer.id or request.id)
+        message = self._answer()
+        write_answer(named, message, raw=bool(request.raw_input_contents))
+        return message
+
+
+def _prepare(model: ModelVersion, request: Any) -> PreparedRequest:
+    """Return what the job of a request carries; a refusal is counted. Raise as `read_request` and `prepare`."""
+    try:
+        return prepare(model, read_request(request))
+    except DaemonError as error:
+        model.metrics.refused(error)
+        raise
 
 
 def _size(message: Any) -> int:

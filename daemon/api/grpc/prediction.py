@@ -1,14 +1,15 @@
 """A prediction for a gRPC call: submitted as HTTP's are, and its replies in order."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from random import random
 
+from daemon.api.grpc.arrivals import Arrivals
 from daemon.api.grpc.codes import Code, code_of_status
 from daemon.api.grpc.heads import CallHead
 from daemon.api.inference.predict import names_caller
 from daemon.core.errors import DaemonError
-from daemon.core.job import Job, JobPhase, Param, Piece, Reply
+from daemon.core.job import Flow, Job, JobPhase, Param, Piece, Reply
 from daemon.http.bounds.sending import NotRead
 from daemon.models.version import ModelVersion
 from handlers.tensor_heads import InferHead
@@ -29,6 +30,79 @@ class CallFailed(Exception):
         self.retry_after = retry_after
 
 
+class _Ended:
+    """The end of one job: its whole reply, and the pieces before it."""
+
+    __slots__ = ("_loop", "flow", "future", "pieces", "refused")
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[Reply] = self._loop.create_future()
+        self.pieces: list[Reply] = []
+        self.flow: Flow | None = None
+        self.refused = False
+
+    def answer(self, reply: Reply) -> None:
+        if not self.future.done():
+            self.future.set_result(reply)
+
+    def refuse(self, error: DaemonError) -> None:
+        self.refused = True
+        self.fail(error)
+
+    def fail(self, error: DaemonError | CallFailed) -> None:
+        if not self.future.done():
+            self.future.set_exception(error)
+
+    def piece(self, reply: Reply) -> None:
+        self.pieces.append(reply)
+        try:
+            check_reply(reply)
+        except CallFailed as error:
+            self.fail(error)
+        if isinstance(reply, Piece):
+            if reply.unread:
+                self.fail(NotRead(reply.unread))
+            elif reply.flow is not None:
+                self.flow = reply.flow
+                self.flow.wanted = True
+                self._loop.call_soon(self.flow.drained)  # the worker counts the piece after this
+
+
+async def replies_at_end(
+    arrivals: Arrivals,
+    model: ModelVersion,
+    head: CallHead,
+    params: Sequence[Param],
+    infer: InferHead | None = None,
+    *,
+    unnamed: bool,
+) -> list[Reply]:
+    """Return the answer to a job as a whole: one reply, or several if the handler answers in pieces.
+
+    One future for all of it: a generator, as in `replies_to`, costs 60 µs more. A cancelled call takes its job out of
+    the queue.
+
+    Raises:
+        DaemonError: the version does not accept the job, as `ModelVersion.submit`.
+        CallFailed: the answer is an error.
+    """
+    end = _Ended()
+    job = _job(model, head, params, infer, end.answer, end.piece, unnamed=unnamed)
+    arrivals.submit(model, job, end.refuse)
+    try:
+        reply = await end.future
+    finally:
+        if end.flow is not None:
+            end.flow.refuse()
+        if job.phase is not JobPhase.ENDED and not end.refused:
+            arrivals.abandon(model, job)
+    check_reply(reply)
+    if not job.begun:
+        return [reply]
+    return [each for each in (*end.pieces, reply) if each.body]
+
+
 async def replies_to(
     model: ModelVersion, head: CallHead, params: Sequence[Param], infer: InferHead | None = None, *, unnamed: bool
 ) -> AsyncGenerator[Reply]:
@@ -41,17 +115,10 @@ async def replies_to(
         CallFailed: the answer is an error.
     """
     arrived: asyncio.Queue[tuple[Reply, bool]] = asyncio.Queue()
-    job = Job(
-        head.id, params, list(head.headers), head.began,
-        lambda reply: arrived.put_nowait((reply, True)), lambda piece: _take(arrived, piece),
-        unnamed=unnamed, low_priority=head.low_priority, budget=head.budget(model.settings.client_timeout),
+    job = _job(
+        model, head, params, infer,
+        lambda reply: arrived.put_nowait((reply, True)), lambda piece: _take(arrived, piece), unnamed=unnamed,
     )  # fmt: skip
-    job.infer = infer
-    tracer = model.tracer
-    if tracer is not None:
-        draw = random()
-        if draw < tracer.ratio or names_caller(head.headers):
-            tracer.begin(job, "POST", head.method, head.began, draw)
     model.submit(job)
     flow = None
     try:
@@ -72,6 +139,23 @@ async def replies_to(
             flow.refuse()
         if job.phase is not JobPhase.ENDED:
             model.abandon(job)
+
+
+def _job(
+    model: ModelVersion, head: CallHead, params: Sequence[Param], infer: InferHead | None,
+    deliver: Callable[[Reply], None], stream: Callable[[Reply], None], *, unnamed: bool,
+) -> Job:  # fmt: skip
+    job = Job(
+        head.id, params, list(head.headers), head.began, deliver, stream, unnamed=unnamed,
+        low_priority=head.low_priority, budget=head.budget(model.settings.client_timeout),
+    )  # fmt: skip
+    job.infer = infer
+    tracer = model.tracer
+    if tracer is not None:
+        draw = random()
+        if draw < tracer.ratio or names_caller(head.headers):
+            tracer.begin(job, "POST", head.method, head.began, draw)
+    return job
 
 
 def _take(arrived: asyncio.Queue[tuple[Reply, bool]], piece: Reply) -> None:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from daemon.api.grpc.arrivals import Arrivals
 from daemon.api.grpc.codes import Code, code_of
 from daemon.api.grpc.heads import check_call, read_head
 from daemon.api.grpc.prediction import CallFailed
@@ -92,15 +93,18 @@ class Calls:
         grpc: Any,
         methods: Mapping[str, Method],
         clock: Clock,
+        arrivals: Arrivals,
         tokens: Collection[str] = (),
         answered: Answered = lambda request, status, seconds: None,
     ) -> None:
         self._grpc = grpc
         self._methods = methods
         self._clock = clock
+        self._arrivals = arrivals
         self._tokens = tuple(filter(None, tokens))
         self._answered = answered
         self._codes = {code.value[0]: code for code in grpc.StatusCode}
+        self._accepted: dict[str, Any] = {}  # by name: the handlers of calls that are not refused
         self._running = 0
         self._closing = False
 
@@ -122,13 +126,23 @@ class Calls:
         method = self._methods.get(details.method)
         if method is None:
             return None
-        refused: DaemonError | None = Stopping("The daemon is being stopped. Call again.") if self._closing else None
-        if self._tokens and not method.open and refused is None:
+        if not (method.client_streaming or method.server_streaming):
+            self._arrivals.head()
+        if self._closing:
+            return self._handler(method, details.method, Stopping("The daemon is being stopped. Call again."))
+        if self._tokens and not method.open:
             try:
                 check_call(details.invocation_metadata, self._tokens)
             except DaemonError as error:
-                refused = error
-        run = partial(self._stream if method.server_streaming else self._whole, method, details.method, refused)
+                return self._handler(method, details.method, error)
+        handler = self._accepted.get(details.method)
+        if handler is None:
+            handler = self._accepted[details.method] = self._handler(method, details.method, None)
+        return handler
+
+    def _handler(self, method: Method, name: str, refused: DaemonError | None) -> Any:
+        """Return grpc's handler of a method's calls; `refused` is the answer to all of them, if there is one."""
+        run = partial(self._stream if method.server_streaming else self._whole, method, name, refused)
         way = ("stream" if method.client_streaming else "unary", "stream" if method.server_streaming else "unary")
         make = getattr(self._grpc, f"{way[0]}_{way[1]}_rpc_method_handler")
         return make(run, request_deserializer=None, response_serializer=None)
@@ -136,6 +150,7 @@ class Calls:
     async def _whole(
         self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any
     ) -> bytes | None:
+        self._arrivals.message()
         call = self._begin(name, context)
         try:
             request, head = self._read(method, call, refused, received, context)
@@ -191,11 +206,13 @@ class Calls:
 
 
 def _parsed(kind: Any, received: bytes) -> Any:
-    from google.protobuf.message import DecodeError
-
     try:
         return kind.FromString(received)
-    except (DecodeError, UnicodeDecodeError) as error:
+    except Exception as error:
+        from google.protobuf.message import DecodeError  # here, because protobuf is an optional dependency
+
+        if not isinstance(error, DecodeError | UnicodeDecodeError):
+            raise
         raise CallFailed(
             Code.INVALID_ARGUMENT, f"The message is no {kind.DESCRIPTOR.full_name}: {error}", 400
         ) from None

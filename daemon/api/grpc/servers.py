@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from daemon.api.grpc.arrivals import Arrivals
 from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.health import HealthService
 from daemon.api.grpc.management.relay import Routes
@@ -67,25 +68,35 @@ class GrpcServers:
         self._models = AwaitedModels(registry, config.queue_jobs)
         self._credentials = _credentials(self._grpc, config.certificate_file, config.private_key_file)
         if self._addresses:
-            methods = methods_of(InferenceService(registry, self._models))
+            arrivals = Arrivals(clock)
+            methods = methods_of(InferenceService(registry, self._models, arrivals))
             for name in SERVICES:
-                methods |= methods_of(OpenInferenceService(name, registry, started, self._models))
+                methods |= methods_of(OpenInferenceService(name, registry, started, self._models, arrivals))
             accepted = (tokens.inference, tokens.management) if tokens.inference else ()
-            self._add(methods, accepted, self._addresses)
+            self._add(methods, accepted, self._addresses, arrivals)
 
     def manage(self, routes: Routes) -> None:
         """Serve management at its addresses, if there are any, by HTTP's routes of a management address."""
         if not self._managing:
             return
+        arrivals = Arrivals(self._clock)
         methods = methods_of(ManagementService(routes))
         for name in SERVICES:
-            methods |= methods_of(RepositoryService(name, self._registry, self._started, self._models, routes))
-        self._add(methods, (self._tokens.management,), self._managing)
+            methods |= methods_of(
+                RepositoryService(name, self._registry, self._started, self._models, arrivals, routes)
+            )
+        self._add(methods, (self._tokens.management,), self._managing, arrivals)
 
-    def _add(self, methods: dict[str, Method], accepted: Sequence[str], addresses: list[tuple[str, int]]) -> None:
+    def _add(
+        self,
+        methods: dict[str, Method],
+        accepted: Sequence[str],
+        addresses: list[tuple[str, int]],
+        arrivals: Arrivals,
+    ) -> None:
         methods |= methods_of(self._health, open=True)
         methods |= reflection_of({name.split("/")[1] for name in methods})
-        calls = Calls(self._grpc, methods, self._clock, accepted, self._answered)
+        calls = Calls(self._grpc, methods, self._clock, arrivals, accepted, self._answered)
         self._servers.append((GrpcServer(self._grpc, calls, self._most), addresses))
 
     def bind(self, *, alone: bool) -> None:

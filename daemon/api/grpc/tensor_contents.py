@@ -54,7 +54,7 @@ def write_answer(answer: InferAnswer, message: Any, *, raw: bool) -> None:
         output = message.outputs.add(name=tensor.name, datatype=tensor.datatype, shape=tensor.shape)
         for name, value in tensor.parameters.items():
             _set(output.parameters[name], value)
-        data = bytes(tensor.data)
+        data = tensor.data if isinstance(tensor.data, bytes) else bytes(tensor.data)
         if raw:
             message.raw_output_contents.append(data)
         else:
@@ -88,6 +88,8 @@ def _packed(what: str, written: Any, shape: Sequence[int]) -> bytes:
 
 def _parameters(written: Any) -> Parameters:
     found: Parameters = {}
+    if not len(written):
+        return found
     for name, value in written.items():
         choice = value.WhichOneof("parameter_choice")
         if choice is None:

@@ -6,10 +6,11 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
+from daemon.api.grpc.arrivals import Arrivals
 from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.heads import CallHead
-from daemon.api.grpc.prediction import replies_to
-from daemon.core.job import Param
+from daemon.api.grpc.prediction import replies_at_end, replies_to
+from daemon.core.job import Param, Reply
 from daemon.models.registry import Registry
 
 SERVICE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
@@ -21,11 +22,12 @@ class InferenceService:
 
     name = SERVICE
 
-    def __init__(self, registry: Registry, models: AwaitedModels) -> None:
+    def __init__(self, registry: Registry, models: AwaitedModels, arrivals: Arrivals) -> None:
         from daemon.api.grpc.protos.messages import message_class  # here, because protobuf is an optional dependency
 
         self._registry = registry
         self._models = models
+        self._arrivals = arrivals
         self._answer = message_class(f"{_PACKAGE}.PredictionResponse")
         self._health = message_class(f"{_PACKAGE}.TorchServeHealthResponse")
 
@@ -36,27 +38,26 @@ class InferenceService:
 
     async def predictions(self, request: Any, head: CallHead) -> Any:
         """Return the whole answer; the pieces of a streamed one are joined."""
-        async with aclosing(self.stream_predictions(request, head)) as answers:
-            found = [answer async for answer in answers]
-        whole = self._answer(prediction=b"".join([each.prediction for each in found]))
-        if found and found[0].HasField("sequence_id"):
-            whole.sequence_id = found[0].sequence_id
-        return whole
+        model = await self._models.find(request.model_name, request.model_version or None)
+        named = model.settings.sequence_headers.id
+        head, params = _read(request, head, named)
+        unnamed = not request.model_version
+        replies = await replies_at_end(self._arrivals, model, head, params, unnamed=unnamed)
+        answer = self._answer(prediction=b"".join([each.body for each in replies]))
+        if replies and (sequence := _sequence_of(replies[0], request, named)):
+            answer.sequence_id = sequence
+        return answer
 
     async def stream_predictions(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answer piece by piece, as the handler sends it."""
         model = await self._models.find(request.model_name, request.model_version or None)
-        name: str = model.settings.sequence_headers.id
-        if request.HasField("sequence_id"):
-            head = head.with_header(name, request.sequence_id)
-        params = [Param(name, "", value) for name, value in request.input.items()]
+        named = model.settings.sequence_headers.id
+        head, params = _read(request, head, named)
         async with aclosing(replies_to(model, head, params, unnamed=not request.model_version)) as replies:
             async for reply in replies:
                 answer = self._answer(prediction=reply.body)
-                told = [value for key, value in reply.headers if key.lower() == name.lower()]
-                named = told[0] if told else request.sequence_id
-                if named:
-                    answer.sequence_id = named
+                if sequence := _sequence_of(reply, request, named):
+                    answer.sequence_id = sequence
                 yield answer
 
     async def stream_predictions2(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
@@ -66,3 +67,16 @@ class InferenceService:
             async with aclosing(self.stream_predictions(request, head.of_next(now()))) as answers:
                 async for answer in answers:
                     yield answer
+
+
+def _read(request: Any, head: CallHead, named: str) -> tuple[CallHead, list[Param]]:
+    """Return a call's head and the parameters of its request; `named` is the header of a sequence's id."""
+    if request.HasField("sequence_id"):
+        head = head.with_header(named, request.sequence_id)
+    return head, [Param(name, "", value) for name, value in request.input.items()]
+
+
+def _sequence_of(reply: Reply, request: Any, named: str) -> str:
+    wanted = named.lower()
+    found: str = next((value for name, value in reply.headers if name.lower() == wanted), request.sequence_id)
+    return found

@@ -25,7 +25,7 @@ def check_shape(what: str, shape: Sequence[int]) -> int:
     """
     if len(shape) > MOST_RANK:
         raise BadRequest(f"The shape of {what} has {len(shape)} dimensions; at most {MOST_RANK} are read.")
-    if any(each < 0 for each in shape):
+    if shape and min(shape) < 0:
         raise BadRequest(f"The shape of {what} is {list(shape)}; expected dimensions of at least 0.")
     count = math.prod(shape)
     if not count and math.prod(each for each in shape if each) > MOST_ELEMENTS:
@@ -37,7 +37,8 @@ def check_shape(what: str, shape: Sequence[int]) -> int:
 
 def check_bytes(what: str, datatype: str, shape: Sequence[int], data: Payload) -> None:
     """Check the bytes of a tensor against its shape, all at once; raise as `check_steps`."""
-    finish(check_steps(what, datatype, shape, data))
+    if not _check_sized(what, datatype, shape, data):
+        finish(check_steps(what, datatype, shape, data))
 
 
 def check_steps(what: str, datatype: str, shape: Sequence[int], data: Payload) -> Steps[None]:
@@ -46,13 +47,9 @@ def check_steps(what: str, datatype: str, shape: Sequence[int], data: Payload) -
     Raises:
         BadRequest: the datatype is unknown, the shape is impossible, or there are more or fewer bytes.
     """
-    count, size = check_shape(what, shape), size_of(datatype)
-    if size:
-        if len(data) != count * size:
-            raise BadRequest(
-                f"{len(data)} bytes for {what}; its shape {list(shape)} of {datatype} needs {count * size}."
-            )
+    if _check_sized(what, datatype, shape, data):
         return
+    count = check_shape(what, shape)
     if count * LENGTH.size > len(data):
         raise BadRequest(
             f"{len(data)} bytes for {what}; its shape {list(shape)} of BYTES needs at least {count * LENGTH.size}."
@@ -63,3 +60,11 @@ def check_steps(what: str, datatype: str, shape: Sequence[int], data: Payload) -
         raise BadRequest(f"The bytes of {what} are not BYTES elements: {error}") from None
     if found != count:
         raise BadRequest(f"{found} elements for {what}; its shape {list(shape)} needs {count}.")
+
+
+def _check_sized(what: str, datatype: str, shape: Sequence[int], data: Payload) -> bool:
+    """Check the bytes of elements of one size; return False, unchecked, for those that differ in size."""
+    count, size = check_shape(what, shape), size_of(datatype)
+    if size and len(data) != count * size:
+        raise BadRequest(f"{len(data)} bytes for {what}; its shape {list(shape)} of {datatype} needs {count * size}.")
+    return size > 0

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from daemon.api.grpc.arrivals import Arrivals
 from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.health import HealthService
 from daemon.api.grpc.oip import SERVICES, OpenInferenceService
@@ -38,10 +39,14 @@ class GrpcHouse:
         self.statuses: list[int] = []
         self.health = HealthService(self.house.registry, lambda: self.house.started, [INFERENCE], every=0.01)
         models = AwaitedModels(self.house.registry, most=2)
-        methods = methods_of(InferenceService(self.house.registry, models)) | methods_of(self.health, open=True)
+        self.arrivals = arrivals = Arrivals(self.house.clock)
+        methods = methods_of(InferenceService(self.house.registry, models, arrivals))
+        methods |= methods_of(self.health, open=True)
         for name in SERVICES:
-            methods |= methods_of(OpenInferenceService(name, self.house.registry, lambda: self.house.started, models))
-        self.calls = Calls(self.grpc, methods, self.house.clock, tokens, self._note)
+            methods |= methods_of(
+                OpenInferenceService(name, self.house.registry, lambda: self.house.started, models, arrivals)
+            )
+        self.calls = Calls(self.grpc, methods, self.house.clock, arrivals, tokens, self._note)
         self.server = GrpcServer(self.grpc, self.calls, most)
         self.port = 0
         self.channel: Any = None

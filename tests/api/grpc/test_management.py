@@ -33,7 +33,7 @@ async def managed(root: Path) -> AsyncIterator[GrpcHouse]:
         )
         methods = methods_of(ManagementService(routes))
         models = AwaitedModels(house.registry, most=2)
-        methods |= methods_of(RepositoryService(OIP, house.registry, lambda: True, models, routes))
+        methods |= methods_of(RepositoryService(OIP, house.registry, lambda: True, models, made.arrivals, routes))
         made.calls._methods = {**made.calls._methods, **methods}
         yield made
 

@@ -13,7 +13,7 @@ from daemon.api.tensors.elements import pack
 from daemon.core.job import Job, Param, Reply
 from daemon.model_settings.declarations import DATATYPES
 from tests.api.grpc.client import GrpcHouse, grpc_house
-from tests.api.grpc.test_predictions import failure, until
+from tests.api.grpc.test_predictions import failure
 from tests.handlers.tensors.test_arrays import VALUES
 
 pytestmark = pytest.mark.slow  # a real server and client
@@ -181,10 +181,10 @@ async def test_a_thousand_cancelled_calls_leave_nothing_behind(tmp_path: Path) -
         made.house.engine.batch_time = lambda size: 1e6
         model = await made.house.serve("m", config=DECLARED + "jobQueueSize: 2000")
         calls = [made.call("ModelInfer", infer(int_contents=[1, 2]), OIP) for _ in range(1000)]
-        await until(lambda: model.waiting + model.running == 1000)
+        await made.house.until(lambda: model.waiting + model.running == 1000)
 
         for call in calls:
             call.cancel()
 
-        await until(lambda: model.waiting == 0)
+        await made.house.until(lambda: model.queue.waiting == 0)
         assert model.queue.bytes == 0

@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from daemon.api.grpc.arrivals import Arrivals
 from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.management.relay import Routes, relay
@@ -18,9 +19,15 @@ class RepositoryService(OpenInferenceService):
     """The protocol's calls, and those of its repository."""
 
     def __init__(
-        self, name: str, registry: Registry, started: Callable[[], bool], models: AwaitedModels, routes: Routes
+        self,
+        name: str,
+        registry: Registry,
+        started: Callable[[], bool],
+        models: AwaitedModels,
+        arrivals: Arrivals,
+        routes: Routes,
     ) -> None:
-        super().__init__(name, registry, started, models)
+        super().__init__(name, registry, started, models, arrivals)
         self._routes = routes
 
     async def repository_index(self, request: Any, head: CallHead) -> Any:
