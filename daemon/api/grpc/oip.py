@@ -15,7 +15,7 @@ from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.in_order import in_order
 from daemon.api.grpc.prediction import CallFailed, replies_at_end, replies_to
 from daemon.api.grpc.tensor_contents import read_request, write_answer
-from daemon.api.oip.metadata import model_metadata, server_metadata
+from daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
 from daemon.api.oip.prepared import PreparedRequest, prepare
 from daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, VersionNotFound
 from daemon.core.job import Reply
@@ -74,6 +74,24 @@ class OpenInferenceService:
         model = self._registry.find(request.name, request.version or None)
         versions = [model] if request.version else self._registry.versions(model.name)
         return self._message("ModelMetadata")(**model_metadata(model, versions))
+
+    async def model_config(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
+        """Return the configuration of a version, as Triton's clients read it; without versions, numbers there."""
+        document = model_config(self._registry.find(request.name, request.version or None))
+        del document["version_policy"]
+        return self._message("ModelConfig")(config=document)
+
+    async def model_statistics(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
+        """Return the statistics of a version, of all versions of a model, or of all models, as Triton does."""
+        if not request.name:
+            versions = list(self._registry)
+        else:
+            model = self._registry.find(request.name, request.version or None)
+            versions = [model] if request.version else self._registry.versions(model.name)
+        documents = [statistics_of(each, each.clock.now()) for each in versions]
+        for document in documents:
+            del document["batch_stats"]
+        return self._message("ModelStatistics")(model_stats=documents)
 
     async def model_infer(self, request: Any, head: CallHead) -> Any:
         """Return the model's answer: typed contents to typed contents, raw bytes to raw bytes.

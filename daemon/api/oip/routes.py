@@ -10,14 +10,13 @@
 Health needs no token, as `/ping`. The repository's routes are management (repository.py).
 """
 
-import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any, NamedTuple
 
 from daemon.api.inference.turns import Turns
 from daemon.api.oip.infer import read
-from daemon.api.oip.metadata import last_answered, model_config, model_metadata, server_metadata, statistics
+from daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response
@@ -58,7 +57,7 @@ def oip_routes(
             case ["health", "ready"]:
                 return {"ready": ready()}, 200 if ready() else 503
             case ["models", "stats"]:
-                return {"model_stats": list(map(_statistics, registry))}, 200
+                return {"model_stats": [statistics_of(each, each.clock.now()) for each in registry]}, 200
         return None
 
     def about_model(model: ModelVersion, named: bool, what: str) -> Document:
@@ -70,7 +69,7 @@ def oip_routes(
             case "config":
                 return model_config(model), 200
             case "stats":
-                return {"model_stats": list(map(_statistics, versions))}, 200
+                return {"model_stats": [statistics_of(each, each.clock.now()) for each in versions]}, 200
         return model_metadata(model, versions), 200
 
     def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
@@ -118,7 +117,3 @@ class _Asked(NamedTuple):
             case ["models", name, "versions", version, what] if what in _ABOUT:
                 return cls(name, version, what)
         return None
-
-
-def _statistics(model: ModelVersion) -> dict[str, Any]:
-    return statistics(model, last_answered(model.metrics, model.clock.now(), time.time()))

@@ -12,7 +12,10 @@ INFERENCE = "org.pytorch.serve.grpc.inference"
 MANAGEMENT = "org.pytorch.serve.grpc.management"
 OPEN = "org.pytorch.serve.grpc.openinference"
 
-STREAM_AND_REPOSITORY = ["ModelStreamInfer", "RepositoryIndex", "RepositoryModelLoad", "RepositoryModelUnload"]
+OF_TRITON = [
+    "ModelStreamInfer", "ModelConfig", "ModelStatistics", "RepositoryIndex", "RepositoryModelLoad",
+    "RepositoryModelUnload",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -84,7 +87,7 @@ def test_text_that_is_not_utf8_is_refused_by_the_decoder() -> None:
                 "ServerMetadata",
                 "ModelMetadata",
                 "ModelInfer",
-                *STREAM_AND_REPOSITORY,
+                *OF_TRITON,
             ],
         ),
         (
@@ -96,7 +99,7 @@ def test_text_that_is_not_utf8_is_refused_by_the_decoder() -> None:
                 "ServerMetadata",
                 "ModelMetadata",
                 "ModelInfer",
-                *STREAM_AND_REPOSITORY,
+                *OF_TRITON,
             ],
         ),
     ],

@@ -63,6 +63,26 @@ async def test_both_names_of_the_service_answer(tmp_path: Path, service: str) ->
         assert (await made.settled(made.call("ServerLive", request, service))).live
 
 
+async def test_a_models_configuration_and_statistics_are_those_of_triton(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as made:
+        await made.house.serve("m", config=DECLARED)
+        made.house.engine.answer = lambda job: answer_of("INT32", [2], bytes(8))
+        await made.settled(made.call("ModelInfer", infer(raw=bytes(8)), OIP))
+
+        config = (await ask(made, "ModelConfig", name="m")).config
+        assert (config.name, config.platform, config.max_batch_size) == ("m", "pytorch_eager", 0)
+        assert [(each.name, each.data_type, list(each.dims)) for each in config.input] == [("a", 8, [-1])]  # TYPE_INT32
+        assert [(each.name, each.data_type, list(each.dims)) for each in config.output] == [("o", 8, [-1])]
+        for fields in ({}, {"name": "m"}, {"name": "m", "version": "1.0"}):
+            (found,) = (await ask(made, "ModelStatistics", **fields)).model_stats
+            assert (found.name, found.version, found.inference_count) == ("m", "1.0", 1)
+            counted = found.inference_stats
+            assert (counted.success.count, counted.fail.count) == (1, 0)
+            # perf_analyzer ends where these differ.
+            assert counted.compute_input.count == counted.compute_infer.count == counted.compute_output.count
+        assert (await failure(made, made.call("ModelConfig", message("ModelConfig", name="n"), OIP)))[0] == "NOT_FOUND"
+
+
 async def test_readiness_and_metadata_are_those_of_http(tmp_path: Path) -> None:
     async with grpc_house(tmp_path) as made:
         await made.house.serve("m", config=DECLARED)

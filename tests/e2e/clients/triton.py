@@ -100,6 +100,12 @@ def check_grpc(address):
     check_all(client, tritonclient.grpc, ({},))
     assert client.get_server_metadata().name == "tsctl"
     assert list(client.get_model_metadata("triton-fp32").inputs[0].shape) == [-1]
+    (declared,) = client.get_model_config("triton-fp32", as_json=True)["config"]["input"]
+    assert declared == {"name": "x", "data_type": "TYPE_FP32", "dims": ["-1"]}, declared
+    (statistics,) = client.get_inference_statistics("triton-fp32").model_stats
+    assert statistics.version == "1.0" and statistics.inference_stats.success.count >= 3
+    assert len(client.get_inference_statistics().model_stats) > 1
+    assert "nobody" in refused(client.get_inference_statistics, "nobody")
     array = np.arange(1000, dtype="f4")
     done = []
     for _ in range(8):
