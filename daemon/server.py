@@ -179,9 +179,13 @@ class Daemon:
         def serves() -> bool:
             return startup.done and not shutdown.wanted.is_set()
 
-        # Before processes are started, because a package may be missing.
-        grpc = GrpcServers(config, tokens, registry, serves, clock, lambda *call: tell(*call))
         recurring = Recurring(events, clock)
+        # These limits apply to TCP only, so that the control socket stays reachable under overload.
+        receiving = ReceiveBudget(config.max_receiving_bytes, partial(recurring.note, "limit", reason="receiving"))
+        note_unread = partial(recurring.note, "limit", reason="sending")
+        sending, calls = (SendBudget(config.max_sending_bytes, note_unread) for _ in range(2))
+        # Before processes are started, because a package may be missing.
+        grpc = GrpcServers(config, tokens, registry, serves, clock, receiving, calls, lambda *call: tell(*call))
         logs.report_losses(lambda text: _soon(loop, partial(recurring.note, "log-lost", text, reason=text)))
 
         def note_stall(late: float) -> None:
@@ -259,9 +263,6 @@ class Daemon:
         held = HeldRequests(registry, clock, config.queue_jobs, config.queue_bytes)
         local = Router(join(routes, commands), held.take)
         private = Listener(local, limits, clock, tell, lambda uid: uid in allowed, arena)
-        # These limits apply to TCP only, so that the control socket stays reachable under overload.
-        receiving = ReceiveBudget(config.max_receiving_bytes, partial(recurring.note, "limit", reason="receiving"))
-        sending = SendBudget(config.max_sending_bytes, partial(recurring.note, "limit", reason="sending"))
         limits = replace(limits, connections=connections_within(files))
         public = []
         for endpoint, listening in place.bound:

@@ -12,6 +12,8 @@ from daemon.core.errors import (
     PredictionFailed,
     WorkerKilled,
 )
+from daemon.http.bounds.receiving import NoRoom
+from daemon.http.bounds.sending import NoRoomToSend
 
 
 class Code(IntEnum):
@@ -62,6 +64,8 @@ BY_CLASS: dict[type[DaemonError], Code] = {
     BeingReplaced: Code.ABORTED,  # passes when the replacement ends, while a second registration never does
     Conflict: Code.ALREADY_EXISTS,
     DefaultVersionKept: Code.FAILED_PRECONDITION,  # another token would not help
+    NoRoom: Code.RESOURCE_EXHAUSTED,
+    NoRoomToSend: Code.RESOURCE_EXHAUSTED,
     NotFailed: Code.FAILED_PRECONDITION,
     OutOfResources: Code.RESOURCE_EXHAUSTED,
     PredictionFailed: Code.INTERNAL,  # 503 over HTTP, but gRPC clients retry UNAVAILABLE

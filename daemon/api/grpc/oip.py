@@ -101,7 +101,7 @@ class OpenInferenceService:
             CallFailed: the model failed, or its answer is none of the protocol.
             DaemonError: the version does not accept the job.
         """
-        model = await self._models.find(request.model_name, request.model_version or None)
+        model = await self._models.find(request.model_name, request.model_version or None, request.ByteSize)
         prepared = _prepare(model, request)
         replies = await replies_at_end(
             self._arrivals, model, head, prepared.params, prepared.head, unnamed=not request.model_version
@@ -146,7 +146,7 @@ class OpenInferenceService:
 
     async def _answers(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the model's answer, or its pieces; errors as `model_infer`."""
-        model = await self._models.find(request.model_name, request.model_version or None)
+        model = await self._models.find(request.model_name, request.model_version or None, request.ByteSize)
         prepared = _prepare(model, request)
         unnamed = not request.model_version
         async with aclosing(replies_to(model, head, prepared.params, prepared.head, unnamed=unnamed)) as replies:

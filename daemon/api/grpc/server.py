@@ -21,6 +21,7 @@ from daemon.api.grpc.arrivals import Arrivals
 from daemon.api.grpc.codes import Code, code_of
 from daemon.api.grpc.heads import check_call, read_head
 from daemon.api.grpc.prediction import CallFailed
+from daemon.api.grpc.writing import Writing
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError, StartError, Stopping
 from daemon.http.messages import Request, new_request_id
@@ -94,6 +95,7 @@ class Calls:
         methods: Mapping[str, Method],
         clock: Clock,
         arrivals: Arrivals,
+        writing: Writing,
         tokens: Collection[str] = (),
         answered: Answered = lambda request, status, seconds: None,
     ) -> None:
@@ -101,6 +103,7 @@ class Calls:
         self._methods = methods
         self._clock = clock
         self._arrivals = arrivals
+        self._writing = writing
         self._tokens = tuple(filter(None, tokens))
         self._answered = answered
         self._codes = {code.value[0]: code for code in grpc.StatusCode}
@@ -155,6 +158,7 @@ class Calls:
         try:
             request, head = self._read(method, call, refused, received, context)
             answer: bytes = (await method.run(request, head)).SerializeToString()
+            self._writing.until_written(call.peer, len(answer))
         except (CallFailed, DaemonError) as error:
             await self._fail(context, error, call)
             return None
@@ -171,13 +175,21 @@ class Calls:
             request, head = self._read(method, call, refused, received, context)
             async with contextlib.aclosing(method.run(request, head)) as answers:
                 async for answer in answers:
-                    await context.write(answer.SerializeToString())
+                    await self._write(answer.SerializeToString(), call.peer, context)
         except (CallFailed, DaemonError) as error:
             await self._fail(context, error, call)
             return
         finally:
             self._running -= 1
         self._note(call, 200)
+
+    async def _write(self, answer: bytes, peer: str, context: Any) -> None:
+        written = self._writing.begin(peer, len(answer))
+        try:
+            await context.write(answer)
+        finally:
+            if written is not None:
+                written()
 
     def _begin(self, name: str, context: Any) -> Request:
         self._running += 1

@@ -15,11 +15,14 @@ from daemon.api.grpc.oip import SERVICES, OpenInferenceService
 from daemon.api.grpc.reflection import reflection_of
 from daemon.api.grpc.server import Answered, Calls, GrpcServer, Method, load_grpc, methods_of
 from daemon.api.grpc.torchserve import SERVICE, InferenceService
+from daemon.api.grpc.writing import Writing
 from daemon.config.config import Config
 from daemon.config.endpoints import parse_address
 from daemon.config.tokens import Tokens
 from daemon.core.clock import Clock
 from daemon.core.errors import StartError
+from daemon.http.bounds.receiving import ReceiveBudget
+from daemon.http.bounds.sending import SendBudget
 from daemon.models.registry import Registry
 
 PORT = 7070  # TorchServe's
@@ -35,6 +38,8 @@ class GrpcServers:
     Args:
         config: names the addresses; without any, nothing is imported, and nothing listens.
         started: as in `inference_routes`.
+        receiving: as in `AwaitedModels`.
+        sending: the budget for large answers, of gRPC alone.
         answered: as in `Calls`.
 
     Attributes:
@@ -51,6 +56,8 @@ class GrpcServers:
         registry: Registry,
         started: Callable[[], bool],
         clock: Clock,
+        receiving: ReceiveBudget,
+        sending: SendBudget,
         answered: Answered = lambda request, status, seconds: None,
     ) -> None:
         self._addresses = [parse_address(text, PORT) for text in config.grpc_address or ()]
@@ -63,9 +70,10 @@ class GrpcServers:
         self._grpc = load_grpc()
         self._registry, self._started, self._clock, self._answered = registry, started, clock, answered
         self._tokens = tokens
+        self._writing = Writing(sending, clock)
         self._most = config.max_request_size + _NAMES
         self._health = HealthService(registry, started, [SERVICE, *SERVICES])
-        self._models = AwaitedModels(registry, config.queue_jobs)
+        self._models = AwaitedModels(registry, config.queue_jobs, receiving)
         self._credentials = _credentials(self._grpc, config.certificate_file, config.private_key_file)
         if self._addresses:
             arrivals = Arrivals(clock)
@@ -96,7 +104,7 @@ class GrpcServers:
     ) -> None:
         methods |= methods_of(self._health, open=True)
         methods |= reflection_of({name.split("/")[1] for name in methods})
-        calls = Calls(self._grpc, methods, self._clock, arrivals, accepted, self._answered)
+        calls = Calls(self._grpc, methods, self._clock, arrivals, self._writing, accepted, self._answered)
         self._servers.append((GrpcServer(self._grpc, calls, self._most), addresses))
 
     def bind(self, *, alone: bool) -> None:

@@ -38,7 +38,7 @@ class InferenceService:
 
     async def predictions(self, request: Any, head: CallHead) -> Any:
         """Return the whole answer; the pieces of a streamed one are joined."""
-        model = await self._models.find(request.model_name, request.model_version or None)
+        model = await self._models.find(request.model_name, request.model_version or None, request.ByteSize)
         named = model.settings.sequence_headers.id
         head, params = _read(request, head, named)
         unnamed = not request.model_version
@@ -50,7 +50,7 @@ class InferenceService:
 
     async def stream_predictions(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answer piece by piece, as the handler sends it."""
-        model = await self._models.find(request.model_name, request.model_version or None)
+        model = await self._models.find(request.model_name, request.model_version or None, request.ByteSize)
         named = model.settings.sequence_headers.id
         head, params = _read(request, head, named)
         async with aclosing(replies_to(model, head, params, unnamed=not request.model_version)) as replies:

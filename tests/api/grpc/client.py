@@ -15,6 +15,9 @@ from daemon.api.grpc.oip import SERVICES, OpenInferenceService
 from daemon.api.grpc.protos.messages import message_class, service
 from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
 from daemon.api.grpc.torchserve import InferenceService
+from daemon.api.grpc.writing import Writing
+from daemon.http.bounds.receiving import ReceiveBudget
+from daemon.http.bounds.sending import SendBudget
 from daemon.http.messages import Request
 from tests.api.house import House
 
@@ -23,6 +26,7 @@ grpc: Any = load_grpc()
 
 INFERENCE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
 HEALTH = "grpc.health.v1.Health"
+MOST_UNREAD = 10_000_000  # bytes of answers that are being written
 PATIENCE = 20.0  # seconds until a test that hangs fails
 
 
@@ -31,6 +35,7 @@ class GrpcHouse:
 
     Attributes:
         statuses: HTTP statuses of the calls that ended.
+        sending: the budget of large answers.
     """
 
     def __init__(self, root: Path, tokens: tuple[str, ...] = (), most: int = 100_000) -> None:
@@ -38,7 +43,8 @@ class GrpcHouse:
         self.house = House(root)
         self.statuses: list[int] = []
         self.health = HealthService(self.house.registry, lambda: self.house.started, [INFERENCE], every=0.01)
-        models = AwaitedModels(self.house.registry, most=2)
+        models = AwaitedModels(self.house.registry, 2, ReceiveBudget())
+        self.sending = SendBudget(MOST_UNREAD)
         self.arrivals = arrivals = Arrivals(self.house.clock)
         methods = methods_of(InferenceService(self.house.registry, models, arrivals))
         methods |= methods_of(self.health, open=True)
@@ -46,7 +52,9 @@ class GrpcHouse:
             methods |= methods_of(
                 OpenInferenceService(name, self.house.registry, lambda: self.house.started, models, arrivals)
             )
-        self.calls = Calls(self.grpc, methods, self.house.clock, arrivals, tokens, self._note)
+        self.calls = Calls(
+            self.grpc, methods, self.house.clock, arrivals, Writing(self.sending, self.house.clock), tokens, self._note
+        )
         self.server = GrpcServer(self.grpc, self.calls, most)
         self.port = 0
         self.channel: Any = None

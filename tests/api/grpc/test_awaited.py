@@ -7,6 +7,7 @@ import pytest
 
 from daemon.api.grpc.awaited import AwaitedModels
 from daemon.core.errors import Loading, ModelNotFound, NoReadyWorker
+from daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 from tests.api.grpc.client import grpc_house, prediction
 from tests.api.grpc.test_predictions import failure
 from tests.api.house import House
@@ -14,10 +15,10 @@ from tests.api.house import House
 
 async def test_a_call_waits_for_its_model(tmp_path: Path) -> None:
     house = House(tmp_path)
-    models = AwaitedModels(house.registry, most=2)
+    models = AwaitedModels(house.registry, 2, ReceiveBudget())
     house.registry.expect("m")
 
-    finding = asyncio.ensure_future(models.find("m", None))
+    finding = asyncio.ensure_future(models.find("m", None, lambda: 0))
     await asyncio.sleep(0)
     assert not finding.done()
     model = await house.serve("m")
@@ -29,7 +30,7 @@ async def test_a_call_waits_for_its_model(tmp_path: Path) -> None:
 async def test_a_model_that_could_not_be_registered_is_told_with_its_reason(tmp_path: Path) -> None:
     house = House(tmp_path)
     house.registry.expect("m")
-    finding = asyncio.ensure_future(AwaitedModels(house.registry, most=2).find("m", None))
+    finding = asyncio.ensure_future(AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, lambda: 0))
     await asyncio.sleep(0)
 
     house.registry.settle("m", "the archive is broken")
@@ -42,7 +43,7 @@ async def test_another_models_end_of_loading_changes_nothing(tmp_path: Path) -> 
     house = House(tmp_path)
     for name in ("m", "n"):
         house.registry.expect(name)
-    finding = asyncio.ensure_future(AwaitedModels(house.registry, most=2).find("m", None))
+    finding = asyncio.ensure_future(AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, lambda: 0))
     await asyncio.sleep(0)
 
     house.registry.settle("n")
@@ -56,16 +57,16 @@ async def test_another_models_end_of_loading_changes_nothing(tmp_path: Path) -> 
 
 async def test_only_so_many_calls_wait_and_who_leaves_makes_room(tmp_path: Path) -> None:
     house = House(tmp_path)
-    models = AwaitedModels(house.registry, most=1)
+    models = AwaitedModels(house.registry, 1, ReceiveBudget())
     house.registry.expect("m")
-    first = asyncio.ensure_future(models.find("m", None))
+    first = asyncio.ensure_future(models.find("m", None, lambda: 0))
     await asyncio.sleep(0)
 
     with pytest.raises(Loading, match="being registered"):
-        await models.find("m", None)
+        await models.find("m", None, lambda: 0)
     first.cancel()
     await asyncio.wait([first])
-    second = asyncio.ensure_future(models.find("m", None))
+    second = asyncio.ensure_future(models.find("m", None, lambda: 0))
     await asyncio.sleep(0)
 
     assert not second.done()
@@ -78,3 +79,35 @@ async def test_an_unknown_model_is_not_waited_for(tmp_path: Path) -> None:
         made.house.registry.expect("m")
 
         assert (await failure(made, made.call("Predictions", prediction("n", data=b"1"))))[0] == "NOT_FOUND"
+
+
+async def test_the_messages_of_waiting_calls_count_as_bodies_that_are_being_received(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    receiving = ReceiveBudget(100)
+    models = AwaitedModels(house.registry, 9, receiving)
+    house.registry.expect("m")
+    first = asyncio.ensure_future(models.find("m", None, lambda: 60))
+    await asyncio.sleep(0)
+    assert receiving.used == 60
+
+    with pytest.raises(NoRoom, match="100 bytes together"):
+        await models.find("m", None, lambda: 60)
+    assert receiving.used == 60
+    model = await house.serve("m")
+    house.registry.settle("m")
+
+    assert await first is model
+    assert receiving.used == 0
+
+
+async def test_a_call_that_is_cancelled_while_it_waits_counts_no_more(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    receiving = ReceiveBudget(100)
+    house.registry.expect("m")
+    waiting = asyncio.ensure_future(AwaitedModels(house.registry, 9, receiving).find("m", None, lambda: 60))
+    await asyncio.sleep(0)
+
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+    assert receiving.used == 0

@@ -16,6 +16,7 @@ from daemon.api.grpc.protos.messages import message_class
 from daemon.api.grpc.server import methods_of
 from daemon.api.management.routes import management_routes
 from daemon.api.oip.repository import repository_routes
+from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.router import join
 from tests.api.grpc.client import GrpcHouse, grpc, grpc_house
 
@@ -32,7 +33,7 @@ async def managed(root: Path) -> AsyncIterator[GrpcHouse]:
             repository_routes(house.registry, house.registrar),
         )
         methods = methods_of(ManagementService(routes))
-        models = AwaitedModels(house.registry, most=2)
+        models = AwaitedModels(house.registry, 2, ReceiveBudget())
         methods |= methods_of(RepositoryService(OIP, house.registry, lambda: True, models, made.arrivals, routes))
         made.calls._methods = {**made.calls._methods, **methods}
         yield made

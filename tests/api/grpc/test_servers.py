@@ -13,6 +13,8 @@ from daemon.api.grpc.protos.messages import message_class
 from daemon.api.grpc.servers import GrpcServers
 from daemon.config.tokens import Tokens
 from daemon.core.errors import StartError
+from daemon.http.bounds.receiving import ReceiveBudget
+from daemon.http.bounds.sending import SendBudget
 from tests.api.grpc.client import HEALTH, INFERENCE, PATIENCE, grpc
 from tests.api.house import House
 from tests.certificate import make_certificate, needs_openssl
@@ -25,7 +27,7 @@ def made(root: Path, *addresses: str, tokens: Tokens | None = None, registry: An
     house = House(root)
     return GrpcServers(
         make_config(root, grpc_address=",".join(addresses), **flags), tokens or Tokens("", ""),
-        registry or house.registry, lambda: True, house.clock,
+        registry or house.registry, lambda: True, house.clock, ReceiveBudget(), SendBudget(),
     )  # fmt: skip
 
 
