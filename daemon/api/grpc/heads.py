@@ -60,7 +60,7 @@ class CallHead(msgspec.Struct, frozen=True):
 
 
 class _Metadata(NamedTuple):
-    """What metadata says, whichever call it came with; `id` is empty if the client has not chosen one."""
+    """The metadata of equal calls, read once; `id` is empty if the client has not chosen one."""
 
     id: str
     headers: tuple[tuple[str, str], ...]

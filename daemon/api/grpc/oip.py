@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any
 
-from daemon.api.grpc.arrivals import Arrivals
-from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.codes import Code
 from daemon.api.grpc.heads import CallHead
-from daemon.api.grpc.in_order import in_order
 from daemon.api.grpc.prediction import CallFailed, replies_at_end, replies_to
 from daemon.api.grpc.tensor_contents import read_request, write_answer
+from daemon.api.grpc.waiting.arrivals import Arrivals
+from daemon.api.grpc.waiting.awaited import AwaitedModels
+from daemon.api.grpc.waiting.in_order import in_order
 from daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
 from daemon.api.oip.prepared import PreparedRequest, prepare
 from daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, VersionNotFound
@@ -166,7 +166,7 @@ class OpenInferenceService:
 
 
 def _prepare(model: ModelVersion, request: Any) -> PreparedRequest:
-    """Return what the job of a request carries; a refusal is counted. Raise as `read_request` and `prepare`."""
+    """Return a request as its job carries it; a refusal is counted. Raise as `read_request` and `prepare`."""
     try:
         return prepare(model, read_request(request))
     except DaemonError as error:

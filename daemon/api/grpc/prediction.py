@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from random import random
 
-from daemon.api.grpc.arrivals import Arrivals
 from daemon.api.grpc.codes import Code, code_of_status
 from daemon.api.grpc.heads import CallHead
+from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.inference.predict import names_caller
 from daemon.core.errors import DaemonError
 from daemon.core.job import Flow, Job, JobPhase, Param, Piece, Reply

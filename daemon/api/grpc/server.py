@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from daemon.api.grpc.arrivals import Arrivals
 from daemon.api.grpc.codes import Code, code_of
 from daemon.api.grpc.heads import check_call, read_head
 from daemon.api.grpc.prediction import CallFailed
-from daemon.api.grpc.writing import Writing
+from daemon.api.grpc.waiting.arrivals import Arrivals
+from daemon.api.grpc.waiting.writing import Writing
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError, StartError, Stopping
 from daemon.http.messages import Request, new_request_id

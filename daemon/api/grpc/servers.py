@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from daemon.api.grpc.arrivals import Arrivals
-from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.health import HealthService
 from daemon.api.grpc.management.relay import Routes
 from daemon.api.grpc.management.repository import RepositoryService
@@ -15,7 +13,9 @@ from daemon.api.grpc.oip import SERVICES, OpenInferenceService
 from daemon.api.grpc.reflection import reflection_of
 from daemon.api.grpc.server import Answered, Calls, GrpcServer, Method, load_grpc, methods_of
 from daemon.api.grpc.torchserve import SERVICE, InferenceService
-from daemon.api.grpc.writing import Writing
+from daemon.api.grpc.waiting.arrivals import Arrivals
+from daemon.api.grpc.waiting.awaited import AwaitedModels
+from daemon.api.grpc.waiting.writing import Writing
 from daemon.config.config import Config
 from daemon.config.endpoints import parse_address
 from daemon.config.tokens import Tokens

@@ -6,10 +6,10 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
-from daemon.api.grpc.arrivals import Arrivals
-from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.prediction import replies_at_end, replies_to
+from daemon.api.grpc.waiting.arrivals import Arrivals
+from daemon.api.grpc.waiting.awaited import AwaitedModels
 from daemon.core.job import Param, Reply
 from daemon.models.registry import Registry
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.arrivals import Arrivals
-from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.health import HealthService
 from daemon.api.grpc.oip import SERVICES, OpenInferenceService
 from daemon.api.grpc.protos.messages import message_class, service
 from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
 from daemon.api.grpc.torchserve import InferenceService
-from daemon.api.grpc.writing import Writing
+from daemon.api.grpc.waiting.arrivals import Arrivals
+from daemon.api.grpc.waiting.awaited import AwaitedModels
+from daemon.api.grpc.waiting.writing import Writing
 from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.bounds.sending import SendBudget
 from daemon.http.messages import Request

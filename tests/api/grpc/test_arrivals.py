@@ -4,7 +4,7 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.api.grpc.arrivals import LONGEST, QUIET, Arrivals
+from daemon.api.grpc.waiting.arrivals import LONGEST, QUIET, Arrivals
 from daemon.core.clock import FakeClock
 from daemon.core.errors import DaemonError, Stopping
 from daemon.core.job import Job, JobPhase

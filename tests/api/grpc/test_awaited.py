@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.grpc.awaited import AwaitedModels
+from daemon.api.grpc.waiting.awaited import AwaitedModels
 from daemon.core.errors import Loading, ModelNotFound, NoReadyWorker
 from daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 from tests.api.grpc.client import grpc_house, prediction

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.management.repository import RepositoryService
 from daemon.api.grpc.management.torchserve import SERVICE, ManagementService
 from daemon.api.grpc.oip import SERVICES
 from daemon.api.grpc.protos.messages import message_class
 from daemon.api.grpc.server import methods_of
+from daemon.api.grpc.waiting.awaited import AwaitedModels
 from daemon.api.management.routes import management_routes
 from daemon.api.oip.repository import repository_routes
 from daemon.http.bounds.receiving import ReceiveBudget

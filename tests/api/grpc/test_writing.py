@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.grpc.writing import COUNTED, Peer, Writing
+from daemon.api.grpc.waiting.writing import COUNTED, Peer, Writing
 from daemon.core.clock import FakeClock
 from daemon.core.job import Reply
 from daemon.http.bounds.sending import NoRoomToSend, SendBudget

@@ -7,11 +7,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from daemon.api.grpc.arrivals import Arrivals
-from daemon.api.grpc.awaited import AwaitedModels
 from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.management.relay import Routes, relay
 from daemon.api.grpc.oip import OpenInferenceService
+from daemon.api.grpc.waiting.arrivals import Arrivals
+from daemon.api.grpc.waiting.awaited import AwaitedModels
 from daemon.models.registry import Registry
 
 

@@ -1,7 +1,7 @@
 """Answers that gRPC is writing: bounded together, by a budget like that of HTTP's answers (http/bounds/sending.py).
 
-An answer counts until gRPC has written it. grpc.aio cannot close a connection whose client does not read, so what such
-clients hold counts until they read or leave: in one budget for both they would take away the room of HTTP's clients.
+An answer counts until gRPC has written it. grpc.aio cannot close a connection whose client does not read, so the
+answers of such clients count until they read or leave: in one budget for both they would take HTTP's room away.
 """
 
 import asyncio
@@ -36,7 +36,7 @@ class Writing:
         self._peers: dict[str, Peer] = {}
 
     def begin(self, peer: str, size: int) -> Callable[[], None] | None:
-        """Count an answer, and return what to call when it is written; None for a small one.
+        """Count an answer, and return the call that ends this when it is written; None for a small one.
 
         Raises:
             NoRoomToSend: too much is being written.
