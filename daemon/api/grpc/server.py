@@ -164,6 +164,7 @@ class Calls:
             return None
         finally:
             self._running -= 1
+            self._arrivals.end()
         self._note(call, 200)
         return answer
 

@@ -56,20 +56,30 @@ def house() -> House:
     return House()
 
 
-def test_a_lone_call_is_submitted_after_some_turns_of_the_loop(house: House) -> None:
+def test_a_lone_call_is_submitted_at_once(house: House) -> None:
+    for count in (1, 2):
+        house.arrivals.head()
+        house.arrive()
+        assert len(house.model.submitted) == count
+        house.arrivals.end()
+
+
+def test_a_call_that_had_company_is_submitted_after_some_turns_of_the_loop(house: House) -> None:
     house.arrivals.head()
-    alone = house.arrive()
+    house.arrivals.head()
+    house.arrivals.message()  # a call that leads to no job
+    call = house.arrive()
     house.turns(QUIET - 1)
     assert house.model.submitted == []
     house.turns(1)
 
-    assert house.model.submitted == [alone]
+    assert house.model.submitted == [call]
 
 
 def test_a_call_whose_message_is_on_its_way_is_awaited(house: House) -> None:
     house.arrivals.head()
-    first = house.arrive()
     house.arrivals.head()
+    first = house.arrive()
     house.clock.settle()
     assert house.model.submitted == []
     second = house.arrive()
@@ -105,8 +115,8 @@ def test_calls_that_come_without_end_are_submitted_in_time(house: House) -> None
 
 def test_the_message_of_a_call_that_leads_to_no_job_ends_the_waiting_for_it(house: House) -> None:
     house.arrivals.head()
-    first = house.arrive()
     house.arrivals.head()
+    first = house.arrive()
     house.clock.settle()
     house.arrivals.message()
     house.clock.settle()
@@ -116,8 +126,10 @@ def test_the_message_of_a_call_that_leads_to_no_job_ends_the_waiting_for_it(hous
 
 def test_a_held_job_whose_client_leaves_is_not_submitted(house: House) -> None:
     house.arrivals.head()
+    house.arrivals.head()
     left = house.arrive()
     house.arrivals.abandon(cast(ModelVersion, house.model), left)
+    house.arrivals.message()
     house.clock.settle()
 
     assert (house.model.submitted, house.model.abandoned, left.phase) == ([], [], JobPhase.ENDED)
