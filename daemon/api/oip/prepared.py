@@ -79,7 +79,8 @@ def as_asked(prepared: PreparedRequest, request: InferRequest, reply: Reply) -> 
     except ValueError:
         return reply
     try:
-        body, length = write_answer(answer, lambda name: binary.get(name, request.binary))
+        wanted = {each.name: binary.get(each.name, request.binary) for each in answer.outputs}
+        body, length = write_answer(answer, wanted.__getitem__)
     except ValueError as error:
         return Reply(PredictionFailed.status, str(error).encode(), error=PredictionFailed.kind)
     kind = "application/json" if length is None else "application/octet-stream"
