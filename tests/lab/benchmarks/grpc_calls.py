@@ -1,19 +1,18 @@
-"""CPU of the daemon for a gRPC call: ModelInfer of 40 bytes, beside a server of grpc.aio that sends bytes back.
+"""CPU of the daemon for a gRPC call: ModelInfer of 100 bytes, beside a server of grpc.aio that sends the bytes back.
 
-python -m tests.lab.benchmarks.grpc_calls [--calls 10000]
+python -m tests.lab.benchmarks.grpc_calls [--calls 4000] [--in-flight 16]
 
-Sixteen calls are in flight on one connection. The third figure is the same request over HTTP: what the call would cost
-without gRPC, in batches of the same clients.
+The calls are in flight on one connection, from a client that costs little (grpc_load.py). A third figure is the same
+request over HTTP from as many clients: the cost of the call without gRPC. The daemon is that of a wheel, compiled.
 """
 
 import argparse
-import asyncio
 import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
@@ -22,20 +21,24 @@ import grpc
 import uvloop
 
 from daemon.api.grpc.protos.messages import message_class
+from tests.compiled import compiled
+from tests.e2e import served as end_to_end
 from tests.e2e.served import Served
 from tests.e2e.test_tensors import register
+from tests.lab.benchmarks.grpc_load import Connection
 from tests.lab.benchmarks.measuring import processes
 
-CLIENTS, ROUNDS, WARM_UP = 16, 3, 20
+CLIENTS, ROUNDS, WARM_UP, SIZE = 16, 7, 20, 100
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
 DATA = bytes(40)
 
 
 class Cost(NamedTuple):
-    """CPU seconds of the server for a call, and calls a second."""
+    """CPU seconds of the server for a call, calls a second, and the median seconds of a call."""
 
     cpu: float
     rate: float
+    latency: float
 
 
 class Echo(grpc.GenericRpcHandler):  # type: ignore[misc]
@@ -57,54 +60,46 @@ async def serve_echo() -> None:
     await server.wait_for_termination()
 
 
-async def call(address: str, body: bytes, calls: int) -> float:
-    """Make the calls; return the seconds that they took."""
-    async with grpc.aio.insecure_channel(address) as channel:
-        ask = channel.unary_unary(METHOD)
-
-        async def client(count: int) -> None:
-            for _ in range(count):
-                await ask(body)
-
-        began = time.monotonic()
-        await asyncio.gather(*[client(calls // CLIENTS) for _ in range(CLIENTS)])
-        return time.monotonic() - began
-
-
 def own_cpu(pid: int) -> float:
     """Return the CPU seconds of one process, without its children."""
     return next(each.cpu for each in processes.read_all() if each.pid == pid)
 
 
-def cost_of(pid: int, load: Callable[[int], float], calls: int) -> Cost:
+def cost_of(pid: int, load: Callable[[int], tuple[float, float]], calls: int) -> Cost:
+    """Return the cost of calls to a server; `load` makes so many, and returns their seconds and one call's latency."""
     load(WARM_UP * CLIENTS)
     before = own_cpu(pid)
-    seconds = load(calls)
-    return Cost((own_cpu(pid) - before) / calls, calls / seconds)
+    seconds, latency = load(calls)
+    return Cost((own_cpu(pid) - before) / calls, calls / seconds, latency)
 
 
-def over_grpc(address: str, body: bytes) -> Callable[[int], float]:
-    """Return what makes so many calls, and returns the seconds that they took."""
-    return lambda calls: uvloop.run(call(address, body, calls))
+def over_grpc(connection: Connection, in_flight: int, calls: int) -> tuple[float, float]:
+    found = connection.make(calls, in_flight)
+    return found.seconds, median(found.latencies)
 
 
-def over_http(served: Served, file: Path, calls: int) -> float:
-    options = ("--protocol", "v2", "--binary", "-c", str(CLIENTS), "-n", str(calls), "--json")
-    seconds: float = json.loads(served.tsctl("bench", "x-fp32", str(file), *options))["seconds"]
-    return seconds
+def over_http(served: Served, file: Path, in_flight: int, calls: int) -> tuple[float, float]:
+    options = ("--protocol", "v2", "--binary", "-c", str(in_flight), "-n", str(calls), "--json")
+    found = json.loads(served.tsctl("bench", "x-fp32", str(file), *options))
+    return found["seconds"], found["latency"]["p50"]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="CPU of a gRPC call, beside a bare server of grpc.aio.")
-    parser.add_argument("--calls", type=int, default=10_000)
+    parser.add_argument("--calls", type=int, default=4000)
+    parser.add_argument("--in-flight", type=int, default=CLIENTS)
     parser.add_argument("--echo", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.echo:
         uvloop.run(serve_echo())
         return
+    end_to_end.TSCTL = compiled().parent / "tsctl"
     tensor = {"name": "x", "datatype": "FP32", "shape": [len(DATA) // 4]}
     message: Any = message_class("inference.ModelInferRequest")
-    body = message(model_name="x-fp32", inputs=[tensor], raw_input_contents=[DATA]).SerializeToString()
+    request = message(model_name="x-fp32", inputs=[tensor], raw_input_contents=[DATA])
+    request.id = "x" * (SIZE - request.ByteSize() - 2)  # a tag and a length go before it
+    body = request.SerializeToString()
+    assert len(body) == SIZE
     echo = subprocess.Popen(
         [sys.executable, "-m", "tests.lab.benchmarks.grpc_calls", "--echo"], stdout=subprocess.PIPE, text=True
     )
@@ -119,19 +114,25 @@ def main() -> None:
             own = served.status["grpcAddresses"][0].partition("://")[2]
             file = Path(folder) / "elements"
             file.write_bytes(DATA)
-            found: dict[str, list[Cost]] = {"grpc.aio, echo": [], "tsctl, gRPC": [], "tsctl, HTTP": []}
+            at = given.in_flight
+            connections = [Connection(address, METHOD, body) for address in (bare, own)]
+            loads = {
+                "grpc.aio, echo": (echo.pid, partial(over_grpc, connections[0], at)),
+                "tsctl, gRPC": (served.pid, partial(over_grpc, connections[1], at)),
+                "tsctl, HTTP": (served.pid, partial(over_http, served, file, at)),
+            }
+            found: dict[str, list[Cost]] = {name: [] for name in loads}
             for _ in range(ROUNDS):
-                found["grpc.aio, echo"].append(cost_of(echo.pid, over_grpc(bare, body), given.calls))
-                found["tsctl, gRPC"].append(cost_of(served.pid, over_grpc(own, body), given.calls))
-                found["tsctl, HTTP"].append(cost_of(served.pid, lambda n: over_http(served, file, n), given.calls))
+                for name, (pid, load) in loads.items():
+                    found[name].append(cost_of(pid, load, given.calls))
         finally:
             served.stop()
             echo.kill()
-    for name, costs in found.items():
-        cpu, rate = median(each.cpu for each in costs), median(each.rate for each in costs)
-        print(f"{name:15} {cpu * 1e6:6.0f} µs of CPU a call {rate:8.0f} calls/s")
-    bare_cpu, own_cpu_ = (median(each.cpu for each in found[name]) for name in ("grpc.aio, echo", "tsctl, gRPC"))
-    print(f"ratio {own_cpu_ / bare_cpu:.2f}")
+    middle = {name: Cost(*map(median, zip(*costs, strict=True))) for name, costs in found.items()}
+    for name, cost in middle.items():
+        print(f"{name:15} {cost.cpu * 1e6:6.0f} µs of CPU a call {cost.rate:8.0f} calls/s {cost.latency * 1e3:7.2f} ms")
+    ratios = [own.cpu / echo.cpu for own, echo in zip(found["tsctl, gRPC"], found["grpc.aio, echo"], strict=True)]
+    print(f"ratio {median(ratios):.2f}, in rounds {min(ratios):.2f} to {max(ratios):.2f}")
 
 
 if __name__ == "__main__":
