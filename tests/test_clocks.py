@@ -13,7 +13,7 @@ MAY_READ_IT = {
     "daemon/core/logs.py": "the stamp of a line",
     "daemon/http/access_log.py": "the stamp of a line",
     "daemon/api/observing/batches.py": "when a batch ended, for people",
-    "daemon/api/oip/routes.py": "when a model answered last, for people",
+    "daemon/api/oip/metadata.py": "when a model answered last, for people",
     "daemon/api/observing/live.py": "when the numbers were read, for people",
     "daemon/models/reporting/reports.py": "when a prediction failed, for people",
     "daemon/api/management/describe.py": "since when a worker is there, as text",
