@@ -185,7 +185,9 @@ class Daemon:
         note_unread = partial(recurring.note, "limit", reason="sending")
         sending, calls = (SendBudget(config.max_sending_bytes, note_unread) for _ in range(2))
         # Before processes are started, because a package may be missing.
-        grpc = GrpcServers(config, tokens, registry, serves, clock, receiving, calls, lambda *call: tell(*call))
+        grpc = GrpcServers(
+            config, tokens, registry, serves, clock, receiving, calls, lambda *call: tell(*call), clients
+        )
         logs.report_losses(lambda text: _soon(loop, partial(recurring.note, "log-lost", text, reason=text)))
 
         def note_stall(late: float) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from daemon.api.auth import matches
 from daemon.core.errors import BadRequest, MissingToken, WrongToken
 from daemon.core.job import TimeBudget
+from daemon.http.bounds.known_client import KnownClient
 from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.messages import new_request_id
 from daemon.http.parsing.headers import LONGEST_ID
@@ -30,6 +31,7 @@ class CallHead(msgspec.Struct, frozen=True):
         began: when the call arrived, on the daemon's clock.
         remaining: seconds until the client gives up; None without a deadline.
         low_priority: others go first, for a while.
+        client: the caller, if its key is known; None where none is required.
     """
 
     method: str
@@ -38,6 +40,12 @@ class CallHead(msgspec.Struct, frozen=True):
     began: float
     remaining: float | None
     low_priority: bool
+    client: KnownClient | None = None
+
+    def check_model(self, name: str) -> None:
+        """Raise ModelNotAllowed if the caller's key does not allow a model."""
+        if self.client is not None:
+            self.client.check_model(name)
 
     def of_next(self, now: float) -> "CallHead":
         """Return the head of a further request in the same call, which has come now."""
@@ -74,12 +82,14 @@ def read_head(
     remaining: float | None,
     now: float,
     tokens: tuple[str, ...] = (),
+    client: KnownClient | None = None,
 ) -> CallHead:
     """Read the head of a call.
 
     Args:
         remaining: seconds until the deadline that gRPC carries; None without one.
         tokens: the accepted ones, which handlers must not see.
+        client: the caller, whose key they must not see either; None if unknown.
 
     Raises:
         BadRequest: the deadline or the priority in the metadata is invalid.
@@ -87,7 +97,11 @@ def read_head(
     read = _read(metadata, tokens)
     if read.budget is not None:
         remaining = read.budget if remaining is None else min(read.budget, remaining)
-    return CallHead(method, read.id or new_request_id(), read.headers, now, remaining, read.low_priority)
+    named, headers, low = read.id or new_request_id(), read.headers, read.low_priority
+    if client is not None:
+        headers = tuple(pair for pair in headers if pair[0] != "authorization")
+        low = low or client.low_priority
+    return CallHead(method, named, headers, now, remaining, low, client)
 
 
 @lru_cache(maxsize=64)  # a client sends the same with each call, and reading it again takes 8 µs
@@ -105,17 +119,22 @@ def _read(metadata: tuple[tuple[str, str | bytes], ...], tokens: tuple[str, ...]
     return _Metadata(chosen, headers, budget, priority == "low")
 
 
-def check_call(metadata: Iterable[tuple[str, str | bytes]], tokens: tuple[str, ...]) -> None:
-    """Reject a call without one of these tokens.
+def bearer_of(metadata: Iterable[tuple[str, str | bytes]]) -> str:
+    """Return the bearer token of a call, or an empty string."""
+    shown = ""
+    for key, value in metadata:
+        if key == "authorization" and isinstance(value, str):
+            shown = _bearer(value)
+    return shown
+
+
+def check_call(shown: str, tokens: tuple[str, ...]) -> None:
+    """Reject a call whose token is not one of these.
 
     Raises:
         MissingToken: the call has no token.
         WrongToken: its token is none of these.
     """
-    shown = ""
-    for key, value in metadata:
-        if key == "authorization" and isinstance(value, str):
-            shown = _bearer(value)
     if not shown:
         raise MissingToken
     if not matches(shown, tokens):

@@ -61,31 +61,36 @@ class OpenInferenceService:
         """Return the server's name, version and extensions."""
         return self._message("ServerMetadata")(**server_metadata())
 
-    async def model_ready(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
+    async def model_ready(self, request: Any, head: CallHead) -> Any:
         """Return whether a version has a ready worker; False also for one that is not there, as Triton does."""
+        head.check_model(request.name)
         try:
             model = self._registry.find(request.name, request.version or None)
         except (ModelNotFound, VersionNotFound, NoReadyWorker):
             return self._message("ModelReady")(ready=False)
         return self._message("ModelReady")(ready=model.state is ModelState.READY)
 
-    async def model_metadata(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
+    async def model_metadata(self, request: Any, head: CallHead) -> Any:
         """Return the names and types of a version's tensors."""
+        head.check_model(request.name)
         model = self._registry.find(request.name, request.version or None)
         versions = [model] if request.version else self._registry.versions(model.name)
         return self._message("ModelMetadata")(**model_metadata(model, versions))
 
-    async def model_config(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
+    async def model_config(self, request: Any, head: CallHead) -> Any:
         """Return the configuration of a version, as Triton's clients read it; without versions, numbers there."""
+        head.check_model(request.name)
         document = model_config(self._registry.find(request.name, request.version or None))
         del document["version_policy"]
         return self._message("ModelConfig")(config=document)
 
-    async def model_statistics(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
+    async def model_statistics(self, request: Any, head: CallHead) -> Any:
         """Return the statistics of a version, of all versions of a model, or of all models, as Triton does."""
         if not request.name:
-            versions = list(self._registry)
+            client = head.client
+            versions = [each for each in self._registry if client is None or client.may_use(each.name)]
         else:
+            head.check_model(request.name)
             model = self._registry.find(request.name, request.version or None)
             versions = [model] if request.version else self._registry.versions(model.name)
         documents = [statistics_of(each, each.clock.now()) for each in versions]

@@ -84,7 +84,7 @@ async def replies_at_end(
     the queue.
 
     Raises:
-        DaemonError: the version does not accept the job, as `ModelVersion.submit`.
+        DaemonError: the version does not accept the job, as `ModelVersion.submit`, or the client may not send it.
         CallFailed: the answer is an error.
     """
     end = _Ended()
@@ -111,7 +111,7 @@ async def replies_to(
     A caller that ends the iteration early, such as a cancelled call, takes its job out of the queue.
 
     Raises:
-        DaemonError: the version does not accept the job, as `ModelVersion.submit`.
+        DaemonError: the version does not accept the job, as `ModelVersion.submit`, or the client may not send it.
         CallFailed: the answer is an error.
     """
     arrived: asyncio.Queue[tuple[Reply, bool]] = asyncio.Queue()
@@ -145,6 +145,12 @@ def _job(
     model: ModelVersion, head: CallHead, params: Sequence[Param], infer: InferHead | None,
     deliver: Callable[[Reply], None], stream: Callable[[Reply], None], *, unnamed: bool,
 ) -> Job:  # fmt: skip
+    if head.client is not None:
+        try:
+            head.client.admit(model.name, sum(len(each.value) for each in params), model.clock.now())
+        except DaemonError as error:
+            model.metrics.refused(error)
+            raise
     job = Job(
         head.id, params, list(head.headers), head.began, deliver, stream, unnamed=unnamed,
         low_priority=head.low_priority, budget=head.budget(model.settings.client_timeout),

@@ -18,12 +18,14 @@ from functools import partial
 from typing import Any
 
 from daemon.api.grpc.codes import Code, code_of
-from daemon.api.grpc.heads import check_call, read_head
+from daemon.api.grpc.heads import bearer_of, check_call, read_head
 from daemon.api.grpc.prediction import CallFailed
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.writing import Writing
+from daemon.api.known_clients import KnownClients
 from daemon.core.clock import Clock
 from daemon.core.errors import DaemonError, StartError, Stopping
+from daemon.http.bounds.known_client import KnownClient
 from daemon.http.messages import Request, new_request_id
 
 INSTALL = "install it with `pip install 'tsctl[grpc]'`"
@@ -85,7 +87,8 @@ class Calls:
     """Finds the method of each call; what grpc calls a generic handler.
 
     Args:
-        tokens: those that are accepted; none for no check.
+        tokens: those that are accepted; without any, and without clients, there is no check.
+        clients: those with keys; None for none.
         answered: called when a call has ended, with the HTTP request that it is like, the status and the seconds.
     """
 
@@ -98,6 +101,7 @@ class Calls:
         writing: Writing,
         tokens: Collection[str] = (),
         answered: Answered = lambda request, status, seconds: None,
+        clients: KnownClients | None = None,
     ) -> None:
         self._grpc = grpc
         self._methods = methods
@@ -106,6 +110,7 @@ class Calls:
         self._writing = writing
         self._tokens = tuple(filter(None, tokens))
         self._answered = answered
+        self._clients = clients
         self._codes = {code.value[0]: code for code in grpc.StatusCode}
         self._accepted: dict[str, Any] = {}  # by name: the handlers of calls that are not refused
         self._running = 0
@@ -133,15 +138,20 @@ class Calls:
             self._arrivals.head()
         if self._closing:
             return self._handler(method, details.method, Stopping("The daemon is being stopped. Call again."))
-        if self._tokens and not method.open:
+        if (self._tokens or self._clients is not None) and not method.open:
+            shown = bearer_of(details.invocation_metadata)
             try:
-                check_call(details.invocation_metadata, self._tokens)
+                if self._client(shown) is None:
+                    check_call(shown, self._tokens)
             except DaemonError as error:
                 return self._handler(method, details.method, error)
         handler = self._accepted.get(details.method)
         if handler is None:
             handler = self._accepted[details.method] = self._handler(method, details.method, None)
         return handler
+
+    def _client(self, shown: str) -> KnownClient | None:
+        return None if self._clients is None else self._clients.find(shown)
 
     def _handler(self, method: Method, name: str, refused: DaemonError | None) -> Any:
         """Return grpc's handler of a method's calls; `refused` is the answer to all of them, if there is one."""
@@ -205,7 +215,9 @@ class Calls:
         if refused is not None:
             raise refused
         metadata = context.invocation_metadata() or ()
-        head = read_head(call.target, metadata, context.time_remaining(), call.began, self._tokens)
+        if self._clients is not None:
+            call.client = self._client(bearer_of(metadata))
+        head = read_head(call.target, metadata, context.time_remaining(), call.began, self._tokens, call.client)
         call.id = head.id
         if method.client_streaming:
             return _parsed_each(method.request, received), head

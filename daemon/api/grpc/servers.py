@@ -16,6 +16,7 @@ from daemon.api.grpc.torchserve import SERVICE, InferenceService
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.awaited import AwaitedModels
 from daemon.api.grpc.waiting.writing import Writing
+from daemon.api.known_clients import KnownClients
 from daemon.config.config import Config
 from daemon.config.endpoints import parse_address
 from daemon.config.tokens import Tokens
@@ -40,7 +41,7 @@ class GrpcServers:
         started: as in `inference_routes`.
         receiving: as in `AwaitedModels`.
         sending: the budget for large answers, of gRPC alone.
-        answered: as in `Calls`.
+        answered, clients: as in `Calls`; keys open predictions, and no management.
 
     Attributes:
         bound: HOST:PORT of each address, with the port that the kernel chose.
@@ -59,6 +60,7 @@ class GrpcServers:
         receiving: ReceiveBudget,
         sending: SendBudget,
         answered: Answered = lambda request, status, seconds: None,
+        clients: KnownClients | None = None,
     ) -> None:
         self._addresses = [parse_address(text, PORT) for text in config.grpc_address or ()]
         self._managing = [parse_address(text, MANAGEMENT_PORT) for text in config.grpc_management_address or ()]
@@ -80,8 +82,8 @@ class GrpcServers:
             methods = methods_of(InferenceService(registry, self._models, arrivals))
             for name in SERVICES:
                 methods |= methods_of(OpenInferenceService(name, registry, started, self._models, arrivals))
-            accepted = (tokens.inference, tokens.management) if tokens.inference else ()
-            self._add(methods, accepted, self._addresses, arrivals)
+            accepted = (tokens.inference, tokens.management) if tokens.inference or clients is not None else ()
+            self._add(methods, accepted, self._addresses, arrivals, clients)
 
     def manage(self, routes: Routes) -> None:
         """Serve management at its addresses, if there are any, by HTTP's routes of a management address."""
@@ -101,10 +103,11 @@ class GrpcServers:
         accepted: Sequence[str],
         addresses: list[tuple[str, int]],
         arrivals: Arrivals,
+        clients: KnownClients | None = None,
     ) -> None:
         methods |= methods_of(self._health, open=True)
         methods |= reflection_of({name.split("/")[1] for name in methods})
-        calls = Calls(self._grpc, methods, self._clock, arrivals, self._writing, accepted, self._answered)
+        calls = Calls(self._grpc, methods, self._clock, arrivals, self._writing, accepted, self._answered, clients)
         self._servers.append((GrpcServer(self._grpc, calls, self._most), addresses))
 
     def bind(self, *, alone: bool) -> None:

@@ -1,7 +1,7 @@
 """A gRPC server over the parts of a daemon in memory, on a port of the kernel's choice, and a client of it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from daemon.api.grpc.torchserve import InferenceService
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.awaited import AwaitedModels
 from daemon.api.grpc.waiting.writing import Writing
+from daemon.api.known_clients import KnownClients, digest_of
 from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.bounds.sending import SendBudget
 from daemon.http.messages import Request
@@ -35,13 +36,17 @@ class GrpcHouse:
 
     Attributes:
         statuses: HTTP statuses of the calls that ended.
+        names: of the known clients whose calls ended.
         sending: the budget of large answers.
     """
 
-    def __init__(self, root: Path, tokens: tuple[str, ...] = (), most: int = 100_000) -> None:
+    def __init__(
+        self, root: Path, tokens: tuple[str, ...] = (), most: int = 100_000, keys: Mapping[str, str] | None = None
+    ) -> None:
         self.grpc = grpc
         self.house = House(root)
         self.statuses: list[int] = []
+        self.names: list[str] = []
         self.health = HealthService(self.house.registry, lambda: self.house.started, [INFERENCE], every=0.01)
         models = AwaitedModels(self.house.registry, 2, ReceiveBudget())
         self.sending = SendBudget(MOST_UNREAD)
@@ -52,9 +57,14 @@ class GrpcHouse:
             methods |= methods_of(
                 OpenInferenceService(name, self.house.registry, lambda: self.house.started, models, arrivals)
             )
-        self.calls = Calls(
-            self.grpc, methods, self.house.clock, arrivals, Writing(self.sending, self.house.clock), tokens, self._note
-        )
+        clients = None
+        if keys is not None:
+            table = '[[client]]\nname = "{}"\nsha256 = "{}"\n{}'
+            tables = (table.format(name, digest_of(name), more) for name, more in keys.items())
+            (root / "keys.toml").write_text("".join(tables))
+            clients = KnownClients(root / "keys.toml", self.house.clock.now)
+        writing = Writing(self.sending, self.house.clock)
+        self.calls = Calls(self.grpc, methods, self.house.clock, arrivals, writing, tokens, self._note, clients)
         self.server = GrpcServer(self.grpc, self.calls, most)
         self.port = 0
         self.channel: Any = None
@@ -63,6 +73,8 @@ class GrpcHouse:
     def _note(self, request: Request, status: int, seconds: float) -> None:
         assert request.target.startswith("/") and request.id and request.peer and seconds >= 0
         self.statuses.append(status)
+        if request.client is not None:
+            self.names.append(request.client.name)
 
     def call(self, name: str, request: Any = None, owner: str = INFERENCE, **options: Any) -> Any:
         """Begin a call; `request` is a message, or an iterable of messages."""
@@ -96,9 +108,11 @@ def prediction(name: str, version: str = "", **inputs: bytes) -> Any:
 
 
 @asynccontextmanager
-async def grpc_house(root: Path, tokens: tuple[str, ...] = (), most: int = 100_000) -> AsyncIterator[GrpcHouse]:
-    """Serve a daemon's parts over gRPC."""
-    made = GrpcHouse(root, tokens, most)
+async def grpc_house(
+    root: Path, tokens: tuple[str, ...] = (), most: int = 100_000, keys: Mapping[str, str] | None = None
+) -> AsyncIterator[GrpcHouse]:
+    """Serve a daemon's parts over gRPC; `keys` has the rights of each client, whose key is its name."""
+    made = GrpcHouse(root, tokens, most, keys)
     (made.port,) = made.server.bind([("127.0.0.1", 0)])
     await made.server.start()
     try:
