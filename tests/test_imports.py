@@ -90,6 +90,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "tsctl", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.model_settings", "daemon.marfile",
         "daemon.targets",
     ),
+    "tsctl.container": (
+        "tsctl", "daemon.config", "daemon.core.errors", "daemon.marfile", "daemon.paths", "daemon.settings",
+    ),
     "tsctl.doctor": (
         "tsctl", "daemon.config", "daemon.core.errors", "daemon.paths", "daemon.workers.cores", "daemon.workers.gpus",
     ),
