@@ -33,6 +33,7 @@ from daemon.api.observing.periodic_metrics import PeriodicMetrics
 from daemon.api.oip.repository import repository_routes
 from daemon.api.oip.routes import oip_routes
 from daemon.api.openai.routes import openai_routes
+from daemon.api.room import while_there_is_room
 from daemon.api.torchserve_logs import TorchServeLogs, selection_of
 from daemon.config.config import Config
 from daemon.config.endpoints import choose_endpoints, tls_context
@@ -179,6 +180,8 @@ class Daemon:
         def serves() -> bool:
             return startup.done and not shutdown.wanted.is_set()
 
+        ready = serves if config.ready_when_full else while_there_is_room(serves, registry.defaults)
+
         recurring = Recurring(events, clock)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
         receiving = ReceiveBudget(config.max_receiving_bytes, partial(recurring.note, "limit", reason="receiving"))
@@ -186,7 +189,7 @@ class Daemon:
         sending, calls = (SendBudget(config.max_sending_bytes, note_unread) for _ in range(2))
         # Before processes are started, because a package may be missing.
         grpc = GrpcServers(
-            config, tokens, registry, serves, clock, receiving, calls, lambda *call: tell(*call), clients
+            config, tokens, registry, ready, clock, receiving, calls, lambda *call: tell(*call), clients
         )
         logs.report_losses(lambda text: _soon(loop, partial(recurring.note, "log-lost", text, reason=text)))
 
@@ -244,8 +247,8 @@ class Daemon:
         gpus = Gpus.of_this_machine(clock)
         measured = metrics_routes(registry, metrics, HostMonitor(), gpus, selection) if config.metrics else {}
         turns = Turns(clock.now)
-        routes = inference_routes(registry, serves, turns) | measured
-        routes |= oip_routes(registry, serves, config.max_request_size, routes["v2"], turns)
+        routes = inference_routes(registry, ready, turns) | measured
+        routes |= oip_routes(registry, ready, config.max_request_size, routes["v2"], turns)
         routes = join(openai_routes(registry), routes)
         events_route = EventsRoute(events, clock)
         commands = join(

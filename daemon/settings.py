@@ -224,6 +224,13 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("queue_jobs", 100, parse_count, "JOBS", "Requests that may wait for one model version.", "job_queue_size"),
     Setting("queue_bytes", 256 * MIB, parse_size, "BYTES", "Bytes that may wait for one model version."),
     Setting(
+        "ready_when_full",
+        True,
+        parse_boolean,
+        "true|false",
+        "Answer that the daemon is ready also while the queue of a model is full.",
+    ),
+    Setting(
         "response_timeout",
         120.0,
         parse_timeout,

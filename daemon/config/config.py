@@ -54,6 +54,7 @@ class Config:
     max_sending_bytes: int
     queue_jobs: int
     queue_bytes: int
+    ready_when_full: bool
     response_timeout: float
     startup_timeout: float
     header_timeout: float

@@ -20,6 +20,7 @@ from daemon.api.observing.live import live_routes
 from daemon.api.oip.repository import repository_routes
 from daemon.api.oip.routes import oip_routes
 from daemon.api.openai.routes import openai_routes
+from daemon.api.room import while_there_is_room
 from daemon.config.config import resolve
 from daemon.core.logs import ModelLogs
 from daemon.http.exchange import Exchange
@@ -84,10 +85,11 @@ class House:
             observing = (self.events_route.routes, live_routes(self.registry, 1.0), batches_routes(self.registry))
             self._commands = join(*observing, self._commands)
         self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), Gpus(self.clock, nvidia_smi))
-        self._predictions = inference_routes(self.registry, lambda: self.started, self.turns)
-        self._predictions |= oip_routes(
-            self.registry, lambda: self.started, max_body, self._predictions["v2"], self.turns
-        )
+        ready: Callable[[], bool] = lambda: self.started  # noqa: E731
+        if not config.ready_when_full:
+            ready = while_there_is_room(ready, self.registry.defaults)
+        self._predictions = inference_routes(self.registry, ready, self.turns)
+        self._predictions |= oip_routes(self.registry, ready, max_body, self._predictions["v2"], self.turns)
         self._predictions = join(openai_routes(self.registry), self._predictions)
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._router = Router(join(self._predictions, self._commands, self._measured), self.held.take)
@@ -98,6 +100,10 @@ class House:
     def manage_alone(self) -> None:
         """Serve the management routes only, as at an address of their own."""
         self._router = Router(self._commands)
+
+    def serve_predictions_alone(self) -> None:
+        """Serve the routes of an inference address only."""
+        self._router = Router(self._predictions)
 
     def router_behind(self, guard: Guard) -> Router:
         """The routes as they are behind the checks of an endpoint."""

@@ -1,7 +1,7 @@
 """Addresses, models and directories of a daemon in a container, where nobody named them.
 
-A flag and a variable TSCTL_… always win: this module then leaves the setting alone. The values of config.properties are kept
-where the host's contract allows it:
+A flag and a variable TSCTL_… always win: this module then leaves the setting alone. The values of config.properties
+are kept where the host's contract allows them:
 
     setting              plain                        KServe                        SageMaker
     ------------------   --------------------------   ---------------------------   --------------------------

@@ -11,8 +11,8 @@ DAEMON: dict[str, tuple[str, ...]] = {
     ),
     "Limits and timeouts": (
         "grace", "max_request_size", "max_receiving_bytes", "max_sending_bytes", "queue_jobs", "queue_bytes",
-        "response_timeout", "startup_timeout", "header_timeout", "body_timeout", "keep_alive", "archive_bytes",
-        "archive_files",
+        "ready_when_full", "response_timeout", "startup_timeout", "header_timeout", "body_timeout", "keep_alive",
+        "archive_bytes", "archive_files",
     ),
     "Workers and handlers": (
         "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",

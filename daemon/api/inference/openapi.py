@@ -62,8 +62,9 @@ _PREDICTIONS = {
     "invoke": "/models/{model_name}/invoke",
     "invocations": "/invocations",
 }
-# The Open Inference Protocol: name of the operation → path, what it answers.
+# KServe's protocols: name of the operation → path, what it answers. The second is the Open Inference Protocol.
 _PROTOCOL = {
+    "kserveV1Model": ("/v1/models/{model_name}", "Whether the model has a ready worker."),
     "kserveV2Server": ("/v2", "The server's name, version and extensions."),
     "kserveV2Live": ("/v2/health/live", "The event loop is running."),
     "kserveV2Ready": ("/v2/health/ready", "Whether every default version has a ready worker."),

@@ -13,7 +13,7 @@ def predicts(path: list[str]) -> bool:
         case ["v1", "models"] | ["v1", "completions"] | ["v1", "chat", "completions"]:
             return True
         case ["v1", "models", last]:
-            return last.rpartition(":")[2] in VERBS and ":" in last
+            return ":" not in last or last.rpartition(":")[2] in VERBS
         case ["v2", "repository", *_]:
             return False
     return path[:1] not in (["models"], ["v1"])

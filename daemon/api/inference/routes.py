@@ -3,6 +3,7 @@
     /predictions/MODEL[/VERSION[/…]]     run the model; the path after the version is `url_path`
     /explanations/MODEL[/VERSION[/…]]    the same, with the header `explain` "True"
     /v1/models/MODEL:predict, :explain   KServe, version 1 of its protocol
+    GET /v1/models/MODEL                 the same, whether the model has a ready worker
     /v2/models/MODEL[/versions/VERSION]/infer, /explain    KServe, version 2: a body that is not read (oip/routes.py)
     /models/MODEL/invoke                 SageMaker; the query's parameters reach the handler
     /invocations[?model_name=MODEL]      SageMaker; without a name, the only registered model
@@ -75,6 +76,11 @@ def inference_routes(
 
     def kserve_v1(exchange: Exchange, path: list[str]) -> Work:
         name, colon, verb = path[1].rpartition(":") if len(path) == 2 and path[0] == "models" else ("", "", "")
+        if path[:1] == ["models"] and len(path) == 2 and not colon:
+            if exchange.request.method != "GET":
+                raise MethodNotAllowed
+            exchange.respond(json_response({"name": path[1], "ready": bool(registry.find(path[1]).pool.ready)}))
+            return None
         if not colon or verb not in VERBS:
             raise ResourceNotFound
         return run(exchange, registry.find(name), verb == "explain")

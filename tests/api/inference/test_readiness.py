@@ -111,6 +111,8 @@ def test_what_kserve_asks(house: House, method: str, target: str, answer: tuple[
     serve(house, "n", workers=0)
 
     assert tell(house, target, method) == answer
+    house.serve_predictions_alone()
+    assert tell(house, target, method) == answer
 
 
 def test_nobody_is_told_ready_before_all_that_is_listed_has_been_registered(house: House) -> None:
@@ -122,3 +124,24 @@ def test_nobody_is_told_ready_before_all_that_is_listed_has_been_registered(hous
 
     house.started = True
     assert tell(house, "/ready") == READY
+
+
+@pytest.mark.parametrize("target", ["/ready", "/v2/health/ready"])
+@pytest.mark.parametrize("ready_when_full", ["true", "false"])
+async def test_a_full_queue_ends_readiness_where_that_is_asked_for(
+    tmp_path: Path, target: str, ready_when_full: str
+) -> None:
+    house = House(tmp_path, ready_when_full=ready_when_full)
+    house.engine.batch_time = lambda size: 10.0
+    await house.serve("m", "1.0", 1)
+    statuses = []
+    for _ in range(3):  # one that runs, and two that wait, which is all that the queue takes
+        house.send("POST", "/predictions/m", b"x")
+        statuses.append(house.send("GET", target).statuses[0])
+    assert house.send("POST", "/predictions/m", b"x").statuses == [503]
+
+    house.clock.advance(10.0)
+    statuses.append(house.send("GET", target).statuses[0])
+
+    assert statuses == [200, 200, 200 if ready_when_full == "true" else 503, 200]
+    assert house.send("GET", "/v2/models/m/ready").statuses == [200]
