@@ -7,18 +7,18 @@ from daemon.marfile import MANIFEST
 from tsctl.errors import CliError
 
 
-def store_of(named: Path, mounted: Path) -> tuple[Path, str]:
-    """Return the model store, and a note if it is not the named one.
+def mounted_models(named: Path, mounted: Path) -> str:
+    """Return the archives of the folder where models are mounted, if it has them in place of the named store.
 
-    KServe mounts what its storage URI names: usually a folder with `model-store` in it, but the archives themselves if
-    the URI names their folder.
+    KServe mounts the folder of a storage URI: usually one with `model-store` in it, but one of archives if the URI
+    names that. Empty if the named store exists, or if there are no archives either.
 
     Args:
         mounted: the folder where the models are mounted.
     """
-    if not named.exists() and named.is_relative_to(mounted) and any(_archives(mounted)):
-        return mounted, f"note: there is no `{named}`: the model store is `{mounted}`, which holds archives"
-    return named, ""
+    if named.exists() or not named.is_relative_to(mounted):
+        return ""
+    return ",".join(sorted(_archives(mounted)))
 
 
 def sagemaker_models(folder: Path) -> str:

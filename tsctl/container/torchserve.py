@@ -16,7 +16,7 @@ from daemon import paths
 from daemon.core.errors import StartError
 from tsctl.container.host import MOUNTED, SAGEMAKER_MODEL, Host, host_of, without_absent
 from tsctl.container.init import supervise
-from tsctl.container.models import sagemaker_models, store_of
+from tsctl.container.models import mounted_models, sagemaker_models
 from tsctl.container.placement import grpc_installed, place
 from tsctl.errors import CliError
 from tsctl.launch import DAEMON, start
@@ -117,9 +117,10 @@ def _take_mounted(given: dict[str, Any]) -> None:
     if config is not None and Path(config).is_relative_to(MOUNTED) and not Path(config).exists():
         click.echo(f"note: there is no `{config}`: all models of the store are loaded", err=True)
         given["ts_config"] = None
-    given["model_store"], note = store_of(store, MOUNTED)
-    if note:
-        click.echo(note, err=True)
+    given["model_store"] = store
+    if models := mounted_models(store, MOUNTED):
+        click.echo(f"note: there is no `{store}`: the model store is `{MOUNTED}`", err=True)
+        given["model_store"], given["models"] = MOUNTED, given.get("models") or models
 
 
 def _config_file(given: Mapping[str, Any], environment: Mapping[str, str]) -> Any:

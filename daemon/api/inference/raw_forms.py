@@ -17,6 +17,7 @@ from urllib.parse import quote
 from daemon.api.inference.urlencoded import SLICE, Urlencoded, read_fields
 from daemon.core.arena import Lease, Payload
 from daemon.core.job import Param
+from daemon.http.messages import Request
 from handlers.wire import Input
 
 WINDOW: Final = 256 * 1024  # bytes searched at a time: at most 0.8 ms, whatever they are (2-core Xeon VM)
@@ -28,6 +29,12 @@ _START: Final = 64  # bytes, in which JSON may begin with white space
 
 def is_urlencoded(content_type: str) -> bool:
     return content_type.partition(";")[0].strip().lower() == _TYPE
+
+
+def take_as_json(request: Request) -> None:
+    """Note that a body is JSON where it is said to be a form, as `curl -d` says of any, and begins with an object."""
+    if is_urlencoded(request.content_type) and _first(request.body, _START).lstrip().startswith(b"{"):
+        request.kind = "application/json"
 
 
 def read_raw_form(body: Payload, wanted: Input) -> "list[Param] | RawForm":

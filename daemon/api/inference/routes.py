@@ -22,7 +22,7 @@ from daemon.api.inference.forms import Form
 from daemon.api.inference.openapi import describe_api, describe_model
 from daemon.api.inference.paths import INVOKE, LEGACY, VERBS
 from daemon.api.inference.predict import parameters_of, predict, with_query
-from daemon.api.inference.raw_forms import RawForm
+from daemon.api.inference.raw_forms import RawForm, take_as_json
 from daemon.api.inference.turns import Turns
 from daemon.api.tensors.declared import tensors_of
 from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
@@ -83,6 +83,7 @@ def inference_routes(
             return None
         if not colon or verb not in VERBS:
             raise ResourceNotFound
+        take_as_json(exchange.request)  # the protocol knows nothing else
         return run(exchange, registry.find(name), verb == "explain")
 
     def kserve_v2(exchange: Exchange, path: list[str]) -> Work:

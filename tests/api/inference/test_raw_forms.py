@@ -159,3 +159,18 @@ def test_a_large_text_reaches_the_model_through_the_turns(tmp_path: Path) -> Non
         return (await house.ask("POST", "/predictions/m", text, FORM)).body
 
     assert asyncio.run(ask()) == text
+
+
+@pytest.mark.parametrize(
+    ("target", "body", "is_json"),
+    [
+        pytest.param("/v1/models/m:predict", b' {"instances": [1]}', True, id="KServe's first protocol is JSON"),
+        pytest.param("/v1/models/m:explain", b'{"instances": [1]}', True, id="so are its explanations"),
+        pytest.param("/v1/models/m:predict", b"a=1", False, id="a form stays one"),
+        pytest.param("/predictions/m", b'{"instances": [1]}', False, id="and on other routes all are forms"),
+    ],
+)
+def test_curls_json_for_kserve(house: House, target: str, body: bytes, is_json: bool) -> None:
+    params = params_of(house, None, target, body, FORM)
+
+    assert (params == [Param("body", "application/json", body)]) == is_json
