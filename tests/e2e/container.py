@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,26 +46,57 @@ class Container:
     """A process in such surroundings.
 
     Args:
-        mounts: path in the container → folder of this machine, read-only there.
-        words: of the image's entry point.
+        setup: lines of a shell, which end in one that becomes process 1 with `env -i` and the arguments.
+        arguments: variables, and then the program and its words.
     """
 
-    def __init__(
-        self, folder: Path, words: Sequence[str], environment: Mapping[str, str], mounts: Mapping[Path, Path]
-    ) -> None:
-        variables = [f"{name}={value}" for name, value in ({"PATH": os.environ["PATH"]} | dict(environment)).items()]
-        setup = "\n".join(["set -e", "ip link set lo up", *_mounting(mounts), _PROGRAM.format(user=USER)])
+    def __init__(self, folder: Path, setup: Sequence[str], arguments: Sequence[str]) -> None:
+        script = "\n".join(["set -e", "ip link set lo up", *setup])
         self._log = folder / "container.log"
         with open(self._log, "wb") as log:
             self._process = subprocess.Popen(
                 ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--kill-child", "--propagation",
-                 "private", "sh", "-c", setup, "sh", *variables, sys.executable, "-P", "-m", "tsctl.container",
-                 *words],
+                 "private", "sh", "-c", script, "sh", *arguments],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/",
             )  # fmt: skip
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children")
         eventually(lambda: children.read_text() != "", "process 1 was forked")
         self.pid = int(children.read_text())
+
+    @classmethod
+    def of_this_machine(
+        cls, folder: Path, words: Sequence[str], environment: Mapping[str, str], mounts: Mapping[Path, Path]
+    ) -> "Container":
+        """Run the entry point with the files of this machine.
+
+        Args:
+            words: of the image's entry point.
+            mounts: place in the container → folder of this machine, read-only there.
+        """
+        variables = [f"{name}={value}" for name, value in ({"PATH": os.environ["PATH"]} | dict(environment)).items()]
+        program = [sys.executable, "-P", "-m", "tsctl.container", *words]
+        return cls(folder, [*_mounting(mounts), _PROGRAM.format(user=USER)], [*variables, *program])
+
+    @classmethod
+    def of_an_image(
+        cls, folder: Path, root: Path, image: Mapping[str, Any], words: Sequence[str], mounts: Mapping[Path, Path]
+    ) -> "Container":
+        """Run an image whose files are in a folder, as its configuration says, with a read-only root.
+
+        Args:
+            image: the configuration, with the members of the Open Container Initiative's: `Env`, `Entrypoint`, …
+        """
+        place = _quoted(root)
+        lines = [f"mount --bind {place} {place}"]
+        lines += [f"mount --rbind /{name} {place}/{name}" for name in ("dev", "sys")]
+        lines += [
+            f"mount --bind {_quoted(source)} {_quoted(root / at.relative_to('/'))}" for at, source in mounts.items()
+        ]
+        lines += [f"mount -t proc proc {place}/proc", f"mount -o remount,bind,ro {place}"]
+        lines += [f"mount -t tmpfs -o mode=1777 scratch {place}/tmp"]
+        lines += [f'exec chroot --userspec={image["User"]} {place} env -i "$@"']
+        inside = ["sh", "-c", 'cd "$0" && exec "$@"', image["WorkingDir"]]
+        return cls(folder, lines, [*image["Env"], *inside, *image["Entrypoint"], *(words or image["Cmd"])])
 
     @property
     def output(self) -> str:
@@ -81,6 +113,12 @@ class Container:
         ids = ["--setuid", str(USER), "--setgid", str(USER)]
         inside = ["nsenter", "--target", str(self.pid), "--net", "--mount", "--pid", *ids, "--", *map(str, command)]
         return subprocess.run(inside, capture_output=True, text=True, timeout=PATIENCE, cwd="/")
+
+    def execute_in(self, root: Path, image: Mapping[str, Any], *command: str) -> subprocess.CompletedProcess[str]:
+        """Run a program of an image in its container, as `docker exec` does."""
+        inside = ["nsenter", "--target", str(self.pid), "--net", "--mount", "--pid", "--"]
+        program = ["chroot", f"--userspec={image['User']}", str(root), "env", "-i", *image["Env"], *command]
+        return subprocess.run([*inside, *program], capture_output=True, text=True, timeout=PATIENCE, cwd="/")
 
     def get(self, url: str) -> tuple[int, str]:
         """Return the status and body of a URL; 0 if nobody listens."""

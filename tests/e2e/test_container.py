@@ -31,7 +31,7 @@ def run(idle: Served, tmp_path: Path) -> Iterator[Any]:
     started: list[Container] = []
 
     def run(words: list[str], mounts: dict[Path, Path], **environment: str) -> Container:
-        container = Container(tmp_path, words, {"TSCTL_TEMPLATE": "false"} | environment, mounts)
+        container = Container.of_this_machine(tmp_path, words, {"TSCTL_TEMPLATE": "false"} | environment, mounts)
         started.append(container)
         return container
 

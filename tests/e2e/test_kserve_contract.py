@@ -53,7 +53,9 @@ def start(models: Path, tmp_path: Path) -> Iterator[Start]:
     def start(protocol: str | None, folder: Path = models, *further: Path) -> Container:
         made = start_of(RUNTIME, SERVICE, protocol)
         mounts = {Path("/mnt/models"): folder} | {each: each for each in further}
-        started.append(Container(tmp_path, made.args, made.environment | {"TSCTL_TEMPLATE": "false"}, mounts))
+        started.append(
+            Container.of_this_machine(tmp_path, made.args, made.environment | {"TSCTL_TEMPLATE": "false"}, mounts)
+        )
         started[-1].wait_until_ready()
         return started[-1]
 

@@ -5,6 +5,7 @@
     torchserve    `torchserve --start …`, `--stop`, `--version`: the flags of TorchServe's program
     host          KServe, SageMaker or neither of them, seen from the environment
     placement     addresses, models and directories for that host, where neither a flag nor a variable names them
+    health        the health check of the image
     init          process 1 of a container: passes signals on and reaps orphans
 
 The wheel installs no script named `torchserve`: pip would silently overwrite the program of an installed TorchServe.

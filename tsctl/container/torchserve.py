@@ -84,11 +84,11 @@ def arguments_of(given: dict[str, Any], environment: Mapping[str, str], *, serve
     given = dict(given)
     if serve and host is Host.PLAIN:
         _take_places_of_the_image(given, environment)
-    elif host is Host.SAGEMAKER and given.get("models") is None and "TSCTL_MODELS" not in environment:
+    elif host is Host.SAGEMAKER and not _named("models", given, environment):
         given["models"] = sagemaker_models(SAGEMAKER_MODEL)
         given["model_store"] = given.get("model_store") or SAGEMAKER_MODEL
     elif host is Host.KSERVE:
-        _take_mounted(given)
+        _take_mounted(given, environment)
     try:
         file = _config_file(given, environment)
     except StartError as error:
@@ -99,25 +99,30 @@ def arguments_of(given: dict[str, Any], environment: Mapping[str, str], *, serve
     return daemon_arguments(None, given | placement.values)
 
 
+def _named(setting: str, given: Mapping[str, Any], environment: Mapping[str, str]) -> bool:
+    return given.get(setting) is not None or f"TSCTL_{setting.upper()}" in environment
+
+
 def _take_places_of_the_image(given: dict[str, Any], environment: Mapping[str, str]) -> None:
     """Use the files that TorchServe's image would use, and like it no token."""
-    if given.get("ts_config") is None and not {"TSCTL_TS_CONFIG", "TS_CONFIG_FILE"} & environment.keys():
-        given["ts_config"] = CONFIG if CONFIG.is_file() else None
-    if given.get("ts_config") is None and given.get("model_store") is None and STORE.is_dir():
+    if not _named("ts_config", given, environment) and "TS_CONFIG_FILE" not in environment and CONFIG.is_file():
+        given["ts_config"] = CONFIG
+    if given.get("ts_config") is None and not _named("model_store", given, environment) and STORE.is_dir():
         given["model_store"] = STORE
-    if given.get("management_without_token") is None and not (
-        given.get("token_file") or {"TSCTL_TOKEN", "TSCTL_TOKEN_FILE"} & environment.keys()
-    ):
+    tokens = _named("token_file", given, environment) or "TSCTL_TOKEN" in environment
+    if not tokens and not _named("management_without_token", given, environment):
         given["management_without_token"] = True
 
 
-def _take_mounted(given: dict[str, Any]) -> None:
+def _take_mounted(given: dict[str, Any], environment: Mapping[str, str]) -> None:
     """Find the store where KServe has mounted the models; leave out a config.properties that is not among them."""
-    config, store = given.get("ts_config"), Path(given.get("model_store") or MOUNTED / "model-store")
+    config = given.get("ts_config")
     if config is not None and Path(config).is_relative_to(MOUNTED) and not Path(config).exists():
         click.echo(f"note: there is no `{config}`: all models of the store are loaded", err=True)
         given["ts_config"] = None
-    given["model_store"] = store
+    if given.get("model_store") is None and _named("model_store", given, environment):
+        return
+    store = given["model_store"] = Path(given.get("model_store") or MOUNTED / "model-store")
     if models := mounted_models(store, MOUNTED):
         click.echo(f"note: there is no `{store}`: the model store is `{MOUNTED}`", err=True)
         given["model_store"], given["models"] = MOUNTED, given.get("models") or models
