@@ -8,7 +8,7 @@ BIN := $(VENV)/bin
 SPREAD := -n 2 --dist worksteal --durations 20
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-rows bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check image image-check docs picture workflows source wheels release-check clean
+.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-rows bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheels release-check clean
 
 # Prints the targets.
 help:
@@ -195,17 +195,25 @@ clients: .clients/triton/.installed .clients/kserve/.installed .clients/grpcio/.
 # Checks all of deployment: the Dockerfile with hadolint, the manifests of docs/deploy against their schemas, the entry point
 # under KServe's contract, and an image that is built and run. Needs root for the last two. KSERVE_CHECKOUT and
 # KEDA_CHECKOUT name checkouts of kserve/kserve and kedacore/keda, for the schemas of their resources.
-deploy-check: $(VENV)/.installed deploy-tools
-	.deploy/hadolint/bin/hadolint Dockerfile
-	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest -m "" $(PYTEST) tests/deploy tests/e2e/test_container.py tests/e2e/test_kserve_contract.py
+deploy-check: manifests
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest -m "" $(PYTEST) tests/e2e/test_container.py tests/e2e/test_kserve_contract.py
 	$(MAKE) --no-print-directory image-check
+
+# Checks the Dockerfile with hadolint, and the manifests of docs/deploy; the part of `make deploy-check` that needs no root.
+manifests: $(VENV)/.installed deploy-tools
+	.deploy/hadolint/bin/hadolint Dockerfile
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest -m "" $(PYTEST) tests/deploy
+
+# Programs that `make deploy-check` uses.
+deploy-packages:
+	$(if $(filter 0,$(shell id -u)),,sudo) apt-get install -q -y --no-install-recommends buildah curl debootstrap iproute2 util-linux
 
 # Installs what checks the manifests, each in an environment of its own. Half a minute.
 deploy-tools: .deploy/manifests/.installed .deploy/storage/.installed .deploy/hadolint/.installed
 
 .deploy/manifests/.installed:
 	$(PYTHON) -m venv .deploy/manifests
-	.deploy/manifests/bin/python -m pip install --quiet --disable-pip-version-check 'kubernetes-validate>=1.31'
+	.deploy/manifests/bin/python -m pip install --quiet --disable-pip-version-check 'kubernetes-validate>=1.31' 'compose-spec>=0.2'
 	touch $@
 
 .deploy/storage/.installed:

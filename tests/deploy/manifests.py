@@ -27,7 +27,7 @@ def documents(path: Path) -> list[dict[str, Any]]:
 
 def files() -> list[Path]:
     """Return the files with manifests of Kubernetes: those of Docker's compose are others."""
-    return sorted(path for path in FOLDER.rglob("*.yaml") if path.parent.name != "compose")
+    return sorted(path for path in FOLDER.rglob("*.yaml") if "compose" not in path.parts)
 
 
 def expand(container: Mapping[str, Any], metadata: Mapping[str, Any]) -> dict[str, Any]:
