@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Two processes, of which the one that is done first takes tests from the other; the slowest are listed.
 SPREAD := -n 2 --dist worksteal --durations 20
+AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env env "PATH=$(PATH)")
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
 .PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-rows bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheels release-check clean
@@ -196,7 +197,7 @@ clients: .clients/triton/.installed .clients/kserve/.installed .clients/grpcio/.
 # under KServe's contract, and an image that is built and run. Needs root for the last two. KSERVE_CHECKOUT and
 # KEDA_CHECKOUT name checkouts of kserve/kserve and kedacore/keda, for the schemas of their resources.
 deploy-check: manifests
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest -m "" $(PYTEST) tests/e2e/test_container.py tests/e2e/test_kserve_contract.py
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(AS_ROOT) $(BIN)/pytest -m "" $(PYTEST) tests/e2e/test_container.py tests/e2e/test_kserve_contract.py
 	$(MAKE) --no-print-directory image-check
 
 # Checks the Dockerfile with hadolint, and the manifests of docs/deploy; the part of `make deploy-check` that needs no root.
@@ -235,7 +236,7 @@ image:
 # Builds the image on a base of Debian's packages with buildah and debootstrap, without a registry, and runs it. Needs root,
 # and 20 GB for a while. CHECK_FLAGS="--torch torch==2.13.0 -- --volume /wheels:/wheels:ro" are flags of it and of buildah.
 image-check: $(VENV)/.installed
-	$(BIN)/python -m tests.deploy.image $(CHECK_FLAGS)
+	$(AS_ROOT) $(BIN)/python -m tests.deploy.image $(CHECK_FLAGS)
 
 # Uses `tsctl console` in Debian's Chromium, which is installed for it: each view, a phone, the keyboard alone, 100 models.
 browser: $(VENV)/.browser-installed
