@@ -76,6 +76,17 @@ def test_a_shells_line_starts_the_server_in_the_background(run: Any) -> None:
     assert lines == ["Model server started.", "TorchServe has stopped.", "TorchServe is not currently running."]
 
 
+def test_sigterm_answers_the_request_that_runs(run: Any, idle: Served) -> None:
+    idle.pack("answer")
+    container = run(["serve"], home_of(idle))
+    container.wait_until_ready()
+    with container.begin("curl", "-sS", "-H", TEXT, "http://127.0.0.1:8080/predictions/answer", "-d", "slow yes") as curl:
+        eventually(lambda: 'tsctl_requests_running{model="answer",version="1.0"} 1' in metrics(container), "it runs")
+
+        assert container.stop() == 0
+        assert curl.communicate()[0] == "YES"
+
+
 def test_orphans_are_reaped_by_process_1(run: Any, idle: Served) -> None:
     idle.pack("echo")
     container = run(["serve"], home_of(idle))

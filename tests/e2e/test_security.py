@@ -180,7 +180,7 @@ def test_equal_addresses_share_a_port_and_each_route_has_its_token(idle: Served)
     asked = {
         "predictions/describes": (BEARER, inference),
         "models": (BEARER,),
-        "v1/models/describes": (BEARER,),
+        "v1/models/describes": (BEARER, inference),
         "ping": (BEARER, inference, "X: none"),
     }
     for path, opened in asked.items():

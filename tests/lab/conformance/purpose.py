@@ -51,6 +51,12 @@ PURPOSES: tuple[Purpose, ...] = (
         "KServe v2: an unknown model", "KServe v2: an unknown verb",
     ),
     purpose(
+        "readiness in KServe's first protocol",
+        "A question of KServe's protocol is answered where KServe asks: on the address of predictions, too.",
+        stands((404, 200)),
+        "KServe v1: no verb",
+    ),
+    purpose(
         "the open inference protocol",
         "The Open Inference Protocol is always served; TorchServe serves it where its own setting asks for it.",
         stands((404, 200)),
