@@ -108,6 +108,11 @@ class Container:
         inside = ["nsenter", "--target", str(self.pid), "--net", "--", *map(str, command)]
         return subprocess.run(inside, capture_output=True, text=True, timeout=timeout)
 
+    def begin(self, *command: str) -> subprocess.Popen[str]:
+        """Start a program on the network of the container."""
+        inside = ["nsenter", "--target", str(self.pid), "--net", "--", *command]
+        return subprocess.Popen(inside, stdout=subprocess.PIPE, text=True)
+
     def execute(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
         """Run a program in the container as its user, as `docker exec` does."""
         ids = ["--setuid", str(USER), "--setgid", str(USER)]
