@@ -62,8 +62,10 @@ RUN --mount=type=bind,from=wheel,source=/wheels,target=/wheels \
     && mkdir /home/model-server/model-store \
     && chown 1000:1000 /home/model-server/model-store
 # The control socket and all state are below /tmp: nothing else has to be writable. A volume keeps registered models.
+# USER is for libraries that look for a name: a cluster may run the image as a user without one.
 ENV PATH=/opt/tsctl/bin:${PATH} \
-    TSCTL_STATE_DIR=/tmp/tsctl-state
+    TSCTL_STATE_DIR=/tmp/tsctl-state \
+    USER=model-server
 WORKDIR /home/model-server
 USER 1000:1000
 # Predictions, gRPC (Open Inference Protocol), metrics, gRPC (TorchServe).

@@ -99,7 +99,7 @@ def test_ports_and_privileges_are_those_of_the_contract(start: Start) -> None:
     assert container.get("http://127.0.0.1:8085/models")[0] == 200
     assert "tsctl_queue_jobs" in container.get("http://127.0.0.1:8082/metrics")[1]
     assert container.get("http://127.0.0.1:8080/v1/models")[1].count("doubles") == 2
-    assert "`http://0.0.0.0:8085` is `127.0.0.1:8085` in this container" in container.output
+    assert "`http://0.0.0.0:8085` is `http://127.0.0.1:8085` in this container" in container.output
 
 
 def test_sigterm_to_process_1_ends_the_container_in_order(start: Start) -> None:

@@ -9,7 +9,7 @@ are kept where the host's contract allows them:
     gRPC                 the file's                   0.0.0.0:8081, 0.0.0.0:7070    the file's
     metrics              the file's                   0.0.0.0:8082                  the file's
     management           the file's, on loopback; the control socket if it needs a token that is not there, or if
-                         the port is that of predictions
+                         the port is that of predictions or metrics
     models               the file's                   the file's, or all            the file's, or all
 
 Predictions and management share no address here, so that no port meant for predictions lets a client run code.
@@ -29,7 +29,8 @@ from daemon.settings import SETTINGS
 from tsctl.container.host import PROTOCOL, Host
 
 EVERYWHERE, LOOPBACK = "0.0.0.0", "127.0.0.1"
-_PORTS = {"inference_address": "8080", "management_address": "8081", "grpc_management_port": "7071"}
+_PORTS = {"inference_address": ("8080", "8443"), "management_address": ("8081", "8444")}  # TorchServe's: http, https
+_GRPC_MANAGEMENT_PORT = "7071"
 _VARIABLES = {setting.name: setting.variable for setting in SETTINGS}
 _ENVELOPES = {"v1": "kserve", "v2": "kservev2", "grpc-v2": "kservev2"}
 
@@ -75,11 +76,11 @@ class _Placing:
                 envelope = environment.get("TS_SERVICE_ENVELOPE") or _ENVELOPES[environment[PROTOCOL]]
                 self._set("envelope", envelope)
         elif host is Host.SAGEMAKER:
-            port = environment.get("SAGEMAKER_BIND_TO_PORT") or _PORTS["inference_address"]
+            port = environment.get("SAGEMAKER_BIND_TO_PORT") or "8080"
             self._set("inference_address", f"{EVERYWHERE}:{port}")
             self._take_sagemaker()
         elif "inference_address" not in self._file.settings:
-            self._set("inference_address", f"{EVERYWHERE}:{_PORTS['inference_address']}")
+            self._set("inference_address", f"{EVERYWHERE}:8080")
         if host is not Host.PLAIN and "models" not in self._file.settings:
             self._set("models", "ALL")
         self._place_management()
@@ -116,20 +117,26 @@ class _Placing:
         if token and not self._named("grpc_management_address") and self._file.grpc.keys() & {
             "grpc_management_address", "grpc_management_port"
         }:  # fmt: skip
-            port = port.rpartition(":")[2] or _PORTS["grpc_management_port"]
+            port = port.rpartition(":")[2] or _GRPC_MANAGEMENT_PORT
             self._placed.values["grpc_management_address"] = f"{LOOPBACK}:{port}"
         if self._named("management_address") or "management_address" not in self._file.settings:
             return
-        port = _port(self._value("management_address"), _PORTS["management_address"])
+        address = self._value("management_address")
+        if address.lower().startswith("unix:"):
+            return
+        port = _port(address, _PORTS["management_address"])
         open_to_all = self._value("management_without_token").lower() == "true"
         serving = {_port(self._value("inference_address"), _PORTS["inference_address"])}
-        serving |= {_port(text, "") for text in self._value("grpc_address").split(",")}
+        serving |= {_port(text) for text in self._value("grpc_address").split(",")}
         if port in serving:
             self._on_the_control_socket(f"port {port} serves predictions")
+        elif port == _port(self._value("metrics_address")):
+            self._on_the_control_socket(f"port {port} serves metrics")
         elif not token and not open_to_all:
             self._on_the_control_socket("it needs `--token-file` or `--disable-token-auth`")
         else:
-            self._set("management_address", f"{LOOPBACK}:{port}")
+            scheme, separator, _ = address.rpartition("://")
+            self._set("management_address", f"{scheme}{separator}{LOOPBACK}:{port}")
 
     def _on_the_control_socket(self, why: str) -> None:
         found = self._file.settings["management_address"]
@@ -167,12 +174,17 @@ def _bare(address: str) -> str:
     return address.partition("://")[2] or address
 
 
-def _port(address: str, usual: str) -> str:
+def _port(address: str, usual: tuple[str, str] = ("", "")) -> str:
+    """Return the port of an address.
+
+    Args:
+        usual: the port of an address without one: for http, for https.
+    """
     parsed = urlsplit(address if "://" in address else f"//{address}")
     try:
-        return usual if parsed.port is None else str(parsed.port)
+        return usual[parsed.scheme == "https"] if parsed.port is None else str(parsed.port)
     except ValueError:  # the daemon says what is wrong with the address
-        return usual
+        return ""
 
 
 def _can_be_made(environment: Mapping[str, str]) -> bool:

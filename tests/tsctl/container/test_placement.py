@@ -67,7 +67,7 @@ def test_the_file_of_torchserves_image_keeps_management_inside(tmp_path: Path, t
 
     management = {"127.0.0.1:8081": ["management"]} if token_free else {}
     assert placed.addresses == {"0.0.0.0:8080": ["inference"], "0.0.0.0:8082": ["metrics"]} | management
-    assert "management" in placed.notes or "`127.0.0.1:8081` in this container" in placed.notes
+    assert "management" in placed.notes or "`http://127.0.0.1:8081` in this container" in placed.notes
 
 
 @pytest.mark.parametrize("host", [Host.PLAIN, Host.KSERVE])
@@ -78,6 +78,37 @@ def test_two_roles_never_share_an_address_by_accident(tmp_path: Path, host: Host
     assert placed.addresses["0.0.0.0:8080"] == ["inference"]
     assert not any("management" in roles for roles in placed.addresses.values())
     assert "port 8080 serves predictions" in placed.notes
+
+
+def test_management_and_metrics_share_no_port_either(tmp_path: Path) -> None:
+    text = DOCKER_FILE.replace("0.0.0.0:8081", "0.0.0.0:8082")
+    placed = Placed(tmp_path, text, management_without_token=True)
+
+    assert placed.addresses == {"0.0.0.0:8080": ["inference"], "0.0.0.0:8082": ["metrics"]}
+    assert "port 8082 serves metrics" in placed.notes
+
+
+def test_management_on_the_control_socket_stays_there(tmp_path: Path) -> None:
+    placed = Placed(tmp_path, f"management_address=unix:{STATE['TSCTL_SOCKET']}\n")
+
+    assert (placed.addresses, placed.notes) == ({"0.0.0.0:8080": ["inference"]}, "")
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("https://0.0.0.0", "https://127.0.0.1:8444"),
+        ("https://[::]:9443", "https://127.0.0.1:9443"),
+        ("http://0.0.0.0", "http://127.0.0.1:8081"),
+        ("0.0.0.0:9000", "127.0.0.1:9000"),
+    ],
+)
+def test_only_the_host_of_management_changes(tmp_path: Path, address: str, expected: str) -> None:
+    file = tmp_path / "config.properties"
+    file.write_text(f"management_address={address}\ndisable_token_authorization=true\n")
+    placement = place({}, STATE, read_config_file(file, STATE), Host.PLAIN, grpc=True)
+
+    assert placement.values["management_address"] == expected
 
 
 def test_a_flag_gives_management_any_address(tmp_path: Path) -> None:
