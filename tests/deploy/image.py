@@ -1,13 +1,13 @@
 """Builds the image of the Dockerfile and runs it, without a registry and without a container runtime's daemon.
 
-python -m tests.deploy.image [--keep] [--torch WORDS] [--no-compile] [-- FLAG …]; further flags are buildah's.
+python -m tests.deploy.image [--torch WORDS] [--no-compile] [-- FLAG …]; further flags are buildah's.
 
 The base is made of Debian's packages by debootstrap, the image by buildah in chroot isolation, which needs root and
 nothing else. The image then serves an archive as user 1000 on a read-only root, in namespaces of its own, answers, is
 asked by its own health check, and ends on SIGTERM. All of it is in one folder, which is removed.
 
 The machine's configuration of pip is a secret of the build, and its folders of wheels and certificates are mounted:
-IMAGE_FLAGS of `make image-check` names them.
+CHECK_FLAGS of `make image-check` names them.
 """
 
 import argparse
@@ -67,11 +67,11 @@ class Builder:
 
 
 def make_base(builder: Builder, folder: Path) -> None:
-    """Make the base image of Debian's packages, from the mirror that apt uses."""
+    """Make the base image of Debian's packages, from the mirror that DEBIAN_MIRROR names, or debootstrap's own."""
     root = folder / "base"
-    mirror = os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian")
+    mirror = [os.environ["DEBIAN_MIRROR"]] if os.environ.get("DEBIAN_MIRROR") else []
     say(f"debootstrap {SUITE}")
-    command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, str(root), mirror]
+    command = ["debootstrap", "--variant=minbase", f"--include={PACKAGES}", SUITE, str(root), *mirror]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
     container = builder("from", "scratch")
     builder("add", "--quiet", container, str(root), "/")
@@ -120,7 +120,6 @@ def say(text: str) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.deploy.image")
-    parser.add_argument("--folder", type=Path, help="where all of it is [default: a new folder of /var/tmp]")
     parser.add_argument("--torch", default="torch torchvision", help="what pip installs first")
     parser.add_argument("--no-compile", action="store_true", help="leave out the C compiler")
     parser.add_argument("flags", nargs="*", help="of `buildah build`, after `--`")
@@ -129,7 +128,7 @@ def main(arguments: Sequence[str]) -> int:
     if os.getuid() != 0 or missing:
         say(f"not built: {'needs root' if os.getuid() else 'needs ' + ', '.join(missing)}")
         return 1
-    folder = Path(tempfile.mkdtemp(prefix="tsctl-image-", dir=given.folder or "/var/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="tsctl-image-", dir="/var/tmp"))
     folder.chmod(0o755)
     try:
         if shutil.disk_usage(folder).free < ROOM:
