@@ -9,7 +9,7 @@ SPREAD := -n 2 --dist worksteal --durations 20
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env env "PATH=$(PATH)")
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-rows bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheels release-check clean
+.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-rows bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean
 
 # Prints the targets.
 help:
@@ -301,6 +301,15 @@ source: $(VENV)/.release-installed
 wheels: $(VENV)/.release-installed
 	$(BIN)/cibuildwheel --output-dir dist
 
+# Builds one compiled wheel, for this Python and machine, and fails where it does not fit manylinux_2_28, the containers of
+# `make wheels`: what can be seen of those without a container.
+wheel: $(VENV)/.release-installed
+	rm -rf .wheel
+	TSCTL_COMPILE=1 $(BIN)/python -m build --wheel --outdir .wheel
+	$(BIN)/auditwheel show .wheel/*.whl | tee .wheel/fits
+	grep -qE '"manylinux_2_(1[0-9]|2[0-8])_' .wheel/fits
+	rm -rf .wheel
+
 # Checks that version, CHANGELOG.md, the project's addresses and TAG=v1.2.3 agree, before anything is published.
 release-check: $(VENV)/.installed
 	$(BIN)/python -m tests.release $(TAG)
@@ -320,9 +329,9 @@ $(VENV)/.workflows-installed: $(VENV)/.installed
 	touch $@
 
 $(VENV)/.release-installed: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'build>=1.2' 'cibuildwheel>=3'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'auditwheel>=6' 'build>=1.2' 'cibuildwheel>=3'
 	touch $@
 
 # Removes what make and the tests have made, .venv among it.
 clean:
-	rm -rf $(VENV) site dist .bench .compiled .deploy .fuzz .tools .torchserve .torchserve-libraries .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site dist .bench .compiled .deploy .fuzz .tools .torchserve .torchserve-libraries .wheel .mypy_cache .pytest_cache .ruff_cache
