@@ -75,6 +75,7 @@ from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
 from daemon.tracing.export import TraceExport
 from daemon.workers.local_engine import LocalEngine
+from daemon.workers.ray.engines import Engines
 
 _METRICS_BODY = 64 * 1024  # bytes: requests for metrics need no body
 
@@ -97,7 +98,7 @@ class _Parts:
     watch: LoopWatch
     recent: RecentTimer
     events_route: EventsRoute
-    engine: LocalEngine
+    engines: Engines
     access_log: AccessLog
     upgrade: Upgrade
     turns: Turns
@@ -210,12 +211,13 @@ class Daemon:
         arena = open_arena()
         if arena is not None:
             arena.soon = clock.soon
+        environment = model_environment(os.environ, config)
         engine = LocalEngine(
-            loop, clock, model_environment(os.environ, config), arena, template=config.template, alone=True,
-            metrics=config.model_metrics,
-        )  # fmt: skip
+            loop, clock, environment, arena, template=config.template, alone=True, metrics=config.model_metrics
+        )
+        engines = Engines(engine, config.ray_address, loop, clock, environment)
         registrar = Registrar(
-            config, registry, engine, clock, model_logs, metrics, recurring=recurring, tracing=tracing
+            config, registry, engines, clock, model_logs, metrics, recurring=recurring, tracing=tracing
         )
         snapshots = None
         if config.log_location is not None and config.restore:
@@ -288,7 +290,7 @@ class Daemon:
             interval = None if config.disable_system_metrics else config.metric_time_interval
             periodic = PeriodicMetrics(theirs.metrics, registry, events, HostMonitor(), gpus, clock, interval)
         return _Parts(
-            service, clock, events, recurring, watch, recent, events_route, engine, access_log, upgrade, turns, held,
+            service, clock, events, recurring, watch, recent, events_route, engines, access_log, upgrade, turns, held,
             urls, private, public, traces, theirs, periodic, snapshots, grpc,
         )  # fmt: skip
 
@@ -296,7 +298,7 @@ class Daemon:
         self, parts: _Parts, ready: Callable[[dict[str, Any]], None]
     ) -> tuple[list[asyncio.Server], asyncio.Task[None]]:
         """Serve until the daemon must end; return what listens, and the loading of the first models."""
-        config, service, engine = self._config, parts.service, parts.engine
+        config, service, engine = self._config, parts.service, parts.engines.local
         startup, registrar = service.startup, service.registrar
         self._shutdown.watch_signals()
         parts.watch.begin()
@@ -310,7 +312,7 @@ class Daemon:
             parts.grpc.bind(alone=isinstance(self._boot, ColdStart))
         except BaseException:
             await registrar.stop(0.0)
-            engine.close()
+            parts.engines.close()
             engine.end()
             raise
         servers = [await listen_control(parts.private, service.place.control)]
@@ -341,7 +343,7 @@ class Daemon:
         if self.successor is not None:
             self._launch.notifier.close()  # from now on the successor's loop is the one that is watched
             parts.service.place.hand_over()
-            parts.engine.handed_over()
+            parts.engines.local.handed_over()
         else:
             self._launch.notifier.stopping(self._config.grace)
             parts.events.add("stopping", f"stopping, pid {os.getpid()}; running requests have {self._config.grace:g} s")
@@ -361,12 +363,12 @@ class Daemon:
         await shutdown.finish_forms(parts.turns)
         await shutdown.stop_models(registrar)
         await calls
-        parts.engine.close()
+        parts.engines.close()
         await shutdown.let_answers_out(listeners)
         await parts.upgrade.report_counts()
         for listener in listeners:
             listener.abort()
-        parts.engine.end()
+        parts.engines.local.end()
         parts.traces.close()
         parts.access_log.close()
         if parts.periodic is not None:

@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.models": (
         "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.settings", "daemon.targets", "daemon.workers",
-        "handlers.names", "handlers.wire",
+        "handlers.names", "handlers.ray.messages", "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.setting_values": (),
@@ -53,7 +53,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "daemon.workers": (
         "daemon.workers", "daemon.setting_values", "handlers.credit", "handlers.frame_reader", "handlers.names",
-        "handlers.orders", "handlers.tensor_heads", "handlers.wire",
+        "handlers.orders", "handlers.ray.messages", "handlers.tensor_heads", "handlers.wire",
     ),
     "handlers": ("handlers",),
     "handlers.builtin": (
@@ -73,6 +73,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.moved", "handlers.orders",
         "handlers.requests", "handlers.runtime", "handlers.sdk", "handlers.wire",
     ),
+    "handlers.ray": (
+        "handlers.ray", "handlers.frame_reader", "handlers.orders", "handlers.process.forking", "handlers.wire",
+    ),
+    "handlers.ray.messages": ("handlers.orders",),
     "handlers.requests": ("handlers.requests", "handlers.moved", "handlers.sdk", "handlers.wire"),
     "handlers.runtime": (
         "handlers.runtime", "handlers.envelopes", "handlers.moved", "handlers.optimize", "handlers.requests",
@@ -120,7 +124,7 @@ LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
     (),
 )
 NEVER: dict[str, tuple[str, ...]] = {
-    "daemon": ("torch", "torchvision", "rich", "click"),
+    "daemon": ("torch", "torchvision", "ray", "rich", "click"),
     "daemon.batching": ("asyncio",),
     "daemon.tools": ("torch", "torchvision", "rich", "click"),
     "handlers": ("asyncio", "http", "httptools", "uvloop", "rich", "click"),
@@ -134,6 +138,12 @@ NEVER: dict[str, tuple[str, ...]] = {
 EXCEPT: dict[str, tuple[str, ...]] = {
     "handlers.builtin.vllm.handler": ("asyncio",),
     "handlers.process.concurrent": ("asyncio",),
+    "handlers.ray.node.actor": ("asyncio",),
+    "handlers.ray.bridge": ("asyncio",),
+    "handlers.ray.cluster": ("asyncio",),
+    "handlers.ray.node.process": ("asyncio",),
+    "handlers.ray.order_taker": ("asyncio",),
+    "handlers.ray.remote_worker": ("asyncio",),
     "handlers.runtime.tasks": ("asyncio",),
     "handlers.typed.waiting": ("asyncio",),
     "tsctl.python.async_client": ("asyncio",),
@@ -152,6 +162,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "handlers.moved": (),
     "handlers.names": (),
     "handlers.orders": ("msgspec",),
+    "handlers.ray.messages": ("msgspec",),
     "handlers.tensor_heads": ("msgspec",),
     "handlers.wire": ("msgspec",),
     "tsctl": ("click",),
@@ -219,7 +230,9 @@ def test_a_module_imports_only_what_its_room_allows(module: str) -> None:
     ("module", "unwanted"),
     [
         pytest.param(
-            "daemon.server", {"torch", "rich", "click", "opentelemetry"}, id="the daemon starts without torch"
+            "daemon.server",
+            {"torch", "ray", "rich", "click", "opentelemetry", "daemon.workers.ray.bridge"},
+            id="the daemon starts without torch",
         ),
         pytest.param("handlers.wire", {"torch", "asyncio"}, id="the wire needs no torch"),
         pytest.param("tsctl.cli", {"rich", "asyncio", "torch", "http.client"}, id="the command line is light"),

@@ -12,6 +12,7 @@ from daemon.metrics.exposition import Labels, family
 from daemon.metrics.families import HOST
 from daemon.models.registry import Registry
 from daemon.models.version import ModelVersion
+from daemon.workers.engine import local_pid
 
 
 def _longest_wait(model: ModelVersion) -> float:
@@ -86,7 +87,7 @@ def load_times(registry: Registry) -> Iterator[Metric]:
 def processes(registry: Registry) -> Iterator[Metric]:
     """Yield what the process of each worker takes."""
     found = [
-        (_labels(model) | {"worker": str(place)}, process_facts(slot.worker.pid))
+        (_labels(model) | {"worker": str(place)}, process_facts(local_pid(slot.worker)))
         for model in registry
         for place, slot in enumerate(model.pool.slots)
         if slot.worker is not None

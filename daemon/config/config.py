@@ -73,6 +73,7 @@ class Config:
     sequence_end_header: str
     hide_environment: re.Pattern[str] | None
     template: bool
+    ray_address: str | None
     access_log: bool
     log_level: str
     log_format: str

@@ -20,6 +20,7 @@ from daemon.models.archives.requirements import Environments
 from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.persistence.snapshot import SnapshotEntry
 from daemon.models.registering import parallel
+from daemon.models.registering.cluster import check_cluster
 from daemon.models.request import Registration
 from daemon.models.settings import Overrides, merge, without_zero_timeouts
 from daemon.models.version import ModelVersion, Source
@@ -114,12 +115,14 @@ class ModelFactory:
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
         # As in TorchServe, a listed model without a number of workers gets one for each core.
         overrides = request.overrides.changed({"fallback_workers": usable_cores()}) if listed else request.overrides
+        settings = merge(overrides, document, self._config, block, gpus=self._placement.gpus)
+        check_cluster(settings, self._config)
         return ModelVersion(
             Source(
                 request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
                 python=self._environments.python(directory, manifest),
             ),
-            merge(overrides, document, self._config, block, gpus=self._placement.gpus),
+            settings,
             self._engine,
             self._clock,
             cores=usable_cores(),

@@ -18,10 +18,12 @@ from daemon.core.job import Batch, Job, Outcome, Reply
 from daemon.core.logs import OutputLog
 from daemon.workers.inflight import InFlight
 from daemon.workers.state import WorkerState
+from handlers.ray.messages import ActorOptions
 from handlers.wire import Declared, Isolation, Kind, Measurement, Mode, Optimized, Ranks
 
 STOPPED = "stopped"
 LOAD_FAILED = "load_failed"
+UNREACHABLE = "unreachable"
 # The ways in which a worker ends, for counters.
 ENDS: dict[str, str] = {
     STOPPED: "the daemon stopped the worker",
@@ -33,6 +35,7 @@ ENDS: dict[str, str] = {
     "startup_timeout": "the model was not loaded in time",
     "response_timeout": "a batch was not answered in time",
     "protocol": "the worker broke its connection to the daemon, or sent an invalid message",
+    UNREACHABLE: "the worker's node of a cluster was lost, or the way there",
 }
 
 
@@ -58,6 +61,7 @@ class WorkerSpec:
         rows: the most rows at the same time, if the mode is not `batch`.
         python: the interpreter; None for the daemon's own.
         in_place: whether the model's directory is its author's own, and not an unpacked archive.
+        ray: resources of a worker on a node of the Ray cluster; None for a worker on this machine.
         optimize: as in ModelSettings.
         metrics: the declared metrics (see `handlers.wire.Load`).
         log: called with the worker's output.
@@ -83,6 +87,7 @@ class WorkerSpec:
     isolate: bool | None = None
     python: Path | None = None
     in_place: bool = False
+    ray: ActorOptions | None = None
     optimize: Sequence[str] | None = None
     max_memory: int | None = None
     cpus: Sequence[int] = ()
@@ -156,6 +161,14 @@ class Worker(Protocol):
     def pid(self) -> int:
         """The process id; 0 while the process is being made."""
 
+    @property
+    def node(self) -> str:
+        """The node of a cluster that the worker runs on; empty for this machine."""
+
+    @property
+    def waits(self) -> str:
+        """Why the worker has no process yet, in words; empty if unknown."""
+
     def predict(self, batch: Batch) -> None:
         """Run a batch after those in hand; the worker must be READY, and have room. Return at once."""
 
@@ -173,6 +186,11 @@ class Worker(Protocol):
 
     def kill(self) -> None:
         """End the worker now."""
+
+
+def local_pid(worker: Worker) -> int:
+    """Return the worker's process id on this machine; 0 if it has none, or runs on a node of a cluster."""
+    return 0 if worker.node else worker.pid
 
 
 class WorkerListener(Protocol):

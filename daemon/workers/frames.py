@@ -20,15 +20,21 @@ def share(sock: socket.socket, arena: Arena | None) -> None:
         socket.send_fds(sock, [wire.encode(wire.Share(arena.size))], [arena.descriptor])
 
 
-def predict_of(batch: Batch) -> tuple[wire.Predict, list[Lease]]:
-    """Return the frame, and the values in the arena that the worker will read after that."""
+def predict_of(batch: Batch, *, shared: bool = True) -> tuple[wire.Predict, list[Lease]]:
+    """Return the frame, and the values in the arena that the worker will read after that.
+
+    Args:
+        shared: whether the worker can read the arena; else all values are in the frame.
+    """
     stored: list[wire.Stored] = []
     leases: list[Lease] = []
     rows = []
     for number, job in enumerate(batch.jobs):
         params: list[tuple[str, str, wire.Payload]] = []
         for index, (name, kind, value) in enumerate(job.params):
-            if isinstance(value, Lease):
+            if isinstance(value, Lease) and not shared:
+                params.append((name, kind, value.view))
+            elif isinstance(value, Lease):
                 stored.append(wire.Stored(number, index, value.offset, value.length))
                 leases.append(value)
                 params.append((name, kind, b""))

@@ -81,6 +81,10 @@ class InFlight:
         if number in self._batches:
             self._begun.add(number)
 
+    def start_all(self) -> None:
+        """Note that each batch may have begun: the worker was lost, and its last reports with it, perhaps."""
+        self._begun.update(self._batches)
+
     @property
     def leased(self) -> int:
         """Bytes of shared memory that the worker may still read."""

@@ -14,14 +14,13 @@ from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import ResponseTimeout
 from daemon.core.job import Batch, Fate, Job, Piece, Reply
-from daemon.workers.engine import LOAD_FAILED, BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
+from daemon.workers.engine import LOAD_FAILED, UNREACHABLE, BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.flows import Flows
 from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of
 from daemon.workers.inflight import CAPACITY, InFlight
 from daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of, memory_of_group
 from daemon.workers.processes.process import WorkerProcess
-from daemon.workers.processes.spawn import load_of
-from daemon.workers.processes.template_tree import Templates
+from daemon.workers.processes.spawn import ProcessSource, load_of
 from daemon.workers.state import WorkerEvent, WorkerState, advance
 from handlers import wire
 from handlers.credit import PATIENCE, cost_of
@@ -41,7 +40,7 @@ class LocalWorker(asyncio.Protocol):
         batches: BatchEvents,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
-        templates: Templates,
+        source: ProcessSource,
         arena: Arena | None,
     ) -> None:
         self.state = WorkerState.STARTING
@@ -63,9 +62,10 @@ class LocalWorker(asyncio.Protocol):
         self.in_flight = InFlight(CAPACITY)
         self._flows = Flows(self._grant)
         self._retry = bool(spec.retry)
+        self._shares = arena is not None
         self._stopped = False  # the daemon ends the worker, whatever that does
         self._protocol_error = False  # the worker sent an invalid message: anything after that is ignored
-        self._process = WorkerProcess(spec, self, templates, loop, clock, self._exited, arena)
+        self._process = WorkerProcess(spec, self, source, loop, clock, self._exited, arena)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
         self._memory_timer: Timer | None = None
@@ -83,11 +83,19 @@ class LocalWorker(asyncio.Protocol):
     def pid(self) -> int:
         return self._process.pid
 
+    @property
+    def node(self) -> str:
+        return self._process.node
+
+    @property
+    def waits(self) -> str:
+        return self._process.waits
+
     # Calls from the pool and the dispatcher.
 
     def predict(self, batch: Batch) -> None:
         assert self.state is WorkerState.READY and self._transport is not None, self
-        message, leases = predict_of(batch)
+        message, leases = predict_of(batch, shared=self._shares)
         self.in_flight.take(batch, leases)
         if len(self.in_flight) == 1:
             self._time_response()
@@ -148,6 +156,8 @@ class LocalWorker(asyncio.Protocol):
             self._memory_timer.cancel()
         if self._transport is not None:
             self._transport.abort()
+        if how.kind == UNREACHABLE:
+            self.in_flight.start_all()
         self.in_flight.end()
         self._flows.close_all()
         how = replace(how, busy=self.in_flight.busy or self._hung)
@@ -179,7 +189,8 @@ class LocalWorker(asyncio.Protocol):
     def _startup_timeout(self) -> None:
         seconds = self._spec.startup_timeout
         if self.state in (WorkerState.STARTING, WorkerState.LOADING):
-            late = f"the model was not loaded within the startup timeout of {seconds:g} s"
+            why = f": {self.waits}" if self.waits else ""
+            late = f"the model was not loaded within the startup timeout of {seconds:g} s{why}"
             failure = LoadFailure(late, permanent=False)
             self.state = advance(self.state, WorkerEvent.STOP)  # the worker may yet report that it is ready
             self._events.load_failed(self, failure)

@@ -244,8 +244,8 @@ class Pool:
 
     @property
     def oversubscription(self) -> str | None:
-        """A warning that the workers have more threads than there are cores. None if not, or on GPUs."""
-        if self._spec.devices:
+        """A warning that the workers have more threads than there are cores. None if not, on GPUs, or on a cluster."""
+        if self._spec.devices or self._spec.ray is not None:
             return None
         return oversubscription(self.cores, self.wanted, self._chosen_threads, self._spec.processes)
 

@@ -34,8 +34,9 @@ class StubEngine:
         answer: job → reply.
         capacity: batches that a worker may hold.
         optimized: every worker's report about its model's optimisations.
-    declared: the inputs that every worker's handler declares.
-    notes: every worker's sentences for the model's author.
+        declared: the inputs that every worker's handler declares.
+        notes: every worker's sentences for the model's author.
+        node: the node of workers that are to run on a cluster.
         workers: every worker ever started, in order.
     """
 
@@ -48,6 +49,7 @@ class StubEngine:
     optimized: Sequence[Optimized] = ()
     declared: Declared | None = None
     notes: Sequence[str] = ()
+    node: str = "node-1"
     workers: list["StubWorker"] = field(default_factory=list)
 
     def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> "StubWorker":
@@ -74,6 +76,8 @@ class StubWorker:
         self.pid = pid
         self.answered = False
         self.gpu_ids = spec.gpu_ids
+        self.node = "" if spec.ray is None else engine.node
+        self.waits = ""
         self.started = engine.clock.now()
         self.load_time = 0.0
         self.optimized: Sequence[Optimized] = ()

@@ -74,6 +74,7 @@ class FakeLife:
     """A worker's process (workers/processes/process.py) that writes down why it is killed."""
 
     pid = 7
+    node = waits = ""
     running = True
     group = ""
     died_of_sigkill = False

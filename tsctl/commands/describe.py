@@ -73,6 +73,7 @@ def show(document: dict[str, Any]) -> None:
             ("timeouts", _timeouts(document)),
             *_limits(document),
             *_declared(ours.get("declared"), ours.get("notes", ())),
+            *([("waits", ours["waits"])] if ours.get("waits") else []),
             *([("last exit", ours["lastExit"])] if ours["lastExit"] else []),
             *_expired(batching["expired"]),
             *_isolated(batching["isolated"]),
@@ -81,11 +82,13 @@ def show(document: dict[str, Any]) -> None:
     )
     if document["workers"]:
         render.heading("Workers")
+        on_nodes = any(worker.get("node") for worker in document["workers"])
         rows = [
-            (worker["pid"], state.lower(), render.bytes_text(worker["memoryUsage"]), worker["startTime"])
+            (worker["pid"], *([worker.get("node") or "-"] if on_nodes else []), state.lower(),
+             render.bytes_text(worker["memoryUsage"]), worker["startTime"])
             for worker, state in zip(document["workers"], _worker_states(ours), strict=False)
-        ]
-        render.table((">PID", "STATE", ">MEMORY", "STARTED"), rows)
+        ]  # fmt: skip
+        render.table((">PID", *(["NODE"] if on_nodes else []), "STATE", ">MEMORY", "STARTED"), rows)
     if ours["optimize"]:
         render.heading("Optimizations")
         optimized = [

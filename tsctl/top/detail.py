@@ -89,7 +89,14 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int) -> list[Lin
 
 def _worker(worker: Document) -> str:
     state = worker["state"].lower().replace("_", " ")
-    return f"{worker['pid']} {state} {short_bytes(worker['memory'])}" if worker["pid"] else f"no process, {state}"
+    if not worker["pid"]:
+        return f"no process, {state}"
+    node = worker.get("node")
+    return (
+        f"{worker['pid']} on {clean(node)} {state}"
+        if node
+        else f"{worker['pid']} {state} {short_bytes(worker['memory'])}"
+    )
 
 
 def _counts(title: str, counts: Document) -> str:

@@ -12,7 +12,7 @@ from daemon.api.management.batching import batching_of
 from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.registering.parallel import parallel_of
 from daemon.models.version import ModelState, ModelVersion
-from daemon.workers.engine import Worker
+from daemon.workers.engine import Worker, local_pid
 from daemon.workers.state import WorkerState
 
 FIRST_WORKER_ID = 9000  # TorchServe numbers workers by their ports, from this one
@@ -67,8 +67,9 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
         "id": str(FIRST_WORKER_ID + index),
         "startTime": time.strftime("%Y-%m-%dT%H:%M:%S", started) + f".{milliseconds:03d}Z",
         "status": "READY" if worker.state is WorkerState.READY else "UNLOADING",
-        "memoryUsage": _resident_bytes(worker.pid),
+        "memoryUsage": _resident_bytes(local_pid(worker)),
         "pid": worker.pid,
+        **({"node": worker.node} if worker.node else {}),
         "gpu": bool(worker.gpu_ids),
         "gpuUsage": "N/A" if not worker.gpu_ids else f"gpuId::{','.join(map(str, worker.gpu_ids))}",
     }
@@ -117,6 +118,7 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
             "requestsRefused": model.metrics.quarantined,
             "crashesInARow": pool.crashes,
         },
+        "waits": next((worker.waits for worker in pool.workers if worker.waits), None),
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "optimize": _optimized(model),
         "settings": _settings(model),

@@ -14,8 +14,8 @@ models                each registered version:
     latency                           answered requests by their time: `counts` of the buckets up to each of `bounds`,
                                       and beyond the last one; `sum`: seconds
     batches                           sent to workers: `total`, and how many `requests` they had
-    workers                           of each place: `pid`, 0 without a process; `state`; `memory`, resident bytes;
-                                      `cpuSeconds`
+    workers                           of each place: `pid`, 0 without a process; `node` of a cluster, empty for
+                                      this machine; `state`; `memory`, resident bytes, and `cpuSeconds`, 0 on a node
     lastError                         why the workers failed, or the latest prediction; null without an error
 
 `requests`, `refused`, `expired`, `latency` and `batches` only rise, until the daemon is restarted.
@@ -36,6 +36,7 @@ from daemon.http.messages import JSON, Response
 from daemon.http.router import Route
 from daemon.models.registry import Registry
 from daemon.models.version import ModelVersion
+from daemon.workers.engine import local_pid
 
 
 def live_routes(registry: Registry, started: float) -> dict[str, Route]:
@@ -97,9 +98,10 @@ def _workers(model: ModelVersion) -> Iterator[dict[str, Any]]:
     for slot in model.pool.slots:
         worker = slot.worker
         pid = 0 if worker is None else worker.pid
-        facts = process_facts(pid)
+        facts = process_facts(0 if worker is None else local_pid(worker))
         yield {
             "pid": pid,
+            "node": "" if worker is None else worker.node,
             "state": slot.state.name if worker is None else worker.state.name,
             "memory": facts.memory,
             "cpuSeconds": round(facts.cpu, 2),

@@ -8,6 +8,7 @@ from daemon.batching.sequences.table import Sequences
 from daemon.core.errors import InvalidModel
 from daemon.core.logs import OutputLog
 from daemon.marfile import Manifest
+from daemon.models.registering.cluster import actor_options_of
 from daemon.models.registering.parallel import parallel_of
 from daemon.models.settings import ModelSettings
 from daemon.workers.engine import Worker, WorkerSpec
@@ -68,9 +69,11 @@ def worker_spec(
     """Return the configuration of a version's workers; the arguments are those of `WorkerSpec` and of `Source`.
 
     Raises:
-        InvalidModel: the settings ask for two modes, or contradict each other on processes and GPUs.
+        InvalidModel: the settings ask for two modes, contradict each other on processes and GPUs, or ask for
+            something that workers on a cluster do not have.
     """
-    parallel = parallel_of(settings)
+    parallel, mode = parallel_of(settings), mode_of(settings)
+    ray = actor_options_of(settings, mode, in_place=in_place, environment=python is not None)
     return WorkerSpec(
         model_name=manifest.model_name,
         model_version=manifest.model_version,
@@ -82,17 +85,18 @@ def worker_spec(
         response_timeout=settings.response_timeout,
         retry=settings.retry,
         isolate=settings.isolate if parallel.ranks is None else False,
-        devices=settings.devices,
+        devices=settings.devices if ray is None else (),
         python=python,
         in_place=in_place,
+        ray=ray,
         optimize=settings.optimize,
         max_memory=settings.max_memory,
         cpus=settings.cpus,
-        mode=mode_of(settings),
+        mode=mode,
         rows=places_of(settings),
         ranks=parallel.ranks,
         gpus_each=parallel.gpus,
-        chosen_threads=parallel.threads,
+        chosen_threads=parallel.threads if ray is None else max(1, int(ray.num_cpus)),
         log=log,
         measured=measured,
         isolated=isolated,

@@ -13,13 +13,12 @@ from functools import partial
 
 from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
-from daemon.workers.engine import STOPPED, Exit, WorkerSpec
+from daemon.workers.engine import STOPPED, UNREACHABLE, Exit, WorkerSpec
 from daemon.workers.frames import share
 from daemon.workers.processes.descriptor import connect
 from daemon.workers.processes.output import Output
 from daemon.workers.processes.reaper import Process
-from daemon.workers.processes.spawn import Pipes, SpawnRequest, open_pipes
-from daemon.workers.processes.template_tree import Templates
+from daemon.workers.processes.spawn import Pipes, ProcessSource, SpawnRequest, open_pipes
 from handlers import orders, wire
 
 LAST_WORDS = 0.1  # seconds
@@ -46,7 +45,7 @@ class WorkerProcess:
         self,
         spec: WorkerSpec,
         protocol: asyncio.Protocol,
-        templates: Templates,
+        source: ProcessSource,
         loop: asyncio.AbstractEventLoop,
         clock: Clock,
         over: Callable[[Exit], None],
@@ -56,13 +55,13 @@ class WorkerProcess:
         self._killed_kind = STOPPED
         self._rank_lost: wire.RankLost | None = None
         self._clock = clock
-        self._templates = templates
+        self._source = source
         self._tell_over = over
         self._is_over = False
         self._socket_closed = False
         self._timer: Timer | None = None
         self._process: Process | None = None
-        self._output = Output(spec.log, self._maybe_over, clock, templates.pace)
+        self._output = Output(spec.log, self._maybe_over, clock, source.pace)
         ours, theirs = socket.socketpair()
         try:
             reading, writing = open_pipes()
@@ -74,12 +73,12 @@ class WorkerProcess:
         self._request = SpawnRequest(order, theirs, writing, self._born, self._not_born, self._ended, spec.python)
         try:
             share(ours, arena)
-            self._home = templates.make(spec, self._request)
+            self._home = source.make(spec, self._request)
         except BaseException:
             ours.close()
             reading.close()
             raise
-        self._groups = templates.groups
+        self._groups = source.groups
         self.group = "" if self._groups is None else self._groups.make()
         self._connecting = loop.create_task(self._connect(loop, protocol, ours, reading))
 
@@ -87,6 +86,16 @@ class WorkerProcess:
     def pid(self) -> int:
         """The process id; 0 while the process is being made."""
         return 0 if self._process is None else self._process.pid
+
+    @property
+    def node(self) -> str:
+        """The node of a cluster that the process runs on; empty for this machine."""
+        return "" if self._process is None else self._process.node
+
+    @property
+    def waits(self) -> str:
+        """Why there is no process yet, in words; empty if unknown."""
+        return self._request.waits
 
     @property
     def running(self) -> bool:
@@ -98,7 +107,7 @@ class WorkerProcess:
         """Whether the process, or one of its ranks, was killed from outside the daemon, perhaps by the kernel."""
         if self._rank_lost is not None and self._rank_lost.killed:
             return not self.killed_because
-        ended_by = None if self._process is None else self._process.returncode
+        ended_by = None if self._process is None or self._process.lost else self._process.returncode
         return ended_by == -signal.SIGKILL and not self.killed_because
 
     def rank_lost(self, lost: wire.RankLost) -> None:
@@ -115,7 +124,7 @@ class WorkerProcess:
         if self._process is not None:
             self._process.kill()
         else:
-            self._templates.cancel(self._request)
+            self._source.cancel(self._request)
             self._clock.soon(self._over)
 
     def socket_closed(self) -> None:
@@ -162,7 +171,7 @@ class WorkerProcess:
         if self._timer is not None:
             self._timer.cancel()
         if self._home is not None:
-            self._templates.done_with(self._home)
+            self._source.done_with(self._home)
         self._tell_over(self._report())
 
     def _leave_group(self) -> None:
@@ -178,6 +187,8 @@ class WorkerProcess:
             return Exit(None, self.killed_because, last, kind=self._killed_kind)
         if self.killed_because:
             return Exit(None, f"killed: {self.killed_because}", last, kind=self._killed_kind)
+        if self._process.lost:
+            return Exit(None, self._process.lost, last, kind=UNREACHABLE)
         if code is not None and code < 0:
             name = signal.Signals(-code).name
             hint = " (perhaps by the kernel, out of memory)" if name == "SIGKILL" else ""

@@ -25,7 +25,12 @@ class Process:
 
     Attributes:
         returncode: as `subprocess` counts: negative for a signal; None while the process runs.
+        node: the node of a cluster that the process runs on; empty for this machine.
+        lost: why the process counts as ended although its end was not seen; empty if it was.
     """
+
+    node = ""
+    lost = ""
 
     def __init__(self, pid: int, returncode: int | None = None) -> None:
         self.pid = pid

@@ -7,9 +7,11 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from daemon.workers.engine import WorkerSpec
+from daemon.workers.processes.cgroups import Cgroups
+from daemon.workers.processes.pipe import Pace
 from daemon.workers.processes.reaper import Process
 from handlers import wire
 from handlers.orders import THREAD_VARIABLES, Order
@@ -73,6 +75,7 @@ class SpawnRequest:
         ended: called once when the process has ended, after `born`.
         python: the interpreter to exec; None for the daemon's own.
         cancelled: the process is not wanted any more, and no callback follows.
+        waits: why there is no process yet, in words; empty if unknown.
     """
 
     order: Order
@@ -83,12 +86,40 @@ class SpawnRequest:
     ended: Callable[[], None]
     python: Path | None = None
     cancelled: bool = False
+    waits: str = ""
 
     def close(self) -> None:
         """Close our copies of the process's descriptors, once."""
         if self.socket.fileno() >= 0:
             self.socket.close()
             self.output.close()
+
+
+class ProcessSource(Protocol):
+    """The maker of workers' processes: templates, or a bridge to a cluster.
+
+    Attributes:
+        pace: the turns of all pipes of workers.
+        groups: cgroups for workers; None where unavailable.
+    """
+
+    pace: Pace
+
+    @property
+    def groups(self) -> Cgroups | None: ...
+
+    def make(self, spec: WorkerSpec, request: SpawnRequest) -> Any:
+        """Make a process; return the argument for `done_with` at its end, or None.
+
+        Raises:
+            OSError: the process cannot be made.
+        """
+
+    def cancel(self, request: SpawnRequest) -> None:
+        """Cancel a request whose process does not exist yet."""
+
+    def done_with(self, home: Any) -> None:
+        """Note that a process has ended."""
 
 
 def execute(

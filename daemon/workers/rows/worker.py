@@ -39,7 +39,7 @@ class RowWorker(LocalWorker):
 
     def predict(self, batch: Batch) -> None:
         assert self.state is WorkerState.READY and self._transport is not None, self
-        message, leases = predict_of(batch)
+        message, leases = predict_of(batch, shared=self._shares)
         now = self._clock.now()
         if not self.in_flight:
             self._last = now

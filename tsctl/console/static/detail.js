@@ -76,8 +76,8 @@ export function detail(main, [name, version]) {
     facts[1][1].classList.toggle("alarm", seen.errors > 0);
     problems(own);
     if (drawn !== (drawn = JSON.stringify([own.batching.reasons, own.batching.sizes]))) counts(own.batching);
-    fill(workers, workerTable(live ? live.workers.map((each) => [each.pid || "–", each.state.toLowerCase(), each.memory, each.cpuSeconds])
-      : model.workers.map((each) => [each.pid ?? "–", each.status.toLowerCase(), each.memoryUsage, null])));
+    fill(workers, workerTable(live ? live.workers.map((each) => [placeOf(each), each.state.toLowerCase(), each.memory, each.cpuSeconds])
+      : model.workers.map((each) => [placeOf(each), each.status.toLowerCase(), each.memoryUsage, null])));
     sent.hidden = answered.hidden = !live;
     failures.hidden = !own.errors;
     if (live && counted !== (counted = JSON.stringify([live.requests, live.refused, live.expired]))) answersOf(live);
@@ -120,6 +120,11 @@ export function detail(main, [name, version]) {
   }
 
   return { update, close() { closed = true; rates.close(); latencies.close(); } };
+}
+
+// Its pid, and the node of a cluster that it runs on.
+function placeOf(worker) {
+  return !worker.pid ? "–" : worker.node ? `${worker.pid} on ${worker.node}` : worker.pid;
 }
 
 function workerTable(rows) {

@@ -1,0 +1,1 @@
+"""Workers on a Ray cluster: ordinary workers to the pool, whose processes a bridge starts (handlers/ray)."""
