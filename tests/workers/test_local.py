@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from daemon.core.job import Fate
-from daemon.workers.engine import Exit
+from daemon.workers.engine import UNREACHABLE, Exit
 from daemon.workers.local import LocalWorker
 from daemon.workers.state import WorkerState
 from handlers import wire
@@ -186,3 +186,25 @@ def test_a_worker_that_has_to_leave_is_killed_after_the_grace_time() -> None:
     bench.clock.advance(2.0)
 
     assert bench.process.life.killed == ["it did not finish within the grace time"]
+
+
+def test_a_worker_that_waits_for_a_node_says_why_it_was_not_loaded_in_time() -> None:
+    bench = Conversation()
+    bench.process.life.waits = "it takes 1 GPU, and GPU is missing"
+
+    bench.clock.advance(120.0)
+
+    [failed] = [event for event in bench.log.events if event.startswith("load failed")]
+    assert failed.endswith("within the startup timeout of 120 s: it takes 1 GPU, and GPU is missing")
+
+
+@pytest.mark.parametrize("kind", [UNREACHABLE, "code"])
+def test_each_batch_of_an_unreachable_worker_may_have_begun(kind: str) -> None:
+    bench = ready(retry=False)
+    bench.predict(1, "ab")
+    bench.predict(2, "cd")
+
+    bench.process.life.over(Exit(None, "its node does not answer", kind=kind))
+
+    fates = [outcome.fate for outcome in bench.log.outcomes]
+    assert fates == ([Fate.LOST] * 4 if kind == UNREACHABLE else [Fate.UNSTARTED] * 2 + [Fate.LOST] * 2)

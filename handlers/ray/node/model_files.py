@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 PIECE = 32 * 1024 * 1024  # bytes
+DRAFT = ".unpacking-"  # how the names of unfinished copies begin
 KEPT_FOR = 7 * 24 * 3600.0  # seconds
 
 
@@ -136,25 +137,27 @@ class Copies:
             OSError: there is no room on the disk, for example.
             tarfile.TarError: the pieces are damaged.
         """
-        with open(self._open(digest), "rb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            target = self._directory / digest
-            if not target.is_dir():
-                self._remove_unused()
-                draft = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=self._directory))
-                try:
-                    with tarfile.open(fileobj=io.BufferedReader(_Joined(pieces)), mode="r|") as tar:
-                        tar.extractall(draft, filter="data")
-                    draft.rename(target)
-                except BaseException:
-                    shutil.rmtree(draft, ignore_errors=True)
-                    raise
-        found = self.find(digest)
-        assert found is not None, "removed between two locks"
-        return found
+        # Not the lock of those who use the copy, which they keep.
+        with open(self._open(f"{digest}.making"), "rb") as making:
+            fcntl.flock(making, fcntl.LOCK_EX)
+            found = self.find(digest)
+            if found is not None:
+                return found
+            self._remove_unused()
+            draft = Path(tempfile.mkdtemp(prefix=DRAFT, dir=self._directory))
+            try:
+                with tarfile.open(fileobj=io.BufferedReader(_Joined(pieces)), mode="r|") as tar:
+                    tar.extractall(draft, filter="data")
+                draft.rename(self._directory / digest)
+            except BaseException:
+                shutil.rmtree(draft, ignore_errors=True)
+                raise
+            found = self.find(digest)
+            assert found is not None, "new copies are not removed"
+            return found
 
-    def _open(self, digest: str) -> int:
-        return os.open(self._directory / f"{digest}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    def _open(self, name: str) -> int:
+        return os.open(self._directory / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def _remove_unused(self) -> None:
         """Remove copies that have not been used for long, and that no process has locked."""
@@ -162,7 +165,7 @@ class Copies:
             with contextlib.suppress(OSError):  # another process removes it, or uses it
                 if not copy.is_dir() or time.time() - copy.stat().st_mtime < KEPT_FOR:
                     continue
-                if copy.name.startswith(".unpacking-"):
+                if copy.name.startswith(DRAFT):
                     shutil.rmtree(copy)
                     continue
                 with open(self._open(copy.name), "rb") as lock:

@@ -54,12 +54,13 @@ class NodeProcess(asyncio.Protocol):
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "handlers.worker", str(theirs.fileno()), str(os.getpid())],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                pass_fds=(theirs.fileno(),), start_new_session=True, cwd=directory, env=environment,
+                bufsize=0, pass_fds=(theirs.fileno(),), start_new_session=True, cwd=directory, env=environment,
             )  # fmt: skip
         self.pid = self._process.pid
         self._ours = ours
         self._pidfd = os.pidfd_open(self.pid)
         self._loop.add_reader(self._pidfd, self._ended)
+        assert self._process.stdout is not None and self._process.stderr is not None
         self._pipes = {"stdout": self._process.stdout, "stderr": self._process.stderr}
         for name in self._pipes:
             self._read_on(name)
@@ -120,18 +121,16 @@ class NodeProcess(asyncio.Protocol):
     # Output and end.
 
     def _read_on(self, name: str) -> None:
-        pipe = self._pipes[name]
-        assert pipe is not None
-        self._loop.add_reader(pipe.fileno(), self._read, name)
+        self._loop.add_reader(self._pipes[name].fileno(), self._read, name)
 
     def _read(self, name: str) -> None:
         pipe, kept = self._pipes[name], self._output[name]
-        assert pipe is not None
         data = os.read(pipe.fileno(), 64 * 1024)
         kept += data
         if not data or len(kept) >= MOST_OUTPUT:
             self._loop.remove_reader(pipe.fileno())
         if not data:
+            pipe.close()
             self._closed(name)
         else:
             self._changed()
@@ -144,7 +143,7 @@ class NodeProcess(asyncio.Protocol):
             )  # its children; before it is reaped, so that the number is still its own
         self._process.wait()
         os.close(self._pidfd)
-        self._loop.call_later(LAST_WORDS, self._end)
+        self._last_words = self._loop.call_later(LAST_WORDS, self._end)
         self._closed("process")
 
     def _closed(self, what: str) -> None:
@@ -153,5 +152,12 @@ class NodeProcess(asyncio.Protocol):
             self._end()
 
     def _end(self) -> None:
+        if self._over:
+            return
         self._over = True
+        self._last_words.cancel()
+        for pipe in self._pipes.values():
+            if not pipe.closed:
+                self._loop.remove_reader(pipe.fileno())
+                pipe.close()
         self._changed()
