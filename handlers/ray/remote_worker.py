@@ -24,7 +24,7 @@ from handlers.ray.messages import ActorOptions, BridgeReport, Placed, RemoteEnde
 from handlers.ray.node.actor import ActorFacts
 from handlers.ray.node.versions import mismatch, versions_here
 
-PENDING = 3.0  # seconds until the daemon is told why an actor has no node yet, and again
+PENDING = 2.0  # seconds until the daemon is told why an actor has no node yet, and again
 AGAIN = 1.0  # seconds between two actors, while no process runs
 KILLED = -9
 

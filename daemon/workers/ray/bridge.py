@@ -100,6 +100,7 @@ class Bridge:
         finally:
             request.close()
         self._ordered[self._number] = request
+        request.waits = f"the bridge has reported nothing from Ray at {self._address} yet"
 
     def cancel(self, request: SpawnRequest) -> None:
         """End a worker that has no process yet."""

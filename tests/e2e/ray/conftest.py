@@ -1,0 +1,35 @@
+"""Fixtures: a cluster for all tests, and a daemon for each."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.ray.cluster import RayCluster
+from tests.e2e.served import Served
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.ray)
+
+
+@pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
+    """A head, and two nodes, `one` and `two`, each with two processors and the resource of its name."""
+    pytest.importorskip("ray", reason="the package ray is not installed: `make ray` does it")
+    cluster = RayCluster(tmp_path_factory.mktemp("cluster"))
+    try:
+        for name in ("one", "two"):
+            cluster.add(name, labels={"name": name}, **{name: 1})
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture
+def served(idle: Served, cluster: RayCluster) -> Served:
+    """A running daemon of the cluster, without models."""
+    idle.start("--ray-address", cluster.address)
+    return idle
