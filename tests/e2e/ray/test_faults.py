@@ -23,7 +23,7 @@ def bridge_of(served: Served) -> int:
 def test_requests_outlive_an_actor_or_the_bridge_and_run_again_only_with_retry(
     served: Served, fault: str, retry: bool
 ) -> None:
-    register(served, "ran", "--retry", str(retry).lower(), "--max-delay", "0", num_cpus=0.1)
+    register(served, "ran", "--retry" if retry else "--no-retry", "--max-delay", "0", num_cpus=0.1)
     requests = Requests(served)
     requests.begin("a", "b", "c", seconds=1.0)
 
@@ -48,11 +48,7 @@ def test_requests_outlive_an_actor_or_the_bridge_and_run_again_only_with_retry(
 
 def test_a_node_is_killed_in_the_midst_of_a_batch(cluster: RayCluster, served: Served) -> None:
     lost = cluster.add("third", third=1)
-    register(served, "ran", "--retry", "true", name="again", num_cpus=0.1, labels={"ray.io/node-id": f"in({lost})"})
-    register(served, "ran", name="free", num_cpus=0.1)  # may be anywhere
-    served.tsctl("unregister", "free")
-    served.tsctl("unregister", "again")
-    register(served, "ran", "--workers", "6", "--retry", "true", num_cpus=0.1)
+    register(served, "ran", "--workers", "6", "--retry", num_cpus=0.1)
     assert lost[:8] in nodes_of(served, "ran")
     requests = Requests(served)
     names = [str(number) for number in range(6)]
@@ -73,7 +69,7 @@ def test_a_node_is_killed_in_the_midst_of_a_batch(cluster: RayCluster, served: S
 
 def test_without_retry_no_request_of_a_killed_node_runs_again(cluster: RayCluster, served: Served) -> None:
     lost = cluster.add("fourth", fourth=1)
-    register(served, "ran", "--retry", "false", "--workers", "6", num_cpus=0.1)
+    register(served, "ran", "--no-retry", "--workers", "6", num_cpus=0.1)
     on_lost = [worker for worker in workers_of(served, "ran") if worker["node"].endswith(lost[:8])]
     assert on_lost
     requests = Requests(served)
@@ -99,7 +95,7 @@ def test_a_daemon_connects_to_a_head_that_was_restarted(idle: Served, tmp_path: 
     try:
         cluster.add("one")
         idle.start("--ray-address", cluster.address)
-        register(idle, "ran", "--retry", "false", "--startup-timeout", "300")
+        register(idle, "ran", "--no-retry", "--startup-timeout", "300")
         requests = Requests(idle)
         requests.begin("running", seconds=3.0)
 
