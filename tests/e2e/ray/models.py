@@ -27,6 +27,12 @@ def nodes_of(served: Served, model: str) -> set[str]:
     return {worker["node"].rpartition("/")[2] for worker in workers_of(served, model)}
 
 
+def bridge_of(served: Served) -> int:
+    """Return the pid of a daemon's bridge."""
+    children = Path(f"/proc/{served.pid}/task/{served.pid}/children").read_text().split()
+    return next(int(pid) for pid in children if b"handlers.ray.bridge" in Path(f"/proc/{pid}/cmdline").read_bytes())
+
+
 def kill_actor(worker: dict[str, Any]) -> None:
     """Kill the actor that holds a worker; on this machine it is the parent of the worker's process."""
     parent = Path(f"/proc/{worker['pid']}/stat").read_text().rpartition(")")[2].split()[1]
@@ -45,13 +51,14 @@ class Requests:
         self.answers: dict[str, Answer] = {}
         self.file = served.folder / f"ran-{id(self)}"
         self.file.touch()
-        self._served, self._model = served, model
+        self.model = model
+        self._served = served
         self._threads: list[threading.Thread] = []
 
     def ask(self, name: str, seconds: float = 0.0) -> Answer:
         """Ask, and wait for the answer."""
         body = json.dumps({"id": name, "file": str(self.file), "seconds": seconds}).encode()
-        answer = self._served.ask(f"/predictions/{self._model}", body, Content_Type="application/json")
+        answer = self._served.ask(f"/predictions/{self.model}", body, Content_Type="application/json")
         self.answers[name] = answer
         return answer
 

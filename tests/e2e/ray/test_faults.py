@@ -8,14 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.ray.cluster import RayCluster
-from tests.e2e.ray.models import Requests, kill_actor, nodes_of, register, workers_of
+from tests.e2e.ray.models import Requests, bridge_of, kill_actor, nodes_of, register, workers_of
 from tests.e2e.served import Served, eventually
-
-
-def bridge_of(served: Served) -> int:
-    """Return the pid of a daemon's bridge."""
-    children = Path(f"/proc/{served.pid}/task/{served.pid}/children").read_text().split()
-    return next(int(pid) for pid in children if b"handlers.ray.bridge" in Path(f"/proc/{pid}/cmdline").read_bytes())
 
 
 @pytest.mark.parametrize("retry", [True, False], ids=["with retry", "without retry"])

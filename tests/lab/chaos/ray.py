@@ -1,0 +1,189 @@
+"""`python -m tests.lab.chaos.ray [--seconds 600] [--seed 7]`: harm a daemon whose workers run on a Ray cluster.
+
+While clients ask, each few seconds a worker's process, an actor, a node or the bridge is killed, or the model replaced,
+or the daemon upgraded. Nodes that are killed are added again. What must hold:
+
+* each request is answered;
+* without `retry` no handler runs a request twice; with it none a third time;
+* every answer that is no 200 names a reason;
+* afterwards the model is served again.
+"""
+
+import argparse
+import contextlib
+import itertools
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple
+
+from tests.e2e.ray.cluster import RayCluster
+from tests.e2e.ray.models import Requests, bridge_of, kill_actor, register, workers_of
+from tests.e2e.served import Answer, Served
+
+CLIENTS = 4
+BATCH = 0.05  # seconds that a handler sleeps
+HARMS = ("process", "actor", "node", "bridge", "replace", "upgrade")
+
+
+class Load:
+    """Clients that ask without a pause until the end of the block, each request with an id of its own."""
+
+    def __init__(self, requests: Requests, clients: int, seconds: float) -> None:
+        self.requests = requests
+        self.failures: list[str] = []  # requests without an answer
+        self._seconds = seconds
+        self._stopped = threading.Event()
+        self._numbers = itertools.count()
+        self._threads = [threading.Thread(target=self._ask) for _ in range(clients)]
+
+    def __enter__(self) -> "Load":
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join()
+
+    def wait_for(self, count: int) -> None:
+        """Wait for so many further answers."""
+        until = len(self.requests.answers) + count
+        deadline = time.monotonic() + 120
+        while len(self.requests.answers) < until:
+            assert time.monotonic() < deadline, "no answers come"
+            time.sleep(0.01)
+
+    def _ask(self) -> None:
+        while not self._stopped.is_set():
+            name = f"{self.requests.model}-{next(self._numbers)}"
+            try:
+                answer = self.requests.ask(name, self._seconds)
+            except OSError as error:
+                self.failures.append(f"{name}: {error!r}")
+                continue
+            if answer.status != 200:
+                time.sleep(0.05)  # the queue may be full, or no worker there
+
+
+class Found(NamedTuple):
+    """The results of a run: of the model with retry, and of the one without."""
+
+    loads: dict[str, Load]
+    harmed: Counter[str]
+    served_again: bool
+
+
+def chaos(
+    cluster: RayCluster, served: Served, seconds: float, seed: int, tell: Callable[[str], None] = lambda text: None
+) -> Found:
+    """Harm for so long; the cluster has two nodes or more that stay."""
+    drawn = random.Random(seed)
+    options = ("--workers", "3", "--startup-timeout", "120")
+    register(served, "ran", *options, "--retry", name="again", num_cpus=0.1)
+    register(served, "ran", *options, "--no-retry", name="once", num_cpus=0.1)
+    cluster.add("victim")
+    harmed: Counter[str] = Counter()
+    loads = {name: Load(Requests(served, name), CLIENTS, BATCH) for name in ("again", "once")}
+    until = time.monotonic() + seconds
+    with loads["again"], loads["once"]:
+        while time.monotonic() < until:
+            harm, name = drawn.choice(HARMS), drawn.choice(["again", "once"])
+            tell(f"{harm} {name}")
+            harmed[harm] += 1
+            with contextlib.suppress(OSError, AssertionError, IndexError):  # there may be no worker, or a command fails
+                _harm(harm, name, cluster, served, drawn)
+            time.sleep(drawn.uniform(0.5, 4.0))
+    cluster.kill("victim")
+    deadline = time.monotonic() + 60
+    again = False
+    while not again and time.monotonic() < deadline:
+        again = all(load.requests.ask(f"last-{time.monotonic()}").status == 200 for load in loads.values())
+        time.sleep(0.2)
+    return Found(loads, harmed, again)
+
+
+def _harm(harm: str, name: str, cluster: RayCluster, served: Served, drawn: random.Random) -> None:
+    match harm:
+        case "process":
+            os.kill(drawn.choice(workers_of(served, name))["pid"], signal.SIGKILL)
+        case "actor":
+            kill_actor(drawn.choice(workers_of(served, name)))
+        case "node":
+            cluster.kill("victim")
+            cluster.add("victim")
+        case "bridge":
+            os.kill(bridge_of(served), signal.SIGKILL)
+        case "replace":
+            retry = "--retry" if name == "again" else "--no-retry"
+            register(served, "ran", "--replace", "--workers", "3", retry, name=name, num_cpus=0.1)
+        case "upgrade":
+            served.tsctl("upgrade")
+
+
+def verdict(found: Found) -> list[str]:
+    """Return what does not hold; empty if all does."""
+    wrong = [] if found.served_again else ["the models are not served again"]
+    for name, load in found.loads.items():
+        ran, answers = Counter(load.requests.ran), load.requests.answers
+        wrong += [f"{name}: no answer: {failure}" for failure in load.failures]
+        most = 2 if name == "again" else 1
+        wrong += [f"{name}: {each} ran {count} times" for each, count in ran.items() if count > most]
+        wrong += [
+            f"{name}: {each} is 200, and never ran" for each, a in answers.items() if a.status == 200 and not ran[each]
+        ]
+        wrong += [f"{name}: {each}: {a.status} without a reason" for each, a in answers.items() if not _explained(a)]
+    return wrong
+
+
+def _explained(answer: Answer) -> bool:
+    return answer.status == 200 or bool(answer.json["message"])
+
+
+def main() -> int:
+    """Run, and print what became of the requests."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
+    given = parser.parse_args()
+    print(f"seed {given.seed}")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
+        folder = Path(place)
+        cluster, served = RayCluster(folder), Served(folder)
+        try:
+            for name in ("one", "two"):
+                cluster.add(name)
+            served.start("--ray-address", cluster.address)
+            began = time.monotonic()
+            found = chaos(
+                cluster, served, given.seconds, given.seed,
+                lambda text: print(f"{time.monotonic() - began:6.1f} s  {text}", flush=True),
+            )  # fmt: skip
+        finally:
+            served.stop()
+            cluster.close()
+    print(", ".join(f"{harm}: {count}" for harm, count in sorted(found.harmed.items())))
+    for name, load in found.loads.items():
+        codes = Counter(answer.status for answer in load.requests.answers.values())
+        twice = len([each for each, count in Counter(load.requests.ran).items() if count > 1])
+        print(
+            f"{name}: {len(load.requests.answers)} requests, by status {dict(sorted(codes.items()))}, {twice} ran again"
+        )
+    wrong = verdict(found)
+    print("\n".join(wrong) or "all holds")
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
