@@ -321,3 +321,17 @@ def test_the_latest_failures_are_shown_and_the_traceback_of_the_last(
         "  at [line] 3",
         "ValueError: bad",
     ]
+
+
+def test_describe_shows_the_node_of_each_worker_and_why_another_one_has_none(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    there = {"pid": 7, "node": "gpu-1/ab12", "status": "READY", "memoryUsage": 0, "startTime": "now"}
+    starting = {"pid": 0, "status": "UNLOADING", "memoryUsage": 0, "startTime": "now"}
+    ours = with_batches()["tsctl"] | {"workers": ["READY", "STARTING"], "waits": "GPU is missing"}
+
+    lines = described(capsys, DESCRIBED | {"workers": [there, starting], "tsctl": ours})
+
+    assert "waits GPU is missing" in lines
+    title = lines.index("PID NODE STATE MEMORY STARTED")
+    assert lines[title + 1 : title + 3] == ["7 gpu-1/ab12 ready 0 B now", "0 - starting 0 B now"]

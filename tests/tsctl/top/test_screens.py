@@ -205,3 +205,11 @@ def test_a_sparkline_has_its_highest_value_as_its_highest_block() -> None:
     assert sparkline([0.0, 1.0, 50.0, 100.0], 6) == "   ▁▅█"
     assert sparkline([1.0, 2.0, 3.0], 2) == "▆█"
     assert sparkline([], 3) == "   "
+
+
+def test_a_worker_on_a_node_is_shown_with_it() -> None:
+    there = {"pid": 7, "node": "gpu-1/ab12", "state": "READY", "memory": 0, "cpuSeconds": 0.0}
+
+    lines = texts(detail(past_of(busy(workers=[there])), ("m", "1.0"), [], [], ScreenSize(120, 24)))
+
+    assert any("7 on gpu-1/ab12 ready" in line for line in lines)
