@@ -41,6 +41,8 @@ for line in sys.stdin:
     elif verb == "kill":
         [name] = words
         nodes.pop(name).kill_all_processes(check_alive=False, allow_graceful=False, wait=True)
+    elif verb == "kill control":
+        cluster.head_node.kill_gcs_server()
     elif verb == "kill head":
         head, cluster.head_node = cluster.head_node, None
         head.kill_all_processes(check_alive=False, allow_graceful=False, wait=True)
@@ -83,6 +85,10 @@ class RayCluster:
     def kill(self, name: str) -> None:
         """Kill all processes of a node."""
         self._do("kill", name)
+
+    def kill_control(self) -> None:
+        """Kill the head's control service alone: nodes, and the actors on them, go on for a minute."""
+        self._do("kill control")
 
     def kill_head(self) -> None:
         """Kill the head and all nodes."""

@@ -93,14 +93,19 @@ def test_a_daemon_connects_to_a_head_that_was_restarted(idle: Served, tmp_path: 
         requests = Requests(idle)
         requests.begin("running", seconds=3.0)
 
+        cluster.kill_control()
+        assert requests.ask("meanwhile").status == 200, "an actor needs no head to answer"
+        assert requests.wait()["running"].status == 200
+        requests.begin("lost", seconds=3.0)
         cluster.kill_head()
-        answer = requests.wait()["running"]
+        answer = requests.wait()["lost"]
         assert answer.status == 500
+        assert "died while it ran this request: " in answer.json["message"]
         cluster.restart_head()
         cluster.add("two")
 
         assert requests.ask("later").status == 200
-        assert requests.ran == ["running", "later"]
+        assert requests.ran == ["running", "meanwhile", "lost", "later"]
     finally:
         idle.stop()
         cluster.close()

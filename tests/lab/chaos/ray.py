@@ -167,15 +167,15 @@ def main() -> int:
                 cluster, served, given.seconds, given.seed,
                 lambda text: print(f"{time.monotonic() - began:6.1f} s  {text}", flush=True),
             )  # fmt: skip
+            wrong = verdict(found)
+            print(", ".join(f"{harm}: {count}" for harm, count in sorted(found.harmed.items())))
+            for name, load in found.loads.items():
+                codes = Counter(answer.status for answer in load.requests.answers.values())
+                twice = len([each for each, count in Counter(load.requests.ran).items() if count > 1])
+                print(f"{name}: {codes.total()} requests, by status {dict(sorted(codes.items()))}, {twice} ran again")
         finally:
             served.stop()
             cluster.close()
-    print(", ".join(f"{harm}: {count}" for harm, count in sorted(found.harmed.items())))
-    for name, load in found.loads.items():
-        codes = Counter(answer.status for answer in load.requests.answers.values())
-        twice = len([each for each, count in Counter(load.requests.ran).items() if count > 1])
-        print(f"{name}: {codes.total()} requests, by status {dict(sorted(codes.items()))}, {twice} ran again")
-    wrong = verdict(found)
     print("\n".join(wrong) or "all holds")
     return bool(wrong)
 
