@@ -23,6 +23,7 @@ MAY_READ_IT = {
     "daemon/server.py": "since when the daemon is there",
     "daemon/tracing/tracer.py": "when a span began and ended",
     "daemon/workers/local.py": "since when a worker is there",
+    "handlers/ray/node/model_files.py": "when a copy was used last, by the time of its directory",
     "handlers/sdk/metrics.py": "the stamp of a line",
     "handlers/torchserve/metrics_store.py": "the stamp of a line",
     "tsctl/commands/events.py": "when something happened, for people",

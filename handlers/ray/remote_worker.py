@@ -140,6 +140,8 @@ class RemoteWorker(asyncio.Protocol):
             except MethodFailed as error:
                 node = "a node" if self._facts is None else f"node {self._facts.node}"
                 raise UnfitNode(f"{node} cannot start the worker: {error}") from error
+            except OSError as error:
+                raise UnfitNode(f"the model's files cannot be read: {error}") from error
             except OptionsRefused as error:
                 raise UnfitNode(f"Ray does not accept the options of `ray:`: {error}") from error
             except CallError as error:

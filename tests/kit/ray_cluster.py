@@ -65,6 +65,7 @@ class FakeCluster:
         actors: all that were made, in order.
         avoided: the nodes that are avoided.
         refuses: why it accepts no options; empty if it does.
+        unreadable: whether models' files cannot be read.
         pending: why an actor has no node.
     """
 
@@ -73,6 +74,7 @@ class FakeCluster:
         self.actors: list[FakeActor] = []
         self.avoided: list[str] = []
         self.refuses = ""
+        self.unreadable = False
         self.pending = "it takes 1 CPU, and CPU is in use: 0 free"
 
     async def connect(self, waits: Callable[[str], None]) -> None:
@@ -88,6 +90,8 @@ class FakeCluster:
         return self.pending
 
     async def digest_of(self, directory: Path) -> str:
+        if self.unreadable:
+            raise FileNotFoundError(2, "No such file or directory", str(directory))
         return f"digest of {directory}"
 
     async def pieces_of(self, digest: str, directory: Path) -> list[Any]:

@@ -156,12 +156,14 @@ def test_another_actor_is_made_while_no_process_runs(monkeypatch: pytest.MonkeyP
     [
         pytest.param("versions", "node n2 has Python 3.1 and tsctl 9, the daemon's machine ", id="other versions"),
         pytest.param("method", "node n1 cannot start the worker: No space left on device", id="a full disk"),
+        pytest.param("files", "the model's files cannot be read: [Errno 2] No such file", id="files"),
         pytest.param("options", "Ray does not accept the options of `ray:`: no such label", id="options"),
     ],
 )
 def test_what_would_fail_again_is_a_failed_load(fault: str, error: str) -> None:
     cluster = FakeCluster()
     cluster.refuses = "no such label" if fault == "options" else ""
+    cluster.unreadable = fault == "files"
 
     async def test(bench: Bench) -> None:
         if fault == "versions":
@@ -169,6 +171,8 @@ def test_what_would_fail_again_is_a_failed_load(fault: str, error: str) -> None:
         elif fault == "method":
             await bench.answer("facts", facts("n1"))
             (await bench.asked("find_copy")).fail(MethodFailed("No space left on device"))
+        elif fault == "files":
+            await bench.answer("facts", facts("n1"))
 
         hello, failed = await bench.heard(2)
         assert isinstance(hello, wire.Hello) and isinstance(failed, wire.LoadFailed)
