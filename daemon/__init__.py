@@ -25,6 +25,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     workers/           engines, workers, pools
       processes/       how worker processes are made (templates, exec), their output, their end
       rows/            workers that run requests row by row: their places, and what becomes late
+      ray/             workers on the nodes of a Ray cluster: the bridge, which is a source of processes as templates are
     batching/          queue and dispatcher: when a job is sent, and together with which others
       policies/        `auto`, `fixed`, `greedy`: when a batch is due
       sequences/       requests with a common id: in order, and at the worker that keeps their state
@@ -91,7 +92,8 @@ and its services · job: a request waiting for a model's answer · queue: the jo
 version · collector: decides when a batch is due · dispatcher: sends batches to workers · batch: jobs run
 together · row: a job that a worker runs on its own, beside others · sequence: jobs with a common id, whose state one
 worker keeps · worker: one process with one version loaded · slot: a worker's place in the pool · engine:
-starts workers · template: a process from which workers are forked · frame: one message between the daemon
+starts workers · template: a process from which workers are forked · bridge: the process that holds the workers on a
+cluster's nodes · frame: one message between the daemon
 and a worker · reply: the answer to one job · place: the sockets and locks that make a process the daemon
 for its clients · upgrade: handing the place over to a new daemon · stand-in: the process that remains of a
 replaced, supervised daemon · isolation: rows run alone after the handler raised for their
