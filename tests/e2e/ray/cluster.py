@@ -82,6 +82,11 @@ class RayCluster:
         variables = {"TSCTL_RAY_CACHE": str(self.folder / name)}
         return str(self._do("add", name, cpus, resources, labels or {}, variables))
 
+    def copies(self, name: str) -> set[str]:
+        """Return the names of the copies of models on a node."""
+        folder = self.folder / name
+        return {path.name for path in folder.iterdir() if path.is_dir()} if folder.exists() else set()
+
     def kill(self, name: str) -> None:
         """Kill all processes of a node."""
         self._do("kill", name)

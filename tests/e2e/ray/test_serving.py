@@ -9,13 +9,15 @@ from tests.e2e.served import Served, eventually
 
 
 def test_workers_spread_over_the_nodes_and_each_node_gets_the_files_once(cluster: RayCluster, served: Served) -> None:
+    before = [cluster.copies(name) for name in ("one", "two")]
+
     register(served, "echo", "--workers", "4", num_cpus=0.5)
 
     assert len(nodes_of(served, "echo")) == 2
     answer = served.ask("/predictions/echo", b"hello", Content_Type="application/octet-stream")
     assert answer.json["row"]["body"] == {"bytearray": "hello"}
-    copies = [[path.name for path in (cluster.folder / name).iterdir() if path.is_dir()] for name in ("one", "two")]
-    assert len(copies[0]) == 1 and copies[0] == copies[1]
+    new = [cluster.copies(name) - had for name, had in zip(("one", "two"), before, strict=True)]
+    assert len(new[0]) == 1 and new[0] == new[1]
     assert "echo is loaded echo" in served.tsctl("logs", "echo")
 
 
