@@ -25,7 +25,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     workers/           engines, workers, pools
       processes/       how worker processes are made (templates, exec), their output, their end
       rows/            workers that run requests row by row: their places, and what becomes late
-      ray/             workers on the nodes of a Ray cluster, by way of the bridge, a source of processes as templates are
+      ray/             workers on a Ray cluster: the bridge, a source of processes as templates are
     batching/          queue and dispatcher: when a job is sent, and together with which others
       policies/        `auto`, `fixed`, `greedy`: when a batch is due
       sequences/       requests with a common id: in order, and at the worker that keeps their state
