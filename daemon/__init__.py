@@ -11,7 +11,7 @@ Three rooms, each its own process at run time; they exchange bytes, never shared
 Imports go left to right, through the named modules only (tests/test_imports.py). The daemon never
 imports torch, so it starts in well under a second; the command line imports neither torch nor asyncio.
 
-    __main__  server   arguments → Config → assembly → serve → shutdown
+    __main__  server/  arguments → Config → assembly → serve → shutdown
     paths  settings  model_settings  marfile
                        the doors of the command line: where files are, the tables of settings, archives
     core/              floor 1: errors, job, arena (memory shared with workers), clock, logs, states

@@ -1,4 +1,4 @@
-"""The values of settings as text: what an operator writes, and what is shown.
+"""A setting, and the values of settings as text: what an operator writes, and what is shown.
 
 Each `parse_…` function raises ValueError with a sentence that quotes the text.
 
@@ -7,7 +7,10 @@ Standard library only: the command line imports this module.
 
 import math
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 MIB = 1024 * 1024
 METRICS_MODES = ("prometheus", "log", "legacy")
@@ -17,6 +20,32 @@ _SIZE = re.compile(r"(\d+)\s*(B|KB|KIB|MB|MIB|GB|GIB)?", re.IGNORECASE)
 _SHOWN_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _COLLECTOR = re.compile(r"https?://[^\s/?#]+[^\s?#]*")
 _UNITS = {"b": 1, "kb": 1000, "kib": 1024, "mb": 10**6, "mib": MIB, "gb": 10**9, "gib": 1024 * MIB}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One value that an operator may choose.
+
+    Attributes:
+        default: None if the daemon works out the value (see `help`).
+        parse: converts text to a value; raises ValueError with a sentence that quotes the text.
+        key: the name in TorchServe's config.properties; empty if there is none.
+    """
+
+    name: str
+    default: Any
+    parse: Callable[[str], Any]
+    metavar: str
+    help: str
+    key: str = ""
+
+    @property
+    def flag(self) -> str:
+        return "--" + self.name.replace("_", "-")
+
+    @property
+    def variable(self) -> str:
+        return "TSCTL_" + self.name.upper()
 
 
 def parse_path(text: str) -> Path:

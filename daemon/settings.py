@@ -8,12 +8,9 @@ A flag wins over the environment, which wins over that file, which wins over the
 Standard library only: the command line imports this module.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
-
 from daemon.setting_values import (
     MIB,
+    Setting,
     parse_boolean,
     parse_cluster,
     parse_collector,
@@ -36,32 +33,6 @@ from daemon.setting_values import (
     parse_size,
     parse_timeout,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """One value that an operator may choose.
-
-    Attributes:
-        default: None if the daemon works out the value (see `help`).
-        parse: converts text to a value; raises ValueError with a sentence that quotes the text.
-        key: the name in TorchServe's config.properties; empty if there is none.
-    """
-
-    name: str
-    default: Any
-    parse: Callable[[str], Any]
-    metavar: str
-    help: str
-    key: str = ""
-
-    @property
-    def flag(self) -> str:
-        return "--" + self.name.replace("_", "-")
-
-    @property
-    def variable(self) -> str:
-        return "TSCTL_" + self.name.upper()
 
 
 def _sequence_header(part: str, text: str) -> Setting:

@@ -20,7 +20,7 @@ MAY_READ_IT = {
     "daemon/events/events.py": "when something happened",
     "daemon/models/persistence/torchserve_snapshots.py": "the names of files, and when they were written",
     "daemon/marfile.py": "when an archive was made",
-    "daemon/server.py": "since when the daemon is there",
+    "daemon/server/assembly.py": "since when the daemon is there",
     "daemon/tracing/tracer.py": "when a span began and ended",
     "daemon/workers/local.py": "since when a worker is there",
     "handlers/ray/node/model_files.py": "when a copy was used last, by the time of its directory",

@@ -12,8 +12,8 @@ from daemon.config.metrics_file import DeclaredMetric, MetricsFile, read_metrics
 from daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
 from daemon.config.torchserve_grpc import take_grpc
 from daemon.core.errors import StartError
-from daemon.setting_values import MIB
-from daemon.settings import SETTINGS, Setting
+from daemon.setting_values import MIB, Setting
+from daemon.settings import SETTINGS
 
 # TorchServe's variables of settings, read whatever config.properties says
 _THEIR_VARIABLES = {

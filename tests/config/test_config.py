@@ -7,8 +7,8 @@ import pytest
 
 from daemon.config.config import Config, resolve
 from daemon.core.errors import StartError
-from daemon.setting_values import MIB
-from daemon.settings import SETTINGS, Setting
+from daemon.setting_values import MIB, Setting
+from daemon.settings import SETTINGS
 
 
 def test_the_fields_are_the_settings() -> None:

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from daemon.__main__ import parse_arguments
 from daemon.config.config import resolve
-from daemon.setting_values import parse_boolean
-from daemon.settings import SETTINGS, Setting
+from daemon.setting_values import Setting, parse_boolean
+from daemon.settings import SETTINGS
 from tsctl.options import daemon_arguments, setting_options
 
 SAMPLES = {
@@ -38,6 +38,7 @@ SAMPLES = {
     "URL": "http://127.0.0.1:4318",
     "RATIO": "0.5",
     "MODE": "legacy",
+    "NAME": "x-sequence",
 }
 every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 

@@ -1,0 +1,182 @@
+"""The daemon: assembled (assembly.py), brought into service (lifecycle/boot.py), shut down (lifecycle/shutdown.py)."""
+
+import asyncio
+import contextlib
+import logging
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from daemon import paths
+from daemon.api.management.status import status_document, tsctl_version
+from daemon.config.config import Config
+from daemon.config.endpoints import choose_endpoints, tls_context
+from daemon.config.tokens import read_tokens
+from daemon.core import logs
+from daemon.lifecycle.boot import Boot, ColdStart, Takeover
+from daemon.lifecycle.notify import status_of
+from daemon.lifecycle.parent import watch_parent
+from daemon.lifecycle.shutdown import Shutdown
+from daemon.lifecycle.sockets import listen, listen_control
+from daemon.lifecycle.upgrade.new import Predecessor
+from daemon.lifecycle.upgrade.successor import Launch
+from daemon.models.persistence.startup import Startup
+from daemon.models.persistence.torchserve_snapshots import TorchServeSnapshots
+from daemon.models.registrar import Registrar
+from daemon.server.assembly import Assembly, Parts
+from daemon.tracing.export import TraceExport
+
+_log = logging.getLogger("daemon.server")
+
+
+class Daemon:
+    """One running daemon. `run` returns after the stop.
+
+    Args:
+        predecessor: the daemon to replace; None to start on our own.
+    """
+
+    def __init__(
+        self, config: Config, launch: Launch, *, foreground: bool, predecessor: Predecessor | None = None
+    ) -> None:
+        self._config = config
+        self._launch = launch
+        self._foreground = foreground
+        self._boot: Boot = ColdStart(launch.passed) if predecessor is None else Takeover(predecessor, tsctl_version())
+        self._shutdown = Shutdown(config.grace, paths.pid_file(config.socket), supervised=launch.supervised)
+        self._assembly = Assembly(config, launch, self._boot, self._shutdown, foreground=foreground)
+
+    @property
+    def successor(self) -> int | None:
+        """The pid of the daemon that has replaced this one; None without."""
+        return self._shutdown.successor
+
+    async def run(self, ready: Callable[[dict[str, Any]], None]) -> None:
+        """Serve until a signal to stop, or until replaced.
+
+        Args:
+            ready: called once when the daemon listens, with its addresses.
+
+        Raises:
+            StartError: the daemon cannot listen, or cannot replace the other one.
+            DaemonError: the other daemon's models cannot be served.
+        """
+        config = self._config
+        tokens = read_tokens(config, os.environ)
+        endpoints = choose_endpoints(config)
+        tls = tls_context(config)
+        traces = TraceExport(config, os.environ, tsctl_version())
+        place = self._boot.take_place(config, endpoints)
+        try:
+            with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is told
+                paths.make_private(paths.logs_dir(config.state_dir), strict=False)
+            logs.set_up(
+                paths.daemon_log(config.state_dir), config.log_level, foreground=self._foreground,
+                as_json=config.log_format == "json",
+            )  # fmt: skip
+            parts = self._assembly.parts(place, tokens, tls, traces)
+            servers, loading = await self._serve(parts, ready)
+            await self._shut_down(parts, servers, loading)
+        finally:
+            self._launch.notifier.close()
+            place.leave()
+
+    async def _serve(
+        self, parts: Parts, ready: Callable[[dict[str, Any]], None]
+    ) -> tuple[list[asyncio.Server], asyncio.Task[None]]:
+        """Serve until the daemon must end; return what listens, and the loading of the first models."""
+        config, service, engine = self._config, parts.service, parts.engines.local
+        startup, registrar = service.startup, service.registrar
+        self._shutdown.watch_signals()
+        parts.watch.begin()
+        parts.recent.begin()
+        if parts.periodic is not None:
+            parts.periodic.begin()
+        if self._launch.parent is not None:
+            watch_parent(self._launch.parent, self._shutdown.parent_gone)
+        try:
+            await self._boot.prepare(service, self._shutdown.wanted)
+            parts.grpc.bind(alone=isinstance(self._boot, ColdStart))
+        except BaseException:
+            await registrar.stop(0.0)
+            parts.engines.close()
+            engine.end()
+            raise
+        servers = [await listen_control(parts.private, service.place.control)]
+        servers += [await listen(listener, listening, tls) for listener, listening, tls in parts.public]
+        for note in (*config.notes, *parts.traces.notes):
+            kind, _, sentence = note.partition(": ")
+            _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
+        if startup.empty:
+            engine.warm()  # otherwise the loaded models decide which template to warm
+        await self._boot.begin(service)
+        await parts.grpc.start()
+        loading = asyncio.get_running_loop().create_task(_load(startup, registrar, parts.snapshots))
+        urls = parts.urls
+        where = (urls.inference, urls.management, urls.metrics, str(config.socket))
+        addresses = ", ".join(dict.fromkeys(filter(None, (*where, *parts.grpc.urls))))
+        parts.events.add("started", f"listening on {addresses}, pid {os.getpid()}, tsctl {tsctl_version()}")
+        ready(
+            status_document(config, urls, service.registry, self._assembly.started, parts.grpc.urls)
+            | {"notes": [*config.notes, *parts.traces.notes, *registrar.ledger.memory.notes]}
+        )
+        where_asked = urls.inference or str(config.socket)
+        self._launch.notifier.begin(parts.clock, partial(status_of, service.registry, where_asked))
+        await self._shutdown.due(parts.upgrade)
+        return servers, loading
+
+    async def _shut_down(self, parts: Parts, servers: list[asyncio.Server], loading: asyncio.Task[None]) -> None:
+        shutdown, listeners, registrar = self._shutdown, parts.listeners, parts.service.registrar
+        if self.successor is not None:
+            self._launch.notifier.close()  # from now on the successor's loop is the one that is watched
+            parts.service.place.hand_over()
+            parts.engines.local.handed_over()
+        else:
+            self._launch.notifier.stopping(self._config.grace)
+            parts.events.add("stopping", f"stopping, pid {os.getpid()}; running requests have {self._config.grace:g} s")
+            if parts.snapshots is not None:
+                registrar.ledger.saved = lambda unsettled: None
+                if parts.service.startup.done:  # else models that are not loaded yet would be forgotten
+                    parts.snapshots.write("shutdown", registrar.ledger.unsettled)
+        parts.events_route.close()
+        parts.held.close()
+        shutdown.close(registrar, servers)
+        calls = asyncio.ensure_future(parts.grpc.close(self._config.grace))  # they end when their jobs do
+        if self.successor is not None:
+            await shutdown.wind_down(parts.upgrade, listeners)
+        for listener in listeners:
+            listener.stop()
+        loading.cancel()
+        await shutdown.finish_forms(parts.turns)
+        await shutdown.stop_models(registrar)
+        await calls
+        parts.engines.close()
+        await shutdown.let_answers_out(listeners)
+        await parts.upgrade.report_counts()
+        for listener in listeners:
+            listener.abort()
+        parts.engines.local.end()
+        parts.traces.close()
+        parts.access_log.close()
+        if parts.periodic is not None:
+            parts.periodic.close()
+        parts.watch.close()
+        parts.recent.close()
+        parts.recurring.close()
+        logs.report_losses(lambda sentence: None)  # the loop is about to end
+        parts.events.close()
+        _log.info("stopped")
+        await asyncio.sleep(0)  # the line reaches TorchServe's ts_log.log by way of the loop
+        parts.torchserve_logs.close()
+
+
+async def _load(startup: Startup, registrar: Registrar, snapshots: TorchServeSnapshots | None) -> None:
+    try:
+        if not startup.done:  # otherwise loaded before listening
+            await startup.load()
+    except Exception:  # noqa: BLE001 - a bug, then: each failed load was reported already
+        _log.exception("loading what is served from the start broke off")
+    if snapshots is not None:
+        snapshots.write("startup", registrar.ledger.unsettled)
+        registrar.ledger.saved = snapshots.changed
