@@ -10,7 +10,7 @@ away with batches in flight first ends them, the last sent first, with their job
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -58,7 +58,7 @@ class WorkerSpec:
         max_memory: the worker's limit in bytes (processes/memory_limit.py); None for no limit.
         cpus: the processors that the worker may use, by number; empty for all.
         mode: as in `handlers.wire.Load`.
-        rows: the most rows at the same time, if the mode is not `batch`.
+        rows: the most rows at the same time, if the mode is not `batch`; of `continuous` a multiple of the batch size.
         python: the interpreter; None for the daemon's own.
         in_place: whether the model's directory is its author's own, and not an unpacked archive.
         ray: resources of a worker on a node of the Ray cluster; None for a worker on this machine.
@@ -102,6 +102,11 @@ class WorkerSpec:
     def processes(self) -> int:
         """The number of processes of a worker."""
         return 1 if self.ranks is None else self.ranks.count
+
+    def limited(self, batch_size: int, response_timeout: float) -> "WorkerSpec":
+        """Return the configuration with these limits; rows that run continuously have places in proportion."""
+        rows = self.rows // self.batch_size * batch_size if self.mode == "continuous" else self.rows
+        return replace(self, batch_size=batch_size, rows=rows, response_timeout=response_timeout)
 
 
 @dataclass(frozen=True, slots=True)

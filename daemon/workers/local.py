@@ -110,7 +110,7 @@ class LocalWorker(asyncio.Protocol):
             self._transport.write(wire.encode(wire.Threads(count)))
 
     def set_limits(self, batch_size: int, response_timeout: float) -> None:
-        self._spec = replace(self._spec, batch_size=batch_size, response_timeout=response_timeout)
+        self._spec = self._spec.limited(batch_size, response_timeout)
         if batch_size != self._told_batch_size and self.state is WorkerState.READY and self._transport is not None:
             self._told_batch_size = batch_size
             self._transport.write(wire.encode(wire.BatchSize(batch_size)))

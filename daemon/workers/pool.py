@@ -191,9 +191,8 @@ class Pool:
 
     def set_limits(self, batch_size: int, response_timeout: float, startup_timeout: float) -> None:
         """Use these limits from the next batch on; the startup timeout is for workers that start from now on."""
-        self._spec = dataclasses.replace(
-            self._spec, batch_size=batch_size, response_timeout=response_timeout, startup_timeout=startup_timeout
-        )
+        limited = self._spec.limited(batch_size, response_timeout)
+        self._spec = dataclasses.replace(limited, startup_timeout=startup_timeout)
         for worker in self.workers:
             worker.set_limits(batch_size, response_timeout)
 

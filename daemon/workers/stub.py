@@ -6,7 +6,7 @@ how long loading and a batch take, and whether loading fails. A test can also ki
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from daemon.core.clock import Clock, Timer
@@ -109,7 +109,7 @@ class StubWorker:
         self.threads = count
 
     def set_limits(self, batch_size: int, response_timeout: float) -> None:
-        self.spec = replace(self.spec, batch_size=batch_size, response_timeout=response_timeout)
+        self.spec = self.spec.limited(batch_size, response_timeout)
 
     def drain(self, grace: float) -> None:  # noqa: ARG002 - a stub's batch always ends
         self.state = advance(self.state, WorkerEvent.STOP)
@@ -194,6 +194,10 @@ class StubRowWorker(StubWorker):
         self.in_flight.take(batch)
         self.batches.append(batch)
         self._timers[batch.id] = self._engine.begin(1, lambda seconds: self.end(batch.id, seconds))
+
+    def set_limits(self, batch_size: int, response_timeout: float) -> None:
+        super().set_limits(batch_size, response_timeout)
+        self.in_flight.capacity = self.spec.rows
 
     def cancel(self, job: Job) -> None:
         number = self.in_flight.number_of(job)

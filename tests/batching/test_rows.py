@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from daemon.core.job import Reply
 from daemon.workers.stub import StubRowWorker
 from tests.kit.version import StubVersion
@@ -97,11 +99,24 @@ def test_more_places_are_used_at_once() -> None:
     bench = Rowed(batch_size=1)
     bench.send("a", "b")
 
-    bench.worker().in_flight.capacity = 2
     bench.model.change(bench.model.settings.changed({"batch_size": 2}, "set"))
     bench.clock.settle()
 
     assert bench.sent == ["a", "b"]
+
+
+@pytest.mark.parametrize(("size", "sequences", "places"), [(1, False, 1), (8, False, 8), (1, True, 2), (8, True, 16)])
+def test_a_worker_that_starts_after_a_change_of_the_batch_size_has_the_places_of_the_new_one(
+    size: int, sequences: bool, places: int
+) -> None:
+    bench = Rowed(sequences=sequences)
+    bench.model.change(bench.model.settings.changed({"batch_size": size}, "set"))
+
+    bench.worker().die()
+    bench.clock.advance(10.0)
+
+    assert bench.worker(1).spec.rows == bench.worker(1).in_flight.capacity == places
+    assert bench.model.pool.idle == places
 
 
 def test_an_asynchronous_worker_has_as_many_places_as_its_queue() -> None:

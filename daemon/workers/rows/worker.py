@@ -35,7 +35,6 @@ class RowWorker(LocalWorker):
         self._heard: dict[int, float] = {}  # running row → when it was last heard of; the longest silent first
         self._last = 0.0  # when anything was last heard, or the first row was sent
         self._watched = False  # the timer is set
-        self._places = max(1, self._spec.rows // self._spec.batch_size)  # for each of the batch size
 
     def predict(self, batch: Batch) -> None:
         assert self.state is WorkerState.READY and self._transport is not None, self
@@ -55,8 +54,7 @@ class RowWorker(LocalWorker):
 
     def set_limits(self, batch_size: int, response_timeout: float) -> None:
         super().set_limits(batch_size, response_timeout)
-        if self._spec.mode == "continuous":
-            self.in_flight.capacity = batch_size * self._places
+        self.in_flight.capacity = self._spec.rows
 
     def _cancel(self, number: int, event: RowEvent) -> None:
         self.in_flight.cancel(number, event)

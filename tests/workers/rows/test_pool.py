@@ -1,13 +1,11 @@
 """A pool whose workers run row by row: which gets the next row, and when there is none."""
 
-from dataclasses import replace
-
 from daemon.core.clock import FakeClock
 from daemon.core.job import Batch
 from daemon.workers.engine import Worker
 from daemon.workers.rows.in_flight import RowsInFlight
 from daemon.workers.rows.pool import RowPool
-from daemon.workers.stub import StubEngine, StubWorker
+from daemon.workers.stub import StubEngine
 from tests.kit.build import make_spec
 from tests.kit.client import Client
 from tests.kit.pool import Heard
@@ -20,11 +18,10 @@ class StubRowPool:
         self.clock = FakeClock()
         self.engine = StubEngine(self.clock)
         self.heard = Heard()
-        self.pool = RowPool(self.engine, replace(make_spec(), mode="continuous"), self.clock, self.heard, 8)
+        spec = make_spec(mode="continuous", batch_size=places, rows=places)
+        self.pool = RowPool(self.engine, spec, self.clock, self.heard, 8)
         self.heard.pool = self.pool
         self.pool.scale(workers)
-        for each in self.engine.workers:
-            each.in_flight = RowsInFlight(places)
         self.clock.advance(0.1)
         self._numbers = iter(range(1, 1000))
 
@@ -89,14 +86,10 @@ def test_a_worker_that_leaves_gets_no_more_rows() -> None:
 
 def test_a_new_number_of_places_counts_at_once() -> None:
     bench = StubRowPool(workers=1)
-    [worker] = bench.engine.workers
-    assert isinstance(worker, StubWorker)
     bench.begin()
 
-    worker.in_flight.capacity = 1
     bench.pool.set_limits(1, 10.0, 10.0)
     assert bench.pool.idle == 0
 
-    worker.in_flight.capacity = 3
     bench.pool.set_limits(3, 10.0, 10.0)
     assert bench.pool.idle == 2
