@@ -129,6 +129,8 @@ class Dispatcher:
         """Drop a job whose client left: a queued job is removed, a running one is not retried."""
         if job.phase is JobPhase.QUEUED:
             self._take_out(job, self._clock.now())
+            if job.runs_alone:  # others may have waited behind it beside free places
+                self.wake()
             job.abandon()
         elif job.phase is JobPhase.SENT:
             self._left.add(job)

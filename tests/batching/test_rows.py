@@ -138,3 +138,19 @@ def test_a_version_that_is_stopped_ends_its_rows() -> None:
 
     assert [reply.status for _, reply in bench.client.replies] == [200, 200]
     assert bench.model.pool.empty
+
+
+def test_a_request_that_must_be_alone_and_leaves_lets_those_behind_it_go() -> None:
+    bench = Rowed(retry=False)
+    bench.ask("a", b"poison")
+    bench.worker().crash(retry=False)
+    bench.clock.advance(0.5)
+    bench.ask("b", b"harmless")
+    suspect = bench.ask("c", b"poison")
+    bench.ask("d", b"another")
+    assert bench.sent == ["a", "b"]  # "c" waits until the worker is empty, and "d" behind it
+
+    bench.model.abandon(suspect)
+    bench.clock.settle()
+
+    assert bench.sent == ["a", "b", "d"]
