@@ -1,6 +1,6 @@
 """The rows in flight at one worker that runs row by row: batches of one job, which end in any order (state.py)."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from daemon.core.arena import Lease
 from daemon.core.job import Batch, Fate, Job, Outcome, Reply
@@ -71,6 +71,11 @@ class RowsInFlight(InFlight):
         del self._numbers[batch.jobs[0]]
         self._end_leases(number, kept)
         return batch
+
+    def give_back(self, retry: bool, reason: str, fate: Fate) -> Iterator[tuple[Batch, list[Outcome]]]:
+        self._states.clear()
+        self._numbers.clear()
+        return super().give_back(retry, reason, fate)
 
     def expire_all(self, retry: bool, reply: Reply) -> list[tuple[Batch, list[Outcome]]]:
         """Remove all rows of a worker that hangs; the last sent first, as each goes to the head of the queue.

@@ -7,6 +7,7 @@ import pytest
 from daemon.core.job import Fate, Job
 from daemon.workers.engine import Exit
 from daemon.workers.local import LocalWorker
+from daemon.workers.rows.in_flight import RowsInFlight
 from daemon.workers.state import WorkerState
 from handlers import wire
 from handlers.credit import PATIENCE, WINDOW
@@ -336,3 +337,14 @@ def test_a_row_may_be_cancelled_while_its_piece_is_passed_on(said: wire.Round) -
     assert bench.told == [wire.Cancel(1)]
     bench.say(wire.Done(1, [OK], 0.1))
     assert bench.log.events == ["ended 1 after 0.1"]
+
+
+def test_a_worker_that_has_ended_keeps_none_of_its_requests() -> None:
+    bench = Rows()
+    a, b = bench.begin("a", "b")
+    bench.worker.cancel(b)
+
+    bench.process.life.over(Exit(None, "killed"))
+
+    assert isinstance(bench.worker.in_flight, RowsInFlight)
+    assert [bench.worker.in_flight.number_of(job) for job in (a, b)] == [None, None]
