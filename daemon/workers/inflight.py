@@ -5,6 +5,14 @@ waking an idle process costs about 45 µs each way. So only the first can have s
 no handler has seen the others. A worker that runs several at the same time reports
 which it has started (handlers/process/pipeline.py).
 
+    take ──▶ AHEAD ──start, or the one before has ended──▶ RUNNING ──finish: its Done──▶ ENDED: answered
+               │                                             │  └───expire──▶ OVERDUE ──settle: its Done─▶ ENDED
+               │                                             │                   │
+               └── give_back: UNSTARTED ──▶ ENDED ◀─give_back┘   end ────────────┴──▶ ENDED, all with the process
+
+The dispatcher takes a batch back at `finish`, `expire` or `give_back`, whichever comes first. A row that runs on its
+own has states of its own (rows/state.py).
+
 `InFlight` also keeps the worker's leases of shared memory (daemon/core/arena.py). A lease outlives the request's fate:
 the worker may read the memory until the batch is reported as done, or the process has ended.
 

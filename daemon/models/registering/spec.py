@@ -1,4 +1,15 @@
-"""The workers that a version asks for, and how they run requests: in whole batches, or row by row."""
+"""The workers that a version asks for, and how they run requests: in whole batches, or row by row.
+
+A version's mode is decided when it is loaded (`Load.mode`), and never changes:
+
+    mode        a worker is sent               at the same time              answers come     states of its requests
+    batch       up to batch_size requests      one batch, and one ahead      batch by batch   workers/inflight.py
+    continuous  one request                    batch_size, see `places_of`   in any order     workers/rows/state.py
+    async       one request                    queue_jobs                    in any order     workers/rows/state.py
+
+The worker itself has the same states in each (workers/state.py), be it one process or several; so has a sequence
+(batching/sequences/table.py), which any mode may have.
+"""
 
 import math
 from collections.abc import Callable, Sequence
