@@ -7,11 +7,13 @@ the same seed, the same story.
     plan        drawn from a seed: models, traffic, faults
     loop        an event loop and a clock in virtual time, with stalls
     streams     streamed responses, and clients that do not read them
-    process     simulated worker processes: start, messages and end; script: their behaviour
+    modes       how each version runs requests: whole batches, rows that come and go, sequences, groups of processes
+    process     simulated worker processes: start, messages and end; script: their behaviour, with whole batches;
+                rows: with rows that run on their own
     engine      production's LocalWorker over such a process, and its checks
     world       registration and models; clients send requests, operators and the machine change them
     ledger      the world's own record: each request and its outcome
-    suspicion   the same for requests that end workers
+    suspicion   the same for requests that end workers; sequences: for sequences; row_checks: for rows
     invariants  checks whenever the loop is at rest; endings: checks at the end
     story       the events, for people
     run         one seed

@@ -1,6 +1,7 @@
 """`python -m tests.lab.simulation`: run the daemon under faults drawn from seeds.
 
---seeds N --first S   the seeds S … S + N - 1 (1000 from 1), on --jobs processes (one for each core)
+--seeds N --first S   the seeds S … S + N - 1 (1000 from 1), on --jobs processes (one for each core); those up to
+                      100 000 run whole batches, later ones all modes (modes.py)
 --seed N --story      a single seed, with its story
 """
 

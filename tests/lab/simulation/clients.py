@@ -50,13 +50,14 @@ class Clients:
             unnamed = served is None and chance.random() < 0.3
             if served is None:
                 model = world.registry.find(model_name, None if unnamed else version)
-                served = next(each for each in reversed(world.served) if each.model is model)
+                served = world.served_of(model)
             model = served.model
             entry = Entry(name, self._asked, served)
             job = entry.job = self._job(entry, unnamed)
             served.dirty = True
             served.counts["requests"] += 1
-            full = is_full(served, job)
+            full, book = is_full(served, job), served.sequences if entry.mark is not None else None
+            unfit = None if book is None or entry.mark is None else book.refusal(entry.mark)
             world.entries[name] = entry
             try:
                 model.submit(job)
@@ -65,6 +66,8 @@ class Clients:
                 if isinstance(error, Quarantined):
                     served.counts["refused as suspects"] += 1
                     check_refused(world, entry)
+                if book is not None:
+                    book.refused(entry, error, unfit)
                 if isinstance(error, QueueFull) and not full:
                     world.broken("only a full queue refuses", entry=entry, queue=model.queue)
                 if entry.reply is not None:
@@ -77,6 +80,8 @@ class Clients:
         if full:
             world.broken("a full queue takes nothing more", entry=entry, queue=served.model.queue)
         served.open[name] = entry
+        if book is not None:
+            book.accepted(entry, unfit)
         check_accepted(world, entry)
         note_parked(served)
         world.jobs.append(job)
@@ -104,6 +109,9 @@ class Clients:
             body = world.memory.store(entry.name, self._bodies.choice(_LENGTHS)) or body
         words = self._words_of(entry.name)
         headers = [("x-request-id", entry.name), ("x-words", words)]
+        if entry.served.sequences is not None and not solo:
+            entry.mark = entry.served.sequences.draw(entry.name)
+            headers += entry.mark.headers
         entry.same = (words, len(body), "" if isinstance(body, bytes) else entry.name)
 
         def stream(piece: Reply) -> None:
@@ -142,7 +150,7 @@ class Clients:
     def _leave(self, entry: Entry) -> None:
         world = self._world
         world.note("the client of %s leaves", entry.name)
-        entry.left = True
+        entry.left, entry.over = True, world.loop.now()
         entry.served.dirty = True
         entry.served.model.abandon(entry.job)
         if entry.job.phase is JobPhase.ENDED:
@@ -160,7 +168,7 @@ def is_full(served: Served, job: Job) -> bool:
     settings = served.model.settings
     waiting = [entry.job.size for entry in served.open.values() if entry.job.phase is JobPhase.QUEUED]
     hands = [(list(worker.in_flight), worker.in_flight.overdue is None) for worker in served.model.pool.workers]
-    ahead = sum(len(batch.jobs) for batches, begun in hands for batch in batches[begun:])
+    ahead = 0 if served.by_rows else sum(len(batch.jobs) for batches, begun in hands for batch in batches[begun:])
     if len(waiting) + ahead >= settings.queue_jobs:
         return True
     return bool(waiting) and sum(waiting) + job.size > settings.queue_bytes

@@ -32,7 +32,11 @@ def check_healed(world: "World") -> None:
             world.broken("workers know the batch size and their threads", served=served, told=told)
         if pool.unstarted or pool._leaving:
             world.broken("nothing is left of workers that have gone", pool=pool)
-        leased = [worker for worker in served.workers if worker.in_flight.leased and not worker.in_flight]
+        leased = [
+            worker
+            for worker in served.workers
+            if not worker.in_flight and worker.in_flight.leased != worker.process.script.reader.kept
+        ]
         if leased:
             world.broken("no memory is left to whoever has ended", workers=leased)
     if not world.plan_has("disk"):
@@ -85,6 +89,11 @@ def _check_nothing_left(world: "World", served: Served) -> None:
     callers = model.traffic.callers
     if callers.present or callers.strangers or callers.open:
         world.broken("no connection is counted that has closed", callers=callers)
+    sequences = model.sequences
+    if sequences is not None and (
+        len(sequences) or sequences._of or any(sequences._owned.values()) or sequences._homes
+    ):
+        world.broken("no sequence is left to workers that have gone", sequences=sequences, of=sequences._of)
     if model.listeners:
         world.broken("nobody waits for a version that has gone", listeners=len(model.listeners))
 

@@ -10,9 +10,11 @@ from daemon.core.job import MAX_ATTEMPTS, Batch, Fate, Job, JobPhase, Outcome, R
 from daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
 from daemon.workers.local import LocalWorker
 from daemon.workers.processes.template_tree import Templates
+from daemon.workers.rows.worker import RowWorker
 from daemon.workers.state import WorkerState
 from tests.lab.simulation.ledger import TICK, Entry, Served
 from tests.lab.simulation.process import Process
+from tests.lab.simulation.row_checks import check_row_sent, note_heard, note_row_ended
 from tests.lab.simulation.suspicion import check_sent, note_ended, note_parked
 
 if TYPE_CHECKING:
@@ -30,22 +32,32 @@ class Engine:
         world, served = self._world, self.served
         if served.retired:
             world.broken("nothing is started for a version that has gone", served=served)
-        process = Process(world, spec, len(world.processes) + 1)
+        process = Process(world, spec, served.made, len(world.processes) + 1)
         world.processes.append(process)
         served.dirty = True
         served.unfit += 1  # until the process is born: the constructor may raise
-        worker = WatchedWorker(spec, Watch(world, served, events, batches), world, served, process)
+        kind = WatchedWorker if spec.mode == "batch" else WatchedRows
+        worker = kind(spec, Watch(world, served, events, batches), world, served, process)
         served.unfit -= 1
         served.workers[worker] = None
         return worker
 
 
 class WatchedWorker(LocalWorker):
-    """Production's worker with observed input."""
+    """Production's worker with observed input.
+
+    Attributes:
+        lone: what it runs must run alone on the worker.
+        rows: the names of the rows it has, as far as the daemon knows; those it had when it ended, or was overdue.
+        heard: when the daemon last heard of any row, or the first one was sent.
+    """
 
     def __init__(self, spec: WorkerSpec, events: "Watch", world: "World", served: Served, process: Process) -> None:
         self.process = process
-        self.lone = False  # the last batch sent must run alone on the worker
+        self.lone = False
+        self.rows: dict[str, None] = {}
+        self.together = 0
+        self.heard = 0.0
         self._world = world
         self._served = served
         super().__init__(spec, events, events, world.loop, world.loop, cast(Templates, process), None)
@@ -61,11 +73,15 @@ class WatchedWorker(LocalWorker):
         super()._response_timeout()
 
 
+class WatchedRows(WatchedWorker, RowWorker):
+    """The same for a worker that runs rows on their own."""
+
+
 def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Batch) -> None:
     """Check a batch sent to a worker; its jobs are SENT already."""
     names = [job.id for job in batch.jobs]
     world.note("%r: is sent %d (%s): %s", worker.process, batch.id, batch.reason, " ".join(names))
-    now, size = world.loop.now(), served.model.settings.batch_size
+    now, size = world.loop.now(), 1 if served.by_rows else served.model.settings.batch_size
     served.dirty = True
     served.counts["batches"] += 1
     served.counts["jobs"] += len(names)
@@ -79,14 +95,16 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
         world.broken("nothing is sent to a worker that is known to end", worker=worker, batch=batch)
     if batch.reason == "ahead" and (len(names) != size or not worker.in_flight):
         world.broken("only whole batches go ahead, to busy workers", worker=worker, batch=batch, batch_size=size)
-    if batch.reason != "ahead" and worker.in_flight:
+    if served.by_rows:
+        check_row_sent(world, served, worker, batch)
+    elif batch.reason != "ahead" and worker.in_flight:
         world.broken("a batch that does not go ahead goes to an idle worker", worker=worker, batch=batch)
     check_sent(world, worker, [world.entries[name] for name in names], batch)
     for job in batch.jobs:
         entry = world.entries[job.id]
         if job.phase is not JobPhase.SENT or entry.reply is not None or entry.left:
             world.broken("only what waits is sent", entry=entry, batch=batch)
-        if job.attempt > MAX_ATTEMPTS:
+        if job.attempt > (MAX_ATTEMPTS if served.sequences is None else 1):
             world.broken("a request is tried twice at most", entry=entry, batch=batch)
         if len(names) > 1 and (job.attempt > 1 or job.exclusive):
             world.broken("what a worker died with travels alone", entry=entry, batch=batch)
@@ -94,7 +112,10 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
             world.broken("what has no time left is not sent", entry=entry, deadline=job.deadline)
     if batch.reason == "ahead" and served.model.pool.idle:
         world.broken("nothing goes ahead while somebody is idle", pool=served.model.pool, batch=batch)
-    _check_order(world, served, [world.entries[name] for name in names])
+    if served.sequences is not None:
+        served.sequences.sent(worker, [world.entries[name] for name in names])
+    else:
+        _check_order(world, served, [world.entries[name] for name in names])
     for name in names:
         entry = world.entries[name]
         if entry.sent:
@@ -102,6 +123,8 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
         entry.sent += 1
         entry.company = len(names)
         entry.with_worker = True
+        entry.heard = now
+        worker.rows[name] = None
 
 
 def _check_order(world: "World", served: Served, sent: Sequence[Entry]) -> None:
@@ -180,9 +203,14 @@ class Watch:
             world.broken("each batch is ended once", worker=worker, batch=batch)
         if [outcome.job for outcome in outcomes] != list(batch.jobs):
             world.broken("there is an outcome for each job", batch=batch, outcomes=outcomes)
-        ahead = outcomes[0].reply is None and (bool(worker.in_flight) or worker.in_flight.overdue is not None)
+        still = not self._served.by_rows and (bool(worker.in_flight) or worker.in_flight.overdue is not None)
+        ahead = outcomes[0].reply is None and still
+        note_row_ended(world, worker, outcomes[0], entries)
         note_ended(world, worker, batch, outcomes)
         self._worked |= outcomes[0].fate is not Fate.UNSTARTED
+        if self._served.sequences is not None:
+            for entry, outcome in zip(entries, outcomes, strict=True):
+                self._served.sequences.ended(entry, outcome)
         before = [entry.job.attempt - 1 for entry in entries]
         world.note("%r: batch %d is %s", process, batch.id, _word(outcomes[0], ahead))
         self._batches.ended(worker, batch, outcomes, seconds)
@@ -203,10 +231,12 @@ class Watch:
         self._heard(worker, "streamed")
         if piece.body and piece.body.partition(b" ")[0] != job.id.encode():
             self._world.broken("a piece goes to whoever asked", job=job, piece=piece)
+        note_heard(self._world, worker, job)
         self._batches.streamed(worker, job, piece)
 
     def late(self, worker: Worker, job: Job, reply: Reply) -> None:
-        self._heard(worker, "late")
+        process = self._heard(worker, "late")
+        self._world.note("%r: %s is overdue", process, job.id)
         self._batches.late(worker, job, reply)
 
     def lost(self, worker: Worker) -> None:
@@ -226,7 +256,13 @@ class Watch:
         self._served.unfit += not self._worked
         self._exited = True
         del self._served.workers[worker]
+        book = self._served.sequences
+        lost = [] if book is None else book.gone(worker)
+        self._served.ended_with = {entry.name for entry in lost}
         self._events.exited(worker, how)
+        self._served.ended_with.clear()
+        if any(entry.job.phase is not JobPhase.ENDED for entry in lost):
+            self._world.broken("a worker's end ends its sequences", worker=worker, waiting=lost)
 
 
 def _word(outcome: Outcome, ahead: bool) -> str:

@@ -9,6 +9,7 @@ from daemon.workers.slot import RESTART_LIMIT, SlotState
 from daemon.workers.state import WorkerState
 from tests.lab.simulation.engine import WatchedWorker
 from tests.lab.simulation.ledger import TICK, Served
+from tests.lab.simulation.row_checks import check_heard, check_places, room_of
 
 if TYPE_CHECKING:
     from tests.lab.simulation.world import World
@@ -54,6 +55,8 @@ def _check_requests(world: "World", served: Served) -> None:
         elif job.phase is JobPhase.SENT:
             sent += 1
             watched_sent += job.budget is not None and not entry.left
+            if served.by_rows:
+                check_heard(world, served, entry)
         else:
             ended.append(entry)
         if now - max(job.deadline, world.loop.stalled) > TICK and not entry.left:
@@ -107,6 +110,9 @@ def _check_due(world: "World", served: Served) -> None:
     waiting = [entry for entry in queued if entry.job not in model.queue.parked]
     if not waiting:
         return
+    if served.by_rows or served.sequences is not None:
+        check_places(world, served, waiting)
+        return
     settings = model.settings
     reason = (
         "it is whole" if len(waiting) >= settings.batch_size
@@ -147,9 +153,14 @@ def _check_pool(world: "World", served: Served) -> None:
         if len(slot.failures) >= RESTART_LIMIT and slot.state is not SlotState.GAVE_UP:
             world.broken("a slot gives up after so many early exits", slot=slot)
         if slot.state is SlotState.UP and worker is not None and worker.state is WorkerState.READY:
-            idle += not worker.in_flight
             assert isinstance(worker, WatchedWorker)
-            granting += len(worker.in_flight) == 1 and not worker.lone
+            if served.by_rows:
+                idle += 0 if worker.lone else max(0, room_of(served, worker))
+                continue
+            idle += not worker.in_flight
+            batches = list(worker.in_flight)
+            ahead = served.sequences is None or [batch.reason for batch in batches] == ["solo"]
+            granting += len(batches) == 1 and not worker.lone and ahead
     served.slots = seen
     if len(pool.slots) != pool.wanted:
         world.broken("there are as many places as are wanted", pool=pool, wanted=pool.wanted)

@@ -7,14 +7,19 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
+from daemon.batching.sequences.marks import ID, SequenceMark
 from daemon.core.job import MAX_ATTEMPTS, Job, Reply
+from daemon.models.settings import ModelSettings
 from daemon.models.version import ModelVersion
+from handlers.process.row_window import LEFT
 from tests.lab.simulation.suspicion import Suspicion, check_refused
 
 if TYPE_CHECKING:
     from tests.lab.simulation.engine import WatchedWorker
+    from tests.lab.simulation.sequences import Mark, SequenceBook
     from tests.lab.simulation.world import World
 
+_LEFT = LEFT.body.decode()
 TICK = 0.0021  # seconds: two timer steps, one to expire and one to wake, and float rounding
 
 
@@ -24,17 +29,22 @@ class Entry:
     Attributes:
         number: the order of acceptance.
         sent, begun: how often the request was sent to a worker, and how often a worker started it.
-        company: the number of jobs in the batch last sent with this request.
+        company: the number of jobs in the batch last sent with this request; of rows, that ended with its worker.
         with_worker: a worker has the request, as far as the daemon knows.
         held: since when the request has waited beside an idle worker; None if never.
         left: the client has gone.
         same: the key shared by equal requests.
         parked: the request waits or waited for its comparison.
+        mark: its place in a sequence, or None.
+        heard: of a row that runs on its own, when the daemon last heard of it.
+        said, told: pieces of its answer that its worker has said, and that its client has received.
+        whole: `said`, when the worker said its end; None before.
+        over: when its client left, or had an answer; None before.
     """
 
     __slots__ = (
-        "begun", "company", "held", "job", "lane", "left", "name", "number", "parked", "reply", "same", "sent",
-        "served", "with_worker",
+        "begun", "company", "heard", "held", "job", "lane", "left", "mark", "name", "number", "over", "parked", "reply",
+        "said", "same", "sent", "served", "told", "whole", "with_worker",
     )  # fmt: skip
 
     def __init__(self, name: str, number: int, served: "Served") -> None:
@@ -43,7 +53,11 @@ class Entry:
         self.served = served
         self.job: Job = None  # type: ignore[assignment]  # assigned later: the job needs the entry first
         self.lane = "normal"
-        self.sent = self.begun = self.company = 0
+        self.sent = self.begun = self.company = self.said = self.told = 0
+        self.heard = 0.0
+        self.mark: Mark | None = None
+        self.whole: int | None = None
+        self.over: float | None = None
         self.with_worker = self.left = self.parked = False
         self.same: Hashable = name
         self.held: float | None = None
@@ -67,9 +81,13 @@ class Served:
         suspicion: which requests have ended workers.
         unfit: workers that could not start, did not load, or ended idle before their first answer.
         counts: the expected metrics: requests, answers, batches, jobs, and 504 by place.
+        sequences: the record of its sequences; None if it has none.
+        timeouts: each response timeout that was ever set.
+        ended_with: the names of waiting requests whose sequences ended with the worker that ends now.
     """
 
     model: ModelVersion  # set as soon as it is made: its engine and its clock refer to this object
+    made: ModelSettings  # with which it was made
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -81,11 +99,25 @@ class Served:
         self.suspicion = Suspicion()
         self.unfit = 0
         self.counts: Counter[str] = Counter()
+        self.sequences: SequenceBook | None = None
+        self.timeouts: set[float] = set()
+        self.ended_with: set[str] = set()
         self.retired = False
         self.dirty = True
 
     def __repr__(self) -> str:
         return f"{self.model.name}/{self.model.version}#{self.number}"
+
+    @property
+    def by_rows(self) -> bool:
+        """Whether its workers run rows on their own."""
+        settings = self.model.settings
+        return bool(settings.continuous or settings.asynchronous)
+
+    @property
+    def quarantine(self) -> bool:
+        """Whether requests that end workers are kept from others; a sequence's cannot be."""
+        return bool(self.model.settings.quarantine) and self.sequences is None
 
     @property
     def key(self) -> tuple[str, str]:
@@ -102,7 +134,7 @@ def note_answer(world: "World", entry: Entry, reply: Reply) -> None:
         world.broken("a request is answered once", entry=entry, first=entry.reply, second=reply)
     if entry.left:
         world.broken("whoever has left is told nothing", entry=entry, reply=reply)
-    entry.reply = reply
+    entry.reply, entry.over = reply, now
     served.open.pop(entry.name, None)
     if not entry.with_worker:
         world.forget(entry)
@@ -129,6 +161,21 @@ def note_answer(world: "World", entry: Entry, reply: Reply) -> None:
             world.broken("an answer goes to whoever asked", entry=entry, reply=reply)
         if not entry.begun:
             world.broken("only what was begun has an answer", entry=entry)
+        sequence = entry.job.sequence
+        if isinstance(sequence, SequenceMark) and sequence.made and (ID, sequence.id) not in reply.headers:
+            world.broken("a client is told the id of a new sequence", entry=entry, reply=reply)
+        if served.by_rows and entry.told != entry.whole:
+            world.broken("an answer comes after all of its pieces", entry=entry, told=entry.told, of=entry.whole)
+    elif text == _LEFT:
+        reader = world.readers.get(entry.name)
+        if reader is None or not reader.cut:
+            world.broken("only who does not read is told that the rest is dropped", entry=entry, reply=reply)
+    elif "was not answered within" in text:
+        if not entry.with_worker or now - entry.heard < min(served.timeouts) - 1e-6:
+            world.broken("a row is given up when nothing is heard of it", entry=entry, heard=entry.heard)
+    elif "The state of the sequence" in text:
+        if entry.name not in served.ended_with:
+            world.broken("a sequence is broken by the end of its worker only", entry=entry, reply=reply)
     elif "died" in text or "did not answer within" in text:
         if "within the grace time" in text and not served.model.stopping:
             world.broken("a worker that is not wanted any more finishes what it has", entry=entry, reply=reply)

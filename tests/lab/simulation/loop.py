@@ -6,6 +6,7 @@ that the stall chooses, because a real loop may see its timers or its sockets fi
 """
 
 import asyncio
+import contextlib
 import heapq
 import itertools
 import math
@@ -158,7 +159,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
                 task._log_destroy_pending = False  # type: ignore[attr-defined]  # destroyed on purpose
                 coroutine = task.get_coro()
                 if coroutine is not None:
-                    coroutine.close()
+                    with contextlib.suppress(RuntimeError):  # it waits once more, to clear up
+                        coroutine.close()
 
     def _make(self, call: Call) -> None:
         made, call.call = call.call, None

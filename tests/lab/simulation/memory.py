@@ -3,6 +3,7 @@
 Each body contains its request's name, so that a reader knows whose body it is.
 """
 
+import random
 from typing import TYPE_CHECKING
 
 from daemon.core.arena import SHARED_FROM, Lease, Place
@@ -54,12 +55,18 @@ def body_of(name: str, length: int) -> bytes:
 
 
 class Reader:
-    """The memory one worker process may read: the bodies of batches received and not yet answered."""
+    """The memory one worker process may read: bodies of batches that are not answered yet, and those that it keeps."""
 
     def __init__(self, process: "Process", world: "World") -> None:
         self._process = process
         self._world = world
         self._places: dict[int, list[tuple[str, int, int]]] = {}
+        self._kept: dict[int, tuple[str, int, int]] = {}  # by offset
+
+    @property
+    def kept(self) -> int:
+        """Bytes of batches that have ended, and are still used."""
+        return sum(length for _, _, length in self._kept.values())
 
     def sent(self, batch: wire.Predict) -> None:
         """Record the bodies of a received batch."""
@@ -76,12 +83,23 @@ class Reader:
         self.read(batch)
         self._places.pop(batch.batch, None)
 
+    def answered_and_kept(self, batch: wire.Predict, chance: random.Random) -> list[int]:
+        """Read the bodies of a batch, and go on using some of all that were ever received; return their offsets."""
+        self.read(batch)
+        for place in (*self._places.pop(batch.batch, ()), *self._kept.values()):
+            self._check(*place)
+            if chance.random() < 0.5:
+                self._kept[place[1]] = place
+            else:
+                self._kept.pop(place[1], None)
+        return list(self._kept)
+
     def ended(self) -> None:
         """Read all remaining bodies: the process exists until the daemon learns of its end."""
-        for places in self._places.values():
-            for place in places:
-                self._check(*place)
+        for place in (*(place for places in self._places.values() for place in places), *self._kept.values()):
+            self._check(*place)
         self._places.clear()
+        self._kept.clear()
 
     def _check(self, name: str, offset: int, length: int) -> None:
         found = bytes(self._world.memory.view[offset : offset + length])

@@ -42,10 +42,10 @@ class Operators:
     def _kill(self) -> None:
         world = self._world
         alive = [process for process in world.processes if not process.stopped and process.born]
-        busy = [process for process in alive if process.script.running is not None]
+        busy = [process for process in alive if process.script.busy]
         if alive:
             victims = busy if busy and world.chance.random() < 0.6 else alive
-            world.chance.choice(victims).end(world.chance.choice((SIGKILL, SIGKILL, 1)))
+            world.chance.choice(victims).die(world.chance.choice((SIGKILL, SIGKILL, 1)))
 
     def _stall(self) -> None:
         chance = self._world.chance
@@ -97,6 +97,7 @@ class Operators:
         self._do(f"set {model.name}/{model.version} {asked}", self._change(model, asked))
 
     async def _change(self, model: ModelVersion, asked: dict[str, Any]) -> None:
+        self._world.served_of(model).timeouts.add(asked.get("response_timeout", model.settings.response_timeout))
         change_settings(model, asked)
         await self._world.registrar.ledger.save()
 

@@ -8,6 +8,7 @@ import random
 from dataclasses import dataclass
 
 from daemon.models.settings import ModelSettings
+from tests.lab.simulation.modes import draw_modes
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,8 @@ class Faults:
     Attributes:
         refused, not_born: the process cannot be created, at once or later.
         load_fails, load_crashes, load_hangs, load_slow: instead of loading.
-        dies, hangs, late: in a batch; late ones answer after the response timeout.
+        dies, hangs, late: in a batch; late ones answer after the response timeout. Where rows run on their own: in a
+            step of all, or in a row; a row may also hang alone.
         leaves: the handler closes the connection, and the process stays.
         confused: the worker violates the protocol.
         isolates, streams, raises: handler behaviour: the rows run alone; answers in pieces; errors.
@@ -186,7 +188,7 @@ def draw(seed: int) -> Plan:
         bursts.append((start + span - uniform(0.0, 0.02), most))  # so that the stop has work to finish
     return Plan(
         seed=seed,
-        models=models,
+        models=draw_modes(seed, models),
         service=(pick((0.0, 0.002, 0.01, 0.03, 0.1, 0.2)), pick((0.0, 0.0005, 0.005))),
         load_time=load_time,
         faults=Faults(**faults),

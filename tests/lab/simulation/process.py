@@ -11,6 +11,7 @@ import os
 import random
 from typing import TYPE_CHECKING, Any
 
+from daemon.models.settings import ModelSettings
 from daemon.workers.engine import WorkerSpec
 from daemon.workers.processes.pipe import Pace, PipeReader
 from daemon.workers.processes.reaper import Process as Child
@@ -18,6 +19,7 @@ from daemon.workers.processes.spawn import SpawnRequest
 from handlers import wire
 from handlers.frame_reader import FrameReader
 from tests.lab.simulation.plan import HEALTHY
+from tests.lab.simulation.rows import RowScript
 from tests.lab.simulation.script import SIGKILL, Script
 
 if TYPE_CHECKING:
@@ -63,17 +65,20 @@ class Process:
 
     Attributes:
         script: the worker's behaviour.
+        made: the settings with which its version was made.
         chance: the process's random numbers.
         users: 1 from the creation until WorkerProcess is done with it.
         pace, groups: as in Templates; the pipe is never full, and there are no cgroups.
         stopped: the process does nothing any more: ended, or about to end.
+        rank_killed: it ends because a SIGKILL ended another process of its group, and has said so.
     """
 
-    def __init__(self, world: "World", spec: WorkerSpec, number: int) -> None:
+    def __init__(self, world: "World", spec: WorkerSpec, made: ModelSettings, number: int) -> None:
         self.loop = world.loop
         self.number = number
         self.spec = spec
-        self.stopped = False
+        self.made = made
+        self.stopped = self.rank_killed = False
         self.line: Line | None = None
         self.outputs: list[PipeReader] = []
         self.users = 0
@@ -81,7 +86,7 @@ class Process:
         self.groups = None
         self._world = world
         self.chance = random.Random(world.plan.seed * 1009 + number)
-        self.script = Script(self, world)
+        self.script = (Script if spec.mode == "batch" else RowScript)(self, world)
         self._faults = HEALTHY if world.healed else world.plan.faults
         self._request: SpawnRequest | None = None
         self._child: Child | None = None
@@ -148,12 +153,21 @@ class Process:
 
     # Its end.
 
+    def die(self, code: int) -> None:
+        """End of itself or by a kill from outside; of a group of processes, either of them may be the one."""
+        if not self.stopped and self.spec.ranks is not None and self.chance.random() < 0.5:
+            killed = code == SIGKILL
+            self.rank_killed = killed and self.line is not None and not self.line.closed
+            self.say(wire.RankLost(f"rank 1 {'was killed' if killed else 'exited'}", killed))
+            code = wire.EXIT_RANK_LOST
+        self.end(code)
+
     def end(self, code: int) -> None:
         """Stop at once; the daemon learns of the end a little later."""
         if self.stopped:
             return
         self.stopped = True
-        if self.script.running is not None or code == SIGKILL:
+        if self.script.busy or code == SIGKILL:
             self._world.note("%r: ends (%s)%r", self, code, self.script)
         slow = self.chance.uniform(0.3, 20.0) if self.whether(self._faults.stubborn) else 0.0001
         self.loop.outside(slow, self._died, code)

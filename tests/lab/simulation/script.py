@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from handlers import wire
 from tests.lab.simulation.memory import Reader
 from tests.lab.simulation.plan import HEALTHY
+from tests.lab.simulation.sequences import END, ID
 from tests.lab.simulation.streams import Pour
 
 if TYPE_CHECKING:
@@ -40,9 +41,15 @@ class Script:
         self._inbox: deque[wire.Predict] = deque()
         self.reader = Reader(process, world)
         self._asked_to_leave = False
+        self._sequences = process.made.sequences
 
     def __repr__(self) -> str:
         return "" if self.running is None else f" with {' '.join(row.id for row in self.running.rows)}"
+
+    @property
+    def busy(self) -> bool:
+        """Whether a handler has requests."""
+        return self.running is not None
 
     @property
     def stopped(self) -> bool:
@@ -111,7 +118,7 @@ class Script:
         if self._process.whether(faults.streams):
             later(seconds * part * 0.9, self._stream, batch)
         if any(row.id.endswith("!") for row in batch.rows) or self._process.whether(faults.dies):
-            later(seconds * part, self._process.end, self._chance.choice((SIGKILL, 1, -11)))
+            later(seconds * part, self._process.die, self._chance.choice((SIGKILL, 1, -11)))
         elif self._process.whether(faults.hangs):
             self._world.note("%r: hangs%r", self._process, self)
         elif self._process.whether(faults.leaves):
@@ -148,7 +155,7 @@ class Script:
             self.reader.read(batch)
         self._process.say(wire.Chunk(batch.batch, []))
         again = seconds * len(batch.rows)
-        answers = [_answer(row, failed=self._chance.random() < 0.3) for row in batch.rows]
+        answers = [answer_to(row, failed=self._chance.random() < 0.3) for row in batch.rows]
         failed = sum(answer.status != 200 for answer in answers)
         isolation = wire.Isolation(failed, again)
         self._later(again, self._answer, batch, wire.Done(batch.batch, answers, seconds + again, [], isolation))
@@ -156,17 +163,23 @@ class Script:
     def finish(self, batch: wire.Predict, seconds: float, cut: set[int]) -> None:
         """Answer a batch that has streamed; cut rows fail."""
         self._pour = None
-        answers = [_answer(row, failed=number in cut) for number, row in enumerate(batch.rows)]
+        answers = [answer_to(row, failed=number in cut) for number, row in enumerate(batch.rows)]
         self._answer(batch, wire.Done(batch.batch, answers, seconds))
 
     def _finish(self, batch: wire.Predict, seconds: float) -> None:
         raises = self._process.whether(self._faults.raises)
-        answers = [_answer(row, failed=raises) for row in batch.rows]
+        answers = [self._may_end_sequence(row, answer_to(row, failed=raises)) for row in batch.rows]
         self._answer(batch, wire.Done(batch.batch, answers, seconds))
+
+    def _may_end_sequence(self, row: wire.Row, answer: wire.Answer) -> wire.Answer:
+        """Let an answer end its row's sequence, sometimes."""
+        if self._sequences and self._chance.random() < 0.1:
+            answer.headers = [(END, value) for key, value in row.headers if key == ID]
+        return answer
 
     def _confuse(self, batch: wire.Predict) -> None:
         """Violate the protocol, then answer; the daemon must expect anything after a violation."""
-        answers = [_answer(row) for row in batch.rows]
+        answers = [answer_to(row) for row in batch.rows]
         odd: list[wire.ToDaemon] = [
             wire.Done(batch.batch, answers[1:], 0.01),
             wire.Done(batch.batch, [*answers, *answers], 0.01),
@@ -191,7 +204,7 @@ class Script:
         self._go_on()
 
 
-def _answer(row: wire.Row, failed: bool = False) -> wire.Answer:
+def answer_to(row: wire.Row, failed: bool = False) -> wire.Answer:
     """Return an answer that contains its row's id."""
     if failed:
         return wire.Answer(503, row.id.encode(), "Prediction failed", [], "InternalServerException")

@@ -1,11 +1,13 @@
 """The story of a run in readable lines, and the failure that ended it."""
 
+import re
 from collections import deque
 from dataclasses import dataclass, field
 
 from tests.lab.simulation.plan import HEALTHY, Plan
 
 KEPT = 120  # last lines shown
+_MADE = re.compile(r"ts-seq-[0-9a-f-]{36}")  # an id that the daemon makes; each run has others
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class Story:
 
     def note(self, at: float, text: str) -> None:
         self.told += 1
-        self.lines.append(f"{at:10.4f}  {text}")
+        self.lines.append(f"{at:10.4f}  {_MADE.sub('ts-seq-…', text)}")
 
 
 def tell(plan: Plan, story: Story, failure: Failure | None) -> str:

@@ -28,6 +28,7 @@ class Reader:
 
     Attributes:
         taken: bytes of the window read so far.
+        cut: the daemon has ended the response, because it is not read.
     """
 
     def __init__(self, world: "World", clients: "Clients", entry: "Entry") -> None:
@@ -36,7 +37,7 @@ class Reader:
         self._clients = clients
         self._entry = entry
         self._unread = 0
-        self._cut = False
+        self.cut = False
         chance = random.Random(f"reader {world.plan.seed} {entry.name}")
         self._pause: float | None = chance.choice((0.0, 0.0, 0.0, chance.uniform(0.0, 1.5), None, None))
 
@@ -44,17 +45,24 @@ class Reader:
         """Receive a piece of the response."""
         if not isinstance(piece, Piece):
             return
-        if self._cut:
+        entry = self._entry
+        if entry.reply is not None or entry.left:
+            self._world.broken("no piece comes after the end", entry=entry, piece=len(piece.body))
+        if self.cut:
             self._world.broken("nothing comes after a cut", entry=self._entry, piece=len(piece.body))
         if piece.unread:
-            self._cut = True
-            if self._pause == 0.0:
+            self.cut = True
+            stalled = self._world.loop.stalled > 0.0 and entry.served.by_rows  # a row does not wait for the daemon
+            if self._pause == 0.0 and not stalled:
                 self._world.broken("only who does not read is cut", entry=self._entry)
             self._world.note("%s is cut", self._entry.name)
             self._world.loop.outside(0.0, self._clients.leave, self._entry)  # the daemon closes the connection
             return
         assert piece.flow is not None
         piece.flow.wanted = True
+        if entry.served.by_rows and piece.body.split(b" ", 2)[:2] != [entry.name.encode(), b"%d" % entry.told]:
+            self._world.broken("pieces come to whoever asked, in their order", entry=entry, piece=piece.body[:40])
+        entry.told += 1
         self._unread += cost_of(wire.Answer(piece.status, piece.body))
         if self._unread > LATE_WINDOW + len(piece.body) + 1000:
             self._world.broken("a client is sent no more than its window", entry=self._entry, unread=self._unread)
@@ -62,6 +70,11 @@ class Reader:
             self._read(piece)
         elif self._pause is not None:
             self._world.loop.outside(self._pause, self._read, piece)
+
+    @property
+    def slow(self) -> bool:
+        """Whether the client does not read at once."""
+        return self._pause != 0.0
 
     def _read(self, piece: Piece) -> None:
         """Read all received pieces."""

@@ -59,14 +59,14 @@ def note_ended(world: "World", worker: "WatchedWorker", batch: Batch, outcomes: 
         world.broken("only what is answered or late has a reply", worker=worker, outcome=outcomes[0])
     if outcomes[0].reply is not None:
         return
-    of_itself = code not in (None, SIGKILL) and not worker._process.killed_because
+    of_itself = code not in (None, SIGKILL) and not worker._process.killed_because and not worker.process.rank_killed
     crashed = fate in (Fate.CRASHED, Fate.CRASHED_ALONE)
     if crashed != (of_itself and fate is not Fate.UNSTARTED):
         world.broken("who ends of itself makes suspects of what it had begun, and no other does", worker=worker,
                      outcome=outcomes[0], code=code)  # fmt: skip
-    if fate is Fate.CRASHED_ALONE and len(batch.jobs) > 1:
+    if fate is Fate.CRASHED_ALONE and (len(batch.jobs) > 1 or (served.by_rows and worker.together > 1)):
         world.broken("a request is to blame only for what it did alone", worker=worker, batch=batch)
-    if not crashed or not served.model.settings.quarantine:
+    if not crashed or not served.quarantine:
         return
     for entry in entries:
         if entry.lane == "solo":
@@ -82,7 +82,7 @@ def check_refused(world: "World", entry: "Entry") -> None:
     served, now = entry.served, world.loop.now()
     served.suspicion.look(served)
     deaths, last = served.suspicion.alone.get(entry.same, (0, 0.0))
-    if deaths < DEATHS or now - last > REFUSED + HASHING or not served.model.settings.quarantine:
+    if deaths < DEATHS or now - last > REFUSED + HASHING or not served.quarantine:
         world.broken("only what has ended two workers alone is refused", entry=entry, same=entry.same, deaths=deaths)
 
 
@@ -102,9 +102,10 @@ def check_sent(world: "World", worker: "WatchedWorker", entries: "Sequence[Entry
     served.suspicion.look(served)
     quarantine = served.model.dispatcher.quarantine
     feared = [entry for entry in entries if entry.same in served.suspicion.feared and entry.lane != "solo"]
-    if feared and len(entries) > 1 and not quarantine._pending:
+    beside = len(entries) > 1 or (served.by_rows and bool(worker.rows))
+    if feared and beside and not quarantine._pending:
         world.broken("what may end its worker travels alone", feared=feared, batch=batch)
-    if batch.reason == "ahead" and worker.lone:
+    if (batch.reason == "ahead" or (served.by_rows and worker.rows)) and worker.lone:
         world.broken("nothing goes ahead behind what may end its worker", worker=worker, batch=batch)
     worker.lone = batch.jobs[0].suspect is not None or (batch.reason == "retry" and quarantine.watching)
 

@@ -33,8 +33,10 @@ from tests.lab.simulation.engine import Engine, WatchedWorker
 from tests.lab.simulation.ledger import Entry, Served
 from tests.lab.simulation.loop import Call, VirtualLoop, no_space
 from tests.lab.simulation.memory import Memory
+from tests.lab.simulation.modes import with_mode, words_of
 from tests.lab.simulation.plan import Plan, draw_settings
 from tests.lab.simulation.process import Process
+from tests.lab.simulation.sequences import SequenceBook
 from tests.lab.simulation.story import Failure, Story
 from tests.lab.simulation.streams import Reader
 from tests.lab.simulation.suspicion import note_parked
@@ -200,6 +202,8 @@ class World:
     def retry(self, served: Served) -> bool:
         """Return whether a handler may see a request of a version again."""
         retry = served.model.settings.retry
+        if served.sequences is not None:
+            return False  # the request may have changed the sequence's state
         return not self.own_handle if retry is None else retry
 
     def close(self) -> None:
@@ -221,14 +225,23 @@ class World:
         """Make a model as from its archive."""
         settings = self.settings_of(manifest.model_name, manifest.model_version)
         settings = settings.changed({"quarantine": self.plan.quarantine}, "set")
+        if any(served.key == (manifest.model_name, manifest.model_version) for served in self.served):
+            settings = with_mode(settings, self.plan.seed, f"archive {len(self.served)}")
         engine, clock = Engine(self), MarkingClock(self.loop)
         source = Source(request.url, Path(_NOWHERE), None, manifest, {})
         served = engine.served = clock.served = Served(len(self.served) + 1)
         served.model = ModelVersion(source, settings, engine, clock, cores=4, placement=self.placement, request=request)
+        served.made = settings
+        served.timeouts.add(settings.response_timeout)
+        if settings.sequences:
+            served.sequences = SequenceBook(self, served)
         if self.plan.aside:
             served.model.dispatcher.quarantine.at_once = -1
         self.served.append(served)
         return served
+
+    def served_of(self, model: ModelVersion) -> Served:
+        return next(served for served in reversed(self.served) if served.model is model)
 
     def settings_of(self, name: str, version: str) -> ModelSettings:
         for model in self.plan.models:
@@ -237,7 +250,7 @@ class World:
         return draw_settings(self.chance)
 
     def registered(self, model: ModelVersion) -> None:
-        served = next(served for served in self.served if served.model is model)
+        served = self.served_of(model)
         self.note("%r is registered: %s", served, _words(served.model.settings))
 
     def retired(self, model: ModelVersion) -> None:
@@ -261,12 +274,27 @@ class World:
             if entry is None:
                 continue  # expired or abandoned
             entry.begun += 1
+            entry.said, entry.whole = 0, None
+            if entry.served.sequences is not None:
+                entry.served.sequences.begun(process, entry)
             # A worker that violates the protocol may or may not have started the batch: it is replaced, and nothing is
             # known.
             if entry.begun > (2 if self.retry(entry.served) else 1) and not self.plan.faults.confused:
                 self.broken("a handler sees a request as often as it may", entry=entry)
             if entry.job.begun:
                 self.broken("what was answered in part is not run again", entry=entry)
+
+    def said(self, name: str) -> None:
+        """Record that a worker says a piece of a row that runs on its own."""
+        entry = self.entries.get(name)
+        if entry is not None:
+            entry.said += 1
+
+    def finished(self, name: str) -> None:
+        """Record that a worker says the end of such a row; no piece follows."""
+        entry = self.entries.get(name)
+        if entry is not None:
+            entry.whole = entry.said
 
     def wrote(self, process: Process, batch: wire.Predict, seconds: float) -> None:
         self.longest = max(self.longest, seconds)
@@ -309,9 +337,11 @@ def counted(metrics: VersionMetrics) -> dict[str, int]:
 
 
 def _words(settings: ModelSettings) -> str:
+    words = words_of(settings)
     return (
         f"{settings.policy}, batches of {settings.batch_size}, delay {settings.max_delay:g} s, "
         f"{settings.workers} workers, response timeout {settings.response_timeout:g} s, startup timeout "
         f"{settings.startup_timeout:g} s, queue {settings.queue_jobs} jobs, {settings.queue_bytes} bytes, "
         f"{settings.queue_timeout:g} s, client timeout {settings.client_timeout:g} s, retry {settings.retry}"
+        f"{words and f'; {words}'}"
     )
