@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from daemon.batching.sequences.marks import ID, SequenceMark
+from daemon.batching.sequences.marks import USUAL, SequenceMark
 from daemon.core.job import MAX_ATTEMPTS, Job, Reply
 from daemon.models.settings import ModelSettings
 from daemon.models.version import ModelVersion
@@ -162,7 +162,7 @@ def note_answer(world: "World", entry: Entry, reply: Reply) -> None:
         if not entry.begun:
             world.broken("only what was begun has an answer", entry=entry)
         sequence = entry.job.sequence
-        if isinstance(sequence, SequenceMark) and sequence.made and (ID, sequence.id) not in reply.headers:
+        if isinstance(sequence, SequenceMark) and sequence.made and (USUAL.id, sequence.id) not in reply.headers:
             world.broken("a client is told the id of a new sequence", entry=entry, reply=reply)
         if served.by_rows and entry.told != entry.whole:
             world.broken("an answer comes after all of its pieces", entry=entry, told=entry.told, of=entry.whole)

@@ -200,21 +200,21 @@ class RowScript(Script):
         """Say what a call gave: a piece of each row, or its end."""
         if self.stopped:
             return
-        pieces: list[tuple[int, wire.Answer]] = []
-        ends: list[wire.Done] = []
+        together, chunks = wire.Round([], [], [], []), list[wire.ToDaemon]()
         for row in rows:
             if row.silent:
                 continue
             if row.told == row.pieces:
-                ends.append(self._ended(row, self._answer_to(row)))
-            elif row.window.passes(piece := row.piece()):
+                together.ends.append(self._ended(row, self._answer_to(row)))
+            elif row.window.passes(len((piece := row.piece()).body)):
+                chunks.append(wire.Chunk(row.number, [(0, piece)]))
+                if row.told:
+                    together.rows.append(row.number)
+                    together.more.append(piece.body)
+                else:
+                    together.pieces.append((row.number, piece))
                 self._told(row)
-                pieces.append((row.number, piece))
-        if self._chance.random() < 0.6:
-            self._say([wire.Round(pieces, ends)])
-        else:
-            said: list[wire.ToDaemon] = [wire.Chunk(number, [(0, piece)]) for number, piece in pieces]
-            self._say([*said, *ends])
+        self._say([together] if self._chance.random() < 0.6 else [*chunks, *together.ends])
         self._step()
 
     # Async: each row on its own.
@@ -233,7 +233,7 @@ class RowScript(Script):
         self.reader.read(row.message)
         if row.told == row.pieces:
             self._end_row(row, self._answer_to(row))
-        elif row.window.passes(piece := row.piece()):
+        elif row.window.passes(len((piece := row.piece()).body)):
             self._told(row)
             self._say([wire.Chunk(row.number, [(0, piece)])])
             self._later(pause, self._go_on_with, row, pause)
@@ -287,7 +287,7 @@ class RowScript(Script):
         """Say a piece while the handler runs."""
         if not self.stopped and self.rows.get(row.number) is row and not row.silent and row.told < row.pieces:
             piece = row.piece()
-            if row.window.passes(piece):
+            if row.window.passes(len(piece.body)):
                 self._told(row)
                 self._say([wire.Chunk(row.number, [(0, piece)])])
 

@@ -81,7 +81,9 @@ def mixes_up_rows(patch: pytest.MonkeyPatch) -> None:
     def received(worker: RowWorker, message: wire.ToDaemon) -> None:
         if isinstance(message, wire.Round) and len(message.pieces) > 1:
             numbers, pieces = zip(*message.pieces, strict=True)
-            message = wire.Round(list(zip(numbers, reversed(pieces), strict=True)), message.ends)
+            message.pieces = list(zip(numbers, reversed(pieces), strict=True))
+        if isinstance(message, wire.Round):
+            message.more.reverse()
         once(worker, message)
 
     once = RowWorker._received
