@@ -11,7 +11,7 @@ from tests.e2e.served import TSCTL
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 PAGES = (README, *(file.read_text() for file in (ROOT / "docs").rglob("*.md")))
-VERBS = {verb for page in PAGES for verb in re.findall(r"(?:`|^)tsctl ([a-z]+)", page, re.MULTILINE)}
+VERBS = {verb for page in PAGES for verb in re.findall(r"(?:`|^)tsctl ([a-z]+(?:-[a-z]+)*)", page, re.MULTILINE)}
 
 
 def test_it_has_at_most_5000_characters() -> None:
