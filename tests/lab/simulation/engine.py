@@ -61,6 +61,7 @@ class WatchedWorker(LocalWorker):
         self._world = world
         self._served = served
         super().__init__(spec, events, events, world.loop, world.loop, cast(Templates, process), None)
+        self._shares = True  # the memory of the world, which no process maps
 
     def predict(self, batch: Batch) -> None:
         _check_sent(self._world, self._served, self, batch)

@@ -10,7 +10,7 @@ from daemon.api.management.status import is_compiled
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.sequences import dispatcher as sequence_dispatcher
 from daemon.batching.sequences.dispatcher import SequenceDispatcher
-from daemon.batching.sequences.marks import SequenceMark, read_mark
+from daemon.batching.sequences.marks import SequenceHeaders, SequenceMark, read_mark
 from daemon.batching.sequences.table import OpenSequence, Sequences
 from daemon.core.job import Batch, Job, JobPhase, Outcome, Reply
 from daemon.models.version import ModelVersion
@@ -206,8 +206,8 @@ def does_not_hear_of_a_killed_rank(patch: pytest.MonkeyPatch) -> None:
 
 
 def runs_two_of_a_sequence(patch: pytest.MonkeyPatch) -> None:
-    def make(sequences: Sequences[Any], name: str, *, overlapping: bool = False) -> None:
-        once(sequences, name, overlapping=True)
+    def make(sequences: Sequences[Any], name: str, headers: SequenceHeaders, *, overlapping: bool = False) -> None:
+        once(sequences, name, headers, overlapping=True)
 
     once = Sequences.__init__
     patch.setattr(Sequences, "__init__", make)
@@ -254,7 +254,7 @@ def swaps_rows_on_their_way(patch: pytest.MonkeyPatch) -> None:
 
 def takes_a_request_for_another_sequences(patch: pytest.MonkeyPatch) -> None:
     once = read_mark
-    patch.setattr(sequence_dispatcher, "read_mark", lambda headers: once(headers)._replace(id="the same"))
+    patch.setattr(sequence_dispatcher, "read_mark", lambda headers, names: once(headers, names)._replace(id="the same"))
 
 
 def breaks_the_sequences_of_others(patch: pytest.MonkeyPatch) -> None:
@@ -313,7 +313,7 @@ def never_forgets_a_sequence(patch: pytest.MonkeyPatch) -> None:
 
 
 def tells_no_new_id(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(sequence_dispatcher, "_with_new_id", lambda reply, mark: reply)
+    patch.setattr(sequence_dispatcher, "_with_new_id", lambda reply, mark, names: reply)
 
 
 def does_not_see_the_end_of_a_sequence(patch: pytest.MonkeyPatch) -> None:
