@@ -63,7 +63,7 @@ ray: $(VENV)/.ray-installed
 
 # All tests, heavy ones too, on the compiled modules of a wheel: what runs where tsctl was not installed as editable.
 compiled: $(VENV)/.installed
-	$(BIN)/python -m tests.compiled $(SPREAD) -m "not browser and not ray" $(PYTEST)
+	$(BIN)/python -m tests.compiled $(SPREAD) -m "not browser and not ray and not systemd" $(PYTEST)
 
 # Kills daemons for three minutes while clients command them, and checks what each serves afterwards; prints the seeds.
 # HISTORY="--seconds 600 --kills 20" goes on for longer, HISTORY="--seed 7" repeats one.

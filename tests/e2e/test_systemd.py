@@ -18,7 +18,7 @@ from daemon.marfile import Packing, write_archive
 from tests.e2e.served import ARCHIVES, PATIENCE, eventually
 from tests.e2e.systemd import Systemd, booted, missing
 
-pytestmark = pytest.mark.heavy
+pytestmark = pytest.mark.systemd
 
 CONTROL = "/run/scoring/control.sock"
 SERVICE, SOCKET = "scoring.service", "scoring.socket"

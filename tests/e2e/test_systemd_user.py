@@ -12,7 +12,7 @@ import pytest
 from tests.e2e.served import PATIENCE, TSCTL, eventually
 from tests.e2e.systemd import Systemd, booted, missing
 
-pytestmark = pytest.mark.heavy
+pytestmark = pytest.mark.systemd
 
 USER = "games"  # a user of every Debian
 HOME, RUNTIME = "/srv/home", "/run/home"
