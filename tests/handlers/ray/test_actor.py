@@ -136,7 +136,7 @@ def test_output_waits_in_the_process_until_it_is_fetched(run: Callable[[Test], N
     async def test(node: Node) -> None:
         await node.start()
         done = asyncio.ensure_future(node.actor.predict(1, predict(1, b"print")))
-        sizes = []
+        sizes: list[int] = []
         while sum(sizes) < 2**21 + 1:  # the batch may end before the last of it is fetched
             news = await asyncio.wait_for(node.actor.news(), 30)
             sizes.append(len(news.stdout))
