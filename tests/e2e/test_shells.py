@@ -37,12 +37,16 @@ class Shell:
             "zsh": (["-f", "-i"], f"autoload -U compinit && compinit -u && source {script}"),
             "fish": (["--no-config", "-i"], f"function fish_prompt; echo -n '{PROMPT}'; end; source {script}"),
         }[name]
+        set_up += "; echo loaded'!'"
+        if name == "fish":  # as a command of its own: fish may end when it is typed to before it has the terminal
+            options += ["--init-command", set_up]
         self._shell = pexpect.spawn(
             program, options, env=environment, cwd=str(home), timeout=PATIENCE, encoding="utf-8", dimensions=(50, 200)
         )
         self._shell.delaybeforesend = None
         self._lines = 0
-        self._shell.sendline(f"{set_up}; echo loaded'!'")
+        if name != "fish":
+            self._shell.sendline(set_up)
         self._shell.expect("loaded!")
         self._shell.expect_exact(PROMPT)  # before it, the terminal itself would echo what is typed
 
