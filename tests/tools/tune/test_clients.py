@@ -54,6 +54,10 @@ def test_they_see_how_long_answers_take(answer: bytes) -> None:
     assert found.errors == 0
 
 
+def test_they_wait_for_one_answer_however_late_it_is() -> None:
+    assert seen(GOOD, seconds=0.0).throughput > 0
+
+
 def test_what_is_refused_is_an_error() -> None:
     found = seen(BUSY)
 

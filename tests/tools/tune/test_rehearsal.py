@@ -18,7 +18,7 @@ ORDER = TuneOrder(
         "directory": "/nowhere", "manifest": {"model": {"modelName": "net", "modelVersion": "1.0", "handler": "h"}},
         "python": None, "devices": [], "optimize": None,
     },
-    seconds=0.01,
+    seconds=0.1,
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ import msgspec
 from daemon.tools.simulator.percentile import nearest_rank
 
 AT_ONCE = 0.001  # seconds within which all clients start
-MOST_TIMES = 3  # times the requested duration, to get enough responses of a slow model
+MOST_TIMES = 3  # times the requested duration, to get enough responses of a slow model; longer only for the first one
 
 
 class ClientOrder(msgspec.Struct, frozen=True):
@@ -110,11 +110,14 @@ def _drive(calls: ClientOrder, clients: dict[int, MeasuringClient], waker: selec
     heapq.heapify(due)
     latencies: list[float] = []
     errors = 0
-    while now < end or (len(latencies) < calls.enough and now < latest):
+    while now < end or not latencies or (len(latencies) < calls.enough and now < latest):
         while due and due[0][0] <= now:
             clients[heapq.heappop(due)[1]].send()
         # `select`, because a timeout of `epoll` steps by a millisecond.
-        select.select([waker], [], [], max(0.0, min(latest, due[0][0] if due else latest) - now))
+        events = [due[0][0]] if due else []
+        if now < latest:
+            events.append(latest)
+        select.select([waker], [], [], max(0.0, min(events) - now) if events else None)
         for fd, _ in waker.poll(0):
             client = clients[fd]
             status = client.receive()
