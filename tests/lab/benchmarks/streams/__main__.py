@@ -17,7 +17,7 @@ from tests.compiled import COMPILED, TREE, compiled
 from tests.e2e.served import Served
 from tests.lab.benchmarks.streams import engine
 from tests.lab.benchmarks.streams.client import Clients
-from tests.lab.benchmarks.streams.rounds import STREAMS, Measured, measure_bare, measure_served, report
+from tests.lab.benchmarks.streams.rounds import STREAMS, Measured, measure_bare, measure_served, measure_single, report
 
 ROUNDS = 9
 CONFIG = f"minWorkers: 1\nmaxWorkers: 1\nbatchSize: {STREAMS}\ncontinuousBatching: true\n"
@@ -34,10 +34,12 @@ def measure(rounds: int, *, eager: bool) -> Measured:
             config.write_text(CONFIG)
             served.register(engine.__file__.removesuffix(".py"), name="engine", config_file=config)
             [worker] = served.describe("engine")["workers"]
-            clients = Clients(int(served.url.rpartition(":")[2]), STREAMS, eager=eager)
+            port = int(served.url.rpartition(":")[2])
+            clients = Clients(port, STREAMS, eager=eager)
             for _ in range(rounds):
                 measure_bare(made.bare)
                 measure_served(served, worker["pid"], clients, made)
+                measure_single(port, made)
             clients.close()
         finally:
             served.stop()

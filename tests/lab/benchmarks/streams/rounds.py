@@ -11,12 +11,15 @@ from statistics import median, quantiles
 from tests.e2e.served import Served
 from tests.lab.benchmarks.streams.client import Clients
 from tests.lab.benchmarks.streams.cpu import Used, used_by
+from tests.lab.benchmarks.streams.engine import MOST
+from tests.lab.benchmarks.streams.others import others
 
 STREAMS = 32
 LONG = 4000  # tokens of a stream whose rate is measured: its beginning and end are a thousandth of it
 SHORT = 10  # tokens of a stream whose beginning is measured
 TIMES = 40  # how often 32 short streams begin together in a round
 APART = 0.013  # seconds between two of these
+SINGLE = 60  # how often a single short stream begins in a round, alone and beside 31 others
 
 
 @dataclass
@@ -34,6 +37,8 @@ class Measured:
     bare: Loop = field(default_factory=Loop)
     served: Loop = field(default_factory=Loop)
     used: dict[str, list[Used]] = field(default_factory=dict)
+    alone: list[list[float]] = field(default_factory=list)
+    joining: list[list[float]] = field(default_factory=list)
 
     def ratio(self) -> float:
         """Return the median of the rounds' ratios of tokens a second: served over bare."""
@@ -41,7 +46,11 @@ class Measured:
 
     def over(self) -> float:
         """Return the median of the rounds' differences of the times to the first token, in seconds."""
-        pairs = zip(self.bare.firsts, self.served.firsts, strict=True)
+        return self.later(self.served.firsts)
+
+    def later(self, served: list[list[float]]) -> float:
+        """Return by how much these first tokens came later than those of the loop, in seconds."""
+        pairs = zip(self.bare.firsts, served, strict=True)
         return median(median(ours) - median(bare) for bare, ours in pairs)
 
 
@@ -76,6 +85,25 @@ def measure_served(served: Served, worker: int, clients: Clients, made: Measured
     made.served.firsts.append(firsts)
 
 
+def measure_single(port: int, made: Measured) -> None:
+    """Let single streams begin: while no other runs, and while 31 do."""
+    client = Clients(port, 1)
+    made.alone.append(_singles(client))
+    with others(port, STREAMS - 1, MOST) as process:
+        made.joining.append(_singles(client))
+        assert process.poll() is None, "the others ended too early"
+    client.close()
+
+
+def _singles(client: Clients) -> list[float]:
+    firsts: list[float] = []
+    for number in range(SINGLE):
+        time.sleep(APART + number % 10 * 1e-4)  # at any moment of a call that others are in
+        firsts += client.run("engine", SHORT).firsts
+    client.check(SHORT)
+    return firsts
+
+
 def report(made: Measured, write: Callable[[str], object] = print) -> None:
     """Write the table, and a line for each process."""
     write(f"{'':16}{'tokens a second':>16}{'a step':>10}{'first token, p50':>18}{'p99':>9}")
@@ -88,6 +116,10 @@ def report(made: Measured, write: Callable[[str], object] = print) -> None:
     write(
         f"ratio {made.ratio():.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}); first token {made.over() * 1e3:.2f} ms later"
     )
+    for name, firsts in (("a single request", made.alone), ("one that joins 31", made.joining)):
+        if firsts:
+            half, later = median(map(median, firsts)), made.later(firsts)
+            write(f"{name:20} {half * 1e3:.2f} ms to the first token, {later * 1e3:.2f} ms later")
     for name, each in made.used.items():
         cpu, waited = (median(getattr(used, what) for used in each) / LONG * 1e6 for what in ("cpu", "waited"))
         write(f"{name:8} {cpu:6.0f} µs on a core in each step, {waited:4.0f} µs ready without one")
