@@ -15,8 +15,6 @@ A key has 256 random bits, so that its plain SHA-256 cannot be searched for, and
 
 import hashlib
 import math
-import os
-import stat
 import tomllib
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -24,6 +22,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from daemon.config.private_file import read_private
 from daemon.core.errors import StartError
 from daemon.http.bounds.known_client import KnownClient
 from daemon.setting_values import parse_size
@@ -116,20 +115,10 @@ def read_clients(file: Path) -> dict[str, KnownClient]:
     Raises:
         StartError: the file cannot be read, others can write to it, or its content is invalid.
     """
-    try:
-        with file.open("rb") as opened:
-            status = os.fstat(opened.fileno())
-            text = opened.read()
-    except OSError as error:
-        raise StartError(f"cannot read the keys file `{file}`: {error.strerror}", HINT) from None
-    if status.st_uid not in (0, os.getuid()):
-        raise StartError(f"the keys file `{file}` belongs to user {status.st_uid}, not to {os.getuid()}")
-    if status.st_mode & 0o022:
-        mode = f"{stat.S_IMODE(status.st_mode):04o}"
-        raise StartError(f"others can write to the keys file `{file}` (mode {mode})", f"run `chmod go-w {file}`")
+    text = read_private(file, "keys", readable=True, hint=HINT)
     try:
         return _by_digest(msgspec.convert(tomllib.loads(text.decode()), KeysFile).client)
-    except (ValueError, msgspec.ValidationError) as error:  # of UTF-8, of TOML, and of its tables
+    except ValueError as error:  # of UTF-8, of TOML, and of its tables
         raise StartError(f"the keys file `{file}` is invalid: {error}", HINT) from None
 
 

@@ -6,13 +6,12 @@
 A token is a secret: nothing here, no message and no `repr`, shows one.
 """
 
-import os
-import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from daemon.config.config import Config
+from daemon.config.private_file import read_private
 from daemon.core.errors import StartError
 
 MANAGEMENT_VARIABLE = "TSCTL_TOKEN"
@@ -71,25 +70,11 @@ def _token(config: Config, setting: str, environment: Mapping[str, str], variabl
     """Return one token and its origin; both are empty if there is none."""
     file: Path | None = getattr(config, setting)
     if file is not None:
-        return _checked(_read_private(file), f"the token in `{file}`"), config.origins[setting]
+        text = read_private(file, "token", most=_MOST + 1).decode("latin-1")
+        return _checked(text, f"the token in `{file}`"), config.origins[setting]
     if variable in environment:
         return _checked(environment[variable], f"the token in {variable}"), "environment"
     return "", ""
-
-
-def _read_private(file: Path) -> str:
-    try:
-        with file.open("rb") as opened:
-            status = os.fstat(opened.fileno())
-            content = opened.read(_MOST + 1)
-    except OSError as error:
-        raise StartError(f"cannot read the token file `{file}`: {error.strerror}") from None
-    if status.st_uid not in (0, os.getuid()):
-        raise StartError(f"the token file `{file}` belongs to user {status.st_uid}, not to {os.getuid()}")
-    if status.st_mode & 0o077:
-        mode = f"{stat.S_IMODE(status.st_mode):04o}"
-        raise StartError(f"others can use the token file `{file}` (mode {mode})", f"run `chmod 600 {file}`")
-    return content.decode("latin-1")
 
 
 def _checked(text: str, what: str) -> str:

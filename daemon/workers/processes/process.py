@@ -18,7 +18,7 @@ from daemon.workers.frames import share
 from daemon.workers.processes.descriptor import connect
 from daemon.workers.processes.output import Output
 from daemon.workers.processes.reaper import Process
-from daemon.workers.processes.spawn import Pipes, ProcessSource, SpawnRequest, open_pipes
+from daemon.workers.processes.spawn import Pipes, ProcessSource, SpawnRequest, open_channels
 from handlers import orders, wire
 
 LAST_WORDS = 0.1  # seconds
@@ -62,13 +62,7 @@ class WorkerProcess:
         self._timer: Timer | None = None
         self._process: Process | None = None
         self._output = Output(spec.log, self._maybe_over, clock, source.pace)
-        ours, theirs = socket.socketpair()
-        try:
-            reading, writing = open_pipes()
-        except OSError:
-            ours.close()
-            theirs.close()
-            raise
+        ours, theirs, reading, writing = open_channels()
         order = orders.Fork(spec.threads, str(spec.model_dir))
         self._request = SpawnRequest(order, theirs, writing, self._born, self._not_born, self._ended, spec.python)
         try:

@@ -62,6 +62,21 @@ def open_pipes() -> tuple[Pipes, Pipes]:
     return Pipes(out, err), Pipes(into_out, into_err)
 
 
+def open_channels(kind: int = socket.SOCK_STREAM) -> tuple[socket.socket, socket.socket, Pipes, Pipes]:
+    """Return the daemon's and the process's ends of a new socketpair, and both ends of two new pipes.
+
+    Raises:
+        OSError: there is no descriptor left.
+    """
+    ours, theirs = socket.socketpair(socket.AF_UNIX, kind)
+    try:
+        return ours, theirs, *open_pipes()
+    except OSError:
+        ours.close()
+        theirs.close()
+        raise
+
+
 @dataclass(slots=True, eq=False)
 class SpawnRequest:
     """The inputs of a new process, and the callbacks for its events.

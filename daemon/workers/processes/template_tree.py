@@ -28,7 +28,7 @@ from daemon.workers.processes.import_scan import fingerprint, is_ours, needs_of
 from daemon.workers.processes.output import Output
 from daemon.workers.processes.pipe import Pace
 from daemon.workers.processes.reaper import Children
-from daemon.workers.processes.spawn import Pipes, SpawnRequest, execute, load_of, open_pipes, worker_environment
+from daemon.workers.processes.spawn import Pipes, SpawnRequest, execute, load_of, open_channels, worker_environment
 from daemon.workers.processes.template import Template, TemplateState
 from handlers import orders
 
@@ -185,13 +185,7 @@ class Templates:
 
     def _open(self, key: str, parent: Template | None, log: OutputLog) -> tuple[Template, socket.socket, Pipes]:
         """Create the daemon's side of a template; return the template, and the process's ends of its channels."""
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            reading, writing = open_pipes()
-        except OSError:
-            ours.close()
-            theirs.close()
-            raise
+        ours, theirs, reading, writing = open_channels(socket.SOCK_SEQPACKET)
         output = Output(log, lambda: None, self._clock, self.pace)
         follow(self._loop, output, reading)
         template = Template(key, parent, ours, self._loop, self._children, self._give_back, self._gone, output.born)

@@ -16,7 +16,7 @@ from daemon.workers.engine import WorkerSpec
 from daemon.workers.processes.output import Output
 from daemon.workers.processes.pipe import Pace
 from daemon.workers.processes.reaper import Children, Process
-from daemon.workers.processes.spawn import Pipes, SpawnRequest, execute, open_pipes
+from daemon.workers.processes.spawn import Pipes, SpawnRequest, execute, open_channels
 from daemon.workers.processes.template_tree import follow
 from handlers.orders import Fork
 from handlers.ray import messages
@@ -117,13 +117,7 @@ class Bridge:
         self._hung_up("the daemon stops")
 
     def _open(self) -> None:
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        try:
-            reading, writing = open_pipes()
-        except OSError:
-            ours.close()
-            theirs.close()
-            raise
+        ours, theirs, reading, writing = open_channels(socket.SOCK_SEQPACKET)
         output = Output(_tell, lambda: None, self._clock, self.pace)
         follow(self._loop, output, reading)
         try:
