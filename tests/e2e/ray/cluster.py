@@ -41,6 +41,10 @@ for line in sys.stdin:
     elif verb == "kill":
         [name] = words
         nodes.pop(name).kill_all_processes(check_alive=False, allow_graceful=False, wait=True)
+    elif verb == "signal":
+        name, number = words
+        [raylet] = nodes[name].all_processes["raylet"]
+        os.kill(raylet.process.pid, number)
     elif verb == "kill control":
         cluster.head_node.kill_gcs_server()
     elif verb == "kill head":
@@ -90,6 +94,14 @@ class RayCluster:
     def kill(self, name: str) -> None:
         """Kill all processes of a node."""
         self._do("kill", name)
+
+    def pause(self, name: str) -> None:
+        """Stop a node's raylet: the head declares the node dead if that lasts for some 13 s."""
+        self._do("signal", name, signal.SIGSTOP)
+
+    def resume(self, name: str) -> None:
+        """Let a paused node go on."""
+        self._do("signal", name, signal.SIGCONT)
 
     def kill_control(self) -> None:
         """Kill the head's control service alone: nodes, and the actors on them, go on for a minute."""
