@@ -76,6 +76,17 @@ def test_a_model_shows_its_requests_batches_workers_and_events(page: Any, consol
     assert page.get_by_text("Status 200").is_visible()
 
 
+def test_a_worker_of_a_cluster_shows_its_node(page: Any, console: Console) -> None:
+    live = console.served.command("GET", "/tsctl/live").json
+    [finder] = [each for each in live["models"] if each["name"] == "finder"]
+    finder["workers"][0] |= {"pid": 4711, "node": "gpu-3/0a1b2c3d"}  # as the daemon tells of Ray's workers
+    page.route("**/api/live", lambda route: route.fulfill(json=live))
+
+    page.goto(f"{console.url}/#/models/finder/1.0")
+
+    page.get_by_role("cell", name="4711 on gpu-3/0a1b2c3d").wait_for()
+
+
 def test_batches_are_told_as_they_are_sent_with_their_reasons(page: Any, console: Console) -> None:
     page.goto(f"{console.url}/#/models/words/1.0")
     page.get_by_text("No batch was sent yet. Send").wait_for()
