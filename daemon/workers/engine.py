@@ -1,8 +1,8 @@
 """The interface of this room: engines start workers, and workers run batches.
 
 A worker reports its life to its `WorkerListener`, the pool, and what becomes of its batches to its `BatchEvents`, the
-dispatcher. All calls are plain, so the same pool and dispatcher run over processes (`local.py`), over a fake on a
-virtual clock (`stub.py`), and later over a cluster.
+dispatcher. All calls are plain, so the same pool and dispatcher run over processes (`local.py`), over the nodes of a
+Ray cluster (`ray/`), and over a fake on a virtual clock (`stub.py`).
 
 The order of events for one worker: `loaded` or `load_failed` at most once; then for each `predict`
 any number of `streamed` and one `ended`; `lost` at most once; `exited` exactly once, last. A worker that goes
