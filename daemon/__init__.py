@@ -34,6 +34,7 @@ imports torch, so it starts in well under a second; the command line imports nei
     models/            the registered models
       archives/        their archives, from download to unpacked directory
       persistence/     the snapshot, and a start from it
+      routing/         which version answers a request that names none
     api/               the routes; authorisation
       grpc/            predictions and health checks over gRPC
       inference/       predictions, forms
@@ -50,7 +51,7 @@ few floors and no circle. Programs that measure, compare and attack all of this 
 
 Six walks
 
-1. A prediction: http.connection → parsing.parser → http.router → inference.routes → registry.find →
+1. A prediction: http.connection → parsing.parser → http.router → inference.routes → routing.steering →
    model.submit → queue → dispatcher._pump asks the collector → Batch → worker.predict → frame →
    runtime.runtime → the user's handle(data, context) → one Reply for each job → frame → workers.local →
    dispatcher.ended → job.answer → exchange → bytes. Only two things wait: the job in the queue, the batch in

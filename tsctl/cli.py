@@ -40,6 +40,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "retry": ("Models", "Retry a failed model."),
     "set": ("Models", "Change settings of a model while it serves."),
     "default": ("Models", "Set a model's default version."),
+    "route": ("Models", "Share a model's requests among its versions."),
     "predict": ("Models", "Send an input to a model and print the answer."),
     "bench": ("Models", "Load-test a model: measure latency and throughput."),
     "tune": ("Models", "Measure a model and recommend settings."),

@@ -79,6 +79,7 @@ KINDS: dict[str, EventKind] = {
     "keys-read": EventKind("info", "the keys file has changed, and counts"),
     "keys-invalid": EventKind("error", "the keys file has changed and cannot be used; what it said before counts"),
     "default-changed": EventKind("info", "the version that answers requests without one was changed"),
+    "route-changed": EventKind("info", "the versions that share the requests of a model were changed"),
     "model-ready": EventKind("info", "the first worker is ready"),
     "model-failed": EventKind("error", "every worker failed, and none is started again"),
     "model-crashing": EventKind("error", "several workers in a row ended while they ran requests"),

@@ -221,7 +221,7 @@ class Registrar:
             await all_ready(model, pool.wanted, progress)
 
     async def set_default(self, name: str, version: str) -> None:
-        """Choose the version that answers when a client names none.
+        """Choose the version that answers when a client names none; the model's route, if it has one, is removed.
 
         Raises:
             ModelNotFound: no model has this name.
@@ -229,6 +229,7 @@ class Registrar:
             NotRemembered: the change is applied, but the snapshot could not be written.
         """
         self.ledger.choose_default(name, version)
+        self._registry.routes.put(name, None)
         self.events.add("default-changed", "the default version from now on", model=name, version=version)
         await self.ledger.remember(self._registry.find(name, version))
 
@@ -242,6 +243,7 @@ class Registrar:
             ModelNotFound: no model has this name.
             VersionNotFound: the model has no such version.
             DefaultVersionKept: the version is the default, and other versions are registered.
+            RoutedVersion: the model's route sends requests to the version.
             Conflict: the version that serves now has another owner.
             BeingReplaced: a replacement is loading.
             NotRemembered: the version is gone, but returns after a restart: the snapshot could not be written.
@@ -271,6 +273,7 @@ class Registrar:
             for model in [model for model in self._registry if model.request.owner == owner]:
                 if model.request.ephemeral:
                     model.reports.add("owner-gone", "the process that served it has ended")
+                    self._registry.routes.drop(model.name, model.version)
                     await self.unregister(model.name, model.version, owner)
 
     def refuse(self) -> None:

@@ -152,7 +152,8 @@ def _job(
             model.metrics.refused(error)
             raise
     job = Job(
-        head.id, params, list(head.headers), head.began, deliver, stream, unnamed=unnamed,
+        head.id, params, list(head.headers), head.began, deliver, stream,
+        unnamed=unnamed and head.model_version is None,
         low_priority=head.low_priority, budget=head.budget(model.settings.client_timeout),
     )  # fmt: skip
     job.infer = infer

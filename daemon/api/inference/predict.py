@@ -113,7 +113,7 @@ def predict(
 
     Args:
         injected: headers added to the client's for the handler: `explain`, `url_path`.
-        unnamed: the client named no version.
+        unnamed: the path, or the message, named no version.
         repeatable: body and content type suffice to repeat the request.
         infer: the head of a request in tensors, whose bytes are the parameters; None for any other.
         change: makes the answer from the whole reply, an error or not; pieces stay as they are.
@@ -149,7 +149,7 @@ def predict(
         deliver, stream = receiver.deliver, receiver.stream
     job = Job(
         request.id, params, [*request.headers, *injected], request.received, deliver, stream,
-        unnamed=unnamed, low_priority=low, budget=budget, caller=exchange.caller,
+        unnamed=unnamed and request.model_version is None, low_priority=low, budget=budget, caller=exchange.caller,
     )  # fmt: skip
     job.timing = timing
     job.infer = infer

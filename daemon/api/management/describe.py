@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 
 from daemon.api.management.batching import batching_of
+from daemon.api.management.routing.route import shown_route
 from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.registering.parallel import parallel_of
+from daemon.models.routing.route import Route
 from daemon.models.version import ModelState, ModelVersion
 from daemon.workers.engine import Worker, local_pid
 from daemon.workers.state import WorkerState
@@ -19,11 +21,14 @@ FIRST_WORKER_ID = 9000  # TorchServe numbers workers by their ports, from this o
 _PAGE = 4096  # bytes
 
 
-def describe(model: ModelVersion, customized: dict[str, Any] | None = None) -> dict[str, Any]:
+def describe(
+    model: ModelVersion, customized: dict[str, Any] | None = None, route: Route | None = None
+) -> dict[str, Any]:
     """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
         customized: the handler's own metadata; None without.
+        route: of its model; None without.
     """
     settings = model.settings
     named = model.source.document.get("deviceIds")
@@ -56,7 +61,7 @@ def describe(model: ModelVersion, customized: dict[str, Any] | None = None) -> d
             "pendingRequests": model.waiting,
         },
         **({} if customized is None else {"customizedMetadata": customized}),
-        "tsctl": _ours(model),
+        "tsctl": _ours(model) | _routed(model, route),
     }
 
 
@@ -129,6 +134,13 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "events": [msgspec.to_builtins(event) for event in model.reports.latest()],
         "errors": [each._asdict() for each in model.reports.errors.latest()],
     }
+
+
+def _routed(model: ModelVersion, route: Route | None) -> dict[str, Any]:
+    """Return the model's route, and this version's share of the requests; nothing without one."""
+    if route is None:
+        return {}
+    return {"route": shown_route(route), "share": route.share(model.version)}
 
 
 def _replacement(model: ModelVersion) -> dict[str, Any] | None:

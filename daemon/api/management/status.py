@@ -15,6 +15,7 @@ from daemon.config.tokens import Tokens
 from daemon.core import job
 from daemon.metrics.recent import Recent
 from daemon.models.registry import Registry
+from daemon.models.version import ModelVersion
 from daemon.settings import SETTINGS
 
 
@@ -79,6 +80,7 @@ def status_document(
                 "name": model.name,
                 "version": model.version,
                 "default": registry.is_default(model),
+                **shared(registry, model),
                 "state": model.word,
                 "ready": model.pool.ready,
                 "wanted": model.pool.wanted,
@@ -94,6 +96,14 @@ def status_document(
             for model in registry
         ],
     }
+
+
+def shared(registry: Registry, model: ModelVersion) -> dict[str, Any]:
+    """Return a version's share of its model's requests, and whether it gets copies; nothing without a route."""
+    route = registry.routes.of(model.name)
+    if route is None:
+        return {}
+    return {"share": route.share(model.version), "shadow": route.shadow == model.version}
 
 
 def recent_document(recent: Recent) -> dict[str, float | None]:

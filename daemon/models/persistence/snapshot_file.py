@@ -13,6 +13,7 @@ from pathlib import Path
 from daemon.core.errors import NotRemembered
 from daemon.models.persistence import snapshot
 from daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, SnapshotEntry
+from daemon.models.routing.route import Route
 from daemon.models.settings import without_zero_timeouts
 
 _log = logging.getLogger("daemon.models")
@@ -66,17 +67,19 @@ class SnapshotFile:
         except OSError:
             return False
 
-    async def save(self, entries: Callable[[], Iterable[SnapshotEntry]]) -> None:
+    async def save(
+        self, entries: Callable[[], Iterable[SnapshotEntry]], routes: Callable[[], dict[str, Route]] = dict
+    ) -> None:
         """Write the registered versions to the file; return when they are on the disk.
 
         Args:
-            entries: returns the entries to write; called when the previous write is done.
+            entries, routes: return the entries and the routes to write; called when the previous write is done.
 
         Raises:
             NotRemembered: the file could not be written or fsynced; the disk has the old one or the new one.
         """
         async with self._lock:
-            now = Snapshot(models=tuple(entries()))
+            now = Snapshot(models=tuple(entries()), routes=routes())
             content = snapshot.encode_snapshot(now)
             if content == self._written:
                 return  # nothing has changed, or the previous write contained the change

@@ -150,6 +150,8 @@ class Startup:
         self._remember = config.restore and not replacing
         kept = registrar.ledger.memory.last.models if config.restore or replacing else ()
         self._entries = (*kept, *handed)
+        if kept:
+            registry.routes.restore(registrar.ledger.memory.last.routes)
         listings = (
             None if config.models is None or replacing else parse_listings(config.models, archives(config.model_store))
         )

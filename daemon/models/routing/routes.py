@@ -1,0 +1,113 @@
+"""The routes of all models, and the random numbers that choose by them."""
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import replace
+from random import Random
+
+from daemon.core.errors import Conflict
+from daemon.models.routing.choice import choose, choose_for
+from daemon.models.routing.route import IP, Route
+
+
+class RoutedVersion(Conflict):
+    """The version cannot be unregistered: the model's route sends requests to it.
+
+    Args:
+        share: its part of the requests, in words.
+    """
+
+    def __init__(self, name: str, version: str, share: str) -> None:
+        super().__init__(
+            name,
+            version,
+            f"The route of model {name} sends {share} to version {version}. Take them away first:"
+            f" `tsctl route {name}` with other versions, or `tsctl default {name}/VERSION`, which removes the route.",
+        )
+
+
+class Routes:
+    """Model → route; a model without one is answered by its default version.
+
+    Args:
+        random: draws the version of requests that no key keeps at theirs.
+
+    Attributes:
+        by_model: read by every request; changed by `put`, `drop` and `restore` only.
+    """
+
+    def __init__(self, random: Random | None = None) -> None:
+        self.random = random or Random()
+        self.by_model: dict[str, Route] = {}
+
+    def __repr__(self) -> str:
+        return f"<Routes {', '.join(f'{name}: {route}' for name, route in self.by_model.items())}>"
+
+    def __bool__(self) -> bool:
+        return bool(self.by_model)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.by_model
+
+    def of(self, name: str) -> Route | None:
+        """Return the route of a model, None without one."""
+        return self.by_model.get(name)
+
+    def all(self) -> dict[str, Route]:
+        """Return a copy of all routes."""
+        return dict(self.by_model)
+
+    def put(self, name: str, route: Route | None) -> None:
+        """Set the route of a model, or remove it."""
+        self.by_model.pop(name, None)
+        if route is not None:
+            self.by_model[name] = route
+
+    def drop(self, name: str, version: str) -> None:
+        """Take a version out of the route of a model, which ends with its last version."""
+        route = self.by_model.get(name)
+        if route is None or version not in route.versions:
+            return
+        weights = tuple(each for each in route.weights if each[0] != version)
+        shadow = "" if route.shadow == version else route.shadow
+        self.put(name, replace(route, weights=weights, shadow=shadow) if weights else None)
+
+    def restore(self, routes: Mapping[str, Route]) -> None:
+        """Take the routes of an earlier run, whose versions are not registered yet."""
+        self.by_model = dict(routes)
+
+    def check_unused(self, name: str, version: str) -> None:
+        """Raise RoutedVersion if the route of a model needs a version."""
+        route = self.by_model.get(name)
+        if route is not None and version in route.versions:
+            share = f"{route.share(version):.0%} of the requests" if version != route.shadow else "copies of requests"
+            raise RoutedVersion(name, version, share)
+
+    def choose(self, route: Route, name: str, key: str) -> str:
+        """Return the version of a request: by its key, or at random if that is empty."""
+        if key:
+            return choose_for(route.weights, name, key)
+        return choose(route.weights, self.random.random())
+
+    def choose_among(self, route: Route, name: str, key: str, versions: Set[str]) -> str | None:
+        """Return the version of a request as `choose`, but one of these; None if the route has none of them."""
+        weights = tuple(each for each in route.weights if each[0] in versions)
+        if not weights:
+            return None
+        return choose_for(weights, name, key) if key else choose(weights, self.random.random())
+
+
+def key_of(route: Route, headers: Sequence[tuple[str, str]], peer: str) -> str:
+    """Return the text that keeps a client at its version; empty if the route does not, or the request has none.
+
+    Args:
+        peer: ADDRESS:PORT, or another name of a client that has no address.
+    """
+    if not route.sticky:
+        return ""
+    if route.sticky == IP:
+        return (peer.rpartition(":")[0] or peer).strip("[]") if not peer.startswith("pid:") else peer
+    wanted = route.header
+    for name, value in headers:
+        if name.lower() == wanted:
+            return value
+    return ""
