@@ -35,6 +35,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       archives/        their archives, from download to unpacked directory
       persistence/     the snapshot, and a start from it
       routing/         which version answers a request that names none
+      shadowing/       copies of requests for a version whose answers are compared and dropped
     api/               the routes; authorisation
       grpc/            predictions and health checks over gRPC
       inference/       predictions, forms

@@ -80,6 +80,9 @@ KINDS: dict[str, EventKind] = {
     "keys-invalid": EventKind("error", "the keys file has changed and cannot be used; what it said before counts"),
     "default-changed": EventKind("info", "the version that answers requests without one was changed"),
     "route-changed": EventKind("info", "the versions that share the requests of a model were changed"),
+    "shadow-differed": EventKind(
+        "warning", "a shadow failed, or answered otherwise than the version of its model's clients"
+    ),
     "model-ready": EventKind("info", "the first worker is ready"),
     "model-failed": EventKind("error", "every worker failed, and none is started again"),
     "model-crashing": EventKind("error", "several workers in a row ended while they ran requests"),

@@ -44,6 +44,7 @@ from daemon.models.replace import Replacing, check_unclaimed
 from daemon.models.request import Registration as Registration  # re-exported for callers
 from daemon.models.retirement import LiveVersions, Retiring
 from daemon.models.settings import check_workers
+from daemon.models.shadowing.shadows import Shadows
 from daemon.models.version import ModelVersion
 from daemon.models.wait import all_ready
 from daemon.workers.engine import Engine
@@ -79,6 +80,7 @@ class Registrar:
         ledger: the registrations that the snapshot keeps.
         retiring: ends versions.
         events: the daemon's events.
+        shadows: copies requests for the shadows of routes.
         owners: waits for the ends of the processes that own ephemeral versions.
     """
 
@@ -107,6 +109,7 @@ class Registrar:
         self.factory = ModelFactory(config, engine, clock, logs, recurring, tracing)
         self.ledger = Ledger(registry, memory, self.directories)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
+        self.shadows = Shadows(registry, clock, recurring)
         self._replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
         self.owners = OwnerWatch(self.unregister_all)
 

@@ -165,7 +165,11 @@ def _routed(ours: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the row for the model's route; empty without one."""
     if "route" not in ours:
         return []
-    return [("route", f"{ours['share'] * 100:.3g} % of the requests ({route_text(ours['route'])})")]
+    rows = [("route", f"{ours['share'] * 100:.3g} % of the requests ({route_text(ours['route'])})")]
+    if "copies" in ours:
+        copies = ", ".join(f"{count} {result}" for result, count in ours["copies"].items())
+        rows.append(("shadow", f"answers of {ours['route']['shadow']}: {copies}"))
+    return rows
 
 
 def route_text(route: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from daemon.api.management.batching import batching_of
 from daemon.api.management.routing.route import shown_route
 from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.registering.parallel import parallel_of
-from daemon.models.routing.route import Route
+from daemon.models.routing.routes import Routes
+from daemon.models.shadowing.comparison import RESULTS
 from daemon.models.version import ModelState, ModelVersion
 from daemon.workers.engine import Worker, local_pid
 from daemon.workers.state import WorkerState
@@ -22,13 +24,13 @@ _PAGE = 4096  # bytes
 
 
 def describe(
-    model: ModelVersion, customized: dict[str, Any] | None = None, route: Route | None = None
+    model: ModelVersion, customized: dict[str, Any] | None = None, routes: Routes | None = None
 ) -> dict[str, Any]:
     """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
         customized: the handler's own metadata; None without.
-        route: of its model; None without.
+        routes: of all models; None if the document is not to have any.
     """
     settings = model.settings
     named = model.source.document.get("deviceIds")
@@ -61,7 +63,7 @@ def describe(
             "pendingRequests": model.waiting,
         },
         **({} if customized is None else {"customizedMetadata": customized}),
-        "tsctl": _ours(model) | _routed(model, route),
+        "tsctl": _ours(model) | ({} if routes is None else _routed(model, routes)),
     }
 
 
@@ -136,11 +138,16 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
     }
 
 
-def _routed(model: ModelVersion, route: Route | None) -> dict[str, Any]:
-    """Return the model's route, and this version's share of the requests; nothing without one."""
+def _routed(model: ModelVersion, routes: Routes) -> dict[str, Any]:
+    """Return the model's route, this version's share of the requests, and its copies; nothing without a route."""
+    route = routes.of(model.name)
     if route is None:
         return {}
-    return {"route": shown_route(route), "share": route.share(model.version)}
+    found = {"route": shown_route(route), "share": route.share(model.version)}
+    if route.shadow:
+        counts = routes.copies.get((model.name, route.shadow), Counter())
+        found["copies"] = {result: counts[result] for result in RESULTS}
+    return found
 
 
 def _replacement(model: ModelVersion) -> dict[str, Any] | None:

@@ -125,16 +125,15 @@ def management_routes(
 
 
 async def _describe(registry: Registry, exchange: Exchange, name: str, version: str | None = None) -> None:
-    route = registry.routes.of(name)
     if version == "all":
         document = [
-            describe(model, None, route)
+            describe(model, None, registry.routes)
             for model in sorted(registry.versions(name), key=lambda each: order_of(each.version))
         ]
     else:
         model = registry.find(name, version)
         asked = Parameters(exchange.request).flag("customized", False)
-        document = [describe(model, await customized_metadata(model, exchange) if asked else None, route)]
+        document = [describe(model, await customized_metadata(model, exchange) if asked else None, registry.routes)]
     exchange.respond(json_response(document))
 
 

@@ -1,12 +1,14 @@
 """The routes of all models, and the random numbers that choose by them."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from random import Random
 
 from daemon.core.errors import Conflict
 from daemon.models.routing.choice import choose, choose_for
 from daemon.models.routing.route import IP, Route
+from daemon.models.shadowing.watching import Mirroring
 
 
 class RoutedVersion(Conflict):
@@ -33,11 +35,17 @@ class Routes:
 
     Attributes:
         by_model: read by every request; changed by `put`, `drop` and `restore` only.
+        mirrors: of the models whose route has a shadow.
+        copies: model and shadow → how many copies of requests ended how; only rises.
+        changed: called after the route of a model has changed.
     """
 
     def __init__(self, random: Random | None = None) -> None:
         self.random = random or Random()
         self.by_model: dict[str, Route] = {}
+        self.mirrors: dict[str, Mirroring] = {}
+        self.copies: dict[tuple[str, str], Counter[str]] = {}
+        self.changed: Callable[[str, Route | None], None] = lambda name, route: None
 
     def __repr__(self) -> str:
         return f"<Routes {', '.join(f'{name}: {route}' for name, route in self.by_model.items())}>"
@@ -61,6 +69,7 @@ class Routes:
         self.by_model.pop(name, None)
         if route is not None:
             self.by_model[name] = route
+        self.changed(name, route)
 
     def drop(self, name: str, version: str) -> None:
         """Take a version out of the route of a model, which ends with its last version."""
@@ -73,7 +82,8 @@ class Routes:
 
     def restore(self, routes: Mapping[str, Route]) -> None:
         """Take the routes of an earlier run, whose versions are not registered yet."""
-        self.by_model = dict(routes)
+        for name, route in routes.items():
+            self.put(name, route)
 
     def check_unused(self, name: str, version: str) -> None:
         """Raise RoutedVersion if the route of a model needs a version."""

@@ -56,11 +56,14 @@ def steer(registry: Registry, name: str, version: str | None, head: RequestHead)
     route = by_model[name]
     key = key_of(route, head.headers, head.peer)
     chosen = registry.routes.choose(route, name, key)
-    if registry.holds(name, chosen) or registry.expects(name):
-        return registry.find(name, chosen)
-    # The version could not be restored, or its registration has failed: the others share its requests.
-    present = {each for each, _ in route.weights if registry.holds(name, each)}
-    return registry.find(name, registry.routes.choose_among(route, name, key, present))
+    if not registry.holds(name, chosen) and not registry.expects(name):
+        # The version could not be restored, or its registration has failed: the others share its requests.
+        present = {each for each, _ in route.weights if registry.holds(name, each)}
+        model = registry.find(name, registry.routes.choose_among(route, name, key, present))
+    else:
+        model = registry.find(name, chosen)
+    model.mirror = registry.routes.mirrors.get(name)
+    return model
 
 
 def steer_again(registry: Registry, chosen: ModelVersion, version: str | None, head: RequestHead) -> ModelVersion:

@@ -55,6 +55,18 @@ async def test_calls_are_routed_and_metadata_names_a_version(tmp_path: Path, own
         assert answered(served.house) == wanted + Counter({"2.0": 1})
 
 
+async def test_calls_are_copied_to_a_shadow(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as served:
+        await routed(served, "1.0=1")
+        served.house.registry.routes.put("m", parse_route("1.0=1", shadow="2.0", allow_effects=True))
+
+        await ask(served, INFERENCE)
+        served.house.clock.advance(1.0)
+
+        assert answered(served.house) == {"1.0": 1, "2.0": 1}
+        assert served.house.registry.routes.copies["m", "2.0"] == {"same": 1}
+
+
 @pytest.mark.parametrize(("sticky", "versions"), [("ip", 1), ("header:x-user", 2)])
 async def test_a_caller_stays_at_its_version(tmp_path: Path, sticky: str, versions: int) -> None:
     async with grpc_house(tmp_path) as served:
