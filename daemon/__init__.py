@@ -35,6 +35,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       archives/        their archives, from download to unpacked directory
       persistence/     the snapshot, and a start from it
       routing/         which version answers a request that names none
+      rollouts/        a new version takes over step by step, and goes back by itself
       shadowing/       copies of requests for a version whose answers are compared and dropped
     api/               the routes; authorisation
       grpc/            predictions and health checks over gRPC
@@ -100,5 +101,7 @@ and a worker · reply: the answer to one job · place: the sockets and locks tha
 for its clients · upgrade: handing the place over to a new daemon · stand-in: the process that remains of a
 replaced, supervised daemon · isolation: rows run alone after the handler raised for their
 batch · optimisation: a way to run a model faster, checked when it is loaded · drift: how much it changes
-the model's answers · replacement: another archive that is to take a version's place.
+the model's answers · replacement: another archive that is to take a version's place · route: the shares of a model's
+versions in its requests · shadow: a version that gets copies of requests · rollout: a new version takes over
+step by step.
 """

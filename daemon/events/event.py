@@ -80,6 +80,10 @@ KINDS: dict[str, EventKind] = {
     "keys-invalid": EventKind("error", "the keys file has changed and cannot be used; what it said before counts"),
     "default-changed": EventKind("info", "the version that answers requests without one was changed"),
     "route-changed": EventKind("info", "the versions that share the requests of a model were changed"),
+    "rollout-started": EventKind("info", "a new version begins to take over, step by step"),
+    "rollout-advanced": EventKind("info", "a rollout has passed a step, and the new version has a larger share"),
+    "rollout-promoted": EventKind("info", "a rollout has ended: the new version answers all requests"),
+    "rollout-aborted": EventKind("error", "a rollout has ended: the versions before answer all requests again"),
     "shadow-differed": EventKind(
         "warning", "a shadow failed, or answered otherwise than the version of its model's clients"
     ),

@@ -152,6 +152,7 @@ class Registry:
         self.discard(model)
         if name not in self._names:
             self.routes.put(name, None)
+            self.routes.rollouts.pop(name, None)
         return model
 
     def discard(self, model: ModelVersion) -> None:

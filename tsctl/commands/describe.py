@@ -162,10 +162,14 @@ def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _routed(ours: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the row for the model's route; empty without one."""
+    """Return the rows for the model's rollout, route and shadow; empty without any."""
+    rows = []
+    if "rollout" in ours:
+        rollout = ours["rollout"]
+        rows.append(("rollout", f"of {rollout['version']}: {rollout['state']}, at {rollout['share']:g} %"))
     if "route" not in ours:
-        return []
-    rows = [("route", f"{ours['share'] * 100:.3g} % of the requests ({route_text(ours['route'])})")]
+        return rows
+    rows += [("route", f"{ours['share'] * 100:.3g} % of the requests ({route_text(ours['route'])})")]
     if "copies" in ours:
         copies = ", ".join(f"{count} {result}" for result, count in ours["copies"].items())
         rows.append(("shadow", f"answers of {ours['route']['shadow']}: {copies}"))

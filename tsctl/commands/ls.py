@@ -81,7 +81,8 @@ def traffic_text(model: dict[str, Any]) -> str:
     """Return a version's share of its model's requests, as the route has it; `-` for a model without a route."""
     if "share" not in model:
         return "-"
-    return "shadow" if model["shadow"] else f"{model['share'] * 100:.3g} %"
+    text = "shadow" if model["shadow"] else f"{model['share'] * 100:.3g} %"
+    return f"{text}, {model['rollout']}" if "rollout" in model else text
 
 
 def _milliseconds(value: float | None) -> str:

@@ -69,7 +69,7 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int) -> list[Lin
     share = share_text(now)
     routed = "" if share == "-" else "gets copies of requests" if share == "shadow" else f"{share} of the requests"
     doing = [
-        routed,
+        routed, f"rollout: {now['rollout']}" if "rollout" in now else "",
         f"{short(model.per_second)} requests/s", f"{short(model.errors)} errors/s", f"p50 {p50}", f"p99 {p99}",
         f"{now['queued']} queued{oldest}", f"{now['running']} running",
     ]  # fmt: skip

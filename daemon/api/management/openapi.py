@@ -61,6 +61,12 @@ _SHOWN_ROUTE = members(
     }
 )  # fmt: skip
 
+_ROLLING: dict[str, Schema] = {
+    "version": STRING, "steps": STRING, "every": STRING, "abort_if": STRING, "compare": BOOLEAN,
+    "allow_effects": BOOLEAN,
+}  # fmt: skip
+_SHOWN_ROLLOUT = members({"modelName": STRING, "rollout": {"type": "object", "nullable": True}})
+
 _LEVEL: Schema = {"type": "string", "enum": ["info", "warning", "error"]}
 _SETTING = members({"name": STRING, "value": {}, "origin": STRING, "changes": STRING | {"nullable": True}})
 _INPUT = members({"name": STRING, "kind": STRING, "annotation": STRING})
@@ -161,6 +167,13 @@ def describe_management(*, own: bool = False) -> dict[str, Any]:
         "put": _done("setRoute", route, STATUS, _ROUTING, "weights"),
         "delete": _done("removeRoute", route, STATUS),
     }
+    rollout = "/models/{model_name}/rollout"
+    paths[rollout] = {
+        "get": _done("showRollout", rollout, _SHOWN_ROLLOUT),
+        "post": _done("startRollout", rollout, STATUS, _ROLLING, "version"),
+    }
+    for word in ("promote", "abort"):
+        paths[f"{rollout}/{word}"] = {"post": _done(f"{word}Rollout", f"{rollout}/{word}", STATUS)}
     paths[f"{version}/retry"] = {"post": _command("retryVersion", f"{version}/retry", _SYNCHRONOUS)}
     ready = answer("Readiness: whether the model has a ready worker.", members({"name": STRING, "ready": BOOLEAN}))
     paths["/v1/models/{model_name}"] = {

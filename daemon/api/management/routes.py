@@ -8,6 +8,7 @@
     PATCH  /models/MODEL[/VERSION]      change settings, see patch.py
     PUT    /models/MODEL/VERSION/set-default
     GET    /models/MODEL/route          also PUT and DELETE: the shares of its versions, see routing/route.py
+    GET    /models/MODEL/rollout        also POST: a new version takes over step by step, see routing/rollout.py
     POST   /models/MODEL/VERSION/retry  retry a failed version
     DELETE /models/MODEL[/VERSION]      unregister; with ?owner=… only if that owner registered the serving version
     GET    /v1/models/MODEL             KServe's readiness of a model
@@ -30,6 +31,7 @@ from daemon.api.management.parameters import Parameters
 from daemon.api.management.patch import asked_of, change
 from daemon.api.management.progress import Command, run
 from daemon.api.management.registered import registered
+from daemon.api.management.routing.rollout import ROLLOUT, answer_rollout
 from daemon.api.management.routing.route import ROUTE, answer_route
 from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
@@ -39,7 +41,6 @@ from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.registering.ownership import check_owner_token
 from daemon.models.registrar import Progress, Registrar, Registration
 from daemon.models.registry import Registry
-from daemon.models.routing.changes import RouteChanges
 from daemon.models.routing.steering import answering_of
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
@@ -61,8 +62,6 @@ def management_routes(
         local_paths: whether archives outside the model store may be registered here.
     """
 
-    routes = RouteChanges(registry, registrar.ledger, registrar.events)
-
     async def models(exchange: Exchange, path: list[str]) -> None:
         if exchange.request.method in _READING:
             await answer(exchange, path)
@@ -73,7 +72,9 @@ def management_routes(
     async def answer(exchange: Exchange, path: list[str]) -> None:
         method = exchange.request.method
         if len(path) == 2 and path[1] == ROUTE and method != "OPTIONS":
-            await answer_route(exchange, registry, routes, path[0])
+            await answer_route(exchange, registry, registrar.routes, path[0])
+        elif len(path) in (2, 3) and path[1] == ROLLOUT and method != "OPTIONS":
+            await answer_rollout(exchange, registry, registrar.rollouts, path)
         elif method == "POST" and not path:
             await run(exchange, _register(registrar, exchange, local_paths))
         elif method == "GET" and not path:

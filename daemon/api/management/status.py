@@ -99,11 +99,19 @@ def status_document(
 
 
 def shared(registry: Registry, model: ModelVersion) -> dict[str, Any]:
-    """Return a version's share of its model's requests, and whether it gets copies; nothing without a route."""
-    route = registry.routes.of(model.name)
+    """Return a version's share of its model's requests, and whether it gets copies; nothing without a route.
+
+    The new version of a rollout that is going on has its progress, too.
+    """
+    route, rollout = registry.routes.of(model.name), registry.routes.rollouts.get(model.name)
     if route is None:
         return {}
-    return {"share": route.share(model.version), "shadow": route.shadow == model.version}
+    rolling = rollout is not None and rollout.going_on and rollout.version == model.version
+    return {
+        "share": route.share(model.version),
+        "shadow": route.shadow == model.version,
+        **({"rollout": rollout.progress} if rollout is not None and rolling else {}),
+    }
 
 
 def recent_document(recent: Recent) -> dict[str, float | None]:

@@ -5,8 +5,8 @@ pid, version          of the daemon
 models                each registered version:
 
     name, version, default, state     as in `/tsctl/status`, like the next three
-    share, shadow                     of a model with a route only: the part of its requests, from 0 to 1, and
-                                      whether the version gets copies
+    share, shadow, rollout            of a model with a route only: the part of its requests, from 0 to 1; whether the
+                                      version gets copies; of a new version that takes over: `step 2 of 4`
     ready, wanted, restarting         workers; the last: places whose worker has ended and is being replaced
     batchSize, maxBatchDelay, policy  the settings, milliseconds
     queued, running, oldestMs         requests now; the time that the oldest of those queued has waited, null for none

@@ -151,7 +151,8 @@ class Startup:
         kept = registrar.ledger.memory.last.models if config.restore or replacing else ()
         self._entries = (*kept, *handed)
         if kept:
-            registry.routes.restore(registrar.ledger.memory.last.routes)
+            last = registrar.ledger.memory.last
+            registry.routes.restore(last.routes, last.rollouts)
         listings = (
             None if config.models is None or replacing else parse_listings(config.models, archives(config.model_store))
         )

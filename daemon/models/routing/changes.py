@@ -37,29 +37,38 @@ class RouteChanges:
                 " Set `retry: true` in its model-config.yaml, or allow effects: `--allow-effects`."
             )
 
-    async def set(self, name: str, route: Route, why: str = "") -> None:
+    async def set(self, name: str, route: Route) -> None:
         """Set the route of a model; the version with the largest weight becomes its default.
 
         Raises:
             NotRemembered: the change is applied, but the snapshot could not be written.
+            RolloutGoingOn: a rollout steers the model.
             DaemonError: as `check`; nothing is changed.
         """
+        self._registry.routes.check_steady(name)
         self.check(name, route)
+        self.apply(name, route)
+        await self._ledger.save()
+
+    def apply(self, name: str, route: Route) -> None:
+        """Set the route of a model, as `set`, but unchecked, and leave the snapshot to the caller."""
         self._registry.routes.put(name, route)
-        self._ledger.choose_default(name, route.main)
+        if self._registry.holds(name, route.main):
+            self._ledger.choose_default(name, route.main)
         for model in self._registry.versions(name):
             if model.version in route.versions:
                 self._ledger.unsettled.discard(model)  # the route, which is about to be answered, needs it
-        self._events.add("route-changed", f"routed: {route}{why and f' ({why})'}", model=name)
-        await self._ledger.save()
+        self._events.add("route-changed", f"routed: {route}", model=name)
 
     async def remove(self, name: str) -> None:
         """Remove the route of a model, if it has one; its default version answers from now on.
 
         Raises:
             ModelNotFound: no model has this name.
+            RolloutGoingOn: a rollout steers the model.
             NotRemembered: the change is applied, but the snapshot could not be written.
         """
+        self._registry.routes.check_steady(name)
         model = self._registry.find(name)
         if name not in self._registry.routes:
             return

@@ -117,12 +117,12 @@ async def test_the_versions_of_a_served_program_take_their_weight_along(tmp_path
 async def test_a_change_is_an_event(tmp_path: Path) -> None:
     bench, changes = await serving(tmp_path)
 
-    await changes.set("m", HALVES, "a reason")
+    await changes.set("m", HALVES)
     await changes.remove("m")
 
     texts = [event.text for event in bench.registrar.events.after(0) if event.kind == "route-changed"]
     assert texts == [
-        "routed: 1.0=50 2.0=50, sticky by address (a reason)",
+        "routed: 1.0=50 2.0=50, sticky by address",
         "the route was removed; 1.0 answers",
     ]
 

@@ -46,7 +46,8 @@ export function models(main) {
     return { element, update(now) {
       const routed = now.share !== undefined;  // its model has a route
       usual.hidden = !routed && (!now.default || latest.models.filter((each) => each.name === now.name).length < 2);
-      text(usual, !routed ? "default" : now.shadow ? "shadow" : `${+(now.share * 100).toPrecision(3)} %`);
+      const share = now.shadow ? "shadow" : `${+(now.share * 100).toPrecision(3)} %`;
+      text(usual, !routed ? "default" : now.rollout ? `${share}, ${now.rollout}` : share);
       state.className = `state ${LEVELS[now.state] ?? ""}`;
       text(state, now.restarting ? `${now.state}, ${now.restarting} restarting` : now.state);
       const seen = figures(now.name, now.version);
