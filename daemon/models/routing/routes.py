@@ -99,13 +99,13 @@ class Routes:
 
     def check_unused(self, name: str, version: str) -> None:
         """Raise RoutedVersion, or RolloutGoingOn, if the route or the rollout of a model needs a version."""
+        rollout = self.rollouts.get(name)
+        if rollout is not None and rollout.going_on and version in rollout.versions:
+            raise RolloutGoingOn(name, rollout.version)
         route = self.by_model.get(name)
         if route is not None and version in route.versions:
             share = f"{route.share(version):.0%} of the requests" if version != route.shadow else "copies of requests"
             raise RoutedVersion(name, version, share)
-        rollout = self.rollouts.get(name)
-        if rollout is not None and rollout.going_on and version in rollout.versions:
-            raise RolloutGoingOn(name, rollout.version)
 
     def check_steady(self, name: str) -> None:
         """Raise RolloutGoingOn if a rollout steers a model."""
