@@ -9,7 +9,7 @@ SPREAD := -n 2 --dist worksteal --durations 20
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env env "PATH=$(PATH)")
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy ray history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-ray chaos-rows bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean
+.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy ray history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-ray chaos-rows chaos-routes bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean
 
 # Prints the targets.
 help:
@@ -125,6 +125,11 @@ chaos: $(VENV)/.installed
 # ten minutes. CHAOS_ROWS="--seconds 60" is shorter.
 chaos-rows: $(VENV)/.installed
 	$(BIN)/python -m tests.lab.chaos.rows $(CHAOS_ROWS)
+
+# Changes routes and rolls versions out, one of them bad, while workers are killed and the daemon is replaced or killed; holds each
+# answer against the route of its moment. Ten minutes; CHAOS_ROUTES="--seconds 60 --seed 7" takes a minute.
+chaos-routes: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.chaos.routes $(CHAOS_ROUTES)
 
 # Kills processes, actors, nodes and bridges of a daemon on a Ray cluster of this machine, replaces its models, and upgrades it, under
 # load; ten minutes. CHAOS_RAY="--seconds 60 --seed 7" takes a minute.

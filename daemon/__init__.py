@@ -34,6 +34,9 @@ imports torch, so it starts in well under a second; the command line imports nei
     models/            the registered models
       archives/        their archives, from download to unpacked directory
       persistence/     the snapshot, and a start from it
+      routing/         which version answers a request that names none
+      rollouts/        a new version takes over step by step, and goes back by itself
+      shadowing/       copies of requests for a version whose answers are compared and dropped
     api/               the routes; authorisation
       grpc/            predictions and health checks over gRPC
       inference/       predictions, forms
@@ -50,7 +53,7 @@ few floors and no circle. Programs that measure, compare and attack all of this 
 
 Six walks
 
-1. A prediction: http.connection → parsing.parser → http.router → inference.routes → registry.find →
+1. A prediction: http.connection → parsing.parser → http.router → inference.routes → routing.steering →
    model.submit → queue → dispatcher._pump asks the collector → Batch → worker.predict → frame →
    runtime.runtime → the user's handle(data, context) → one Reply for each job → frame → workers.local →
    dispatcher.ended → job.answer → exchange → bytes. Only two things wait: the job in the queue, the batch in
@@ -98,5 +101,7 @@ and a worker · reply: the answer to one job · place: the sockets and locks tha
 for its clients · upgrade: handing the place over to a new daemon · stand-in: the process that remains of a
 replaced, supervised daemon · isolation: rows run alone after the handler raised for their
 batch · optimisation: a way to run a model faster, checked when it is loaded · drift: how much it changes
-the model's answers · replacement: another archive that is to take a version's place.
+the model's answers · replacement: another archive that is to take a version's place · route: the shares of a model's
+versions in its requests · shadow: a version that gets copies of requests · rollout: a new version takes over
+step by step.
 """

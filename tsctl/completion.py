@@ -65,6 +65,14 @@ def complete_model(ctx: click.Context, _param: click.Parameter, incomplete: str)
     return [CompletionItem(name, help=text) for name, text in names.items() if name.startswith(incomplete)]
 
 
+def complete_weight(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the versions of the model on the line, each with `=`: their weights are the user's."""
+    status = _ask(ctx, "/tsctl/status") or {"models": []}
+    named = [model for model in status["models"] if model["name"] == ctx.params.get("model")]
+    found = {f"{model['version']}=": model["state"] for model in named}
+    return [CompletionItem(text, help=state) for text, state in found.items() if text.startswith(incomplete)]
+
+
 def complete_archive(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the archives of the model store, and what can be registered of this directory; a path if none fits."""
     found = [archive for archive in _ask(ctx, "/tsctl/store") or [] if archive["name"].startswith(incomplete)]

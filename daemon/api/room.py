@@ -15,7 +15,11 @@ def has_room(model: ModelVersion) -> bool:
 
 
 def while_there_is_room(
-    started: Callable[[], bool], defaults: Callable[[], Iterable[ModelVersion]]
+    started: Callable[[], bool], answering: Callable[[], Iterable[ModelVersion]]
 ) -> Callable[[], bool]:
-    """Return a function that tells whether the daemon has started and the queue of each default version has room."""
-    return lambda: started() and all(map(has_room, defaults()))
+    """Return a function that tells whether the daemon has started and the queue of each version has room.
+
+    Args:
+        answering: returns the versions that answer requests without a version.
+    """
+    return lambda: started() and all(map(has_room, answering()))

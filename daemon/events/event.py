@@ -79,6 +79,14 @@ KINDS: dict[str, EventKind] = {
     "keys-read": EventKind("info", "the keys file has changed, and counts"),
     "keys-invalid": EventKind("error", "the keys file has changed and cannot be used; what it said before counts"),
     "default-changed": EventKind("info", "the version that answers requests without one was changed"),
+    "route-changed": EventKind("info", "the versions that share the requests of a model were changed"),
+    "rollout-started": EventKind("info", "a new version begins to take over, step by step"),
+    "rollout-advanced": EventKind("info", "a rollout has passed a step, and the new version has a larger share"),
+    "rollout-promoted": EventKind("info", "a rollout has ended: the new version answers all requests"),
+    "rollout-aborted": EventKind("error", "a rollout has ended: the versions before answer all requests again"),
+    "shadow-differed": EventKind(
+        "warning", "a shadow failed, or answered otherwise than the version of its model's clients"
+    ),
     "model-ready": EventKind("info", "the first worker is ready"),
     "model-failed": EventKind("error", "every worker failed, and none is started again"),
     "model-crashing": EventKind("error", "several workers in a row ended while they ran requests"),

@@ -85,6 +85,7 @@ class Request(msgspec.Struct):
         peer: the client's name, for the access log.
         timed: the header `x-tsctl-timing` asks for the times of the answer.
         client: the sender, if its key is known; None before the key is checked, and where none is required.
+        model_version: the header `x-model-version` as sent, None without.
     """
 
     method: str
@@ -102,6 +103,7 @@ class Request(msgspec.Struct):
     kind: str | None = None  # the content type, once it was read
     timed: bool = False
     client: KnownClient | None = None
+    model_version: str | None = None
 
     @property
     def path(self) -> list[str]:

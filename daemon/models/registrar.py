@@ -43,7 +43,10 @@ from daemon.models.registry import Registry
 from daemon.models.replace import Replacing, check_unclaimed
 from daemon.models.request import Registration as Registration  # re-exported for callers
 from daemon.models.retirement import LiveVersions, Retiring
+from daemon.models.rollouts.rollouts import Rollouts
+from daemon.models.routing.changes import RouteChanges
 from daemon.models.settings import check_workers
+from daemon.models.shadowing.shadows import Shadows
 from daemon.models.version import ModelVersion
 from daemon.models.wait import all_ready
 from daemon.workers.engine import Engine
@@ -79,6 +82,9 @@ class Registrar:
         ledger: the registrations that the snapshot keeps.
         retiring: ends versions.
         events: the daemon's events.
+        shadows: copies requests for the shadows of routes.
+        routes: changes the routes of models.
+        rollouts: takes new versions into service step by step.
         owners: waits for the ends of the processes that own ephemeral versions.
     """
 
@@ -107,6 +113,9 @@ class Registrar:
         self.factory = ModelFactory(config, engine, clock, logs, recurring, tracing)
         self.ledger = Ledger(registry, memory, self.directories)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
+        self.shadows = Shadows(registry, clock, recurring)
+        self.routes = RouteChanges(registry, self.ledger, self.events)
+        self.rollouts = Rollouts(registry, self.routes, self.ledger, self.gate, clock, self.events)
         self._replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
         self.owners = OwnerWatch(self.unregister_all)
 
@@ -221,14 +230,17 @@ class Registrar:
             await all_ready(model, pool.wanted, progress)
 
     async def set_default(self, name: str, version: str) -> None:
-        """Choose the version that answers when a client names none.
+        """Choose the version that answers when a client names none; the model's route, if it has one, is removed.
 
         Raises:
             ModelNotFound: no model has this name.
             VersionNotFound: the model has no such version.
+            RolloutGoingOn: a rollout steers the model.
             NotRemembered: the change is applied, but the snapshot could not be written.
         """
+        self._registry.routes.check_steady(name)
         self.ledger.choose_default(name, version)
+        self._registry.routes.put(name, None)
         self.events.add("default-changed", "the default version from now on", model=name, version=version)
         await self.ledger.remember(self._registry.find(name, version))
 
@@ -242,6 +254,8 @@ class Registrar:
             ModelNotFound: no model has this name.
             VersionNotFound: the model has no such version.
             DefaultVersionKept: the version is the default, and other versions are registered.
+            RoutedVersion: the model's route sends requests to the version.
+            RolloutGoingOn: a rollout needs the version.
             Conflict: the version that serves now has another owner.
             BeingReplaced: a replacement is loading.
             NotRemembered: the version is gone, but returns after a restart: the snapshot could not be written.
@@ -271,12 +285,14 @@ class Registrar:
             for model in [model for model in self._registry if model.request.owner == owner]:
                 if model.request.ephemeral:
                     model.reports.add("owner-gone", "the process that served it has ended")
+                    self._registry.routes.drop(model.name, model.version)
                     await self.unregister(model.name, model.version, owner)
 
     def refuse(self) -> None:
         """Accept no registration and no request to any version from now on. `stop` does the rest."""
         self.live.stopping = True
         self.owners.close()
+        self.rollouts.close()
         for model in self.live:
             model.stop()
 

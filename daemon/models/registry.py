@@ -12,6 +12,7 @@ from daemon.core.errors import (
     NoReadyWorker,
     VersionNotFound,
 )
+from daemon.models.routing.routes import Routes
 from daemon.models.version import ModelState, ModelVersion
 
 
@@ -29,9 +30,11 @@ class Registry:
 
     Attributes:
         listeners: called when a model is no longer expected.
+        routes: the routes of models, whose versions may be gone.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, routes: Routes | None = None) -> None:
+        self.routes = Routes() if routes is None else routes
         self.listeners: list[Callable[[], None]] = []
         self._names: dict[str, _Versions] = {}
         self._expected: Counter[str | None] = Counter()  # None: of an archive whose name is not known yet
@@ -139,12 +142,17 @@ class Registry:
             ModelNotFound: no model has this name.
             VersionNotFound: the model has no such version.
             DefaultVersionKept: the version is the default, and other versions are registered.
+            RoutedVersion: the model's route sends requests to the version.
         """
         model = self.find(name, version)
+        self.routes.check_unused(name, model.version)
         versions = self._names[name]
         if model.version == versions.default and len(versions.models) > 1:
             raise DefaultVersionKept(name)
         self.discard(model)
+        if name not in self._names:
+            self.routes.put(name, None)
+            self.routes.rollouts.pop(name, None)
         return model
 
     def discard(self, model: ModelVersion) -> None:

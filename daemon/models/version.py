@@ -33,6 +33,7 @@ from daemon.models.reporting.health import is_healthy
 from daemon.models.reporting.reports import VersionReports
 from daemon.models.request import Registration
 from daemon.models.settings import ModelSettings, SettingsBefore
+from daemon.models.shadowing.watching import RequestWatcher
 from daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, LoadFailure, Worker
 from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
@@ -129,10 +130,10 @@ class ModelVersion:
         self.min_workers = self.max_workers = 0
         self.request = request or Registration(url=source.url)
         self.at_startup = at_startup
-        self.lost = self.stopping = False
-        self.was_ready = self._coming_up = False
+        self.lost = self.stopping = self.was_ready = self._coming_up = False
         self.replaces: ModelVersion | None = None
         self.took_over = False
+        self.mirror: RequestWatcher | None = None
         self.replacement: Replacement | None = None
         self.before: SettingsBefore | None = None
         self.declared, self.notes = declared, notes

@@ -111,6 +111,7 @@ class Daemon:
         if startup.empty:
             engine.warm()  # otherwise the loaded models decide which template to warm
         await self._boot.begin(service)
+        registrar.rollouts.begin()
         await parts.grpc.start()
         loading = asyncio.get_running_loop().create_task(_load(startup, registrar, parts.snapshots))
         urls = parts.urls

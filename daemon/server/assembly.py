@@ -66,6 +66,7 @@ from daemon.models.archives.store import sizes
 from daemon.models.persistence.torchserve_snapshots import TorchServeSnapshots
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
+from daemon.models.routing.steering import answering
 from daemon.tracing.export import TraceExport
 from daemon.workers.local_engine import LocalEngine
 from daemon.workers.ray.engines import Engines
@@ -143,7 +144,7 @@ class Assembly:
         def serves() -> bool:
             return startup.done and not shutdown.wanted.is_set()
 
-        ready = serves if config.ready_when_full else while_there_is_room(serves, registry.defaults)
+        ready = serves if config.ready_when_full else while_there_is_room(serves, partial(answering, registry))
 
         recurring = Recurring(events, clock)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.

@@ -50,6 +50,8 @@ def _all() -> Iterator[Metric]:
     yield from gauges.events(Counter())
     yield from families.spans(Counter(sent=0))
     of = {"model": "", "version": ""}
+    yield family(*gauges.SHARE, [(of, 0)])
+    yield family(*gauges.COPIES, [(of | {"result": ""}, 0)])
     for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED):
         yield family(name, "gauge", text, [(of, 0)])
     for name, kind, text in (gauges.MEMORY, gauges.PROCESSOR):

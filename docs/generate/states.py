@@ -10,6 +10,7 @@ from typing import Any
 from daemon.core import job
 from daemon.http.states import connection, receiver
 from daemon.lifecycle.upgrade import states as room
+from daemon.models.rollouts import rollout
 from daemon.workers import state
 from docs.generate.markdown import code, table
 
@@ -20,6 +21,7 @@ MACHINES: Mapping[str, tuple[str, ModuleType]] = {
     "A receiver": ("What the next bytes of a connection belong to.", receiver),
     "A job": ("One request that waits for its answer.", job),
     "A worker": ("One process with one version loaded.", state),
+    "A rollout": ("A new version that takes over step by step.", rollout),
     "An upgrade": ("The steps of the daemon that is replaced.", room),
 }
 
@@ -60,4 +62,5 @@ def _arrows(arrows: Mapping[Any, Enum]) -> str:
 def _comments(module: ModuleType) -> dict[str, str]:
     # Not inspect.getsource: of a compiled module there is none.
     source = (ROOT / module.__name__.replace(".", "/")).with_suffix(".py").read_text()
-    return dict(re.findall(r"^    ([A-Z]+) = auto\(\)  # (.*)$", source, re.MULTILINE))
+    pattern = r'^    ([A-Z]+) = (?:auto\(\)|"[a-z ]+")  # (.*)$'
+    return dict(re.findall(pattern, source, re.MULTILINE))

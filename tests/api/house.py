@@ -32,6 +32,7 @@ from daemon.metrics.metrics import Metrics
 from daemon.models.registrar import Registrar
 from daemon.models.registrar import Registration as Wanted
 from daemon.models.registry import Registry
+from daemon.models.routing.steering import answering
 from daemon.models.version import ModelVersion
 from daemon.workers.stub import StubEngine
 from tests.http.peer import Answer, Peer, Server
@@ -87,7 +88,7 @@ class House:
         self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), Gpus(self.clock, nvidia_smi))
         ready: Callable[[], bool] = lambda: self.started  # noqa: E731
         if not config.ready_when_full:
-            ready = while_there_is_room(ready, self.registry.defaults)
+            ready = while_there_is_room(ready, partial(answering, self.registry))
         self._predictions = inference_routes(self.registry, ready, self.turns)
         self._predictions |= oip_routes(self.registry, ready, max_body, self._predictions["v2"], self.turns)
         self._predictions = join(openai_routes(self.registry), self._predictions)

@@ -51,6 +51,7 @@ def show(document: dict[str, Any]) -> None:
             ("model", f"{document['modelName']} {document['modelVersion']}"),
             ("state", render.state(ours["state"])),
             ("archive", document["modelUrl"]),
+            *_routed(ours),
             *([("ephemeral", "served until it is unregistered or the daemon stops")] if ours.get("ephemeral") else []),
             *_replacement(ours["replacement"]),
             (
@@ -158,6 +159,32 @@ def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("turnaround", f"{number_text(turnaround)} ms from an answer to the next request (median)"))
     facts.append(("longest hold", f"{number_text(batching['longestHoldMs'])} ms beside an idle worker"))
     return facts
+
+
+def _routed(ours: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the rows for the model's rollout, route and shadow; empty without any."""
+    rows = []
+    if "rollout" in ours:
+        rollout = ours["rollout"]
+        rows.append(("rollout", f"of {rollout['version']}: {rollout['state']}, at {rollout['share']:g} %"))
+    if "route" not in ours:
+        return rows
+    rows += [("route", f"{ours['share'] * 100:.3g} % of the requests ({route_text(ours['route'])})")]
+    if "copies" in ours:
+        copies = ", ".join(f"{count} {result}" for result, count in ours["copies"].items())
+        rows.append(("shadow", f"answers of {ours['route']['shadow']}: {copies}"))
+    return rows
+
+
+def route_text(route: dict[str, Any]) -> str:
+    """Return a route in a line."""
+    parts = [" ".join(f"{version}={weight:g}" for version, weight in route["weights"].items())]
+    sticky = route.get("sticky", "")
+    if sticky:
+        parts.append(f"sticky by {sticky.partition(':')[2] or 'address'}")
+    if route.get("shadow"):
+        parts.append(f"{route['sample'] * 100:.3g} % copied to {route['shadow']}")
+    return ", ".join(parts)
 
 
 def _replacement(replacement: dict[str, Any] | None) -> list[tuple[str, str]]:

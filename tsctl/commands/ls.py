@@ -22,8 +22,8 @@ def command(socket: Path | None, as_json: bool) -> None:
     """List the registered models; `*` marks a default version among several.
 
     REQ/S is the recent arrival rate. ERRORS and P99, the latency within which 99 % were answered, are
-    those of the last minute. Names are never cut: a narrow terminal shows fewer columns, and --json
-    shows all.
+    those of the last minute. TRAFFIC is a version's share of the requests if its model has a route.
+    Names are never cut: a narrow terminal shows fewer columns, and --json shows all.
     """
     models = DaemonClient(socket).json("GET", "/tsctl/status")["models"]
     if as_json:
@@ -65,6 +65,7 @@ def columns(models: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
         ("VERSION", [
             model["version"] + (" *" if model["default"] and model["name"] in several else "") for model in models
         ]),
+        *([("TRAFFIC", [traffic_text(model) for model in models])] if any("share" in each for each in models) else []),
         ("STATE", [render.state(model["state"]) for model in models]),
         (">WORKERS", [f"{model['ready']}/{model['wanted']}" for model in models]),
         (">BATCH", [model["batchSize"] for model in models]),
@@ -74,6 +75,14 @@ def columns(models: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
         *(counted if any(recent) else []),
         (">QUEUE", [model["queued"] for model in models]),
     ]  # fmt: skip
+
+
+def traffic_text(model: dict[str, Any]) -> str:
+    """Return a version's share of its model's requests, as the route has it; `-` for a model without a route."""
+    if "share" not in model:
+        return "-"
+    text = "shadow" if model["shadow"] else f"{model['share'] * 100:.3g} %"
+    return f"{text}, {model['rollout']}" if "rollout" in model else text
 
 
 def _milliseconds(value: float | None) -> str:

@@ -118,6 +118,22 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Let version 2.0 answer", "tsctl default scorer/2.0"),
         Example("Go back to version 1.0", "tsctl default scorer/1.0"),
     ),
+    "route": (
+        Example("Send one of ten requests to version 2.0", "tsctl route scorer 1.0=90 2.0=10"),
+        Example("Keep each client at its version", "tsctl route scorer 1.0=90 2.0=10 --sticky header:x-user"),
+    ),
+    "rollout": (
+        Example("Let version 2.0 take over", "tsctl rollout scorer/2.0 --steps 1,10,50,100 --every 2m"),
+        Example("See how far it is", "tsctl rollout scorer"),
+    ),
+    "promote": (
+        Example("Give the new version all requests", "tsctl promote scorer"),
+        Example("On the daemon of another socket", "tsctl promote scorer --socket /run/tsctl/control.sock"),
+    ),
+    "abort": (
+        Example("Go back to the versions before", "tsctl abort scorer"),
+        Example("On the daemon of another socket", "tsctl abort scorer --socket /run/tsctl/control.sock"),
+    ),
     "predict": (
         Example("Send a file", "tsctl predict scorer sample.json"),
         Example("Send JSON", "tsctl predict scorer --json '[5.1, 3.5, 1.4, 0.2]'"),

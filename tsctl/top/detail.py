@@ -17,7 +17,7 @@ from tsctl.top.columns import (
     width,
     within,
 )
-from tsctl.top.figures import Document, Key, ModelFigures
+from tsctl.top.figures import Document, Key, ModelFigures, share_text
 from tsctl.top.happened import batch_lines, block_rows, event_block
 from tsctl.top.past import Past
 
@@ -66,7 +66,10 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int) -> list[Lin
     now = model.now
     p50, p99 = ("-" if each is None else f"{number_text(each)} ms" for each in (model.p50, model.p99))
     oldest = f", the oldest for {number_text(now['oldestMs'])} ms" if now["oldestMs"] is not None else ""
+    share = share_text(now)
+    routed = "" if share == "-" else "gets copies of requests" if share == "shadow" else f"{share} of the requests"
     doing = [
+        routed, f"rollout: {now['rollout']}" if "rollout" in now else "",
         f"{short(model.per_second)} requests/s", f"{short(model.errors)} errors/s", f"p50 {p50}", f"p99 {p99}",
         f"{now['queued']} queued{oldest}", f"{now['running']} running",
     ]  # fmt: skip

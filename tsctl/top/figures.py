@@ -52,6 +52,13 @@ def figures(before: Document | None, after: Document) -> list[ModelFigures]:
     ]
 
 
+def share_text(model: Document) -> str:
+    """Return a version's share of its model's requests, `-` for a model without a route."""
+    if "share" not in model:
+        return "-"
+    return "shadow" if model["shadow"] else f"{model['share'] * 100:.3g}%"
+
+
 def key_of(model: Document) -> Key:
     return model["name"], model["version"]
 

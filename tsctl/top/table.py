@@ -19,7 +19,7 @@ from tsctl.top.columns import (
     width,
     within,
 )
-from tsctl.top.figures import Document, ModelFigures
+from tsctl.top.figures import Document, ModelFigures, share_text
 from tsctl.top.happened import block_rows, event_block
 from tsctl.top.past import Past
 from tsctl.top.view import View, next_order, ordered, selected_index
@@ -27,6 +27,7 @@ from tsctl.top.view import View, next_order, ordered, selected_index
 _GAP = 2
 _LEAST_SPARK, _MOST_SPARK = 8, 60
 _ACTIVITY = "ACTIVITY"
+_SHARE = "SHARE"
 _LEAST_NAME = 12
 _KEPT = 2  # columns of numbers that stay before names are cut: READY and REQ/S
 _LEAST_ROWS = 4  # of models, before events have room
@@ -43,6 +44,7 @@ class Column(NamedTuple):
 COLUMNS = (
     Column("READY", 5, lambda each: f"{each.now['ready']}/{each.now['wanted']}"),
     Column("REQ/S", 5, lambda each: short(each.per_second)),
+    Column(_SHARE, 6, lambda each: share_text(each.now)),
     Column("ERR/S", 5, lambda each: short(each.errors)),
     Column("P50 ms", 6, lambda each: short(each.p50)),
     Column("P99 ms", 6, lambda each: short(each.p99)),
@@ -52,7 +54,7 @@ COLUMNS = (
     Column("MEM", 5, lambda each: short_bytes(each.memory)),
 )
 # Left out in this order where a terminal is narrow; the activity, which shrinks first, goes between these.
-_DROPPED = ("CPU", "P50 ms", "MEM", "BATCH", _ACTIVITY, "QUEUE", "P99 ms", "ERR/S", "READY", "REQ/S")
+_DROPPED = ("CPU", "P50 ms", "MEM", "BATCH", _ACTIVITY, _SHARE, "QUEUE", "P99 ms", "ERR/S", "READY", "REQ/S")
 
 
 def screen(past: Past, view: View, size: ScreenSize, events: Sequence[Document] = (), absent: str = "") -> list[Line]:
@@ -140,7 +142,8 @@ def _name_width(models: Sequence[ModelFigures], columns: int) -> int:
 def _fit(models: Sequence[ModelFigures], columns: int) -> tuple[list[Column], int]:
     """Return the columns that fit beside the longest name, and the columns of a terminal that the activity has."""
     name = _name_width(models, columns)
-    kept, spark = list(COLUMNS), _LEAST_SPARK + _GAP
+    routed = any("share" in each.now for each in models)
+    kept, spark = [column for column in COLUMNS if routed or column.title != _SHARE], _LEAST_SPARK + _GAP
     for title in _DROPPED:
         if name + sum(column.width + _GAP for column in kept) + spark <= columns:
             break

@@ -13,12 +13,13 @@ from daemon.http.bounds.known_client import KnownClient
 from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.messages import new_request_id
 from daemon.http.parsing.headers import LONGEST_ID
+from daemon.models.routing.steering import VERSION_HEADER
 
 CALL_DEADLINE = "the call's deadline"
 CLIENT_TIMEOUT = "clientTimeoutInMills"
 _REQUEST_ID = "x-request-id"
 _BEARER = "bearer "
-_OWN = ("authorization", _REQUEST_ID, HEADER, PRIORITY_HEADER)
+_OWN = ("authorization", _REQUEST_ID, HEADER, PRIORITY_HEADER, VERSION_HEADER)
 
 
 class CallHead(msgspec.Struct, frozen=True):
@@ -32,6 +33,8 @@ class CallHead(msgspec.Struct, frozen=True):
         remaining: seconds until the client gives up; None without a deadline.
         low_priority: others go first, for a while.
         client: the caller, if its key is known; None where none is required.
+        model_version: of `x-model-version` in the metadata, None without.
+        peer: the client's address and port.
     """
 
     method: str
@@ -41,6 +44,8 @@ class CallHead(msgspec.Struct, frozen=True):
     remaining: float | None
     low_priority: bool
     client: KnownClient | None = None
+    model_version: str | None = None
+    peer: str = ""
 
     def check_model(self, name: str) -> None:
         """Raise ModelNotAllowed if the caller's key does not allow a model."""
@@ -74,6 +79,7 @@ class _Metadata(NamedTuple):
     headers: tuple[tuple[str, str], ...]
     budget: float | None
     low_priority: bool
+    model_version: str | None
 
 
 def read_head(
@@ -83,6 +89,7 @@ def read_head(
     now: float,
     tokens: tuple[str, ...] = (),
     client: KnownClient | None = None,
+    peer: str = "",
 ) -> CallHead:
     """Read the head of a call.
 
@@ -90,6 +97,7 @@ def read_head(
         remaining: seconds until the deadline that gRPC carries; None without one.
         tokens: the accepted ones, which handlers must not see.
         client: the caller, whose key they must not see either; None if unknown.
+        peer: the client's address and port.
 
     Raises:
         BadRequest: the deadline or the priority in the metadata is invalid.
@@ -101,7 +109,7 @@ def read_head(
     if client is not None:
         headers = tuple(pair for pair in headers if pair[0] != "authorization")
         low = low or client.low_priority
-    return CallHead(method, named, headers, now, remaining, low, client)
+    return CallHead(method, named, headers, now, remaining, low, client, read.model_version, peer)
 
 
 @lru_cache(maxsize=64)  # a client sends the same with each call, and reading it again takes 8 µs
@@ -116,7 +124,7 @@ def _read(metadata: tuple[tuple[str, str | bytes], ...], tokens: tuple[str, ...]
     named = own.get(_REQUEST_ID, "")
     chosen = named if len(named) <= LONGEST_ID and named.isascii() and named.isprintable() else ""
     budget = read_budget(own[HEADER]) if HEADER in own else None
-    return _Metadata(chosen, headers, budget, priority == "low")
+    return _Metadata(chosen, headers, budget, priority == "low", own.get(VERSION_HEADER) or None)
 
 
 def bearer_of(metadata: Iterable[tuple[str, str | bytes]]) -> str:

@@ -13,7 +13,7 @@ from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.prediction import CallFailed
 from daemon.core.errors import ModelNotFound, NoReadyWorker, VersionNotFound
 from daemon.models.registry import Registry
-from daemon.models.version import ModelState
+from daemon.models.routing.steering import answering, answering_of, are_ready
 
 SERVICE = "grpc.health.v1.Health"
 SERVING, NOT_SERVING, SERVICE_UNKNOWN = 1, 2, 3
@@ -50,16 +50,16 @@ class HealthService:
     def status(self, service: str) -> int:
         """Return the status of a service, as the protocol numbers it."""
         if not service or service in self._services:
-            ready = self._started() and all(model.state is ModelState.READY for model in self._registry.defaults())
+            ready = self._started() and are_ready(answering(self._registry))
             return SERVING if ready else NOT_SERVING
         name, _, version = service.partition("/")
         try:
-            model = self._registry.find(name, version or None)
+            models = [self._registry.find(name, version)] if version else answering_of(self._registry, name)
         except NoReadyWorker:
             return NOT_SERVING
         except (ModelNotFound, VersionNotFound):
             return NOT_SERVING if self._registry.expects(name) else SERVICE_UNKNOWN
-        return SERVING if model.state is ModelState.READY else NOT_SERVING
+        return SERVING if are_ready(models) else NOT_SERVING
 
     async def check(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002 - one signature for all
         """Return the status now; raise CallFailed with NOT_FOUND for an unknown service."""

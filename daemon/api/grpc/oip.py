@@ -20,7 +20,8 @@ from daemon.api.oip.prepared import PreparedRequest, prepare
 from daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, VersionNotFound
 from daemon.core.job import Reply
 from daemon.models.registry import Registry
-from daemon.models.version import ModelState, ModelVersion
+from daemon.models.routing.steering import answering, answering_of, are_ready
+from daemon.models.version import ModelVersion
 
 SERVICES = ("inference.GRPCInferenceService", "org.pytorch.serve.grpc.openinference.GRPCInferenceService")
 
@@ -54,7 +55,7 @@ class OpenInferenceService:
 
     async def server_ready(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
         """Return whether every default version has a ready worker."""
-        ready = self._started() and all(model.state is ModelState.READY for model in self._registry.defaults())
+        ready = self._started() and are_ready(answering(self._registry))
         return self._message("ServerReady")(ready=ready)
 
     async def server_metadata(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
@@ -65,10 +66,13 @@ class OpenInferenceService:
         """Return whether a version has a ready worker; False also for one that is not there, as Triton does."""
         head.check_model(request.name)
         try:
-            model = self._registry.find(request.name, request.version or None)
+            if request.version:
+                models = [self._registry.find(request.name, request.version)]
+            else:
+                models = answering_of(self._registry, request.name)
         except (ModelNotFound, VersionNotFound, NoReadyWorker):
             return self._message("ModelReady")(ready=False)
-        return self._message("ModelReady")(ready=model.state is ModelState.READY)
+        return self._message("ModelReady")(ready=are_ready(models))
 
     async def model_metadata(self, request: Any, head: CallHead) -> Any:
         """Return the names and types of a version's tensors."""
@@ -106,7 +110,7 @@ class OpenInferenceService:
             CallFailed: the model failed, or its answer is none of the protocol.
             DaemonError: the version does not accept the job.
         """
-        model = await self._models.find(request.model_name, request.model_version or None, request.ByteSize)
+        model = await self._models.find(request.model_name, request.model_version or None, head, request.ByteSize)
         prepared = _prepare(model, request)
         replies = await replies_at_end(
             self._arrivals, model, head, prepared.params, prepared.head, unnamed=not request.model_version
@@ -151,7 +155,7 @@ class OpenInferenceService:
 
     async def _answers(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the model's answer, or its pieces; errors as `model_infer`."""
-        model = await self._models.find(request.model_name, request.model_version or None, request.ByteSize)
+        model = await self._models.find(request.model_name, request.model_version or None, head, request.ByteSize)
         prepared = _prepare(model, request)
         unnamed = not request.model_version
         async with aclosing(replies_to(model, head, prepared.params, prepared.head, unnamed=unnamed)) as replies:

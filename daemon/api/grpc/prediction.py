@@ -11,6 +11,7 @@ from daemon.api.inference.predict import names_caller
 from daemon.core.errors import DaemonError
 from daemon.core.job import Flow, Job, JobPhase, Param, Piece, Reply
 from daemon.http.bounds.sending import NotRead
+from daemon.models.shadowing.watching import AskedOf, Receivers
 from daemon.models.version import ModelVersion
 from handlers.tensor_heads import InferHead
 
@@ -151,8 +152,12 @@ def _job(
         except DaemonError as error:
             model.metrics.refused(error)
             raise
+    if model.mirror is not None and unnamed and head.model_version is None:
+        watched = model.mirror.watch(AskedOf(head.id, params, head.headers, infer), Receivers(deliver, stream))
+        deliver, stream = watched
     job = Job(
-        head.id, params, list(head.headers), head.began, deliver, stream, unnamed=unnamed,
+        head.id, params, list(head.headers), head.began, deliver, stream,
+        unnamed=unnamed and head.model_version is None,
         low_priority=head.low_priority, budget=head.budget(model.settings.client_timeout),
     )  # fmt: skip
     job.infer = infer

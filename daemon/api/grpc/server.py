@@ -217,7 +217,9 @@ class Calls:
         metadata = context.invocation_metadata() or ()
         if self._clients is not None:
             call.client = self._client(bearer_of(metadata))
-        head = read_head(call.target, metadata, context.time_remaining(), call.began, self._tokens, call.client)
+        head = read_head(
+            call.target, metadata, context.time_remaining(), call.began, self._tokens, call.client, call.peer
+        )
         call.id = head.id
         if method.client_streaming:
             return _parsed_each(method.request, received), head

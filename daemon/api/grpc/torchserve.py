@@ -12,6 +12,7 @@ from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.awaited import AwaitedModels
 from daemon.core.job import Param, Reply
 from daemon.models.registry import Registry
+from daemon.models.routing.steering import answering
 
 SERVICE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
 _PACKAGE = "org.pytorch.serve.grpc.inference"
@@ -33,12 +34,12 @@ class InferenceService:
 
     async def ping(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002 - one signature for all
         """Return whether every default version has all its workers, in the JSON of HTTP's `/ping`."""
-        healthy = all(model.healthy for model in self._registry.defaults())
+        healthy = all(model.healthy for model in answering(self._registry))
         return self._health(health=json.dumps({"status": "Healthy" if healthy else "Unhealthy"}, indent=2))
 
     async def predictions(self, request: Any, head: CallHead) -> Any:
         """Return the whole answer; the pieces of a streamed one are joined."""
-        model = await self._models.find(request.model_name, request.model_version or None, request.ByteSize)
+        model = await self._models.find(request.model_name, request.model_version or None, head, request.ByteSize)
         named = model.settings.sequence_headers.id
         head, params = _read(request, head, named)
         unnamed = not request.model_version
@@ -50,7 +51,7 @@ class InferenceService:
 
     async def stream_predictions(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answer piece by piece, as the handler sends it."""
-        model = await self._models.find(request.model_name, request.model_version or None, request.ByteSize)
+        model = await self._models.find(request.model_name, request.model_version or None, head, request.ByteSize)
         named = model.settings.sequence_headers.id
         head, params = _read(request, head, named)
         async with aclosing(replies_to(model, head, params, unnamed=not request.model_version)) as replies:

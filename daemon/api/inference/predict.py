@@ -16,6 +16,7 @@ from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, Response, reply_response
 from daemon.models.archives.sample import MOST_BYTES, RECORDED, Sample
+from daemon.models.shadowing.watching import AskedOf, Receivers
 from daemon.models.version import ModelVersion
 from handlers.tensor_heads import InferHead
 from handlers.wire import Input
@@ -113,7 +114,7 @@ def predict(
 
     Args:
         injected: headers added to the client's for the handler: `explain`, `url_path`.
-        unnamed: the client named no version.
+        unnamed: the path, or the message, named no version.
         repeatable: body and content type suffice to repeat the request.
         infer: the head of a request in tensors, whose bytes are the parameters; None for any other.
         change: makes the answer from the whole reply, an error or not; pieces stay as they are.
@@ -142,14 +143,19 @@ def predict(
     if model.settings.record_input and repeatable and len(request.body) <= MOST_BYTES:
         kept = Sample(bytes(request.body), request.content_type, RECORDED)
     timing = Timing() if request.timed else None
+    deliver: Callable[[Reply], None]
+    stream: Callable[[Reply], None]
     if receiver is None:
         waiter = Waiter(exchange, model, kept, timing, change)
         deliver, stream = waiter.deliver, waiter.stream
     else:
         deliver, stream = receiver.deliver, receiver.stream
+    if model.mirror is not None and unnamed and request.model_version is None:
+        asked = AskedOf(request.id, params, [*request.headers, *injected], infer)
+        deliver, stream = model.mirror.watch(asked, Receivers(deliver, stream))
     job = Job(
         request.id, params, [*request.headers, *injected], request.received, deliver, stream,
-        unnamed=unnamed, low_priority=low, budget=budget, caller=exchange.caller,
+        unnamed=unnamed and request.model_version is None, low_priority=low, budget=budget, caller=exchange.caller,
     )  # fmt: skip
     job.timing = timing
     job.infer = infer

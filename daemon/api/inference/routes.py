@@ -8,7 +8,7 @@
     /models/MODEL/invoke                 SageMaker; the query's parameters reach the handler
     /invocations[?model_name=MODEL]      SageMaker; without a name, the only registered model
     /MODEL[/VERSION]/predict             as before TorchServe 0.1; the query's parameters reach the handler
-    /ping                                whether every default version has all its workers
+    /ping                                whether every version that answers by default has all its workers
     OPTIONS of these, /api-description   an OpenAPI description
 
 As in TorchServe, every method but OPTIONS predicts.
@@ -31,7 +31,8 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import Request, json_response, status_response
 from daemon.http.router import ELSEWHERE, Route
 from daemon.models.registry import Registry
-from daemon.models.version import ModelState, ModelVersion
+from daemon.models.routing.steering import answering, answering_of, are_ready, steer, steer_again
+from daemon.models.version import ModelVersion
 
 Work = Coroutine[Any, Any, None] | None
 MOST_NAME = 1024  # bytes of a form's field `model_name`
@@ -61,7 +62,7 @@ def inference_routes(
         if isinstance(params, list):
             predict(exchange, model, params, injected, unnamed=version is None, repeatable=not explain)
             return None
-        then = partial(_predict_read, registry, model.name, version, exchange, injected, not explain)
+        then = partial(_predict_read, registry, model, version, exchange, injected, not explain)
         return forms.read(params, exchange, model.settings.client_timeout, then)
 
     def below_a_model(explain: bool) -> Route:
@@ -69,8 +70,9 @@ def inference_routes(
             if not path:
                 raise ResourceNotFound
             if len(path) == 1:
-                return run(exchange, registry.find(path[0]), explain, "")
-            return run(exchange, registry.find(path[0], path[1]), explain, "/".join(path[2:]), path[1])
+                return run(exchange, steer(registry, path[0], None, exchange.request), explain, "")
+            model = steer(registry, path[0], path[1], exchange.request)
+            return run(exchange, model, explain, "/".join(path[2:]), path[1])
 
         return route
 
@@ -79,25 +81,28 @@ def inference_routes(
         if path[:1] == ["models"] and len(path) == 2 and not colon:
             if exchange.request.method != "GET":
                 raise MethodNotAllowed
-            exchange.respond(json_response({"name": path[1], "ready": bool(registry.find(path[1]).pool.ready)}))
+            ready = all(model.pool.ready for model in answering_of(registry, path[1]))
+            exchange.respond(json_response({"name": path[1], "ready": ready}))
             return None
         if not colon or verb not in VERBS:
             raise ResourceNotFound
         take_as_json(exchange.request)  # the protocol knows nothing else
-        return run(exchange, registry.find(name), verb == "explain")
+        return run(exchange, steer(registry, name, None, exchange.request), verb == "explain")
 
     def kserve_v2(exchange: Exchange, path: list[str]) -> Work:
         match path:
             case ["models", name, ("infer" | "explain") as verb]:
-                return run(exchange, registry.find(name), verb == "explain")
+                return run(exchange, steer(registry, name, None, exchange.request), verb == "explain")
             case ["models", name, "versions", version, ("infer" | "explain") as verb]:
-                return run(exchange, registry.find(name, version), verb == "explain", version=version)
+                model = steer(registry, name, version, exchange.request)
+                return run(exchange, model, verb == "explain", version=version)
         raise ResourceNotFound
 
     def legacy(exchange: Exchange, path: list[str]) -> Work:
         if len(path) not in (2, 3) or path[-1] != LEGACY:
             raise ResourceNotFound
-        return invoke(exchange, registry.find(*path[:-1]), path[1] if len(path) == 3 else None)
+        version = path[1] if len(path) == 3 else None
+        return invoke(exchange, steer(registry, path[0], version, exchange.request), version)
 
     def invoke(exchange: Exchange, model: ModelVersion, version: str | None = None) -> Work:
         if exchange.request.method == "OPTIONS":
@@ -107,20 +112,20 @@ def inference_routes(
         if isinstance(params, list):
             predict(exchange, model, with_query(exchange.request, params), [], unnamed=version is None)
             return None
-        then = partial(_invoke_read, registry, model.name, version, exchange)
+        then = partial(_invoke_read, registry, model, version, exchange)
         return forms.read(params, exchange, model.settings.client_timeout, then)
 
     def models(exchange: Exchange, path: list[str]) -> Work:
         if len(path) != 2 or path[1] != INVOKE:
             raise ResourceNotFound
-        return invoke(exchange, registry.find(path[0]))
+        return invoke(exchange, steer(registry, path[0], None, exchange.request))
 
     def invocations(exchange: Exchange, path: list[str]) -> Work:
         if path:
             raise ResourceNotFound
         name = exchange.request.query.get("model_name")
         if name:
-            return invoke(exchange, registry.find(name))
+            return invoke(exchange, steer(registry, name, None, exchange.request))
         params = parameters_of(exchange.request)
         if isinstance(params, list):
             _invoke_read(registry, None, None, exchange, params)
@@ -130,18 +135,24 @@ def inference_routes(
     def ping(exchange: Exchange, path: list[str]) -> None:
         if path:
             raise ResourceNotFound
-        healthy = all(model.healthy for model in registry.defaults())
+        healthy = all(model.healthy for model in answering(registry))
         exchange.respond(status_response("Healthy" if healthy else "Unhealthy", 200 if healthy else 500))
 
     def ready(exchange: Exchange, path: list[str]) -> None:
-        """`/ready[/MODEL[/VERSION]]`: 200 if the version, or every default version, has a ready worker.
+        """`/ready[/MODEL[/VERSION]]`: 200 if the version, or every one that answers by default, has a ready worker.
 
         Models that are listed but not yet unpacked have no version; `started` covers them.
         """
         if len(path) > 2:
             raise ResourceNotFound
-        asked = [registry.find(*path)] if path else registry.defaults()
-        is_ready = (bool(path) or started()) and all(model.state is ModelState.READY for model in asked)
+        match path:
+            case []:
+                asked = answering(registry)
+            case [name]:
+                asked = answering_of(registry, name)
+            case _:
+                asked = [registry.find(*path)]
+        is_ready = (bool(path) or started()) and are_ready(asked)
         exchange.respond(status_response("Ready" if is_ready else "Not ready", 200 if is_ready else 503))
 
     def live(exchange: Exchange, path: list[str]) -> None:
@@ -187,23 +198,26 @@ def _parameters(request: Request, model: ModelVersion) -> list[Param] | Form | R
 
 def _predict_read(
     registry: Registry,
-    name: str,
+    chosen: ModelVersion,
     version: str | None,
     exchange: Exchange,
     injected: Sequence[tuple[str, str]],
     repeatable: bool,
     params: list[Param],
 ) -> None:
-    """Predict with the model that has this name after the form was read: a replacement may have happened meanwhile."""
-    model = registry.find(name, version)
+    """Predict with the version that was chosen before the form was read, or its replacement."""
+    model = steer_again(registry, chosen, version, exchange.request)
     predict(exchange, model, params, injected, unnamed=version is None, repeatable=repeatable)
 
 
 def _invoke_read(
-    registry: Registry, name: str | None, version: str | None, exchange: Exchange, params: list[Param]
+    registry: Registry, chosen: ModelVersion | None, version: str | None, exchange: Exchange, params: list[Param]
 ) -> None:
-    """Predict for SageMaker's routes; without `name`, use the form's `model_name`, or the only registered model."""
-    model = registry.find(_named(registry, params) if name is None else name, version)
+    """Predict for SageMaker's routes; without `chosen`, use the form's `model_name`, or the only registered model."""
+    if chosen is None:
+        model = steer(registry, _named(registry, params), version, exchange.request)
+    else:
+        model = steer_again(registry, chosen, version, exchange.request)
     if exchange.request.method == "OPTIONS":
         exchange.respond(json_response(describe_model(model.name, *tensors_of(model))))
     else:

@@ -2,6 +2,7 @@
 
 import math
 import time
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 import msgspec
 
 from daemon.api.management.batching import batching_of
+from daemon.api.management.routing.route import shown_route
 from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.registering.parallel import parallel_of
+from daemon.models.routing.routes import Routes
+from daemon.models.shadowing.comparison import RESULTS
 from daemon.models.version import ModelState, ModelVersion
 from daemon.workers.engine import Worker, local_pid
 from daemon.workers.state import WorkerState
@@ -19,11 +23,14 @@ FIRST_WORKER_ID = 9000  # TorchServe numbers workers by their ports, from this o
 _PAGE = 4096  # bytes
 
 
-def describe(model: ModelVersion, customized: dict[str, Any] | None = None) -> dict[str, Any]:
+def describe(
+    model: ModelVersion, customized: dict[str, Any] | None = None, routes: Routes | None = None
+) -> dict[str, Any]:
     """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
         customized: the handler's own metadata; None without.
+        routes: of all models; None if the document is not to have any.
     """
     settings = model.settings
     named = model.source.document.get("deviceIds")
@@ -56,7 +63,7 @@ def describe(model: ModelVersion, customized: dict[str, Any] | None = None) -> d
             "pendingRequests": model.waiting,
         },
         **({} if customized is None else {"customizedMetadata": customized}),
-        "tsctl": _ours(model),
+        "tsctl": _ours(model) | ({} if routes is None else _routed(model, routes)),
     }
 
 
@@ -129,6 +136,21 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "events": [msgspec.to_builtins(event) for event in model.reports.latest()],
         "errors": [each._asdict() for each in model.reports.errors.latest()],
     }
+
+
+def _routed(model: ModelVersion, routes: Routes) -> dict[str, Any]:
+    """Return the model's route, this version's share of the requests, and its copies; nothing without a route."""
+    route, rollout = routes.of(model.name), routes.rollouts.get(model.name)
+    rolled = {}
+    if rollout is not None and model.version in rollout.versions:
+        rolled = {"rollout": {"version": rollout.version, "state": rollout.state.value, "share": rollout.share}}
+    if route is None:
+        return rolled
+    found: dict[str, Any] = {"route": shown_route(route), "share": route.share(model.version), **rolled}
+    if route.shadow:
+        counts = routes.copies.get((model.name, route.shadow), Counter())
+        found["copies"] = {result: counts[result] for result in RESULTS}
+    return found
 
 
 def _replacement(model: ModelVersion) -> dict[str, Any] | None:

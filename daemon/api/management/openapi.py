@@ -44,6 +44,29 @@ _SCALING: dict[str, Schema] = {
     "min_worker": whole(0), "max_worker": whole(0), "warnings": BOOLEAN, **_SYNCHRONOUS,
 }  # fmt: skip
 
+# The parameters of a route, by query or as members of a JSON object, in which `weights` may be an object, too.
+_ROUTING: dict[str, Schema] = {
+    "weights": STRING, "sticky": STRING, "shadow": STRING, "sample": STRING, "allow_effects": BOOLEAN,
+}  # fmt: skip
+_SHOWN_ROUTE = members(
+    {
+        "modelName": STRING, "default": STRING,
+        "route": {
+            "type": "object", "nullable": True, "required": ["weights"],
+            "properties": {
+                "weights": {"type": "object", "additionalProperties": {"type": "number"}}, "sticky": STRING,
+                "shadow": STRING, "sample": {"type": "number"}, "allow_effects": BOOLEAN,
+            },
+        },
+    }
+)  # fmt: skip
+
+_ROLLING: dict[str, Schema] = {
+    "version": STRING, "steps": STRING, "every": STRING, "abort_if": STRING, "compare": BOOLEAN,
+    "allow_effects": BOOLEAN,
+}  # fmt: skip
+_SHOWN_ROLLOUT = members({"modelName": STRING, "rollout": {"type": "object", "nullable": True}})
+
 _LEVEL: Schema = {"type": "string", "enum": ["info", "warning", "error"]}
 _SETTING = members({"name": STRING, "value": {}, "origin": STRING, "changes": STRING | {"nullable": True}})
 _INPUT = members({"name": STRING, "kind": STRING, "annotation": STRING})
@@ -138,6 +161,19 @@ def describe_management(*, own: bool = False) -> dict[str, Any]:
         }
     version = "/models/{model_name}/{model_version}"
     paths[f"{version}/set-default"] = {"put": _done("setDefault", f"{version}/set-default", STATUS)}
+    route = "/models/{model_name}/route"
+    paths[route] = {
+        "get": _done("showRoute", route, _SHOWN_ROUTE),
+        "put": _done("setRoute", route, STATUS, _ROUTING, "weights"),
+        "delete": _done("removeRoute", route, STATUS),
+    }
+    rollout = "/models/{model_name}/rollout"
+    paths[rollout] = {
+        "get": _done("showRollout", rollout, _SHOWN_ROLLOUT),
+        "post": _done("startRollout", rollout, STATUS, _ROLLING, "version"),
+    }
+    for word in ("promote", "abort"):
+        paths[f"{rollout}/{word}"] = {"post": _done(f"{word}Rollout", f"{rollout}/{word}", STATUS)}
     paths[f"{version}/retry"] = {"post": _command("retryVersion", f"{version}/retry", _SYNCHRONOUS)}
     ready = answer("Readiness: whether the model has a ready worker.", members({"name": STRING, "ready": BOOLEAN}))
     paths["/v1/models/{model_name}"] = {
@@ -164,8 +200,10 @@ def _command(name: str, path: str, query: dict[str, Schema], required: str = "")
     return operation(name, path_parameters(path) + query_parameters(query, required), _COMMAND, _CHANGED)
 
 
-def _done(name: str, path: str, schema: Schema, query: dict[str, Schema] | None = None) -> Operation:
-    parameters = path_parameters(path) + query_parameters(query or {})
+def _done(
+    name: str, path: str, schema: Schema, query: dict[str, Schema] | None = None, required: str = ""
+) -> Operation:
+    parameters = path_parameters(path) + query_parameters(query or {}, required)
     return operation(name, parameters, {"200": answer("Done.", schema)}, _CHANGED)
 
 

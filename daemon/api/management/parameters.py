@@ -22,6 +22,10 @@ class Parameters:
     def names(self) -> list[str]:
         return list(self._values)
 
+    def value(self, name: str) -> Any:
+        """Return a value as it is given: a text, or anything of JSON; None if absent."""
+        return self._values.get(name)
+
     def text(self, name: str, *, empty: bool = False) -> str | None:
         """Return a string; None if absent, or if empty and not `empty`."""
         value = self._values.get(name)

@@ -7,6 +7,8 @@
     PUT    /models/MODEL[/VERSION]      scale
     PATCH  /models/MODEL[/VERSION]      change settings, see patch.py
     PUT    /models/MODEL/VERSION/set-default
+    GET    /models/MODEL/route          also PUT and DELETE: the shares of its versions, see routing/route.py
+    GET    /models/MODEL/rollout        also POST: a new version takes over step by step, see routing/rollout.py
     POST   /models/MODEL/VERSION/retry  retry a failed version
     DELETE /models/MODEL[/VERSION]      unregister; with ?owner=… only if that owner registered the serving version
     GET    /v1/models/MODEL             KServe's readiness of a model
@@ -29,6 +31,8 @@ from daemon.api.management.parameters import Parameters
 from daemon.api.management.patch import asked_of, change
 from daemon.api.management.progress import Command, run
 from daemon.api.management.registered import registered
+from daemon.api.management.routing.rollout import ROLLOUT, answer_rollout
+from daemon.api.management.routing.route import ROUTE, answer_route
 from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
@@ -37,6 +41,7 @@ from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.registering.ownership import check_owner_token
 from daemon.models.registrar import Progress, Registrar, Registration
 from daemon.models.registry import Registry
+from daemon.models.routing.steering import answering_of
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
 
@@ -66,7 +71,11 @@ def management_routes(
 
     async def answer(exchange: Exchange, path: list[str]) -> None:
         method = exchange.request.method
-        if method == "POST" and not path:
+        if len(path) == 2 and path[1] == ROUTE and method != "OPTIONS":
+            await answer_route(exchange, registry, registrar.routes, path[0])
+        elif len(path) in (2, 3) and path[1] == ROLLOUT and method != "OPTIONS":
+            await answer_rollout(exchange, registry, registrar.rollouts, path)
+        elif method == "POST" and not path:
             await run(exchange, _register(registrar, exchange, local_paths))
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
@@ -99,7 +108,8 @@ def management_routes(
             raise ResourceNotFound
         if exchange.request.method != "GET":
             raise MethodNotAllowed
-        exchange.respond(json_response({"name": path[1], "ready": bool(registry.find(path[1]).pool.ready)}))
+        ready = all(model.pool.ready for model in answering_of(registry, path[1]))
+        exchange.respond(json_response({"name": path[1], "ready": ready}))
 
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
         if exchange.request.method != "OPTIONS":
@@ -111,19 +121,20 @@ def management_routes(
             raise ResourceNotFound
         exchange.respond(json_response(describe_management(own=own is not None)))
 
-    routes: dict[str, Route] = {"models": models, "v1": kserve, "api-description": api_description, "": root}
-    return routes if own is None else routes | {"tsctl": own_route(registry, own)}
+    found: dict[str, Route] = {"models": models, "v1": kserve, "api-description": api_description, "": root}
+    return found if own is None else found | {"tsctl": own_route(registry, own)}
 
 
 async def _describe(registry: Registry, exchange: Exchange, name: str, version: str | None = None) -> None:
     if version == "all":
         document = [
-            describe(model) for model in sorted(registry.versions(name), key=lambda each: order_of(each.version))
+            describe(model, None, registry.routes)
+            for model in sorted(registry.versions(name), key=lambda each: order_of(each.version))
         ]
     else:
         model = registry.find(name, version)
         asked = Parameters(exchange.request).flag("customized", False)
-        document = [describe(model, await customized_metadata(model, exchange) if asked else None)]
+        document = [describe(model, await customized_metadata(model, exchange) if asked else None, registry.routes)]
     exchange.respond(json_response(document))
 
 

@@ -15,6 +15,7 @@ from daemon.config.tokens import Tokens
 from daemon.core import job
 from daemon.metrics.recent import Recent
 from daemon.models.registry import Registry
+from daemon.models.version import ModelVersion
 from daemon.settings import SETTINGS
 
 
@@ -79,6 +80,7 @@ def status_document(
                 "name": model.name,
                 "version": model.version,
                 "default": registry.is_default(model),
+                **shared(registry, model),
                 "state": model.word,
                 "ready": model.pool.ready,
                 "wanted": model.pool.wanted,
@@ -93,6 +95,22 @@ def status_document(
             }
             for model in registry
         ],
+    }
+
+
+def shared(registry: Registry, model: ModelVersion) -> dict[str, Any]:
+    """Return a version's share of its model's requests, and whether it gets copies; nothing without a route.
+
+    The new version of a rollout that is going on has its progress, too.
+    """
+    route, rollout = registry.routes.of(model.name), registry.routes.rollouts.get(model.name)
+    if route is None:
+        return {}
+    rolling = rollout is not None and rollout.going_on and rollout.version == model.version
+    return {
+        "share": route.share(model.version),
+        "shadow": route.shadow == model.version,
+        **({"rollout": rollout.progress} if rollout is not None and rolling else {}),
     }
 
 

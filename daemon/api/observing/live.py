@@ -5,6 +5,8 @@ pid, version          of the daemon
 models                each registered version:
 
     name, version, default, state     as in `/tsctl/status`, like the next three
+    share, shadow, rollout            of a model with a route only: the part of its requests, from 0 to 1; whether the
+                                      version gets copies; of a new version that takes over: `step 2 of 4`
     ready, wanted, restarting         workers; the last: places whose worker has ended and is being replaced
     batchSize, maxBatchDelay, policy  the settings, milliseconds
     queued, running, oldestMs         requests now; the time that the oldest of those queued has waited, null for none
@@ -28,7 +30,7 @@ from typing import Any
 
 import msgspec
 
-from daemon.api.management.status import recent_document, tsctl_version
+from daemon.api.management.status import recent_document, shared, tsctl_version
 from daemon.api.observing.processes import process_facts
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
@@ -60,7 +62,7 @@ def live_document(registry: Registry, started: float, now: float) -> dict[str, A
         "started": started,
         "pid": os.getpid(),
         "version": tsctl_version(),
-        "models": [_model(model, default=registry.is_default(model)) for model in registry],
+        "models": [_model(model, default=registry.is_default(model)) | shared(registry, model) for model in registry],
     }
 
 

@@ -11,7 +11,6 @@ Health needs no token, as `/ping`. The repository's routes are management (repos
 """
 
 from collections.abc import Callable, Coroutine
-from functools import partial
 from typing import Any, NamedTuple
 
 from daemon.api.inference.turns import Turns
@@ -22,7 +21,8 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response
 from daemon.http.router import Route
 from daemon.models.registry import Registry
-from daemon.models.version import ModelState, ModelVersion
+from daemon.models.routing.steering import Steered, answering, answering_of, are_ready
+from daemon.models.version import ModelVersion
 
 _READING = ("GET", "HEAD")
 _RUNS = ("infer", "explain")
@@ -46,7 +46,7 @@ def oip_routes(
     reader = turns or Turns()
 
     def ready() -> bool:
-        return started() and all(model.state is ModelState.READY for model in registry.defaults())
+        return started() and are_ready(answering(registry))
 
     def about_server(path: list[str]) -> Document | None:
         match path:
@@ -64,7 +64,7 @@ def oip_routes(
         versions = [model] if named else registry.versions(model.name)
         match what:
             case "ready":
-                is_ready = model.state is ModelState.READY
+                is_ready = are_ready([model] if named else answering_of(registry, model.name))
                 return {"name": model.name, "ready": is_ready}, 200 if is_ready else 503
             case "config":
                 return model_config(model), 200
@@ -81,7 +81,7 @@ def oip_routes(
         if told is None and asked is not None and asked.what in _RUNS:
             if method == "OPTIONS":
                 return plain(exchange, path)
-            find = partial(registry.find, asked.name, asked.version)
+            find = Steered(registry, asked.name, asked.version, exchange.request)
             explain, unnamed = asked.what == "explain", asked.version is None
             reading = read(exchange, find, most, reader, explain=explain, unnamed=unnamed)
             if isinstance(reading, bool):

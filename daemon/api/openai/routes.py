@@ -17,6 +17,7 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response
 from daemon.http.router import Route
 from daemon.models.registry import Registry
+from daemon.models.routing.steering import steer
 from handlers.envelopes.openai_wording import Wording
 
 
@@ -43,7 +44,7 @@ def openai_routes(registry: Registry) -> dict[str, Route]:
     def complete(exchange: Exchange, *, chat: bool) -> None:
         request = exchange.request
         asked = read_request(request.body, chat=chat)
-        model = registry.find(asked.model, asked.version)
+        model = steer(registry, asked.model, asked.version, request)
         wording = Wording(request.id, model.name, chat=chat)
         predict(
             exchange, model, asked.params, [("url_path", CHAT if chat else COMPLETIONS)],

@@ -66,7 +66,7 @@ class CachedHead(msgspec.Struct, frozen=True):
         return Request(
             before.method, before.target, self.headers_of(digits), body, before.http_1_0, before.keep_alive,
             began, received, before.budget, before.priority, "", before.id or new_request_id(), before.kind,
-            before.timed,
+            before.timed, None, before.model_version,
         )  # fmt: skip
 
 

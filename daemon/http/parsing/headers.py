@@ -6,7 +6,7 @@ from daemon.http.parsing.target import check_host
 
 NAMES = frozenset((
     b"host", b"content-length", b"transfer-encoding", b"expect", b"x-request-id", b"x-request-deadline-ms",
-    b"x-request-priority", b"x-tsctl-timing",
+    b"x-request-priority", b"x-tsctl-timing", b"x-model-version",
 ))  # fmt: skip
 LENGTHS = frozenset(map(len, NAMES))  # so that most names need not be made lower case
 LONGEST_ID = 128  # characters of an `x-request-id` that is accepted from the client
@@ -20,7 +20,7 @@ class InterpretedHeaders:
         chunked: the body comes in chunks.
         expects: the client waits for `100 Continue`; never in HTTP/1.0.
         id: the client's name for the request; empty if there is none, or none that can be used.
-        budget, priority, timed: see Request.
+        budget, priority, timed, model_version: see Request.
     """
 
     def __init__(self) -> None:
@@ -30,6 +30,7 @@ class InterpretedHeaders:
         self.budget: str | None = None
         self.priority: str | None = None
         self.timed = False
+        self.model_version: str | None = None
         self._host = ""  # the last valid host: nearly always that of the request before
 
     def read(self, headers: list[tuple[bytes, str]], version: str) -> None:
@@ -50,6 +51,7 @@ class InterpretedHeaders:
         self.id = ""
         self.budget = self.priority = None
         self.timed = False
+        self.model_version = None
         for name, value in headers:
             match name:
                 case b"host":
@@ -81,5 +83,7 @@ class InterpretedHeaders:
                     self.priority = value
                 case b"x-tsctl-timing":
                     self.timed = value == "1"
+                case b"x-model-version":
+                    self.model_version = value or None
         if hosts > 1 or (not hosts and not old):
             raise BadRequest(f"The request has {hosts} Host headers; expected one.")

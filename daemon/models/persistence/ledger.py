@@ -39,7 +39,7 @@ class Ledger:
         """
         self.saved(self.unsettled)
         before = self.memory.kept or frozenset()
-        await self.memory.save(self._entries)
+        await self.memory.save(self._entries, self._registry.routes)
         for name in before - (self.memory.kept or frozenset()):
             self._directories.remove_unused(self._directories.named(name))
 

@@ -13,7 +13,7 @@ import contextlib
 import os
 import re
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ import msgspec
 from daemon.marfile import NAME, VERSION
 from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.request import Registration
+from daemon.models.rollouts.rollout import Rollout, is_possible
+from daemon.models.routing.route import Route, is_valid
 from daemon.models.settings import ROWS, Overrides
 from handlers.wire import Declared
 
@@ -64,10 +66,16 @@ class SnapshotEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Every registered version; those of one model in the order of their registration."""
+    """Every registered version; those of one model in the order of their registration.
+
+    Attributes:
+        routes, rollouts: model → route, and model → rollout.
+    """
 
     version: int = FORMAT
     models: tuple[SnapshotEntry, ...] = ()
+    routes: dict[str, Route] = field(default_factory=dict)
+    rollouts: dict[str, Rollout] = field(default_factory=dict)
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
@@ -91,6 +99,12 @@ def decode_snapshot(content: bytes) -> Snapshot:
         raise BrokenSnapshot(f"its format is {snapshot.version}, and this tsctl reads {FORMAT}")
     for entry in snapshot.models:
         _check(entry)
+    for name, route in snapshot.routes.items():
+        if not is_valid(route):
+            raise BrokenSnapshot(f"the route of {name} has impossible weights")
+    for name, rollout in snapshot.rollouts.items():
+        if not is_possible(rollout):
+            raise BrokenSnapshot(f"the rollout of {name} has impossible values")
     return snapshot
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from daemon.core.errors import NotRemembered
 from daemon.models.persistence import snapshot
 from daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, SnapshotEntry
+from daemon.models.routing.routes import Routes
 from daemon.models.settings import without_zero_timeouts
 
 _log = logging.getLogger("daemon.models")
@@ -66,17 +67,20 @@ class SnapshotFile:
         except OSError:
             return False
 
-    async def save(self, entries: Callable[[], Iterable[SnapshotEntry]]) -> None:
+    async def save(self, entries: Callable[[], Iterable[SnapshotEntry]], routes: Routes | None = None) -> None:
         """Write the registered versions to the file; return when they are on the disk.
 
         Args:
             entries: returns the entries to write; called when the previous write is done.
+            routes: written with the entries; None for none.
 
         Raises:
             NotRemembered: the file could not be written or fsynced; the disk has the old one or the new one.
         """
         async with self._lock:
             now = Snapshot(models=tuple(entries()))
+            if routes is not None:
+                now = replace(now, routes=dict(routes.by_model), rollouts=dict(routes.rollouts))
             content = snapshot.encode_snapshot(now)
             if content == self._written:
                 return  # nothing has changed, or the previous write contained the change

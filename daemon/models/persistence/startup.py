@@ -150,6 +150,9 @@ class Startup:
         self._remember = config.restore and not replacing
         kept = registrar.ledger.memory.last.models if config.restore or replacing else ()
         self._entries = (*kept, *handed)
+        if kept:
+            last = registrar.ledger.memory.last
+            registry.routes.restore(last.routes, last.rollouts)
         listings = (
             None if config.models is None or replacing else parse_listings(config.models, archives(config.model_store))
         )

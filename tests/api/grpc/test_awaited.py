@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from daemon.api.grpc.heads import read_head
 from daemon.api.grpc.waiting.awaited import AwaitedModels
 from daemon.core.errors import Loading, ModelNotFound, NoReadyWorker
 from daemon.http.bounds.receiving import NoRoom, ReceiveBudget
@@ -12,13 +13,15 @@ from tests.api.grpc.client import grpc_house, prediction
 from tests.api.grpc.test_predictions import failure
 from tests.api.house import House
 
+HEAD = read_head("/a.B/C", (), None, 0.0)
+
 
 async def test_a_call_waits_for_its_model(tmp_path: Path) -> None:
     house = House(tmp_path)
     models = AwaitedModels(house.registry, 2, ReceiveBudget())
     house.registry.expect("m")
 
-    finding = asyncio.ensure_future(models.find("m", None, lambda: 0))
+    finding = asyncio.ensure_future(models.find("m", None, HEAD, lambda: 0))
     await asyncio.sleep(0)
     assert not finding.done()
     model = await house.serve("m")
@@ -30,7 +33,7 @@ async def test_a_call_waits_for_its_model(tmp_path: Path) -> None:
 async def test_a_model_that_could_not_be_registered_is_told_with_its_reason(tmp_path: Path) -> None:
     house = House(tmp_path)
     house.registry.expect("m")
-    finding = asyncio.ensure_future(AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, lambda: 0))
+    finding = asyncio.ensure_future(AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, HEAD, lambda: 0))
     await asyncio.sleep(0)
 
     house.registry.settle("m", "the archive is broken")
@@ -43,7 +46,7 @@ async def test_another_models_end_of_loading_changes_nothing(tmp_path: Path) -> 
     house = House(tmp_path)
     for name in ("m", "n"):
         house.registry.expect(name)
-    finding = asyncio.ensure_future(AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, lambda: 0))
+    finding = asyncio.ensure_future(AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, HEAD, lambda: 0))
     await asyncio.sleep(0)
 
     house.registry.settle("n")
@@ -59,14 +62,14 @@ async def test_only_so_many_calls_wait_and_who_leaves_makes_room(tmp_path: Path)
     house = House(tmp_path)
     models = AwaitedModels(house.registry, 1, ReceiveBudget())
     house.registry.expect("m")
-    first = asyncio.ensure_future(models.find("m", None, lambda: 0))
+    first = asyncio.ensure_future(models.find("m", None, HEAD, lambda: 0))
     await asyncio.sleep(0)
 
     with pytest.raises(Loading, match="being registered"):
-        await models.find("m", None, lambda: 0)
+        await models.find("m", None, HEAD, lambda: 0)
     first.cancel()
     await asyncio.wait([first])
-    second = asyncio.ensure_future(models.find("m", None, lambda: 0))
+    second = asyncio.ensure_future(models.find("m", None, HEAD, lambda: 0))
     await asyncio.sleep(0)
 
     assert not second.done()
@@ -86,12 +89,12 @@ async def test_the_messages_of_waiting_calls_count_as_bodies_that_are_being_rece
     receiving = ReceiveBudget(100)
     models = AwaitedModels(house.registry, 9, receiving)
     house.registry.expect("m")
-    first = asyncio.ensure_future(models.find("m", None, lambda: 60))
+    first = asyncio.ensure_future(models.find("m", None, HEAD, lambda: 60))
     await asyncio.sleep(0)
     assert receiving.used == 60
 
     with pytest.raises(NoRoom, match="100 bytes together"):
-        await models.find("m", None, lambda: 60)
+        await models.find("m", None, HEAD, lambda: 60)
     assert receiving.used == 60
     model = await house.serve("m")
     house.registry.settle("m")
@@ -104,7 +107,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_counts_no_more(tmp_path: 
     house = House(tmp_path)
     receiving = ReceiveBudget(100)
     house.registry.expect("m")
-    waiting = asyncio.ensure_future(AwaitedModels(house.registry, 9, receiving).find("m", None, lambda: 60))
+    waiting = asyncio.ensure_future(AwaitedModels(house.registry, 9, receiving).find("m", None, HEAD, lambda: 60))
     await asyncio.sleep(0)
 
     waiting.cancel()

@@ -44,7 +44,10 @@ export function models(main) {
     const usual = h("span", { class: "tag" }, "default");
     const element = h("tr", {}, h("td", {}, link, h("span", { class: "tag" }, model.version), usual), h("td", {}, state), cells);
     return { element, update(now) {
-      usual.hidden = !now.default || latest.models.filter((each) => each.name === now.name).length < 2;
+      const routed = now.share !== undefined;  // its model has a route
+      usual.hidden = !routed && (!now.default || latest.models.filter((each) => each.name === now.name).length < 2);
+      const share = now.shadow ? "shadow" : `${+(now.share * 100).toPrecision(3)} %`;
+      text(usual, !routed ? "default" : now.rollout ? `${share}, ${now.rollout}` : share);
       state.className = `state ${LEVELS[now.state] ?? ""}`;
       text(state, now.restarting ? `${now.state}, ${now.restarting} restarting` : now.state);
       const seen = figures(now.name, now.version);

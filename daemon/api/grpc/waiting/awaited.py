@@ -6,6 +6,7 @@ from collections.abc import Callable
 from daemon.core.errors import Loading, ModelNotFound, VersionNotFound
 from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.models.registry import Registry
+from daemon.models.routing.steering import RequestHead, steer
 from daemon.models.version import ModelVersion
 
 
@@ -32,22 +33,25 @@ class AwaitedModels:
         self._waiting: set[asyncio.Future[None]] = set()
         registry.listeners.append(self._look_again)
 
-    async def find(self, name: str, version: str | None, size: Callable[[], int]) -> ModelVersion:
-        """Return a version, or the default one.
+    async def find(self, name: str, version: str | None, head: RequestHead, size: Callable[[], int]) -> ModelVersion:
+        """Return the version that answers a call, as `steer` chooses it.
 
         Args:
+            version: as the message names it; None if it does not.
+            head: the call's.
             size: returns the bytes of the call's message.
 
         Raises:
             ModelNotFound: no model has this name, or will have it soon.
             VersionNotFound: the model has no such version.
             NoReadyWorker: the model could not be registered at the start.
+            BadRequest: the metadata names another version than the message.
             Loading: too many calls wait already.
             NoRoom: their messages, and the bodies that are being received, have too many bytes.
         """
         while True:
             try:
-                return self._registry.find(name, version)
+                return steer(self._registry, name, version, head)
             except (ModelNotFound, VersionNotFound):
                 if not self._registry.expects(name):
                     raise

@@ -1,0 +1,1 @@
+"""The commands that steer a model's traffic: its route."""

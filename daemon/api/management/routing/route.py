@@ -1,0 +1,86 @@
+"""`/models/MODEL/route`: how the requests for a model are shared among its versions.
+
+GET      the route, and the default version
+PUT      set the route: `weights`, `sticky`, `shadow`, `sample`, `allow_effects`, by query or as JSON
+DELETE   remove the route; the default version answers
+"""
+
+from typing import Any
+
+from daemon.api.management.parameters import Parameters
+from daemon.core.errors import BadRequest, MethodNotAllowed
+from daemon.http.exchange import Exchange
+from daemon.http.messages import json_response, status_response
+from daemon.models.registry import Registry
+from daemon.models.routing.changes import RouteChanges
+from daemon.models.routing.route import Route, parse_route
+
+ROUTE = "route"
+
+
+async def answer_route(exchange: Exchange, registry: Registry, changes: RouteChanges, name: str) -> None:
+    """Answer a request for the route of a model.
+
+    Raises:
+        DaemonError: the change is refused, as `RouteChanges`.
+        MethodNotAllowed: the method is none of the three.
+    """
+    match exchange.request.method:
+        case "GET" | "HEAD":
+            exchange.respond(json_response(route_document(registry, name)))
+        case "PUT":
+            route = route_of(Parameters(exchange.request))
+            await changes.set(name, route)
+            exchange.respond(status_response(f'Requests for model "{name}" are routed: {route}'))
+        case "DELETE":
+            await changes.remove(name)
+            version = registry.find(name).version
+            exchange.respond(status_response(f'Model "{name}" has no route: version {version} answers'))
+        case _:
+            raise MethodNotAllowed
+
+
+def route_of(given: Parameters) -> Route:
+    """Return the route that a request's parameters describe.
+
+    Raises:
+        BadRequest: a parameter is missing or invalid.
+    """
+    weights = given.value("weights")
+    if not isinstance(weights, str | dict) or not weights:
+        raise BadRequest("weights is missing; expected VERSION=WEIGHT, such as 1.0=90,2.0=10.")
+    sample = given.value("sample")
+    if isinstance(sample, bool) or not isinstance(sample, str | int | float | None):
+        raise BadRequest(f"sample is {sample!r}; expected a share such as 5% or 0.05.")
+    return parse_route(
+        weights,
+        given.text("sticky") or "",
+        given.text("shadow") or "",
+        None if sample == "" else sample,
+        allow_effects=given.boolean("allow_effects") or False,
+    )
+
+
+def route_document(registry: Registry, name: str) -> dict[str, Any]:
+    """Return the route of a model as clients read and set it; `route` is null without one.
+
+    Raises:
+        ModelNotFound: no model has this name.
+    """
+    default = next(model.version for model in registry.versions(name) if registry.is_default(model))
+    route = registry.routes.of(name)
+    return {"modelName": name, "default": default, "route": None if route is None else shown_route(route)}
+
+
+def shown_route(route: Route) -> dict[str, Any]:
+    """Return a route by the names of its parameters; without those that are not set."""
+    shown: dict[str, Any] = {"weights": {version: _plain(weight) for version, weight in route.weights}}
+    if route.sticky:
+        shown["sticky"] = route.sticky
+    if route.shadow:
+        shown |= {"shadow": route.shadow, "sample": route.sample, "allow_effects": route.allow_effects}
+    return shown
+
+
+def _plain(weight: float) -> float | int:
+    return int(weight) if weight == int(weight) else weight

@@ -1,0 +1,271 @@
+"""The rollouts of all models: once a second the decision of each, and its effect on the route.
+
+A change is made inside the gate: while the daemon is being upgraded none begins, and the next daemon goes on.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from daemon.core.clock import Clock, Timer
+from daemon.core.errors import BadRequest, Conflict, NotRemembered, Upgrading
+from daemon.events.events import Events
+from daemon.metrics.recent import Counts
+from daemon.models.gate import Gate
+from daemon.models.persistence.ledger import Ledger
+from daemon.models.registry import Registry
+from daemon.models.rollouts.conditions import QUANTILE, Condition, bound_of, less, together, trials_of
+from daemon.models.rollouts.decision import Decision, Finding, decide, find
+from daemon.models.rollouts.rollout import Rollout, RolloutEvent, RolloutState, advance
+from daemon.models.rollouts.sequential import Trials
+from daemon.models.routing.changes import RouteChanges
+from daemon.models.routing.route import Route
+from daemon.models.shadowing.comparison import Agreement
+from daemon.models.version import ModelState
+
+LOOK = 1.0  # seconds between two decisions
+
+
+@dataclass(slots=True)
+class StepRecord:
+    """The counts of the versions when a step began.
+
+    Attributes:
+        began: on the daemon's clock.
+        new: of the new version.
+        compared: compared answers, and those that differ.
+        bounds: condition → the bound of its latency, and what the new version had counted when the bound was known.
+    """
+
+    began: float
+    new: Counts
+    compared: Trials
+    bounds: dict[str, tuple[float, Counts]] = field(default_factory=dict)
+
+
+class Rollouts:
+    """Carries out the rollouts that the registry's routes have.
+
+    Args:
+        changes: sets the routes.
+    """
+
+    def __init__(
+        self, registry: Registry, changes: RouteChanges, ledger: Ledger, gate: Gate, clock: Clock, events: Events
+    ) -> None:
+        self._registry = registry
+        self._changes = changes
+        self._ledger = ledger
+        self._gate = gate
+        self._clock = clock
+        self._events = events
+        self._records: dict[str, StepRecord] = {}
+        self._first: dict[str, Counts] = {}  # of the versions before, when this daemon began with the rollout
+        self._timer: Timer | None = None
+        self._serving = False
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def begin(self) -> None:
+        """Go on with the rollouts of an earlier run: the daemon serves."""
+        self._serving = True
+        self._arm()
+
+    def close(self) -> None:
+        """Decide nothing more: the daemon stops, and the next one goes on."""
+        self._serving = False
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def check(self, name: str, rollout: Rollout) -> None:
+        """Check a rollout that is to start.
+
+        Raises:
+            ModelNotFound: no model has this name.
+            VersionNotFound: the model has no such version.
+            RolloutGoingOn: another rollout steers the model.
+            Conflict: the new version is no longer, or not yet, able to serve.
+            BadRequest: the new version answers all requests already, or a comparison would repeat effects.
+        """
+        self._registry.routes.check_steady(name)
+        model = self._registry.find(name, rollout.version)
+        if not rollout.before:
+            raise BadRequest(f"Version {rollout.version} of model {name} answers all requests already.")
+        if model.state is ModelState.FAILED or model.stopping:
+            raise Conflict(name, rollout.version, f"Version {rollout.version} of model {name} is {model.word}.")
+        self._changes.check(name, rollout.routed())
+
+    def before(self, name: str, version: str) -> tuple[tuple[tuple[str, float], ...], Route | None]:
+        """Return the weights that a rollout of a version would begin with, without that version; and the route.
+
+        Raises:
+            ModelNotFound: no model has this name.
+        """
+        default = self._registry.find(name).version
+        route = self._registry.routes.of(name)
+        weights = ((default, 100.0),) if route is None else route.weights
+        return tuple(each for each in weights if each[0] != version), route
+
+    async def start(self, name: str, rollout: Rollout) -> None:
+        """Start a rollout.
+
+        Raises:
+            DaemonError: as `check`; nothing is changed.
+            NotRemembered: the rollout has started, but the snapshot could not be written.
+        """
+        self.check(name, rollout)
+        self._registry.routes.rollouts[name] = rollout
+        steps = ", ".join(f"{step:g} %" for step in rollout.steps)
+        self._tell("rollout-started", name, rollout, f"a rollout by {steps} begins, each for {rollout.every:g} s")
+        self._first.pop(name, None)
+        self._enter(name, rollout)
+        self._serving = True
+        self._arm()
+        await self._ledger.save()
+
+    async def end(self, name: str, event: RolloutEvent, reason: str) -> Rollout:
+        """Promote the new version of a rollout, or go back, by command.
+
+        Raises:
+            Conflict: no rollout of the model is going on.
+            NotRemembered: the change is applied, but the snapshot could not be written.
+        """
+        rollout = self.going_on(name)
+        ended = self._follow(name, rollout, Decision(event, reason))
+        await self._ledger.save()
+        return ended
+
+    def going_on(self, name: str) -> Rollout:
+        """Return the rollout of a model that is going on.
+
+        Raises:
+            ModelNotFound: no model has this name.
+            Conflict: there is none.
+        """
+        self._registry.find(name)
+        rollout = self._registry.routes.rollouts.get(name)
+        if rollout is None or not rollout.going_on:
+            raise Conflict(name, "", f"No rollout of model {name} is going on.")
+        return rollout
+
+    def findings(self, name: str, rollout: Rollout) -> list[Finding]:
+        """Return what the requests of the present step have shown."""
+        if not rollout.going_on or not self._registry.holds(name, rollout.version):
+            return []
+        counts = self._counts(name, [rollout.version])
+        record = self._records.get(name)
+        if record is None or min(less(counts, record.new).latencies) < 0 or counts.requests < record.new.requests:
+            # The step begins, or the version was registered anew.
+            record = self._records[name] = StepRecord(self._clock.now(), counts, self._compared(name, rollout.version))
+        return find(rollout, [(each, self._trials(name, rollout, record, counts, each)) for each in rollout.counted])
+
+    def decision(self, name: str, rollout: Rollout) -> Decision:
+        """Return the decision about a rollout that is going on."""
+        findings = self.findings(name, rollout)
+        record = self._records.get(name)
+        elapsed = 0.0 if record is None else self._clock.now() - record.began
+        return decide(rollout, findings, elapsed, self._failure(name, rollout))
+
+    def look(self) -> None:
+        """Decide about each rollout, and follow the decision."""
+        self._timer = None
+        for name, rollout in list(self._registry.routes.rollouts.items()):
+            if rollout.going_on and not self._registry.expects(name):
+                decision = self.decision(name, rollout)
+                if decision.event is not None:
+                    self._in_background(self._change(name, rollout, decision))
+        self._arm()
+
+    def _arm(self) -> None:
+        going_on = any(each.going_on for each in self._registry.routes.rollouts.values())
+        if self._serving and going_on and self._timer is None:
+            self._timer = self._clock.later(LOOK, self.look)
+
+    async def _change(self, name: str, rollout: Rollout, decision: Decision) -> None:
+        with suppress(Upgrading, NotRemembered), self._gate.change():  # the former: later, or by the next daemon
+            if self._registry.routes.rollouts.get(name) is rollout:  # else a command came first
+                self._follow(name, rollout, decision)
+                await self._ledger.save()
+
+    def _follow(self, name: str, rollout: Rollout, decision: Decision) -> Rollout:
+        """Follow an arrow of the drawing: set the route, and tell of it."""
+        assert decision.event is not None
+        was = rollout.state
+        state = advance(was, decision.event)
+        step = rollout.step + 1 if was is state is RolloutState.STEPPING else rollout.step
+        rollout = replace(rollout, state=state, step=step, reason=decision.reason)
+        self._registry.routes.rollouts[name] = rollout
+        match state:
+            case RolloutState.ABORTED:
+                self._leave(name, rollout.route, rollout.before[0][0])
+                self._tell("rollout-aborted", name, rollout, f"taken back: {decision.reason}")
+            case RolloutState.PROMOTED:
+                self._leave(name, None, rollout.version)
+                self._tell("rollout-promoted", name, rollout, f"answers all requests: {decision.reason}")
+            case _:
+                self._tell("rollout-advanced", name, rollout, f"{rollout.share:g} % from now on: {decision.reason}")
+                self._enter(name, rollout)
+        return rollout
+
+    def _enter(self, name: str, rollout: Rollout) -> None:
+        self._records.pop(name, None)
+        self._changes.apply(name, rollout.routed())
+        self.findings(name, rollout)  # the step's counts begin now
+
+    def _leave(self, name: str, route: Route | None, default: str) -> None:
+        self._records.pop(name, None)
+        self._first.pop(name, None)
+        if route is not None:
+            self._changes.apply(name, route)
+            return
+        self._registry.routes.put(name, None)
+        if self._registry.holds(name, default):
+            self._ledger.choose_default(name, default)
+
+    def _failure(self, name: str, rollout: Rollout) -> str:
+        """Return why the new version cannot serve; empty while it can."""
+        if not self._registry.holds(name, rollout.version):
+            return "the version is not registered any more"
+        model = self._registry.find(name, rollout.version)
+        if model.state is not ModelState.FAILED:
+            return ""
+        failure = model.pool.failure
+        return f"no worker can load the version: {failure.error}" if failure is not None else "the version has failed"
+
+    def _trials(
+        self, name: str, rollout: Rollout, record: StepRecord, counts: Counts, condition: Condition
+    ) -> Trials | None:
+        """Return the requests that a condition counts in the present step."""
+        since, bound = record.new, None
+        if condition.kind == QUANTILE:
+            before = self._counts(name, [version for version, _ in rollout.before])
+            first = self._first.setdefault(name, before)
+            if condition.text not in record.bounds:
+                found = bound_of(condition, less(before, first))
+                if found is None:
+                    return None
+                record.bounds[condition.text] = found, counts
+            bound, since = record.bounds[condition.text]
+        compared, then = self._compared(name, rollout.version), record.compared
+        agreements = Trials(compared.total - then.total, compared.bad - then.bad)
+        return trials_of(condition, less(counts, since), bound, agreements)
+
+    def _counts(self, name: str, versions: Iterable[str]) -> Counts:
+        held = [version for version in versions if self._registry.holds(name, version)]
+        return together([self._registry.find(name, version).metrics.counts for version in held])
+
+    def _compared(self, name: str, version: str) -> Trials:
+        counts = self._registry.routes.copies.get((name, version), Counter())
+        total = sum(counts[each.value] for each in Agreement)
+        return Trials(total, counts[Agreement.DIFFERENT.value] + counts[Agreement.FAILED.value])
+
+    def _tell(self, kind: str, name: str, rollout: Rollout, text: str) -> None:
+        self._events.add(kind, text, model=name, version=rollout.version)
+
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)  # the loop itself keeps no task alive
+        task.add_done_callback(self._tasks.discard)

@@ -1,0 +1,1 @@
+"""Routes: which version of a model answers a request that names none."""

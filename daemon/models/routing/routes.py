@@ -1,0 +1,144 @@
+"""The routes of all models, and the random numbers that choose by them."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import replace
+from random import Random
+
+from daemon.core.errors import Conflict
+from daemon.models.rollouts.rollout import Rollout
+from daemon.models.routing.choice import choose, choose_for
+from daemon.models.routing.route import IP, Route
+from daemon.models.shadowing.watching import Mirroring
+
+
+class RoutedVersion(Conflict):
+    """The version cannot be unregistered: the model's route sends requests to it.
+
+    Args:
+        share: its part of the requests, in words.
+    """
+
+    def __init__(self, name: str, version: str, share: str) -> None:
+        super().__init__(
+            name,
+            version,
+            f"The route of model {name} sends {share} to version {version}. Take them away first:"
+            f" `tsctl route {name}` with other versions, or `tsctl default {name}/VERSION`, which removes the route.",
+        )
+
+
+class RolloutGoingOn(Conflict):
+    """A rollout steers the model, and a change by hand would contradict it."""
+
+    def __init__(self, name: str, version: str) -> None:
+        super().__init__(
+            name,
+            version,
+            f"A rollout of version {version} of model {name} is going on. End it first: `tsctl promote {name}` or"
+            f" `tsctl abort {name}`.",
+        )
+
+
+class Routes:
+    """Model → route; a model without one is answered by its default version.
+
+    Args:
+        random: draws the version of requests that no key keeps at theirs.
+
+    Attributes:
+        by_model: read by every request; changed by `put`, `drop` and `restore` only.
+        rollouts: of models, also those that have ended; each steers its route while it goes on.
+        mirrors: of the models whose route has a shadow.
+        copies: model and shadow → how many copies of requests ended how; only rises.
+        changed: called after the route of a model has changed.
+    """
+
+    def __init__(self, random: Random | None = None) -> None:
+        self.random = random or Random()
+        self.by_model: dict[str, Route] = {}
+        self.rollouts: dict[str, Rollout] = {}
+        self.mirrors: dict[str, Mirroring] = {}
+        self.copies: dict[tuple[str, str], Counter[str]] = {}
+        self.changed: Callable[[str, Route | None], None] = lambda name, route: None
+
+    def __repr__(self) -> str:
+        return f"<Routes {', '.join(f'{name}: {route}' for name, route in self.by_model.items())}>"
+
+    def __bool__(self) -> bool:
+        return bool(self.by_model)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.by_model
+
+    def of(self, name: str) -> Route | None:
+        """Return the route of a model, None without one."""
+        return self.by_model.get(name)
+
+    def put(self, name: str, route: Route | None) -> None:
+        """Set the route of a model, or remove it."""
+        self.by_model.pop(name, None)
+        if route is not None:
+            self.by_model[name] = route
+        self.changed(name, route)
+
+    def drop(self, name: str, version: str) -> None:
+        """Take a version out of the route of a model, which ends with its last version."""
+        route = self.by_model.get(name)
+        if route is None or version not in route.versions:
+            return
+        weights = tuple(each for each in route.weights if each[0] != version)
+        shadow = "" if route.shadow == version else route.shadow
+        self.put(name, replace(route, weights=weights, shadow=shadow) if weights else None)
+
+    def restore(self, routes: Mapping[str, Route], rollouts: Mapping[str, Rollout]) -> None:
+        """Take the routes and rollouts of an earlier run, whose versions are not registered yet."""
+        self.rollouts = dict(rollouts)
+        for name, route in routes.items():
+            self.put(name, route)
+
+    def check_unused(self, name: str, version: str) -> None:
+        """Raise RoutedVersion, or RolloutGoingOn, if the route or the rollout of a model needs a version."""
+        rollout = self.rollouts.get(name)
+        if rollout is not None and rollout.going_on and version in rollout.versions:
+            raise RolloutGoingOn(name, rollout.version)
+        route = self.by_model.get(name)
+        if route is not None and version in route.versions:
+            share = f"{route.share(version):.0%} of the requests" if version != route.shadow else "copies of requests"
+            raise RoutedVersion(name, version, share)
+
+    def check_steady(self, name: str) -> None:
+        """Raise RolloutGoingOn if a rollout steers a model."""
+        rollout = self.rollouts.get(name)
+        if rollout is not None and rollout.going_on:
+            raise RolloutGoingOn(name, rollout.version)
+
+    def choose(self, route: Route, name: str, key: str) -> str:
+        """Return the version of a request: by its key, or at random if that is empty."""
+        if key:
+            return choose_for(route.weights, name, key)
+        return choose(route.weights, self.random.random())
+
+    def choose_among(self, route: Route, name: str, key: str, versions: Set[str]) -> str | None:
+        """Return the version of a request as `choose`, but one of these; None if the route has none of them."""
+        weights = tuple(each for each in route.weights if each[0] in versions)
+        if not weights:
+            return None
+        return choose_for(weights, name, key) if key else choose(weights, self.random.random())
+
+
+def key_of(route: Route, headers: Sequence[tuple[str, str]], peer: str) -> str:
+    """Return the text that keeps a client at its version; empty if the route does not, or the request has none.
+
+    Args:
+        peer: ADDRESS:PORT, or another name of a client that has no address.
+    """
+    if not route.sticky:
+        return ""
+    if route.sticky == IP:
+        return (peer.rpartition(":")[0] or peer).strip("[]") if not peer.startswith("pid:") else peer
+    wanted = route.header
+    for name, value in headers:
+        if name.lower() == wanted:
+            return value
+    return ""

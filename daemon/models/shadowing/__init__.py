@@ -1,0 +1,1 @@
+"""Shadows: versions that get copies of a model's requests, and whose answers are compared and dropped."""

@@ -1,0 +1,194 @@
+"""The mirror of one model: copies of requests for a shadow, which runs them in idle time.
+
+    request ──drawn, and there is room──▶ watched ──answered──▶ waits ──idle──▶ runs at the shadow ──▶ compared
+                                             └─its client leaves──▶ forgotten   └─the shadow refuses──▶ dropped
+
+A client waits for nothing of this: its answer goes out first, and a copy begins only while no request of the whole
+daemon waits, no version of the model runs one, and a worker of the shadow is idle. A copy that has begun is not
+interrupted. Copies have bounds of their own, beyond which requests are not copied.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from functools import partial
+from random import Random
+from weakref import WeakSet
+
+from daemon.core.arena import Payload
+from daemon.core.clock import Clock, Timer
+from daemon.core.errors import DaemonError
+from daemon.core.job import Job, Param, Piece, Reply
+from daemon.models.routing.route import Route
+from daemon.models.shadowing.comparison import DROPPED, Agreement, compare, is_failure
+from daemon.models.shadowing.watching import AskedOf, Receivers
+from daemon.models.version import ModelVersion
+
+MOST_COPIES = 64  # of one model, from their request's arrival until the shadow has them
+MOST_BYTES = 16 * 1024 * 1024  # of these copies, with the answers that they are compared with
+MOST_OF_ONE = 4 * 1024 * 1024
+LOOK_AGAIN = 0.01  # seconds between two looks for idle time while copies wait
+
+
+class Copy:
+    """A copied request, and the answer that its client got."""
+
+    __slots__ = ("__weakref__", "asked", "parts", "reply", "size")
+
+    def __init__(self, asked: AskedOf) -> None:
+        self.asked = asked._replace(
+            params=[Param(param.name, param.content_type, _bytes(param.value)) for param in asked.params],
+            headers=list(asked.headers),
+        )
+        self.size = sum(len(param.value) for param in asked.params)
+        self.parts: list[bytes] = []
+        self.reply: Reply | None = None
+
+    def whole(self, reply: Reply) -> Reply:
+        """Return the last reply of an answer with the pieces before it."""
+        if not self.parts:
+            return reply
+        return Reply(reply.status, b"".join((*self.parts, reply.body)), error=reply.error)
+
+
+class Mirror:
+    """Copies the requests of one model for its shadow.
+
+    Args:
+        others: returns all versions of the daemon, and those of the model that answer clients.
+        shadow: returns the shadow; None while it is not registered.
+        counts: receives how many copies ended how: `Agreement`, and `dropped`.
+        differs: called with the request's id and a sentence if an answer is `different` or `failed`.
+    """
+
+    def __init__(
+        self,
+        route: Route,
+        clock: Clock,
+        random: Random,
+        others: Callable[[], tuple[Iterable[ModelVersion], Iterable[ModelVersion]]],
+        shadow: Callable[[], ModelVersion | None],
+        counts: "Counter[str]",
+        differs: Callable[[str, str], None],
+    ) -> None:
+        self.route = route
+        self._clock = clock
+        self._random = random
+        self._others = others
+        self._shadow = shadow
+        self._counts = counts
+        self._differs = differs
+        # Weak, because nobody tells of a request whose client has left: its copy goes with its job.
+        self._copies: WeakSet[Copy] = WeakSet()
+        self._waiting: deque[Copy] = deque()
+        self._timer: Timer | None = None
+        self._closed = False
+
+    def __repr__(self) -> str:
+        return f"<Mirror to {self.route.shadow} {len(self._copies)} copies, {len(self._waiting)} waiting>"
+
+    def close(self) -> None:
+        """Drop the copies that wait, and copy nothing more."""
+        self._closed = True
+        while self._waiting:
+            self._drop(self._waiting.popleft())
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def watch(self, asked: AskedOf, to: Receivers) -> Receivers:
+        """Copy a request if it is drawn, and there is room; return the receivers of its answer."""
+        if self._closed or self._random.random() >= self.route.sample:
+            return to
+        size = sum(len(param.value) for param in asked.params)
+        if size > MOST_OF_ONE or len(self._copies) >= MOST_COPIES or self._size + size > MOST_BYTES:
+            self._counts[DROPPED] += 1
+            return to
+        copy = Copy(asked)
+        self._copies.add(copy)
+        return Receivers(partial(self._answered, copy, to.deliver), partial(self._streamed, copy, to.stream))
+
+    @property
+    def _size(self) -> int:
+        return sum(copy.size for copy in self._copies)
+
+    def _streamed(self, copy: Copy, stream: Callable[[Reply], None], piece: Reply) -> None:
+        stream(piece)
+        copy.parts.append(piece.body)
+        copy.size += len(piece.body)
+
+    def _answered(self, copy: Copy, deliver: Callable[[Reply], None], reply: Reply) -> None:
+        deliver(reply)
+        copy.reply = copy.whole(reply)
+        copy.size += len(reply.body)
+        if self._closed or is_failure(reply) or self._size > MOST_BYTES:
+            self._drop(copy)
+            return
+        self._waiting.append(copy)
+        # Not now: the answer is on its way, and the worker's next batch is about to begin.
+        self._clock.soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Run copies while there is idle time, and look again soon if some are left."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        while self._waiting and not self._closed:
+            shadow = self._shadow()
+            if shadow is None or shadow.stopping or not shadow.pool.serving:
+                self._drop(self._waiting.popleft())
+            elif is_idle(*self._others()) and shadow.pool.idle and not shadow.queue.waiting:
+                self._run(shadow, self._waiting.popleft())
+            else:
+                self._timer = self._clock.later(LOOK_AGAIN, self._go_on)
+                return
+
+    def _run(self, shadow: ModelVersion, copy: Copy) -> None:
+        answered: list[bytes] = []
+        job = Job(
+            copy.asked.id, copy.asked.params, copy.asked.headers, self._clock.now(),
+            partial(self._compare, copy, answered), partial(self._take, answered), low_priority=True,
+        )  # fmt: skip
+        job.infer = copy.asked.infer
+        try:
+            shadow.submit(job)
+        except DaemonError:
+            self._drop(copy)
+
+    def _take(self, answered: list[bytes], piece: Reply) -> None:
+        """Take a piece of the shadow's answer, which no client slows down."""
+        answered.append(piece.body)
+        if isinstance(piece, Piece) and piece.flow is not None:
+            piece.flow.wanted = True
+            self._clock.soon(piece.flow.drained)
+
+    def _compare(self, copy: Copy, answered: list[bytes], reply: Reply) -> None:
+        if answered:
+            reply = Reply(reply.status, b"".join((*answered, reply.body)), error=reply.error)
+        assert copy.reply is not None
+        agreement = compare(copy.reply, reply)
+        self._copies.discard(copy)
+        self._counts[agreement.value] += 1
+        if agreement in (Agreement.DIFFERENT, Agreement.FAILED):
+            self._differs(copy.asked.id, _sentence(agreement, copy.reply, reply))
+        self._clock.soon(self._go_on)
+
+    def _drop(self, copy: Copy) -> None:
+        self._copies.discard(copy)
+        self._counts[DROPPED] += 1
+
+
+def is_idle(everything: Iterable[ModelVersion], answering: Iterable[ModelVersion]) -> bool:
+    """Return whether a copy may run: nothing waits in the daemon, and nothing runs of the versions that answer."""
+    return all(not model.waiting for model in everything) and all(model.idle for model in answering)
+
+
+def _bytes(value: Payload) -> bytes:
+    return bytes(value)
+
+
+def _sentence(agreement: Agreement, answered: Reply, shadow: Reply) -> str:
+    if agreement is Agreement.FAILED:
+        said = shadow.body.decode("utf-8", "replace").partition("\n")[0][:200]
+        return f"the shadow failed with {shadow.status}: {said}"
+    if answered.status != shadow.status:
+        return f"the shadow answered {shadow.status}, not {answered.status}"
+    return f"the shadow's answer differs: {len(shadow.body)} bytes, not {len(answered.body)}, or other values"

@@ -1,0 +1,138 @@
+"""A route is checked, applied at once, kept over restarts, and keeps its versions registered."""
+
+from pathlib import Path
+
+import pytest
+
+from daemon.core.errors import BadRequest, ModelNotFound, VersionNotFound
+from daemon.models.persistence.snapshot import BrokenSnapshot, decode_snapshot
+from daemon.models.routing.changes import RouteChanges
+from daemon.models.routing.route import Route, parse_route
+from daemon.models.routing.routes import RoutedVersion
+from tests.kit.daemon import StubDaemon
+
+HALVES = parse_route("1.0=50 2.0=50", "ip")
+
+
+async def serving(tmp_path: Path) -> tuple[StubDaemon, RouteChanges]:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    await bench.register(bench.mar(version="2.0"))
+    return bench, changes_of(bench)
+
+
+def changes_of(bench: StubDaemon) -> RouteChanges:
+    return RouteChanges(bench.registry, bench.registrar.ledger, bench.registrar.events)
+
+
+async def test_a_route_survives_a_restart_and_so_does_its_removal(tmp_path: Path) -> None:
+    bench, changes = await serving(tmp_path)
+
+    await changes.set("m", HALVES)
+    again = await bench.restart()
+    assert again.registry.routes.of("m") == HALVES
+    await again.registrar.set_default("m", "2.0")
+
+    assert not (await again.restart()).registry.routes
+    assert again.registry.find("m").version == "2.0"
+
+
+async def test_without_restoring_the_models_their_routes_are_not_restored(tmp_path: Path) -> None:
+    bench, changes = await serving(tmp_path)
+    await changes.set("m", HALVES)
+
+    assert not (await bench.restart(restore="false")).registry.routes
+
+
+async def test_the_version_with_the_largest_weight_becomes_the_default(tmp_path: Path) -> None:
+    bench, changes = await serving(tmp_path)
+
+    await changes.set("m", parse_route("1.0=10 2.0=90"))
+    assert bench.registry.find("m").version == "2.0"
+    await changes.remove("m")
+
+    assert bench.registry.find("m").version == "2.0"
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0", None])
+async def test_a_version_with_a_weight_is_not_unregistered(tmp_path: Path, version: str | None) -> None:
+    bench, changes = await serving(tmp_path)
+    await changes.set("m", HALVES)
+
+    with pytest.raises(RoutedVersion, match="sends 50% of the requests to version"):
+        await bench.registrar.unregister("m", version)
+
+    assert bench.names == ["m/1.0", "m/2.0"]
+
+
+async def test_a_shadow_is_not_unregistered_and_any_other_version_is(tmp_path: Path) -> None:
+    bench, changes = await serving(tmp_path)
+    await bench.register(bench.mar(version="3.0"))
+    await changes.set("m", parse_route("1.0=1", shadow="2.0", allow_effects=True))
+
+    with pytest.raises(RoutedVersion, match="sends copies of requests"):
+        await bench.registrar.unregister("m", "2.0")
+    await bench.registrar.unregister("m", "3.0")
+
+    assert bench.names == ["m/1.0", "m/2.0"]
+
+
+async def test_an_unknown_version_and_an_unknown_model_are_refused_and_nothing_changes(tmp_path: Path) -> None:
+    bench, changes = await serving(tmp_path)
+    await changes.set("m", HALVES)
+
+    with pytest.raises(VersionNotFound, match=r"9\.0"):
+        await changes.set("m", parse_route("1.0=1 9.0=1"))
+    with pytest.raises(ModelNotFound):
+        await changes.set("n", HALVES)
+
+    assert bench.registry.routes.of("m") == HALVES
+
+
+async def test_a_shadow_must_be_repeatable_or_allowed(tmp_path: Path) -> None:
+    bench, changes = await serving(tmp_path)
+    shadowed = parse_route("1.0=1", shadow="2.0")
+
+    with pytest.raises(BadRequest, match="is not declared repeatable"):
+        await changes.set("m", shadowed)
+    await changes.set("m", parse_route("1.0=1", shadow="2.0", allow_effects=True))
+
+    assert bench.registry.routes.of("m") is not None
+
+
+async def test_the_versions_of_a_served_program_take_their_weight_along(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar(version="3.0"), ephemeral=True, owner="token")
+    await bench.register(bench.mar())
+    changes = changes_of(bench)
+    await changes.set("m", parse_route("1.0=50 3.0=50"))
+    await bench.registrar.set_default("m", "1.0")
+    await changes.set("m", parse_route("1.0=50 3.0=50"))
+
+    await bench.registrar.unregister_all("token")
+
+    assert bench.registry.routes.of("m") == Route(weights=(("1.0", 50.0),))
+
+
+async def test_a_change_is_an_event(tmp_path: Path) -> None:
+    bench, changes = await serving(tmp_path)
+
+    await changes.set("m", HALVES)
+    await changes.remove("m")
+
+    texts = [event.text for event in bench.registrar.events.after(0) if event.kind == "route-changed"]
+    assert texts == [
+        "routed: 1.0=50 2.0=50, sticky by address",
+        "the route was removed; 1.0 answers",
+    ]
+
+
+def test_a_route_with_impossible_weights_makes_a_snapshot_broken() -> None:
+    content = b'{"version": 1, "models": [], "routes": {"m": {"weights": [["1.0", 0.0]]}}}'
+
+    with pytest.raises(BrokenSnapshot, match="the route of m"):
+        decode_snapshot(content)
+
+
+def test_a_snapshot_without_routes_is_read() -> None:
+    assert decode_snapshot(b'{"version": 1, "models": []}').routes == {}

@@ -1,0 +1,82 @@
+"""The texts of a route are read, and impossible ones are refused by name and value."""
+
+import pytest
+
+from daemon.core.errors import BadRequest
+from daemon.models.routing.route import Route, parse_route, parse_share
+from daemon.models.routing.routes import Routes, key_of
+
+
+@pytest.mark.parametrize(
+    "weights",
+    ["1.0=90 2.0=10", "1.0=90,2.0=10", {"1.0": 90, "2.0": 10}, {"1.0": "90", "2.0": 10.0}, "1.0=90 2.0=10 3.0=0"],
+)
+def test_weights_are_texts_or_objects_and_zero_is_none(weights: str | dict[str, object]) -> None:
+    route = parse_route(weights)
+
+    assert route.weights == (("1.0", 90.0), ("2.0", 10.0))
+    assert (route.main, route.share("1.0"), route.share("3.0")) == ("1.0", 0.9, 0.0)
+    assert str(route) == "1.0=90 2.0=10"
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        pytest.param({"weights": "1.0"}, "`1.0` has no weight", id="no weight"),
+        pytest.param({"weights": ""}, "no version with a weight", id="nothing"),
+        pytest.param({"weights": "1.0=0"}, "no version with a weight", id="only zeros"),
+        pytest.param({"weights": "1.0=much"}, "The weight of 1.0 is `much`", id="no number"),
+        pytest.param({"weights": "1.0=-1"}, "The weight of 1.0 is `-1`", id="negative"),
+        pytest.param({"weights": "1.0=nan"}, "The weight of 1.0 is `nan`", id="not a number"),
+        pytest.param({"weights": {"1.0": True}}, "The weight of 1.0 is `True`", id="a boolean"),
+        pytest.param({"weights": "1.0=1 1.0=2"}, "1.0 has two weights", id="twice"),
+        pytest.param({"weights": "a/b=1"}, "`a/b` is not a version", id="no version"),
+        pytest.param({"weights": " ".join(f"{n}=1" for n in range(17))}, "more than 16", id="too many"),
+        pytest.param({"weights": "1=1", "sticky": "cookie"}, "sticky is `cookie`", id="unknown stickiness"),
+        pytest.param({"weights": "1=1", "sticky": "header:"}, "sticky is `header:`", id="no header"),
+        pytest.param({"weights": "1=1", "sticky": "header:a b"}, "sticky is `header:a b`", id="no header's name"),
+        pytest.param({"weights": "1=1", "shadow": "1"}, "1 has a weight and is the shadow", id="a shadow that answers"),
+        pytest.param({"weights": "1=1", "sample": "5%"}, "no shadow", id="a sample of nothing"),
+        pytest.param({"weights": "1=1", "shadow": "2", "sample": "0"}, "sample is `0`", id="an empty sample"),
+        pytest.param({"weights": "1=1", "shadow": "2", "sample": "120%"}, "sample is `120%`", id="more than all"),
+    ],
+)
+def test_an_impossible_route_is_refused(asked: dict[str, str], said: str) -> None:
+    with pytest.raises(BadRequest, match=said.replace("(", r"\(")):
+        parse_route(**asked)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("text", "share"), [("5%", 0.05), ("0.05", 0.05), (0.5, 0.5), ("100 %", 1.0)])
+def test_a_sample_is_a_share_or_a_percentage(text: str | float, share: float) -> None:
+    assert parse_share(text) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("sticky", "peer", "key"),
+    [
+        pytest.param("", "10.0.0.1:99", "", id="without stickiness there is no key"),
+        pytest.param("ip", "10.0.0.1:99", "10.0.0.1", id="an address without its port"),
+        pytest.param("ip", "::1:99", "::1", id="of IPv6, as HTTP names it"),
+        pytest.param("ip", "[::1]:99", "::1", id="and as gRPC does"),
+        pytest.param("ip", "pid:12", "pid:12", id="a client of the control socket is its process"),
+        pytest.param("header", "10.0.0.1:99", "ada", id="the usual header"),
+        pytest.param("header:X-User", "10.0.0.1:99", "7", id="another header"),
+        pytest.param("header:x-none", "10.0.0.1:99", "", id="a header that the request does not have"),
+    ],
+)
+def test_the_key_of_a_client(sticky: str, peer: str, key: str) -> None:
+    route = parse_route("1=1 2=1", sticky)
+
+    assert key_of(route, [("X-Session-Id", "ada"), ("x-user", "7")], peer) == key
+
+
+def test_a_version_that_leaves_takes_its_weight_along_and_the_last_one_the_route() -> None:
+    routes = Routes()
+    routes.put("m", Route(weights=(("1", 1.0), ("2", 1.0)), shadow="3"))
+
+    routes.drop("m", "3")
+    routes.drop("m", "1")
+    assert routes.of("m") == Route(weights=(("2", 1.0),))
+    routes.drop("m", "2")
+
+    assert "m" not in routes
