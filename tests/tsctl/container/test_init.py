@@ -58,7 +58,7 @@ def test_a_signal_reaches_the_program(number: signal.Signals) -> None:
 
 
 def test_a_signal_before_the_program_listens_ends_it() -> None:
-    process = start("print('ready', flush=True); input()")
+    process = start("import signal; print('ready', flush=True); signal.pause()")
     assert process.stdout is not None and process.stdout.readline() == "ready\n"
 
     process.send_signal(signal.SIGTERM)
