@@ -43,6 +43,7 @@ from daemon.models.registry import Registry
 from daemon.models.replace import Replacing, check_unclaimed
 from daemon.models.request import Registration as Registration  # re-exported for callers
 from daemon.models.retirement import LiveVersions, Retiring
+from daemon.models.rollouts.rollout import RolloutEvent
 from daemon.models.rollouts.rollouts import Rollouts
 from daemon.models.routing.changes import RouteChanges
 from daemon.models.settings import check_workers
@@ -285,8 +286,19 @@ class Registrar:
             for model in [model for model in self._registry if model.request.owner == owner]:
                 if model.request.ephemeral:
                     model.reports.add("owner-gone", "the process that served it has ended")
-                    self._registry.routes.drop(model.name, model.version)
+                    await self._leave_route(model)
                     await self.unregister(model.name, model.version, owner)
+
+    async def _leave_route(self, model: ModelVersion) -> None:
+        """Take a version that must go out of its model's route, and end a rollout that needs it."""
+        rollout = self._registry.routes.rollouts.get(model.name)
+        if rollout is not None and rollout.going_on and model.version in rollout.versions:
+            event = RolloutEvent.BACK if model.version == rollout.version else RolloutEvent.PROMOTE
+            await self.rollouts.end(model.name, event, f"the process that served {model.version} has ended")
+        self._registry.routes.drop(model.name, model.version)
+        route = self._registry.routes.of(model.name)
+        if route is not None:
+            self.ledger.choose_default(model.name, route.main)
 
     def refuse(self) -> None:
         """Accept no registration and no request to any version from now on. `stop` does the rest."""

@@ -66,6 +66,11 @@ class Registry:
             raise VersionNotFound(name, str(version))
         return model
 
+    def forget_routes(self) -> None:
+        """Forget the routes and rollouts of models that the start has not brought back."""
+        for name in {*self.routes.by_model, *self.routes.rollouts} - self._names.keys():
+            self.routes.forget(name)
+
     def expect(self, name: str | None) -> None:
         """Note that a model will be registered, or fail to be; None for one whose name is not known yet."""
         self._expected[name] += 1
@@ -150,9 +155,6 @@ class Registry:
         if model.version == versions.default and len(versions.models) > 1:
             raise DefaultVersionKept(name)
         self.discard(model)
-        if name not in self._names:
-            self.routes.put(name, None)
-            self.routes.rollouts.pop(name, None)
         return model
 
     def discard(self, model: ModelVersion) -> None:
@@ -163,6 +165,8 @@ class Registry:
         del versions.models[model.version]
         if not versions.models:
             del self._names[model.name]
+            if not self.expects(model.name):  # else another archive is about to take its place
+                self.routes.forget(model.name)
         elif versions.default == model.version:
             versions.default = next(iter(versions.models))
 

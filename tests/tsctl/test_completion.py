@@ -87,6 +87,13 @@ def test_after_a_slash_versions_complete(daemon: FakeDaemon) -> None:
     assert tab("tsctl default resnet/1") == ["resnet/1.0"]
 
 
+def test_the_versions_of_a_route_complete_up_to_their_weights(daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/status", {"models": MODELS})
+
+    assert tab("tsctl route resnet ") == ["2.0=", "1.0="]
+    assert tab("tsctl route mnist 1") == ["1.0="]
+
+
 def test_a_models_state_is_shown_beside_it(daemon: FakeDaemon) -> None:
     daemon.answer("GET /tsctl/status", {"models": MODELS})
 

@@ -150,7 +150,7 @@ class Startup:
         self._remember = config.restore and not replacing
         kept = registrar.ledger.memory.last.models if config.restore or replacing else ()
         self._entries = (*kept, *handed)
-        if kept:
+        if config.restore or replacing:
             last = registrar.ledger.memory.last
             registry.routes.restore(last.routes, last.rollouts)
         listings = (
@@ -194,6 +194,7 @@ class Startup:
             finally:
                 self._registry.settle(name, failure)
         self._ledger.pending = []
+        self._registry.forget_routes()
         if self._remember:  # else the snapshot is ignored until the first change
             with contextlib.suppress(NotRemembered):  # logged already
                 await self._ledger.save()

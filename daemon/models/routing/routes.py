@@ -91,6 +91,11 @@ class Routes:
         shadow = "" if route.shadow == version else route.shadow
         self.put(name, replace(route, weights=weights, shadow=shadow) if weights else None)
 
+    def forget(self, name: str) -> None:
+        """Forget the route and the rollout of a model that is gone."""
+        self.put(name, None)
+        self.rollouts.pop(name, None)
+
     def restore(self, routes: Mapping[str, Route], rollouts: Mapping[str, Rollout]) -> None:
         """Take the routes and rollouts of an earlier run, whose versions are not registered yet."""
         self.rollouts = dict(rollouts)

@@ -65,3 +65,20 @@ def test_a_rollout_is_written_as_it_is_read() -> None:
     routed = replace(ROLLOUT, route=parse_route("1.0=1 0.9=1", "ip"), state=RolloutState.COMPARING)
 
     assert decode_snapshot(encode_snapshot(Snapshot(rollouts={"m": routed}))).rollouts == {"m": routed}
+
+
+@pytest.mark.parametrize(("owned", "state"), [("2.0", RolloutState.ABORTED), ("1.0", RolloutState.PROMOTED)])
+async def test_a_program_that_ends_ends_the_rollout_of_its_version(
+    tmp_path: Path, owned: str, state: RolloutState
+) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar(version=owned), ephemeral=True, owner="token")
+    await bench.register(bench.mar(version="1.0" if owned == "2.0" else "2.0"))
+    await bench.registrar.set_default("m", "1.0")
+    await bench.registrar.rollouts.start("m", ROLLOUT)
+
+    await bench.registrar.unregister_all("token")
+
+    assert bench.registry.routes.rollouts["m"].state is state
+    assert bench.names == [f"m/{'1.0' if owned == '2.0' else '2.0'}"]
+    bench.registrar.rollouts.close()

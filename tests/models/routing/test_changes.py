@@ -136,3 +136,28 @@ def test_a_route_with_impossible_weights_makes_a_snapshot_broken() -> None:
 
 def test_a_snapshot_without_routes_is_read() -> None:
     assert decode_snapshot(b'{"version": 1, "models": []}').routes == {}
+
+
+async def test_a_route_ends_with_its_model(tmp_path: Path) -> None:
+    bench, changes = await serving(tmp_path)
+    await changes.set("m", HALVES)
+
+    for model in list(bench.registry):
+        bench.registry.discard(model)
+
+    assert not bench.registry.routes
+
+
+async def test_a_route_whose_model_is_not_restored_does_not_wait_for_another_one(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar("e"), ephemeral=True, owner="token")
+    await bench.register(bench.mar("e", version="2.0"))
+    await changes_of(bench).set("e", parse_route("1.0=1 2.0=1"))
+    model = bench.registry.find("e", "2.0")
+    bench.registry.routes.drop("e", "2.0")
+    bench.registry.remove("e", model.version)
+    await bench.registrar.ledger.save()
+
+    again = await bench.restart()
+
+    assert again.names == [] and not again.registry.routes
