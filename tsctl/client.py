@@ -4,7 +4,7 @@ import http.client
 import json
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -43,10 +43,14 @@ class DaemonClient:
 
     Args:
         timeout: seconds that a read or write may take; None for no limit.
+        headers: of every request.
     """
 
-    def __init__(self, path: Path | None = None, timeout: float | None = None) -> None:
+    def __init__(
+        self, path: Path | None = None, timeout: float | None = None, headers: Mapping[str, str] | None = None
+    ) -> None:
         self.path = path or paths.default_socket()
+        self._headers = {**(headers or {}), "Connection": "close"}
         self._timeout = timeout
 
     def request(
@@ -126,7 +130,7 @@ class DaemonClient:
         connection = _UnixConnection(self.path, self._timeout)
         try:
             paths.check_socket_path(self.path)
-            connection.request(method, target, body, headers | {"Connection": "close"})
+            connection.request(method, target, body, headers | self._headers)
             with connection.getresponse() as response:
                 yield response
         except paths.PathError as error:

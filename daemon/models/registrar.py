@@ -39,6 +39,7 @@ from daemon.models.persistence.snapshot_file import SnapshotFile
 from daemon.models.registering.keeping import before_replacement, keep
 from daemon.models.registering.owner_watch import OwnerWatch
 from daemon.models.registering.ownership import check_name, check_owner
+from daemon.models.registering.pins import check_version
 from daemon.models.registry import Registry
 from daemon.models.replace import Replacing, check_unclaimed
 from daemon.models.request import Registration as Registration  # re-exported for callers
@@ -153,6 +154,7 @@ class Registrar:
         async with self.archives.open(request, progress) as contents:
             manifest = self.factory.manifest(request, contents.directory)
             attempt.model, attempt.version = manifest.model_name, manifest.model_version
+            check_version(request, manifest)
             await self.factory.install(manifest, contents.directory, progress)
             self._check_name(request, manifest.model_name, replace=replace)
             old = self._replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None
@@ -331,6 +333,7 @@ class Registrar:
             await all_ready(model, model.pool.wanted, progress)
         except DaemonError:
             self._registry.discard(model)
+            self.ledger.memory.discard(model.name, model.version)
             if not model.stopping:  # else `stop` retires the model
                 await self.retiring.retire(model, grace=0.0)
             with contextlib.suppress(NotRemembered):  # the model may have replaced a failed version

@@ -11,6 +11,8 @@ class Registration:
 
     Attributes:
         url: a name in the model store, an absolute path, or a URL that the operator allows.
+        model_version: the version that the archive must contain; None for any.
+        sha256: the SHA-256 that the archive must have, as 64 hexadecimal digits; empty for any.
         local_paths: whether a path outside the store is allowed.
         synchronous: whether to wait until every worker is ready.
         ephemeral: never written to the snapshot, so that a restart does not serve the version; an upgrade keeps it.
@@ -20,6 +22,8 @@ class Registration:
 
     url: str
     model_name: str | None = None
+    model_version: str | None = None
+    sha256: str = ""
     handler: str | None = None
     runtime: str | None = None
     overrides: Overrides = field(default_factory=Overrides)

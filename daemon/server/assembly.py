@@ -21,6 +21,7 @@ from daemon.api.inference.held import HeldRequests
 from daemon.api.inference.routes import inference_routes
 from daemon.api.inference.turns import Turns
 from daemon.api.known_clients import KnownClients
+from daemon.api.management.registrations.document import registrations_document
 from daemon.api.management.routes import management_routes
 from daemon.api.management.status import Urls, settings_document, status_document, tsctl_version, urls_of
 from daemon.api.management.upgrade import upgrade_route
@@ -198,6 +199,8 @@ class Assembly:
                     return settings_document(config, tokens)
                 case "store":
                     return sizes(config.model_store)
+                case "registrations":
+                    return registrations_document(registry, registrar.ledger)
             return None
 
         def start_new(python: str | None, models: list[Expected]) -> NewDaemon:

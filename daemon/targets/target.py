@@ -22,6 +22,7 @@ from daemon.targets.files import ARCHIVE_SUFFIXES, BARE_SUFFIXES, MODEL_SUFFIXES
 KINDS = "a handler (.py), a model (.pt, .pt2, .onnx, .pth), an archive (.mar), a directory, or module:attribute"
 HANDLER = "handler.py"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
+_SCHEMES = ("http://", "https://", "s3://", "gs://", "hf://")
 MODULE = re.compile(r"(?P<module>[^\W\d]\w*(?:\.[^\W\d]\w*)*):(?P<attribute>[^\W\d]\w*)")
 
 
@@ -54,8 +55,8 @@ def read_target(text: str, directory: Path) -> ServeTarget:
 
 
 def _read_url(url: str) -> ServeTarget:
-    if not url.lower().startswith(("http://", "https://")):
-        raise TargetError(f"`{url}` has a scheme that is not served", "name an http(s) URL of an archive, or a file")
+    if not url.lower().startswith(_SCHEMES):
+        raise TargetError(f"`{url}` has a scheme that is not served", f"name a file, or {', '.join(_SCHEMES)}")
     if url.lower().endswith(BARE_SUFFIXES):
         raise TargetError(f"`{url}` is a single file, and only archives are served from URLs", "download it first")
     return ServeTarget(kind="url", url=url)

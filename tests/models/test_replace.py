@@ -27,7 +27,8 @@ async def test_the_old_one_serves_until_the_new_one_is_ready(tmp_path: Path) -> 
     new = await loading
 
     assert bench.registry.find("m") is new and new.state is ModelState.READY and new.took_over
-    await until(lambda: old.pool.empty and bench.unpacked == 1)
+    await until(lambda: old.pool.empty and new.replaces is None)
+    assert bench.unpacked == 2  # the old one, too: a rollback brings it back
     assert (new.source.directory / "weights").read_bytes() == b"other"
     assert bench.remembered["m/1.0"].unpacked == new.source.directory.name
     assert bench.client.statuses == {"meanwhile": 200}
@@ -48,7 +49,8 @@ async def test_what_the_old_one_has_accepted_it_answers_however_long_that_takes(
     await until(lambda: new.replaces is None)
 
     assert bench.client.statuses == {"running": 200, "waiting": 200}
-    assert old.pool.empty and bench.unpacked == 1 and bench.registry.find("m") is new
+    assert old.pool.empty and bench.registry.find("m") is new
+    assert bench.unpacked == 2  # the old one, too: a rollback brings it back
 
 
 async def test_a_worker_of_the_old_one_that_dies_now_is_replaced_for_those_that_wait(tmp_path: Path) -> None:
@@ -185,7 +187,9 @@ async def test_a_directory_takes_the_place_of_an_archive(tmp_path: Path) -> None
     directory = write_files(bench.store / "m", model_files())
 
     assert (await replace(bench, "m")).source.directory == directory
-    await until(lambda: bench.unpacked == 0)
+    assert bench.unpacked == 1  # a rollback brings it back
+    await bench.registrar.unregister("m", None)
+    assert bench.unpacked == 0 and (directory / "handler.py").is_file()
 
 
 async def test_a_directory_that_takes_its_own_place_keeps_its_files(tmp_path: Path) -> None:

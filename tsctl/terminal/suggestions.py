@@ -26,6 +26,7 @@ SYNONYMS: dict[str, str] = {
     "workers": "scale", "resize": "scale",
     "settings": "config", "env": "config",
     "htop": "top", "monitor": "top", "watch": "top",
+    "sync": "apply", "dump": "export", "save": "export", "undo": "rollback", "revert": "rollback",
     "health": "status", "ping": "status",
     "up": "start", "daemon": "start", "launch": "start", "torchserve": "start",
     "foreground": "run",

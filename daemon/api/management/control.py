@@ -1,6 +1,7 @@
 """`GET /tsctl/…`: routes of the control socket that no TCP address has.
 
     /tsctl/status · config · store   the daemon; its settings; the archives of the model store, `name` and `bytes`
+    /tsctl/registrations             what was asked for each version, now and before, see registrations/document.py
     /tsctl/trace/MODEL[/VERSION]     arrival times of the latest requests, and the settings; no bodies
     /tsctl/worker/MODEL[/VERSION]    how its workers are started, and how its clients behave: for `tsctl tune`
     /tsctl/input/MODEL[/VERSION]     the body of a sample request, unchanged, with its content type; the header

@@ -28,6 +28,8 @@ _SYNCHRONOUS = {"synchronous": BOOLEAN}
 _REGISTERING: dict[str, Schema] = {
     "url": STRING,
     "model_name": STRING,
+    "model_version": STRING,
+    "sha256": STRING,
     "handler": STRING,
     "runtime": {"type": "string", "enum": ["python", "python3"]},
     **{row.rest: row.kind.schema for row in MODEL_SETTINGS if row.rest},
@@ -121,6 +123,9 @@ _WORDS: dict[str, Schema] = {
     "status": {"type": "object"},
     "live": {"type": "object"},
     "config": listed(members({"name": STRING, "value": {}, "origin": STRING})),
+    "registrations": members(
+        {"versions": listed({"type": "object"}), "routes": {"type": "object"}, "earlier": {"type": "object"}}
+    ),
     "store": listed(members({"name": STRING, "bytes": whole(0) | {"nullable": True}})),
 }
 
@@ -128,6 +133,7 @@ _TEXTS = {
     "status": "The daemon and its models.",
     "live": "The counts of all models; two answers make rates.",
     "config": "Each setting of the daemon, with its value and source.",
+    "registrations": "The registrations as they were asked for, and those of each model before its latest change.",
     "store": "The archives of the model store.",
     "trace": "The arrival times of the latest requests, and the model's settings.",
     "worker": "How the model's workers are started, and how its clients behave.",

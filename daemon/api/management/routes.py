@@ -15,6 +15,7 @@
     OPTIONS / and /models/…, any /api-description    an OpenAPI description
     GET    /tsctl/…                     only on the control socket, see control.py
 
+Commands with the same token in the header `X-Tsctl-Change` are one change for `tsctl rollback`.
 Registering and scaling report their progress, see progress.py. While the daemon is being upgraded,
 changes are rejected: 503 with `Retry-After`.
 """
@@ -38,7 +39,9 @@ from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
 from daemon.http.router import Route
 from daemon.model_settings import MODEL_SETTINGS
+from daemon.models.persistence.earlier import one_change
 from daemon.models.registering.ownership import check_owner_token
+from daemon.models.registering.pins import sha256_pin
 from daemon.models.registrar import Progress, Registrar, Registration
 from daemon.models.registry import Registry
 from daemon.models.routing.steering import answering_of
@@ -46,6 +49,7 @@ from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
 
 PAGE = 100
+CHANGE_HEADER = "x-tsctl-change"  # a token that the commands of one change have in common, see `tsctl rollback`
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 # With 206: the workers asked for were ready, but another client has scaled since, or a worker has just exited.
 _IN_PROGRESS = "Workers scaling in progress..."
@@ -66,7 +70,7 @@ def management_routes(
         if exchange.request.method in _READING:
             await answer(exchange, path)
         else:
-            with registrar.gate.change():
+            with registrar.gate.change(), one_change(exchange.request.header(CHANGE_HEADER)):
                 await answer(exchange, path)
 
     async def answer(exchange: Exchange, path: list[str]) -> None:
@@ -169,6 +173,8 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
     request = Registration(
         url=url,
         model_name=given.text("model_name"),
+        model_version=given.text("model_version"),
+        sha256=sha256_pin(given.text("sha256") or ""),
         handler=given.text("handler"),
         runtime=runtime,
         overrides=Overrides(**{row.name: given.setting(row, absent=True) for row in MODEL_SETTINGS if row.rest}),

@@ -14,6 +14,7 @@ from pathlib import Path
 from daemon.models.archives.unpack import Limits, unpack
 
 _PROGRESS_EVERY = 0.05  # seconds
+DIGITS = 64  # of a SHA-256
 
 Progress = Callable[[str, int, int], None]  # stage ("unpacking", "loading"), done, total
 
@@ -57,11 +58,19 @@ class Directories:
             del self._users[directory]
             self.remove_unused(directory)
 
-    async def unpack(self, archive: Path, progress: Progress) -> Path:
+    def kept(self, digest: str) -> Path | None:
+        """Return the directory that was unpacked of the archive with a SHA-256; None if there is none."""
+        directory = self._folder / digest
+        return directory if len(digest) == DIGITS and directory.is_dir() else None
+
+    async def unpack(self, archive: Path, progress: Progress, pinned: str = "") -> Path:
         """Unpack an archive, unless that was done before, and use its directory.
 
+        Args:
+            pinned: the SHA-256 that the archive must have; empty for any.
+
         Raises:
-            InvalidModel: the archive is damaged, too large or unsafe.
+            InvalidModel: the archive is not the pinned one, damaged, too large or unsafe.
             NotUnpacked: this machine cannot take the archive, e.g. because the disk is full.
         """
         loop = asyncio.get_running_loop()
@@ -75,7 +84,7 @@ class Directories:
                 loop.call_soon_threadsafe(progress, "unpacking", done, total)
 
         while True:
-            unpacked = await asyncio.to_thread(unpack, archive, self._folder, self._limits, report)
+            unpacked = await asyncio.to_thread(unpack, archive, self._folder, self._limits, report, pinned)
             # Python 3.14 does not suspend where the thread has ended already: let its reports arrive first.
             await asyncio.sleep(0)
             if unpacked.is_dir():

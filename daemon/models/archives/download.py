@@ -1,6 +1,7 @@
 """Archives from URLs that the operator allows, up to a limit of bytes.
 
-https:// http://    downloaded to a temporary file, which is removed when the context closes
+https:// http://    downloaded to a temporary file, which is removed when the context closes (sources/web.py)
+s3:// gs:// hf://   the same, by a program of its own (sources/objects.py)
 file://             a path of this machine, once the URL is allowed
 """
 
@@ -12,87 +13,24 @@ import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from http.client import HTTPException, HTTPMessage
 from pathlib import Path, PurePosixPath
-from typing import IO, Any
-from urllib.error import HTTPError
+from typing import Any
 from urllib.parse import unquote, urlsplit
-from urllib.request import (
-    HTTPDefaultErrorHandler,
-    HTTPErrorProcessor,
-    HTTPHandler,
-    HTTPRedirectHandler,
-    HTTPSHandler,
-    OpenerDirector,
-    ProxyHandler,
-    Request,
-    UnknownHandler,
-)
 
 from daemon import paths
 from daemon.config.config import Config
 from daemon.core.errors import ArchiveNotFound, DownloadFailed
+from daemon.models.archives.sources.allowed import check_url
+from daemon.models.archives.sources.objects import fetch_object, is_object
+from daemon.models.archives.sources.web import Progress, fetch
 from daemon.models.archives.store import locate
 
-SILENCE = 60.0  # seconds that a server may send nothing
-LONGEST = 3600.0  # seconds that a download may take
-MOST_URL = 8192  # characters
-MOST_DECODINGS = 4  # of a URL's escapes; no honest URL is encoded more often
-_CHUNK = 1024 * 1024
 _PROGRESS_EVERY = 0.05  # seconds
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
-
-Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 if the server sends no length)
 
 
 def is_remote(url: str) -> bool:
     return _REMOTE.match(url) is not None
-
-
-def check_url(url: str, allowed: Sequence[str]) -> None:
-    """Refuse a URL that no pattern matches as a whole, case-insensitively.
-
-    A server may decode the escapes once or more often: the raw URL has to match, and so does each decoding, until
-    nothing changes.
-
-    Raises:
-        ArchiveNotFound: the URL does not match, is too long, is encoded too often, or holds `..`, a space, a backslash
-            or an unprintable character, which servers may read differently.
-    """
-    if len(url) > MOST_URL:
-        raise ArchiveNotFound(f"Given URL {url[:100]}… has {len(url)} characters, at most {MOST_URL} are read")
-    forms = _decodings(url)
-    if any(".." in re.split(r"[/\\]", form) for form in forms):
-        raise ArchiveNotFound(f"Relative path is not allowed in url: {url}")
-    if not _plain(url):
-        raise ArchiveNotFound(f"Given URL {url} does not match any allowed URL(s)")
-    for form in forms:
-        if not any(re.fullmatch(pattern, form, re.IGNORECASE) for pattern in allowed):
-            decoded = "" if form == url else f": it may be read as {form!r}"
-            raise ArchiveNotFound(f"Given URL {url} does not match any allowed URL(s){decoded}")
-
-
-def _decodings(url: str) -> list[str]:
-    """Return the raw URL, and the URL after each decoding of its escapes, until nothing changes.
-
-    Raises:
-        ArchiveNotFound: the URL is encoded more than `MOST_DECODINGS` times.
-    """
-    forms = [url]
-    while (decoded := unquote(forms[-1])) != forms[-1]:
-        if len(forms) > MOST_DECODINGS:
-            raise ArchiveNotFound(f"Given URL {url[:100]} is percent-encoded more than {MOST_DECODINGS} times")
-        forms.append(decoded)
-    return forms
-
-
-def _plain(url: str) -> bool:
-    """Return whether every parser reads the URL alike: urllib drops or repairs some characters."""
-    try:
-        urlsplit(url)
-    except ValueError:
-        return False
-    return url.isprintable() and " " not in url and "\\" not in url
 
 
 def local_path(url: str) -> Path | None:
@@ -162,7 +100,10 @@ async def downloaded(
         raise DownloadFailed(url, f"cannot write to `{folder}`: {error.strerror}") from None
     file = place / (PurePosixPath(unquote(urlsplit(url).path)).name[:200] or "archive")
     try:
-        await _in_thread(lambda report: fetch(url, file, allowed, limit, report, stopped.is_set), progress)
+        if is_object(url):
+            await _in_thread(lambda report: fetch_object(url, file, limit, report, stopped.is_set), progress)
+        else:
+            await _in_thread(lambda report: fetch(url, file, allowed, limit, report, stopped.is_set), progress)
         yield file
     finally:
         stopped.set()
@@ -208,76 +149,3 @@ async def _in_thread(work: Callable[[Progress], None], progress: Progress) -> No
 
     threading.Thread(target=run, name="download", daemon=True).start()
     await done
-
-
-def fetch(
-    url: str, file: Path, allowed: Sequence[str], limit: int, progress: Progress, stopped: Callable[[], bool]
-) -> None:
-    """Download into a file. Blocks; run it in a thread.
-
-    Args:
-        limit: the largest size of the archive, in bytes.
-        stopped: called before each chunk; when true, the download ends and the file is left incomplete.
-
-    Raises:
-        DownloadFailed: the server or the disk failed, a redirection is not allowed, or the download is too large,
-            too slow, or incomplete.
-    """
-    deadline = time.monotonic() + LONGEST
-    try:
-        with _opener(allowed).open(Request(url, headers={"User-Agent": "tsctl"}), timeout=SILENCE) as answer:
-            total = int(answer.headers.get("Content-Length") or 0)
-            done = 0
-            with file.open("xb") as written:
-                while not stopped():
-                    if max(done, total) > limit:
-                        raise DownloadFailed(url, f"the archive is larger than the {limit} bytes of `archive_bytes`")
-                    if time.monotonic() > deadline:
-                        raise DownloadFailed(url, f"the download took longer than {LONGEST:g} s")
-                    piece = answer.read1(_CHUNK)
-                    if not piece:
-                        break
-                    written.write(piece)
-                    done += len(piece)
-                    progress(done, total)
-            if done < total and not stopped():
-                raise DownloadFailed(url, f"the download ended after {done} of {total} bytes")
-    except (OSError, HTTPException, ValueError) as error:  # URLError and HTTPError are OSErrors
-        raise DownloadFailed(url, _in_words(error)) from None
-
-
-def _in_words(error: Exception) -> str:
-    if isinstance(error, HTTPError):
-        error.close()
-        return f"the server answered {error.code} {error.reason}"
-    return str(getattr(error, "reason", None) or error) or type(error).__name__
-
-
-class _Redirects(HTTPRedirectHandler):
-    """Follows a redirection only to an allowed URL."""
-
-    max_redirections = 5
-
-    def __init__(self, allowed: Sequence[str]) -> None:
-        self._allowed = allowed
-
-    def redirect_request(
-        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> Request | None:
-        try:
-            check_url(newurl, self._allowed)
-        except ArchiveNotFound as error:
-            fp.close()
-            raise DownloadFailed(req.full_url, f"the redirection is not allowed. {error}") from None
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
-
-
-def _opener(allowed: Sequence[str]) -> OpenerDirector:
-    """Return an opener for HTTP and HTTPS only: urllib's own would open ftp:// and data:, too."""
-    opener = OpenerDirector()
-    for handler in (
-        ProxyHandler(), HTTPHandler(), HTTPSHandler(), HTTPDefaultErrorHandler(), HTTPErrorProcessor(),
-        UnknownHandler(), _Redirects(allowed),
-    ):  # fmt: skip
-        opener.add_handler(handler)
-    return opener

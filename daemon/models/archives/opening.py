@@ -3,8 +3,9 @@
 A directory, and a single file such as `handler.py` or `model.pt`, are served in place: nothing is unpacked or copied.
 """
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -13,7 +14,7 @@ from daemon.config.config import Config
 from daemon.core.errors import InvalidModel
 from daemon.models.archives.directories import Directories, Progress
 from daemon.models.archives.download import archive_of, is_remote
-from daemon.models.archives.unpack import ArchiveMark, mark_of, model_root
+from daemon.models.archives.unpack import ArchiveMark, check_digest, mark_of, model_root, sha256_of
 from daemon.models.request import Registration
 from daemon.targets import is_bare
 
@@ -50,6 +51,12 @@ class Archives:
         Raises:
             DaemonError: the archive cannot be found, downloaded or unpacked.
         """
+        kept = self._directories.kept(request.sha256)
+        if kept is not None and request.local_paths:  # pinned, and here already: the archive itself may be gone
+            self._directories.use(kept)
+            with self._released_on_error(kept):
+                yield Contents(model_root(kept), kept)
+            return
         report = partial(progress, "downloading")
         async with archive_of(request.url, self._config, report, local_paths=request.local_paths) as path:
             if is_in_place(path):
@@ -57,13 +64,33 @@ class Archives:
                     raise InvalidModel(
                         f"{request.url} is a single file, and only archives are served from URLs; download it first."
                     )
+                if request.sha256:
+                    await asyncio.to_thread(_check_in_place, path, request.sha256)
                 yield Contents(directory_in_place(path))
                 return
             # Taken before the archive is read, so that a write meanwhile shows. A download is removed afterwards.
             mark = None if is_remote(request.url) else mark_of(path)
-            unpacked = await self._directories.unpack(path, progress)
-            try:
+            unpacked = await self._directories.unpack(path, progress, request.sha256)
+            with self._released_on_error(unpacked):
                 yield Contents(model_root(unpacked), unpacked, mark)
-            except BaseException:
-                self._directories.release(unpacked)
-                raise
+
+    @contextmanager
+    def _released_on_error(self, unpacked: Path) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self._directories.release(unpacked)
+            raise
+
+
+def _check_in_place(path: Path, pinned: str) -> None:
+    """Check the SHA-256 of a file that is served in place. Blocks.
+
+    Raises:
+        InvalidModel: the file has another SHA-256, or the path is a directory, which has none.
+    """
+    if path.is_dir():
+        raise InvalidModel(
+            f"`{path}` is a directory, which has no SHA-256: pack it with `tsctl archive`, or pin nothing."
+        )
+    check_digest(path.name, sha256_of(path), pinned)

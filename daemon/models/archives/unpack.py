@@ -53,22 +53,32 @@ def mark_of(archive: Path) -> ArchiveMark | None:
 _OURS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EIO)
 
 
-def unpack(archive: Path, models_dir: Path, limits: Limits, progress: Progress = lambda done, total: None) -> Path:
+def unpack(
+    archive: Path,
+    models_dir: Path,
+    limits: Limits,
+    progress: Progress = lambda done, total: None,
+    pinned: str = "",
+) -> Path:
     """Unpack an archive file into a directory of its own. Blocks; run it in a thread.
 
     Args:
         archive: a zip, or a gzipped tar.
         models_dir: the directory of unpacked archives; drafts are made there, so that a rename suffices.
         progress: called with the bytes unpacked and the bytes in all, in the calling thread.
+        pinned: the SHA-256 that the archive must have; empty for any.
 
     Returns:
-        The directory, `models_dir/DIGEST`, which may have existed already.
+        The directory, `models_dir/SHA256`, which may have existed already.
 
     Raises:
-        InvalidModel: the file is no archive, is damaged or too large, or would write outside its directory.
+        InvalidModel: the file is not the pinned one, is no archive, is damaged or too large, or would write outside its
+            directory.
         NotUnpacked: this machine cannot unpack the archive, e.g. because the disk is full.
     """
-    target = models_dir / _digest(archive)
+    digest = sha256_of(archive)
+    check_digest(archive.name, digest, pinned)
+    target = models_dir / digest
     if target.is_dir():
         return target
     try:
@@ -97,13 +107,24 @@ def unpack(archive: Path, models_dir: Path, limits: Limits, progress: Progress =
     return target
 
 
-def _digest(archive: Path) -> str:
+def sha256_of(archive: Path) -> str:
+    """Return the SHA-256 of a file, as 64 hexadecimal digits. Blocks.
+
+    Raises:
+        InvalidModel: the file cannot be read.
+    """
     try:
         file = archive.open("rb")
     except OSError as error:
         raise InvalidModel(f"The archive `{archive.name}` cannot be read: {error.strerror}.") from None
     with file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:32]
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check_digest(name: str, digest: str, pinned: str) -> None:
+    """Raise InvalidModel if a file's SHA-256 is not the pinned one; an empty one allows any."""
+    if pinned and digest != pinned:
+        raise InvalidModel(f"The SHA-256 of `{name}` is {digest}; expected {pinned}: this is another archive.")
 
 
 def safe_name(name: str) -> PurePosixPath:

@@ -75,11 +75,11 @@ class Restoring:
         async with archive_of(request.url, self._config, nobody, local_paths=request.local_paths) as path:
             unpacked = await self._directories.unpack(path, no_progress)
         try:
-            if unpacked.name != entry.unpacked:
+            if not unpacked.name.startswith(entry.unpacked):  # earlier versions kept half of the SHA-256
                 raise ArchiveNotFound(f"{request.url} has changed since it was registered; register it again.")
             root = model_root(unpacked)
             await self._factory.install(self._factory.manifest(request, root), root, no_progress)
-            return self.restore(entry)
+            return self.restore(replace(entry, unpacked=unpacked.name))
         finally:
             self._directories.release(unpacked)
 

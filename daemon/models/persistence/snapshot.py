@@ -65,17 +65,47 @@ class SnapshotEntry:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EarlierModel:
+    """All versions of a model before its latest change: `tsctl rollback` brings them back, see earlier.py.
+
+    Attributes:
+        name: of the model.
+        change: the token of the change, which several commands may have in common; empty for none.
+        time: of the change, seconds since the epoch.
+        versions: as they were registered.
+        route: of the model; None without one.
+    """
+
+    name: str
+    change: str
+    time: float
+    versions: tuple[SnapshotEntry, ...]
+    route: Route | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Every registered version; those of one model in the order of their registration.
 
     Attributes:
+        version: of the file's format.
+        models: the registered versions.
+        earlier: models before their latest changes, those changed last at the end.
         routes, rollouts: model → route, and model → rollout.
     """
 
     version: int = FORMAT
     models: tuple[SnapshotEntry, ...] = ()
+    earlier: tuple[EarlierModel, ...] = ()
     routes: dict[str, Route] = field(default_factory=dict)
     rollouts: dict[str, Rollout] = field(default_factory=dict)
+
+    @property
+    def directories(self) -> frozenset[str]:
+        """Return the names of the unpacked directories to keep: earlier ones only of models that are registered."""
+        names = {entry.name for entry in self.models}
+        earlier = [entry for model in self.earlier if model.name in names for entry in model.versions]
+        return frozenset(entry.unpacked for entry in (*self.models, *earlier) if entry.unpacked is not None)
 
 
 def encode_snapshot(snapshot: Snapshot) -> bytes:
@@ -97,9 +127,10 @@ def decode_snapshot(content: bytes) -> Snapshot:
         raise BrokenSnapshot(str(error)) from None
     if snapshot.version != FORMAT:
         raise BrokenSnapshot(f"its format is {snapshot.version}, and this tsctl reads {FORMAT}")
-    for entry in snapshot.models:
+    for entry in (*snapshot.models, *(entry for model in snapshot.earlier for entry in model.versions)):
         _check(entry)
-    for name, route in snapshot.routes.items():
+    earlier = [(model.name, model.route) for model in snapshot.earlier if model.route is not None]
+    for name, route in [*snapshot.routes.items(), *earlier]:
         if not is_valid(route):
             raise BrokenSnapshot(f"the route of {name} has impossible weights")
     for name, rollout in snapshot.rollouts.items():

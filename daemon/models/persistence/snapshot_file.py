@@ -6,13 +6,15 @@ on the disk refers to them.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from daemon.core.errors import NotRemembered
 from daemon.models.persistence import snapshot
-from daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, SnapshotEntry
+from daemon.models.persistence.earlier import CHANGE, earlier_after
+from daemon.models.persistence.snapshot import BrokenSnapshot, EarlierModel, Snapshot, SnapshotEntry
 from daemon.models.routing.routes import Routes
 from daemon.models.settings import without_zero_timeouts
 
@@ -48,15 +50,26 @@ class SnapshotFile:
             content = snapshot.read_content(file)
             if content is not None:  # the bytes read, because an earlier version may have encoded them differently
                 self.last, self._written = snapshot.decode_snapshot(content), content
-            self.kept = _directories(self.last)
+            self.kept = self.last.directories
         except BrokenSnapshot as error:
             self.kept = None
             self._set_aside(error)
         self.last = replace(self.last, models=tuple(map(_with_timeouts, self.last.models)))
+        self._saved = self.last
 
     def keeps(self, unpacked: Path) -> bool:
         """Return whether the next run needs an unpacked directory."""
         return self.kept is None or unpacked.name in self.kept or unpacked.name in self.handed
+
+    @property
+    def earlier(self) -> Sequence[EarlierModel]:
+        """Return the models before their latest changes, as the file on the disk has them."""
+        return self._saved.earlier
+
+    def discard(self, name: str, version: str) -> None:
+        """Note that a version could not be started: the state with it is no earlier state of its model."""
+        others = (entry for entry in self._saved.models if (entry.name, entry.version) != (name, version))
+        self._saved = replace(self._saved, models=tuple(others))
 
     def is_current(self) -> bool:
         """Return whether the file still is as this object wrote or read it. Blocks."""
@@ -81,6 +94,7 @@ class SnapshotFile:
             now = Snapshot(models=tuple(entries()))
             if routes is not None:
                 now = replace(now, routes=dict(routes.by_model), rollouts=dict(routes.rollouts))
+            now = replace(now, earlier=earlier_after(self._saved, now, change=CHANGE.get(), time=time.time()))
             content = snapshot.encode_snapshot(now)
             if content == self._written:
                 return  # nothing has changed, or the previous write contained the change
@@ -90,11 +104,11 @@ class SnapshotFile:
                 # The disk may have the old file or the new one: the next change is written in any case, even if it
                 # restores the old state, and directories of both are kept.
                 self._written = None
-                self.kept = None if self.kept is None else self.kept | _directories(now)
+                self.kept = None if self.kept is None else self.kept | now.directories
                 self._failed(f"a change was applied, and will be lost: cannot write {self._file}: {error.strerror}")
                 raise NotRemembered(self._file, str(error.strerror)) from error
             self._written = content
-            self.kept = _directories(now)
+            self._saved, self.kept = now, now.directories
 
     def _set_aside(self, error: BrokenSnapshot) -> None:
         try:
@@ -115,7 +129,3 @@ def _with_timeouts(entry: SnapshotEntry) -> SnapshotEntry:
         _log.warning(sentence, entry.name, entry.version, name)
     overrides = entry.request.overrides.changed(dict.fromkeys(dropped))
     return replace(entry, request=replace(entry.request, overrides=overrides))
-
-
-def _directories(of: Snapshot) -> frozenset[str]:
-    return frozenset(entry.unpacked for entry in of.models if entry.unpacked is not None)

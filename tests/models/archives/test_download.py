@@ -13,7 +13,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from daemon.core.errors import ArchiveNotFound, DownloadFailed
-from daemon.models.archives.download import check_url, downloaded, is_remote, local_path
+from daemon.models.archives.download import downloaded, is_remote, local_path
+from daemon.models.archives.sources.allowed import check_url
 from tests.models.archives.web import Web, web_server
 
 ALLOWED = ("https://models\\.example\\.com/.*", "file:///srv/models/.*")

@@ -31,7 +31,8 @@ def test_every_verb_has_two_examples() -> None:
 @pytest.mark.parametrize(("verb", "example"), LINES)
 def test_an_example_parses(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, example: Example) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("sample.json").touch()
+    for name in ("sample.json", "models.yaml"):
+        Path(name).touch()
     root = click.Context(main, info_name="tsctl")
     found = commands_of(example.line)
 

@@ -1,0 +1,100 @@
+"""`GET /tsctl/registrations`: what was asked for each registered version, and for each model before its latest change.
+
+versions   of each: name, version, default; url, handler (null for the archive's own); sha256 of the archive, null for
+           one that is served in place; settings that were asked for, by their names and in their units of
+           model-config.yaml; fallbackBatchSize; workers, `min` and `max`; state; ephemeral; rewritten, whether the
+           archive's file has changed since the registration
+routes     model → its route, by the names of its parameters
+earlier    model → time, seconds since the epoch, its route (null without one), and its versions then, as above; see
+           models/persistence/earlier.py
+"""
+
+from pathlib import Path
+from typing import Any
+
+from daemon.api.management.routing.route import shown_route
+from daemon.model_settings import MODEL_SETTINGS
+from daemon.models.archives.directories import DIGITS
+from daemon.models.archives.unpack import ArchiveMark, mark_of
+from daemon.models.persistence.ledger import Ledger
+from daemon.models.persistence.snapshot import SnapshotEntry
+from daemon.models.registry import Registry
+from daemon.models.request import Registration
+from daemon.models.routing.route import Route
+from daemon.models.version import ModelVersion
+
+WORKERS = ("workers", "max_workers")
+
+
+def registrations_document(registry: Registry, ledger: Ledger) -> dict[str, Any]:
+    """Return the document; versions that are being restored have the state `restoring`."""
+    return {
+        "versions": [
+            *(_registered(model, default=registry.is_default(model)) for model in registry),
+            *(_remembered(entry, "restoring") for entry in ledger.pending),
+        ],
+        "routes": {name: shown_route(route) for name, route in registry.routes.by_model.items()},
+        "earlier": {
+            model.name: {
+                "time": model.time,
+                "route": _shown(model.route),
+                "versions": [_remembered(entry, "") for entry in model.versions],
+            }
+            for model in ledger.memory.earlier
+        },
+    }
+
+
+def _shown(route: Route | None) -> dict[str, Any] | None:
+    return None if route is None else shown_route(route)
+
+
+def _registered(model: ModelVersion, *, default: bool) -> dict[str, Any]:
+    source = model.source
+    return {
+        "name": model.name,
+        "version": model.version,
+        "default": default,
+        **_asked(model.request, None if source.unpacked is None else source.unpacked.name),
+        "workers": {"min": model.min_workers, "max": model.max_workers},
+        "state": model.word,
+        "ephemeral": model.request.ephemeral,
+        "rewritten": _is_rewritten(source.mark),
+    }
+
+
+def _remembered(entry: SnapshotEntry, state: str) -> dict[str, Any]:
+    least = entry.request.overrides.workers
+    most = entry.request.overrides.max_workers
+    return {
+        "name": entry.name,
+        "version": entry.version,
+        "default": entry.default,
+        **_asked(entry.request, entry.unpacked),
+        "workers": None if least is None else {"min": least, "max": max(least, most or 0)},
+        "state": state,
+        "ephemeral": entry.request.ephemeral,
+        "rewritten": False,
+    }
+
+
+def _asked(request: Registration, unpacked: str | None) -> dict[str, Any]:
+    said = request.overrides.said
+    pinned = unpacked if unpacked is not None and len(unpacked) == DIGITS else request.sha256
+    return {
+        "fallbackBatchSize": said.get("fallback_batch_size", 0),
+        "url": request.url,
+        "handler": request.handler,
+        "sha256": pinned or None,
+        "settings": {
+            row.yaml: row.written.show(said[row.name])
+            for row in MODEL_SETTINGS
+            if row.yaml and row.name in said and row.name not in WORKERS
+        },
+    }
+
+
+def _is_rewritten(mark: ArchiveMark | None) -> bool:
+    """Return whether the archive's file was written since; one that is gone was not."""
+    now = None if mark is None else mark_of(Path(mark.file))
+    return now is not None and now != mark

@@ -1,0 +1,91 @@
+"""Download an archive from a store of objects, by a program of its own: `python -m daemon.tools.fetch`.
+
+The stores' clients take seconds to import, and hundreds of megabytes in the worst case. So nothing of them is in the
+daemon, and a download that hangs is ended by a signal.
+"""
+
+import contextlib
+import json
+import os
+import select
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from daemon.core.errors import DownloadFailed
+from daemon.models.archives.sources.web import LONGEST, Progress
+
+SCHEMES = ("s3://", "gs://", "hf://")
+SILENCE = 300.0  # seconds without a word of the program; it asks again for a piece several times before it gives up
+_PROGRAM = (sys.executable, "-P", "-m", "daemon.tools.fetch")
+_LOOK_EVERY = 0.2  # seconds; a download that is given up ends so soon
+
+
+def is_object(url: str) -> bool:
+    """Return whether a URL names an object of a store."""
+    return url.lower().startswith(SCHEMES)
+
+
+def fetch_object(url: str, file: Path, limit: int, progress: Progress, stopped: Callable[[], bool]) -> None:
+    """Download into a new file. Blocks; run it in a thread.
+
+    Args:
+        limit: the largest size of the archive, in bytes.
+        stopped: when true, the download ends and the file is left incomplete.
+
+    Raises:
+        DownloadFailed: the store or the disk failed, a package is missing, or the download is too large, too slow, or
+            not what the store says that it is.
+    """
+    try:
+        # A group of its own: Ctrl-C in the daemon's terminal is the daemon's.
+        process = subprocess.Popen(
+            _PROGRAM,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            bufsize=0,
+        )
+    except OSError as error:
+        raise DownloadFailed(url, f"the program for it cannot be started: {error.strerror}") from None
+    try:
+        with contextlib.suppress(BrokenPipeError):  # the program has ended, which its missing end tells
+            assert process.stdin is not None
+            process.stdin.write(json.dumps({"url": url, "file": str(file), "limit": limit}).encode() + b"\n")
+        for event in _events(process, stopped):
+            if "end" in event:
+                if event["end"]:
+                    raise DownloadFailed(url, event["end"])
+                return
+            progress(event["done"], event["total"])
+        if not stopped():
+            raise DownloadFailed(url, "the program for it has ended, or takes too long")
+    finally:
+        process.kill()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                stream.close()
+        process.wait()
+
+
+def _events(process: "subprocess.Popen[bytes]", stopped: Callable[[], bool]) -> Iterator[dict[str, Any]]:
+    """Yield what the program tells, until its output ends, it is silent for long, or the download is given up."""
+    assert process.stdout is not None
+    output, begun = process.stdout.fileno(), time.monotonic()
+    heard, rest = begun, b""
+    while not stopped():
+        now = time.monotonic()
+        if now - heard > SILENCE or now - begun > LONGEST:
+            return
+        if not select.select([output], [], [], _LOOK_EVERY)[0]:
+            continue
+        data = os.read(output, 65536)
+        if not data:
+            return
+        heard, (*lines, rest) = now, (rest + data).split(b"\n")
+        for line in lines:
+            yield json.loads(line)

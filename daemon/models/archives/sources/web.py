@@ -1,0 +1,198 @@
+"""Download an archive over HTTP or HTTPS; after a cut, the rest is asked for.
+
+answer ends early ──▶ did the server tell an ETag or a date? ──yes──▶ ask for `Range: bytes=DONE-`, with `If-Range`
+                                 │ no                                   206: the rest comes
+                                 ▼                                      200: another file, or no ranges: begin anew
+                             it failed
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from http.client import HTTPException, HTTPMessage
+from pathlib import Path
+from typing import IO, Any
+from urllib.error import HTTPError
+from urllib.request import (
+    HTTPDefaultErrorHandler,
+    HTTPErrorProcessor,
+    HTTPHandler,
+    HTTPRedirectHandler,
+    HTTPSHandler,
+    OpenerDirector,
+    ProxyHandler,
+    Request,
+    UnknownHandler,
+)
+
+from daemon.core.errors import ArchiveNotFound, DownloadFailed
+from daemon.models.archives.sources.allowed import check_url
+
+SILENCE = 60.0  # seconds that a server may send nothing
+LONGEST = 3600.0  # seconds that a download may take
+ATTEMPTS = 5  # in a row that bring no byte
+FIRST_PAUSE = 0.5  # seconds before the second attempt; doubles
+_CHUNK = 1024 * 1024
+
+Progress = Callable[[int, int], None]  # bytes done, bytes in all (0 if the server sends no length)
+
+
+def fetch(
+    url: str,
+    file: Path,
+    allowed: Sequence[str],
+    limit: int,
+    progress: Progress,
+    stopped: Callable[[], bool],
+    sleep: Callable[[float], None] = time.sleep,
+) -> None:
+    """Download into a new file. Blocks; run it in a thread.
+
+    Args:
+        limit: the largest size of the archive, in bytes.
+        stopped: called before each chunk; when true, the download ends and the file is left incomplete.
+
+    Raises:
+        DownloadFailed: the server or the disk failed, a redirection is not allowed, or the download is too large,
+            too slow, or incomplete.
+    """
+    try:
+        with file.open("xb") as written:
+            _Download(url, written, _opener(allowed), limit, progress, stopped).run(sleep)
+    except (OSError, HTTPException, ValueError) as error:  # URLError and HTTPError are OSErrors
+        raise DownloadFailed(url, _in_words(error)) from None
+
+
+class _Download:
+    """A download, over one answer or several.
+
+    Attributes:
+        done, total: bytes that were written, and in all; 0 if the server sends no length.
+        validator: the server's mark of the file's content, for `If-Range`; empty if it sends none.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        written: IO[bytes],
+        opener: OpenerDirector,
+        limit: int,
+        progress: Progress,
+        stopped: Callable[[], bool],
+    ) -> None:
+        self._url = url
+        self._written = written
+        self._opener = opener
+        self._limit = limit
+        self._progress = progress
+        self._stopped = stopped
+        self._deadline = time.monotonic() + LONGEST
+        self.done = self.total = 0
+        self.validator = ""
+
+    def run(self, sleep: Callable[[float], None]) -> None:
+        """Download, and ask again after a cut, until the file is whole.
+
+        Raises:
+            DownloadFailed: as `fetch`.
+            OSError: the server cannot be reached, or the disk failed.
+            HTTPException: the answer is no HTTP.
+        """
+        failures = 0
+        while True:
+            before, problem = self.done, None
+            try:
+                with self._answer() as answer:
+                    self._take(answer)
+            except HTTPError:
+                raise
+            except (OSError, HTTPException) as error:
+                problem = error
+            if self._stopped() or (problem is None and self.done >= self.total):
+                return
+            failures = 1 if self.done > before else failures + 1
+            if not self.validator or failures >= ATTEMPTS:
+                if problem is not None:
+                    raise problem
+                raise DownloadFailed(self._url, f"the download ended after {self.done} of {self.total} bytes")
+            sleep(FIRST_PAUSE * 2 ** (failures - 1))
+
+    @contextlib.contextmanager
+    def _answer(self) -> Iterator[Any]:
+        """Ask for the rest of the file; where the server sends all of it, begin anew."""
+        headers = {"User-Agent": "tsctl"}
+        if self.done:
+            headers |= {"Range": f"bytes={self.done}-", "If-Range": self.validator}
+        with self._opener.open(Request(self._url, headers=headers), timeout=SILENCE) as answer:
+            length = int(answer.headers.get("Content-Length") or 0)
+            if self.done and answer.status == 206 and _first_byte(answer.headers) == self.done:
+                self.total = self.done + length
+            else:
+                self._written.seek(0)
+                self._written.truncate()
+                self.done, self.total, self.validator = 0, length, _validator(answer.headers)
+            yield answer
+
+    def _take(self, answer: Any) -> None:
+        while not self._stopped():
+            if max(self.done, self.total) > self._limit:
+                reason = f"the archive is larger than the {self._limit} bytes of `archive_bytes`"
+                raise DownloadFailed(self._url, reason)
+            if time.monotonic() > self._deadline:
+                raise DownloadFailed(self._url, f"the download took longer than {LONGEST:g} s")
+            piece = answer.read1(_CHUNK)
+            if not piece:
+                return
+            self._written.write(piece)
+            self.done += len(piece)
+            self._progress(self.done, self.total)
+
+
+def _validator(headers: HTTPMessage) -> str:
+    """Return what `If-Range` takes: a strong ETag, or a date; empty for neither (RFC 9110, section 13.1.5)."""
+    tag = headers.get("ETag") or ""
+    return tag if tag.startswith('"') else headers.get("Last-Modified") or ""
+
+
+def _first_byte(headers: HTTPMessage) -> int:
+    """Return where the part of a file begins that an answer holds; -1 if it does not tell."""
+    unit, _, rest = (headers.get("Content-Range") or "").partition(" ")
+    first = rest.partition("-")[0]
+    return int(first) if unit == "bytes" and first.isdecimal() else -1
+
+
+def _in_words(error: Exception) -> str:
+    if isinstance(error, HTTPError):
+        error.close()
+        return f"the server answered {error.code} {error.reason}"
+    return str(getattr(error, "reason", None) or error) or type(error).__name__
+
+
+class _Redirects(HTTPRedirectHandler):
+    """Follows a redirection only to an allowed URL."""
+
+    max_redirections = 5
+
+    def __init__(self, allowed: Sequence[str]) -> None:
+        self._allowed = allowed
+
+    def redirect_request(
+        self, req: Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
+    ) -> Request | None:
+        try:
+            check_url(newurl, self._allowed)
+        except ArchiveNotFound as error:
+            fp.close()
+            raise DownloadFailed(req.full_url, f"the redirection is not allowed. {error}") from None
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+def _opener(allowed: Sequence[str]) -> OpenerDirector:
+    """Return an opener for HTTP and HTTPS only: urllib's own would open ftp:// and data:, too."""
+    opener = OpenerDirector()
+    for handler in (
+        ProxyHandler(), HTTPHandler(), HTTPSHandler(), HTTPDefaultErrorHandler(), HTTPErrorProcessor(),
+        UnknownHandler(), _Redirects(allowed),
+    ):  # fmt: skip
+        opener.add_handler(handler)
+    return opener

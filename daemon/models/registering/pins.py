@@ -1,0 +1,28 @@
+"""The pins of a registration: the version and the SHA-256 that its archive must have."""
+
+import re
+
+from daemon.core.errors import BadRequest, InvalidModel
+from daemon.marfile import Manifest
+from daemon.models.request import Registration
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def sha256_pin(text: str) -> str:
+    """Return the pin in lower case; empty for none.
+
+    Raises:
+        BadRequest: the text is no SHA-256.
+    """
+    pin = text.lower()
+    if pin and not _SHA256.fullmatch(pin):
+        raise BadRequest(f"sha256 is {text[:100]!r}; expected 64 hexadecimal digits, as `sha256sum FILE` prints them.")
+    return pin
+
+
+def check_version(request: Registration, manifest: Manifest) -> None:
+    """Raise InvalidModel if the archive contains another version than the registration asks for."""
+    wanted, found = request.model_version, manifest.model_version
+    if wanted is not None and wanted != found:
+        raise InvalidModel(f"The archive {request.url} contains version {found}; version {wanted} was asked for.")

@@ -1,0 +1,51 @@
+"""`python -m daemon.tools.fetch`: see the package."""
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from daemon.tools.fetch.reading import Progress, download, open_object
+from daemon.tools.fetch.stores import FetchError
+
+
+def main() -> None:
+    """Read the order, download, and tell the end."""
+    order = json.loads(sys.stdin.readline())
+    with os.fdopen(os.dup(1), "w") as told:
+        os.dup2(2, 1)  # a package that prints does not print among the events
+
+        def tell(event: dict[str, Any]) -> None:
+            told.write(json.dumps(event) + "\n")
+            told.flush()
+
+        end = _download(
+            order["url"], Path(order["file"]), order["limit"], lambda done, total: tell({"done": done, "total": total})
+        )
+        tell({"end": end})
+
+
+def _download(url: str, file: Path, limit: int, progress: Progress) -> str:
+    """Return what failed; empty if nothing did."""
+    try:
+        download(open_object(url), file, limit, progress)
+    except FetchError as error:
+        return str(error)
+    except Exception as error:  # noqa: BLE001 - the clients' errors have no class in common
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        if isinstance(error, FileNotFoundError) or status == 404:
+            return "there is no such object"
+        if isinstance(error, PermissionError) or status in (401, 403):
+            return f"not allowed ({_first_line(error)}): credentials are read from the daemon's environment"
+        return _first_line(error)
+    return ""
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip().partition("\n")[0]
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+"""A download over HTTP goes on after a cut, where the server marks the file's content and serves ranges of it."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.core.errors import DownloadFailed
+from daemon.models.archives.sources.web import ATTEMPTS, fetch
+
+OLD, NEW = bytes(range(200)), bytes(reversed(range(200)))
+
+
+class CuttingServer:
+    """A server of one file, some of whose answers end early.
+
+    Attributes:
+        content: of the file; its `tag` is the ETag, empty for none.
+        ranges: whether the server knows ranges.
+        lengths: of the content that the next answers send before the connection breaks.
+        asked: `Range` and `If-Range` of each request.
+        after: called after each answer.
+    """
+
+    def __init__(self) -> None:
+        self.content, self.tag, self.ranges = OLD, '"old"', True
+        self.lengths: list[int] = []
+        self.asked: list[tuple[str | None, str | None]] = []
+        self.after: Any = lambda: None
+        self.url = ""
+
+    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+        span, condition = handler.headers.get("Range"), handler.headers.get("If-Range")
+        self.asked.append((span, condition))
+        first = 0
+        if span and self.ranges and condition == self.tag:
+            first = int(span.removeprefix("bytes=").rstrip("-"))
+        part = self.content[first:]
+        handler.send_response(206 if first else 200)
+        if first:
+            handler.send_header("Content-Range", f"bytes {first}-{len(self.content) - 1}/{len(self.content)}")
+        if self.tag:
+            handler.send_header("ETag", self.tag)
+        handler.send_header("Content-Length", str(len(part)))
+        handler.end_headers()
+        handler.wfile.write(part[: self.lengths.pop(0) if self.lengths else None])
+        self.after()
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[CuttingServer]:
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    with serving(CuttingServer()) as cutting:
+        yield cutting
+
+
+@contextmanager
+def serving(cutting: CuttingServer) -> Iterator[CuttingServer]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            cutting.answer(self)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
+            """Tests print nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        cutting.url = f"http://127.0.0.1:{http.server_port}/m.mar"
+        thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield cutting
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+def download(server: CuttingServer, folder: Path, pauses: list[float] | None = None) -> bytes:
+    sleep = (lambda seconds: None) if pauses is None else pauses.append
+    fetch(server.url, folder / "m.mar", (".*",), 1000, lambda done, total: None, lambda: False, sleep)
+    return (folder / "m.mar").read_bytes()
+
+
+def test_the_rest_is_asked_for_after_each_cut(server: CuttingServer, tmp_path: Path) -> None:
+    server.lengths = [50, 30]
+    pauses: list[float] = []
+
+    assert download(server, tmp_path, pauses) == OLD
+    assert server.asked == [(None, None), ("bytes=50-", '"old"'), ("bytes=80-", '"old"')]
+    assert pauses == [0.5, 0.5]  # each attempt brought bytes
+
+
+def test_a_file_that_was_replaced_meanwhile_is_downloaded_from_its_beginning(
+    server: CuttingServer, tmp_path: Path
+) -> None:
+    server.lengths = [50]
+
+    def replace() -> None:
+        server.content, server.tag = NEW, '"new"'
+
+    server.after = replace
+
+    assert download(server, tmp_path) == NEW
+
+
+def test_a_server_without_ranges_sends_the_whole_file_again(server: CuttingServer, tmp_path: Path) -> None:
+    server.ranges, server.lengths = False, [50]
+
+    assert download(server, tmp_path) == OLD
+
+
+@pytest.mark.parametrize("tag", ["", 'W/"weak"'])
+def test_without_a_mark_of_the_content_a_cut_ends_the_download(server: CuttingServer, tmp_path: Path, tag: str) -> None:
+    server.tag, server.lengths = tag, [50]
+
+    with pytest.raises(DownloadFailed, match="the download ended after 50 of 200 bytes"):
+        download(server, tmp_path)
+
+
+def test_attempts_that_bring_nothing_are_few(server: CuttingServer, tmp_path: Path) -> None:
+    server.lengths = [50] + [0] * 99
+    pauses: list[float] = []
+
+    with pytest.raises(DownloadFailed, match="the download ended after 50 of 200 bytes"):
+        download(server, tmp_path, pauses)
+
+    assert len(server.asked) == ATTEMPTS and pauses == [0.5, 1.0, 2.0, 4.0]

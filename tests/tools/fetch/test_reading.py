@@ -1,0 +1,109 @@
+"""An object is read in pieces; a cut costs one piece, and what arrives is what the store says that it is."""
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from daemon.tools.fetch.reading import ATTEMPTS, LEAST_PIECE, RemoteObject, download
+from daemon.tools.fetch.stores import Digest, FetchError
+
+CONTENT = bytes(range(256)) * (4 * LEAST_PIECE // 256) + b"end"
+
+
+class Source:
+    """An object whose reads fail as told: each of `faults` is an error to raise, or a number of bytes to send."""
+
+    def __init__(self, *faults: Exception | int, tags: tuple[str, ...] = ("a", "a")) -> None:
+        self.faults = list(faults)
+        self.tags = list(tags)
+        self.asked: list[tuple[int, int]] = []
+
+    def read(self, start: int, end: int) -> bytes:
+        self.asked.append((start, end))
+        fault = self.faults.pop(0) if self.faults else end - start
+        if isinstance(fault, Exception):
+            raise fault
+        return CONTENT[start : start + fault]
+
+    def found(self, expected: str = hashlib.sha256(CONTENT).hexdigest()) -> RemoteObject:
+        return RemoteObject(len(CONTENT), self.read, Digest(hashlib.sha256(), expected), lambda: self.tags.pop(0))
+
+
+def run(
+    source: Source,
+    folder: Path,
+    *,
+    limit: int = len(CONTENT),
+    sleep: Callable[[float], None] = lambda seconds: None,
+    found: RemoteObject | None = None,
+) -> list[tuple[int, int]]:
+    """Download into `folder/file`; return the progress."""
+    told: list[tuple[int, int]] = []
+    download(found or source.found(), folder / "file", limit, lambda *event: told.append(event), sleep)
+    return told
+
+
+def test_the_object_arrives_whole_and_progress_is_told(tmp_path: Path) -> None:
+    told = run(Source(), tmp_path)
+
+    assert (tmp_path / "file").read_bytes() == CONTENT
+    assert told[0] == (LEAST_PIECE, len(CONTENT)) and told[-1] == (len(CONTENT), len(CONTENT))
+
+
+def test_after_a_cut_only_the_piece_is_asked_for_again(tmp_path: Path) -> None:
+    pauses: list[float] = []
+    source = Source(LEAST_PIECE, OSError("cut"), 0, LEAST_PIECE // 2)
+
+    run(source, tmp_path, sleep=pauses.append)
+
+    assert (tmp_path / "file").read_bytes() == CONTENT
+    starts = [start for start, _ in source.asked]
+    assert starts[:5] == [0, *[LEAST_PIECE] * 3, LEAST_PIECE * 3 // 2]
+    assert pauses == [0.5, 1.0]
+
+
+def test_an_error_that_stays_is_raised_after_a_few_attempts(tmp_path: Path) -> None:
+    source = Source(*[OSError("gone")] * 99)
+
+    with pytest.raises(OSError, match="gone"):
+        run(source, tmp_path)
+
+    assert len(source.asked) == ATTEMPTS
+
+
+def test_a_store_that_sends_nothing_more_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FetchError, match=f"the download ended after 0 of {len(CONTENT)} bytes"):
+        run(Source(*[0] * 99), tmp_path)
+
+
+@pytest.mark.parametrize("error", [PermissionError("no"), FileNotFoundError("no")])
+def test_what_is_refused_is_not_asked_for_again(tmp_path: Path, error: Exception) -> None:
+    source = Source(error)
+
+    with pytest.raises(type(error)):
+        run(source, tmp_path)
+
+    assert len(source.asked) == 1
+
+
+def test_an_object_above_the_limit_is_not_read(tmp_path: Path) -> None:
+    source = Source()
+
+    with pytest.raises(FetchError, match="the archive is larger than the 1000 bytes of `archive_bytes`"):
+        run(source, tmp_path, limit=1000)
+
+    assert source.asked == [] and not (tmp_path / "file").exists()
+
+
+def test_another_content_than_the_store_says_is_refused(tmp_path: Path) -> None:
+    source = Source()
+
+    with pytest.raises(FetchError, match=r"the sha256 is [0-9a-f]{64}; expected 0000"):
+        run(source, tmp_path, found=source.found("0" * 64))
+
+
+def test_an_object_that_was_replaced_meanwhile_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FetchError, match="replaced while it was downloaded"):
+        run(Source(tags=("a", "b")), tmp_path)

@@ -1,0 +1,223 @@
+"""A file of models is read into the state that it asks for; its errors name the line, the key and the remedy."""
+
+from pathlib import Path
+
+import pytest
+
+from daemon.marfile import Packing, write_archive
+from tsctl.apply.export import export
+from tsctl.apply.file import parse, read_file
+from tsctl.apply.state import ModelSpec, VersionSpec
+from tsctl.errors import CliError
+
+HANDLER = "def handle(data, context):\n    return data\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with `handler.py`, and a model store `store` with `m.mar`, version 2.0, and `m.tar.gz`, 3.0."""
+    (tmp_path / "handler.py").write_text(HANDLER)
+    (tmp_path / "store").mkdir()
+    for version, kind in (("2.0", "default"), ("3.0", "tgz")):
+        packing = Packing(model_name="m", version=version, handler=str(tmp_path / "handler.py"))
+        write_archive(packing, tmp_path / "store", archive_format=kind)
+    return tmp_path
+
+
+def read(text: str, folder: Path) -> dict[str, ModelSpec]:
+    return parse(text, "f.yaml", folder, folder / "store")
+
+
+def test_an_archive_of_the_store_with_all_keys(folder: Path) -> None:
+    pin = "A" * 64
+    text = f"""
+models:
+  m:
+    source: m.mar
+    version: 2.0
+    sha256: {pin}
+    handler: image_classifier
+    workers: {{min: 1, max: 4}}
+    settings: {{batchSize: 8, maxBatchDelay: 20, maxMemory: 2048MiB, optimize: "fold,bf16"}}
+"""
+    spec = VersionSpec(
+        url=f"{folder}/store/m.mar",
+        sha256=pin.lower(),
+        handler="image_classifier",
+        workers=(1, 4),
+        settings={"batchSize": 8, "maxBatchDelay": 20.0, "maxMemory": "2 GiB", "optimize": ["fold", "bf16"]},
+    )
+
+    assert read(text, folder) == {"m": ModelSpec(versions={"2.0": spec}, default="2.0")}
+
+
+@pytest.mark.parametrize(
+    ("source", "version", "url"),
+    [
+        pytest.param("m.mar", "2.0", "{}/store/m.mar", id="a name in the store"),
+        pytest.param("m.tar.gz", "3.0", "{}/store/m.tar.gz", id="a tar"),
+        pytest.param("store/m.mar", "2.0", "{}/store/m.mar", id="a path from the file's folder"),
+        pytest.param("handler.py", "1.0", "{}/handler.py", id="a handler"),
+        pytest.param("./handler.py:handle", "1.0", "{}/handler.py:handle", id="a function of it"),
+    ],
+)
+def test_the_version_is_read_from_the_source(source: str, version: str, url: str, folder: Path) -> None:
+    model = read(f"models: {{a: {{source: '{source}'}}}}", folder)["a"]
+
+    assert model.default == version and model.versions[version].url == url.format(folder)
+
+
+def test_several_versions_keep_their_names_as_written(folder: Path) -> None:
+    text = """
+models:
+  m:
+    default: 1.10
+    versions:
+      1.10: {source: "https://models.example/a.mar"}
+      2.0: {source: m.mar, workers: 2}
+"""
+    model = read(text, folder)["m"]
+
+    assert list(model.versions) == ["1.10", "2.0"] and model.default == "1.10"
+
+
+def test_parts_in_common_are_written_once(folder: Path) -> None:
+    text = "models:\n  a: &a\n    source: m.mar\n    workers: 2\n  b:\n    <<: *a\n    workers: 3\n"
+    models = read(text, folder)
+
+    assert [models[name].versions["2.0"].workers for name in "ab"] == [(2, 2), (3, 3)]
+
+
+TWO = "models: {{a: {{versions: {{2.0: {{source: m.mar}}, 3.0: {{source: m.tar.gz}}}}, {}}}}}"
+
+
+@pytest.mark.parametrize(
+    ("text", "route", "default"),
+    [
+        ("route: {2.0: 10, 3.0: 90}", {"weights": {"2.0": 10.0, "3.0": 90.0}}, "3.0"),
+        ("route: {2.0: 1, 3.0: 0}", {"weights": {"2.0": 1.0}}, "2.0"),
+        (
+            "route: {weights: {2.0: 1}, sticky: header, shadow: 3.0, sample: 5%}",
+            {
+                "weights": {"2.0": 1.0},
+                "sticky": "header:x-session-id",
+                "shadow": "3.0",
+                "sample": 0.05,
+                "allow_effects": False,
+            },
+            "2.0",
+        ),
+    ],
+)
+def test_a_route_shares_requests_and_its_largest_weight_is_the_default(
+    text: str, route: dict[str, object], default: str, folder: Path
+) -> None:
+    model = read(TWO.format(text), folder)["a"]
+
+    assert (model.route, model.default) == (route, default)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("route: {2.0: 1, 4.0: 1}", "`models.a.route.4.0`: the key is unknown"),
+        ("route: {2.0: 0}", "no version has a weight"),
+        ("route: {2.0: x}", "this is `x`; expected a number from 0 to 1e+06"),
+        ("route: {weights: {2.0: 1}, shadow: 2.0}", "`2.0` is no version of the model without a weight"),
+        ("route: {weights: {2.0: 1}, sample: 5%}", "there is no shadow"),
+        ("route: {weights: {2.0: 1}, shadow: 3.0, sample: 500%}", "expected a share such as 5% or 0.05"),
+        ("route: {weights: {2.0: 1}, sticky: cookie}", "expected ip, header, or header:NAME"),
+        ("route: {2.0: 1, 3.0: 2}, default: 2.0", "the default of a route is the largest weight's, 3.0"),
+    ],
+)
+def test_a_route_that_cannot_be_is_refused(text: str, message: str, folder: Path) -> None:
+    with pytest.raises(CliError, match=r"^f\.yaml:1: ") as caught:
+        read(TWO.format(text), folder)
+
+    assert message in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("", "f.yaml:1: `models` is missing", "`models: {}`"),
+        ("models:\n", "f.yaml:1: `models`: this is empty", "`models: {}`"),
+        ("- 1", "f.yaml:1: this is a list; expected a mapping", ""),
+        ("\n[1", "f.yaml:2: this is no YAML", ""),
+        ("modles: {}", "f.yaml:1: `modles`: the key is unknown", "`models`"),
+        ("models:\n  a:\n    souce: x", "f.yaml:3: `models.a.souce`: the key is unknown", "`source`"),
+        ("models:\n  a:\n    workers: 1", "`models.a`: `source` is missing", "name an archive"),
+        (
+            "models:\n  a: {source: m.mar}\n  a: {source: m.mar}",
+            "f.yaml:3: `models.a`: the key is there twice",
+            "remove",
+        ),
+        ("models: {a b: {source: m.mar}}", "`a b` is no name of a model", "letters"),
+        ("models: {a: {source: n.mar}}", "`models.a.source`: there is no `n.mar`", "holds `m.mar`, `m.tar.gz`"),
+        ("models: {a: {source: ./n.py}}", "`models.a.source`: no file `./n.py`", ""),
+        ("models: {a: {source: 'https://x/a.mar'}}", "`models.a`: `version` is missing", 'version: "1.0"'),
+        ("models: {a: {source: m.mar, version: 1.0}}", "the source contains version 2.0", "write 2.0"),
+        ("models: {a: {source: m.mar, sha256: 12}}", "this is `12`; expected 64 hexadecimal", "sha256sum"),
+        ("models: {a: {source: m.mar, workers: -1}}", "this is `-1`; expected a whole number from 0 to 1024", ""),
+        ("models: {a: {source: m.mar, workers: {max: 1}}}", "`min` is missing", "workers: N"),
+        ("models: {a: {source: m.mar, workers: {min: 2, max: 1}}}", "1 is less than `min`, 2", "exchange"),
+        (
+            "models: {a: {source: m.mar, settings: {batchsize: 1}}}",
+            "batchsize`: the key is unknown",
+            "batchSize",
+        ),
+        (
+            "models: {a: {source: m.mar, settings: {batchSize: 0}}}",
+            "this is `0`; expected a whole number of at least",
+            "",
+        ),
+        ("models: {a: {source: m.mar, settings: {minWorkers: 0}}}", "a key of its own", "workers: N"),
+        ("models: {a: {source: m.mar, settings: {inputs: []}}}", "only the archive can set this", "remove"),
+        ("models: {a: {source: m.mar, default: 2.0}}", "there is one version", "remove `default`"),
+        ("models: {a: {versions: {}}}", "`models.a.versions`: this is empty", "name a version"),
+        ("models: {a: {versions: {2.0: {source: m.mar}}, workers: 1}}", "belongs to one of the `versions`", "move"),
+        (
+            "models: {a: {versions: {2.0: {source: m.mar}, 3.0: {source: m.tar.gz}}}}",
+            "`default` is missing",
+            "`2.0`, `3.0`",
+        ),
+        ("models: {a: {versions: {2.0: {source: m.mar}}, default: 4}}", "`4` is none of the versions", "`2.0`"),
+    ],
+)
+def test_an_error_names_line_key_and_remedy(text: str, message: str, hint: str, folder: Path) -> None:
+    with pytest.raises(CliError) as caught:
+        read(text, folder)
+
+    assert caught.value.message.startswith("f.yaml:") and message in caught.value.message
+    assert hint in caught.value.hint
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(CliError, match="cannot read"):
+        read_file(tmp_path, None)
+
+
+def test_an_export_is_read_as_the_state_that_it_was_written_of(folder: Path) -> None:
+    settings = {"batchSize": 8, "maxBatchDelay": 50.0, "queueTimeout": 0.5, "optimize": ["fold"], "retry": True}
+    archive = VersionSpec(url=f"{folder}/store/m.mar", sha256="1" * 64, workers=(1, 2), settings=settings)
+    function = VersionSpec(url=f"{folder}/handler.py:handle", workers=(0, 0), fallback_batch_size=8)
+    module = VersionSpec(url=str(folder), handler="handler:handle", workers=(1, 1), fallback_batch_size=8)
+    remote = VersionSpec(url="https://models.example/a.mar", workers=(1, 1))
+    state = {
+        "a": ModelSpec(versions={"2.0": archive}, default="2.0"),
+        "b": ModelSpec(versions={"1.0": function}, default="1.0"),
+        "c": ModelSpec(versions={"1.0": module}, default="1.0"),
+        "d": ModelSpec(versions={"1.10": remote, "2.0": archive}, default="1.10"),
+        "e": ModelSpec(
+            versions={"1.0": remote, "2.0": archive}, default="2.0", route={"weights": {"1.0": 0.5, "2.0": 10.0}}
+        ),
+        "f": ModelSpec(
+            versions={"1.0": remote, "2.0": archive},
+            default="2.0",
+            route={"weights": {"2.0": 1.0}, "sticky": "ip", "shadow": "1.0", "sample": 0.05, "allow_effects": True},
+        ),
+    }
+
+    text = export(state, folder / "store")
+
+    assert "source: m.mar\n" in text and read(text, folder / "store") == state

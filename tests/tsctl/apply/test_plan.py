@@ -1,0 +1,194 @@
+"""The steps between two states lead to the wanted one, change nothing twice, and never drop a version that serves."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsctl.apply.plan import (
+    ChangeSettings,
+    ChooseDefault,
+    Register,
+    RemoveRoute,
+    ScaleWorkers,
+    SetRoute,
+    Step,
+    Unregister,
+    only,
+    plan,
+)
+from tsctl.apply.state import FAILED, REWRITTEN, ModelSpec, State, VersionSpec
+
+PIN, OTHER = "1" * 64, "2" * 64
+SERVED = VersionSpec(url="/s/m.mar", sha256=PIN, settings={"batchSize": 4}, workers=(1, 1))
+
+
+def one(spec: VersionSpec, version: str = "1.0") -> ModelSpec:
+    return ModelSpec(versions={version: spec}, default=version)
+
+
+def steps_of(now: VersionSpec, wanted: VersionSpec) -> list[Step]:
+    return plan({"m": one(now)}, {"m": one(wanted)})
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(SERVED, id="the same"),
+        pytest.param(replace(SERVED, sha256=None), id="any archive"),
+        pytest.param(replace(SERVED, workers=None), id="any number of workers"),
+        pytest.param(replace(SERVED, fallback_batch_size=8), id="another fallback"),
+    ],
+)
+def test_what_is_so_already_takes_no_step(wanted: VersionSpec) -> None:
+    assert steps_of(SERVED, wanted) == []
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(replace(SERVED, url="/s/other.mar"), id="another source"),
+        pytest.param(replace(SERVED, handler="image_classifier"), id="another handler"),
+        pytest.param(replace(SERVED, sha256=OTHER), id="another SHA-256"),
+        pytest.param(replace(SERVED, settings={}), id="a setting that is asked for no longer"),
+        pytest.param(replace(SERVED, settings={"batchSize": 4, "retry": True}), id="a setting that workers start with"),
+    ],
+)
+def test_a_version_is_loaded_anew_where_serving_workers_cannot_change(wanted: VersionSpec) -> None:
+    assert steps_of(SERVED, wanted) == [Register("m", "1.0", wanted, SERVED)]
+
+
+def test_settings_and_workers_change_while_the_version_serves() -> None:
+    wanted = replace(SERVED, settings={"batchSize": 8, "maxBatchDelay": 20.0}, workers=(2, 4))
+
+    assert steps_of(SERVED, wanted) == [
+        ChangeSettings("m", "1.0", {"batchSize": 8, "maxBatchDelay": 20.0}, {"batchSize": 4, "maxBatchDelay": None}),
+        ScaleWorkers("m", "1.0", (2, 4), (1, 1)),
+    ]
+
+
+def test_an_archive_that_was_rewritten_is_loaded_unless_the_served_one_is_pinned() -> None:
+    now = replace(SERVED, outdated=REWRITTEN)
+
+    assert steps_of(now, SERVED) == []  # `SERVED` pins what is served
+    assert steps_of(now, replace(SERVED, sha256=None)) == [Register("m", "1.0", replace(SERVED, sha256=None), now)]
+
+
+def test_a_version_that_has_failed_is_loaded_again() -> None:
+    now = replace(SERVED, outdated=FAILED)
+
+    assert steps_of(now, SERVED) == [Register("m", "1.0", SERVED, now)]
+
+
+def test_a_version_goes_after_another_one_is_ready_and_the_default() -> None:
+    newer = replace(SERVED, url="/s/m2.mar")
+
+    assert plan({"m": one(SERVED)}, {"m": one(newer, "2.0")}) == [
+        Register("m", "2.0", newer),
+        ChooseDefault("m", "2.0", "1.0"),
+        Unregister("m", "1.0", SERVED),
+    ]
+
+
+def test_all_loads_come_before_all_removals_and_models_of_no_name_go() -> None:
+    now = {"a": one(SERVED), "b": one(SERVED)}
+
+    assert plan(now, {"c": one(SERVED), "b": one(SERVED)}) == [
+        Register("c", "1.0", SERVED),
+        Unregister("a", "1.0", SERVED),
+    ]
+    assert plan(only(now, {"b"}), {"b": one(SERVED)}) == []
+
+
+SPECS = st.builds(
+    VersionSpec,
+    url=st.sampled_from(["/s/x.mar", "/s/y.mar"]),
+    sha256=st.sampled_from([None, PIN, OTHER]),
+    handler=st.sampled_from([None, "h"]),
+    settings=st.dictionaries(st.sampled_from(["batchSize", "retry"]), st.integers(1, 2)),
+    workers=st.one_of(st.none(), st.tuples(st.integers(0, 1), st.integers(1, 2))),
+)
+
+
+@st.composite
+def models(draw: st.DrawFn) -> ModelSpec:
+    versions = draw(st.dictionaries(st.sampled_from(["1.0", "2.0", "3.0"]), SPECS, min_size=1))
+    default, route = draw(st.sampled_from(sorted(versions))), {}
+    if draw(st.booleans()):
+        weights = {version: 10.0 if version == default else 1.0 for version in versions if draw(st.booleans())}
+        route = {"weights": {**weights, default: 10.0}}
+    return ModelSpec(versions=versions, default=default, route=route)
+
+
+STATES = st.dictionaries(st.sampled_from(["a", "b", "c"]), models())
+
+
+class Served:
+    """The daemon's rules: a first version is the default, a default version stays while there are others, a routed one
+    stays, and choosing a default removes the route."""
+
+    def __init__(self, state: State) -> None:
+        self.models: dict[str, dict[str, VersionSpec]] = {name: dict(each.versions) for name, each in state.items()}
+        self.defaults = {name: each.default for name, each in state.items()}
+        self.routes = {name: each.route for name, each in state.items()}
+
+    @property
+    def state(self) -> dict[str, ModelSpec]:
+        return {
+            name: ModelSpec(versions=each, default=self.defaults[name], route=self.routes.get(name, {}))
+            for name, each in self.models.items()
+        }
+
+    def do(self, step: Step) -> None:
+        versions = self.models.setdefault(step.model, {})
+        match step:
+            case Register(version=version, spec=spec, replaces=replaces):
+                assert versions.get(version) == replaces
+                self.defaults.setdefault(step.model, version)
+                workers = spec.workers or (replaces.workers if replaces is not None else None)
+                versions[version] = replace(spec, workers=workers or (1, 1), sha256=spec.sha256 or PIN)
+            case ChangeSettings(version=version, settings=settings):
+                merged: Mapping[str, Any] = {**versions[version].settings, **settings}
+                versions[version] = replace(versions[version], settings=merged)
+            case ScaleWorkers(version=version, workers=workers):
+                versions[version] = replace(versions[version], workers=workers)
+            case ChooseDefault(version=version):
+                assert version in versions
+                self.defaults[step.model], self.routes[step.model] = version, {}
+            case SetRoute(route=route):
+                assert route["weights"].keys() <= versions.keys()
+                self.routes[step.model] = route
+                self.defaults[step.model] = max(route["weights"], key=lambda each: float(route["weights"][each]))
+            case RemoveRoute():
+                self.routes[step.model] = {}
+            case Unregister(version=version):
+                assert version not in self.routes.get(step.model, {}).get("weights", ())
+                assert version != self.defaults[step.model] or len(versions) == 1
+                del versions[version]
+                if not versions:
+                    del self.models[step.model], self.defaults[step.model]
+
+
+@pytest.mark.slow
+@given(now=STATES, wanted=STATES)
+def test_steps_lead_to_the_wanted_state_and_no_model_is_ever_without_a_version(now: State, wanted: State) -> None:
+    served = Served(now)
+    for step in plan(now, wanted):
+        served.do(step)
+        assert {name for name in now if name in wanted} <= served.models.keys()
+        assert all(default in served.models[name] for name, default in served.defaults.items())
+
+    assert served.models.keys() == wanted.keys()
+    assert {name: each.default for name, each in served.state.items()} == {
+        n: each.default for n, each in wanted.items()
+    }
+    assert plan(served.state, wanted) == []
+
+
+@pytest.mark.slow
+@given(state=STATES)
+def test_the_state_of_now_takes_no_step(state: State) -> None:
+    assert plan(state, state) == []

@@ -1,0 +1,110 @@
+"""A part of a YAML file, with its key and line for messages."""
+
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import yaml
+
+from tsctl.errors import CliError
+
+
+class MarkedLoader(yaml.SafeLoader):
+    """YAML's own loader; `checked` holds the mappings in which keys were looked for that are there twice."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.checked: set[int] = set()
+
+
+class FileNode:
+    """A part of the file, with its key and line for messages."""
+
+    def __init__(self, file: str, key: str, loader: MarkedLoader, node: yaml.Node | None) -> None:
+        self.key = key
+        self._file = file
+        self._loader = loader
+        self._node = node
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is only a key, and no value."""
+        return isinstance(self._node, yaml.ScalarNode) and not self._node.value
+
+    def error(self, problem: str, hint: str = "") -> CliError:
+        line = 1 if self._node is None else self._node.start_mark.line + 1
+        return CliError(f"{self._file}:{line}: {f'`{self.key}`: ' if self.key else ''}{problem}", hint)
+
+    def mapping(self, known: Sequence[str] = ()) -> dict[str, "FileNode"]:
+        """Return the members by their keys.
+
+        Raises:
+            CliError: this is no mapping, a key is there twice, or is none of the `known` ones, if any are given.
+        """
+        if self._node is None or self.is_empty:
+            return {}
+        if not isinstance(self._node, yaml.MappingNode):
+            raise self.error(f"this is {self._shown()}; expected a mapping, `key: value`")
+        self._check_twice(self._node)
+        self._loader.flatten_mapping(self._node)  # `<<: *anchor`; what is written beside it comes later, and wins
+        found: dict[str, FileNode] = {}
+        for key, value in self._node.value:
+            word = str(key.value)
+            member = FileNode(self._file, f"{self.key}.{word}" if self.key else word, self._loader, value)
+            at = FileNode(self._file, member.key, self._loader, key)
+            if known and word not in known:
+                close = get_close_matches(word, known, n=1, cutoff=0.5)
+                raise at.error("the key is unknown", f"did you mean `{close[0]}`?" if close else _one_of(known))
+            found[word] = member
+        return found
+
+    def _check_twice(self, node: yaml.MappingNode) -> None:
+        """Raise CliError if a key is there twice; a mapping is checked once, before others are merged into it."""
+        if id(node) in self._loader.checked:
+            return
+        self._loader.checked.add(id(node))
+        found = set()
+        for key, _ in node.value:
+            if key.value in found:
+                at = FileNode(self._file, f"{self.key}.{key.value}" if self.key else str(key.value), self._loader, key)
+                raise at.error("the key is there twice", "remove one of them")
+            found.add(key.value)
+
+    def text(self) -> str:
+        """Return the text as it is written: `1.10` is no number here.
+
+        Raises:
+            CliError: this is no text, or an empty one.
+        """
+        if not isinstance(self._node, yaml.ScalarNode) or not self._node.value:
+            raise self.error(f"this is {self._shown()}; expected a text")
+        return str(self._node.value)
+
+    def value(self) -> Any:
+        """Return the value as YAML reads it."""
+        return None if self._node is None else self._loader.construct_object(self._node, deep=True)
+
+    def read(self, reader: Callable[[Any], Any]) -> Any:
+        """Return the value that a reader makes of this one.
+
+        Raises:
+            CliError: the reader refuses the value with ValueError; its text describes valid ones.
+        """
+        value = self.value()
+        try:
+            return reader(value)
+        except ValueError as error:
+            raise self.error(f"this is {self._shown()}; expected {error}") from None
+
+    def _shown(self) -> str:
+        if isinstance(self._node, yaml.MappingNode):
+            return "a mapping"
+        if isinstance(self._node, yaml.SequenceNode):
+            return "a list"
+        return (
+            f"`{self._node.value[:100]}`" if isinstance(self._node, yaml.ScalarNode) and self._node.value else "empty"
+        )
+
+
+def _one_of(words: Sequence[str]) -> str:
+    return f"the keys here are {', '.join(f'`{word}`' for word in words)}"

@@ -1,0 +1,64 @@
+"""`tsctl rollback`."""
+
+import json
+import time
+from pathlib import Path
+
+import click
+
+from tsctl.errors import CliError
+from tsctl.options import json_option, model_argument
+from tsctl.terminal.verb import Verb
+
+
+@click.command(cls=Verb)
+@model_argument
+@click.option("--dry-run", is_flag=True, help="Show the changes, and make none.")
+@json_option
+@click.pass_obj
+def command(socket: Path | None, model: str, dry_run: bool, as_json: bool) -> None:
+    """Return MODEL to its versions and settings before the latest change.
+
+    A change is one command that registers, replaces or unregisters a version, sets settings, or chooses
+    the default version; all of one `tsctl apply` are one. Numbers of workers are no change: a version
+    that stays keeps its present number. The daemon keeps the state on the disk, with the unpacked
+    archives, so it survives restarts and upgrades, and an archive that was overwritten since comes back
+    as it was. A second `tsctl rollback` returns to the state before the first.
+
+    As with `tsctl apply`, a model that serves is never without a version.
+    """
+    from tsctl.apply.difference import documents, show
+    from tsctl.apply.earlier import restored
+    from tsctl.apply.plan import plan
+    from tsctl.apply.run import daemon_at, execute
+    from tsctl.render import duration_text
+
+    if "/" in model:
+        name = model.partition("/")[0]
+        raise click.BadParameter(f"a rollback is of all versions: write `{name}`", param_hint="MODEL")
+    daemon = daemon_at(socket)
+    state = daemon.state()
+    if model in state.ephemeral:
+        raise CliError(f"`{model}` is served by a program, such as `tsctl serve`", "end that program first")
+    if model not in state.earlier:
+        known = ", ".join(f"`{each}`" for each in sorted(state.earlier))
+        raise CliError(
+            f"no earlier state of `{model}` is kept", f"kept: {known}" if known else "each change keeps the one before"
+        )
+    now = {model: state.models[model]} if model in state.models else {}
+    steps = plan(now, {model: restored(state.earlier[model], now.get(model))})
+    if as_json:
+        document = {"applied": not dry_run, "changes": documents(steps)}
+        if not dry_run:
+            execute(daemon, steps, now, lambda line: None)
+        click.echo(json.dumps(document, indent=2))
+        return
+    ago = duration_text(max(0.0, time.time() - state.changed[model]))
+    if not steps:
+        click.echo(f"No change: `{model}` is as it was before the change {ago} ago")
+        return
+    show(steps)
+    if dry_run:
+        return
+    execute(daemon, steps, now, lambda line: click.echo(line, err=True))
+    click.echo(f"Rolled `{model}` back to its state before the change {ago} ago")
