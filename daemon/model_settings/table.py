@@ -65,6 +65,12 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         default=0, why="A registration names one number, as in TorchServe; `tsctl scale` gives a range.",
     ),
     ModelSetting(
+        name="target_queue", kind=Duration("ms"), label="target of the waiting time",
+        help="Milliseconds that requests may wait before a worker is added, up to `maxWorkers`; 0 is no autoscaling.",
+        yaml="targetQueueMs", rest="target_queue_ms", flag="--target-queue",
+        default=0.0, changes="from the next second on",
+    ),
+    ModelSetting(
         name="fallback_workers", kind=Integer(0, MOST_WORKERS),
         help="Worker processes if neither the registration, the archive nor the daemon names a number.",
         rest="fallback_workers",
