@@ -132,9 +132,8 @@ class ModelVersion:
         self.min_workers = self.max_workers = 0
         self.request = request or Registration(url=source.url)
         self.at_startup = at_startup
-        self.lost = self.stopping = self.was_ready = self._coming_up = False
+        self.lost = self.stopping = self.took_over = self.was_ready = self._coming_up = False
         self.replaces: ModelVersion | None = None
-        self.took_over = False
         self.mirror: RequestWatcher | None = None
         self.replacement: Replacement | None = None
         self.autoscaler: Autoscaler | None = None
@@ -162,8 +161,7 @@ class ModelVersion:
         self.sequences: Sequences[Worker] | None = None
         self.dispatcher = (SequenceDispatcher if settings.sequences else Dispatcher)(
             self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
-            Quarantine(clock, f"{self.name}/{self.version}", self.reports), self.reports,
-            self.tracer,
+            Quarantine(clock, f"{self.name}/{self.version}", self.reports), self.reports, self.tracer,
         )  # fmt: skip
         if isinstance(self.dispatcher, SequenceDispatcher):
             self.sequences = Sequences(self.name, settings.sequence_headers, overlapping=self.by_rows)

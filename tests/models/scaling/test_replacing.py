@@ -1,6 +1,7 @@
 """An archive that takes a version's place begins with the number of workers that the traffic has chosen."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,7 +20,7 @@ from tests.models.replacements import other, replace
     ],
 )
 async def test_a_replacement_begins_with(
-    target: float, overrides: dict[str, int], expected: int, tmp_path: Path
+    target: float, overrides: dict[str, Any], expected: int, tmp_path: Path
 ) -> None:
     bench = StubDaemon(tmp_path)
     asked = Overrides(workers=1, max_workers=4, target_queue=target)
