@@ -25,7 +25,7 @@ class ScalingCell:
 
     def text(self) -> str:
         wait = f"{self.p99 * 1000:.0f} ms" if self.p99 < 10 else f"{self.p99:.0f} s"
-        more = "" if self.changes is None else f", {self.changes} changes"
+        more = "" if self.changes is None else f", {self.changes} {'change' if self.changes == 1 else 'changes'}"
         return f"{wait}, {self.worker_seconds:.0f}{more}"
 
 
