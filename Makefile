@@ -9,7 +9,7 @@ SPREAD := -n 2 --dist worksteal --durations 20
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env env "PATH=$(PATH)")
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy ray history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults lives upgrades chaos chaos-ray chaos-rows chaos-routes bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean
+.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy ray history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults simulate-scaling lives upgrades chaos chaos-ray chaos-rows chaos-routes bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean
 
 # Prints the targets.
 help:
@@ -99,6 +99,11 @@ torchserve-tests: $(VENV)/.installed
 simulate: $(VENV)/.installed
 	$(BIN)/python -m tests.lab.policies --markdown docs/batching.md $(SIMULATE)
 	$(BIN)/python -m tests.lab.policies.workers --markdown docs/batching.md
+
+# Compares the number of workers that the rule for autoscaling chooses with fixed numbers, on a virtual clock; writes the table
+# of docs/guides/autoscaling.md. About five minutes on two cores.
+simulate-scaling: $(VENV)/.installed
+	$(BIN)/python -m tests.lab.scaling --markdown docs/guides/autoscaling.md
 
 # Runs the daemon's objects under faults that are drawn from 100 000 seeds, on all cores, with versions in all modes; about
 # twenty minutes on two. SIMULATE_FAULTS="--first 1" takes those that run whole batches only, "--seed 7 --story" tells one.

@@ -37,6 +37,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       routing/         which version answers a request that names none
       rollouts/        a new version takes over step by step, and goes back by itself
       shadowing/       copies of requests for a version whose answers are compared and dropped
+      scaling/         how many workers a version has, where a target of the waiting time is set
     api/               the routes; authorisation
       grpc/            predictions and health checks over gRPC
       inference/       predictions, forms

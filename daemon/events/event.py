@@ -72,6 +72,8 @@ KINDS: dict[str, EventKind] = {
     "replaced": EventKind("info", "another archive has taken the version's place"),
     "replacement-failed": EventKind("error", "the version that was to be replaced goes on serving"),
     "scaled": EventKind("info", "the number of workers was changed"),
+    "autoscaled": EventKind("info", "a worker was added or taken away, to keep the waiting time near its target"),
+    "autoscale-blocked": EventKind("warning", "requests wait longer than the target, and no worker can be added"),
     "retried": EventKind("info", "workers are started again, with a clean record"),
     "settings-changed": EventKind(
         "info", "settings were changed while serving, or chosen by what the handler declares"

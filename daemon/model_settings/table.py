@@ -60,9 +60,15 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ),
     ModelSetting(
         name="max_workers", kind=Integer(0, MOST_WORKERS), label="largest number of workers",
-        help="Worker processes at most; counts only beside a `minWorkers` from the same origin.",
-        yaml="maxWorkers",
-        default=0, why="A registration names one number, as in TorchServe; `tsctl scale` gives a range.",
+        help="Worker processes at most, where `targetQueueMs` is set; by default as many as at least.",
+        yaml="maxWorkers", rest="max_workers", flag="--max-workers",
+        default=0, why="`tsctl scale` (PUT, as in TorchServe) changes the range.",
+    ),
+    ModelSetting(
+        name="target_queue", kind=Duration("ms"), label="target of the waiting time",
+        help="Milliseconds that requests may wait before a worker is added, up to `maxWorkers`; 0 is no autoscaling.",
+        yaml="targetQueueMs", rest="target_queue_ms", flag="--target-queue",
+        default=0.0, changes="from the next second on",
     ),
     ModelSetting(
         name="fallback_workers", kind=Integer(0, MOST_WORKERS),

@@ -24,6 +24,7 @@ from daemon.models.persistence.ledger import Ledger
 from daemon.models.registry import Registry
 from daemon.models.replacement import Replacement
 from daemon.models.retirement import LiveVersions, Retiring
+from daemon.models.scaling.range import clamped
 from daemon.models.version import ModelVersion
 from daemon.models.wait import all_ready
 
@@ -77,6 +78,8 @@ class Replacing:
         self._live.loading[new] = old
         new.reports.add("replacing", f"{new.source.url} is loading, to replace this version")
         new.start()
+        if new.settings.target_queue and new.pool.wanted:  # the traffic that chose the old one's number goes on
+            new.pool.scale(clamped(old.pool.wanted or new.pool.wanted, new.min_workers, new.max_workers))
 
     async def finish(self, new: ModelVersion, progress: Progress, *, synchronous: bool) -> None:
         """Switch to the new version as soon as its workers are ready, and write the snapshot.

@@ -165,10 +165,12 @@ def merge(
         values[row.name], origins[row.name] = _choose(row, asked, overrides.since, said, config)
     if not values["workers"] and origins["workers"] == "default":
         values["workers"] = values["fallback_workers"]
-    # A largest number counts only from the same origin as the least number.
-    written = said.read(ROWS["max_workers"]) if said.read(ROWS["workers"]) else None
-    most = written if overrides.workers is None else overrides.max_workers
-    values["max_workers"], origins["max_workers"] = max(values["workers"], most or 0), origins["workers"]
+    # The archive's largest number counts only beside its least number; a registration's beside any.
+    written = said.read(ROWS["max_workers"]) if said.read(ROWS["workers"]) and overrides.workers is None else None
+    most = written if overrides.max_workers is None else overrides.max_workers
+    values["max_workers"] = max(values["workers"], most or 0)
+    if overrides.max_workers is None:
+        origins["max_workers"] = origins["workers"]
     usable = missing_cpus(values["cpus"])
     if usable is not None:
         raise BadRequest(f"cpus is {cpus_text(values['cpus'])}, but the daemon may only use {usable}.")

@@ -32,6 +32,7 @@ from daemon.models.replacement import Replacement, ReplacementState
 from daemon.models.reporting.health import is_healthy
 from daemon.models.reporting.reports import VersionReports
 from daemon.models.request import Registration
+from daemon.models.scaling.autoscaler import Autoscaler
 from daemon.models.settings import ModelSettings, SettingsBefore
 from daemon.models.shadowing.watching import RequestWatcher
 from daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, LoadFailure, Worker
@@ -89,6 +90,7 @@ class ModelVersion:
         was_ready: whether a worker has been ready since the registration.
         replaces: the version whose place this one took, until that one is retired.
         took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
+        autoscaler: chooses the number of workers, while `target_queue` is set; see scaling/autoscaling.py.
         replacement: the latest attempt to replace this version, None if there was none.
         before: the settings of the version that this one replaces, None for a registration.
         declared: the inputs of a typed or built-in handler; None for any other, and until a worker has loaded it.
@@ -130,11 +132,11 @@ class ModelVersion:
         self.min_workers = self.max_workers = 0
         self.request = request or Registration(url=source.url)
         self.at_startup = at_startup
-        self.lost = self.stopping = self.was_ready = self._coming_up = False
+        self.lost = self.stopping = self.took_over = self.was_ready = self._coming_up = False
         self.replaces: ModelVersion | None = None
-        self.took_over = False
         self.mirror: RequestWatcher | None = None
         self.replacement: Replacement | None = None
+        self.autoscaler: Autoscaler | None = None
         self.before: SettingsBefore | None = None
         self.declared, self.notes = declared, notes
         self.form_input = _form_input(declared)
@@ -159,8 +161,7 @@ class ModelVersion:
         self.sequences: Sequences[Worker] | None = None
         self.dispatcher = (SequenceDispatcher if settings.sequences else Dispatcher)(
             self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
-            Quarantine(clock, f"{self.name}/{self.version}", self.reports), self.reports,
-            self.tracer,
+            Quarantine(clock, f"{self.name}/{self.version}", self.reports), self.reports, self.tracer,
         )  # fmt: skip
         if isinstance(self.dispatcher, SequenceDispatcher):
             self.sequences = Sequences(self.name, settings.sequence_headers, overlapping=self.by_rows)
@@ -307,8 +308,7 @@ class ModelVersion:
 
     def stop(self) -> None:
         """Accept no more jobs; waiting jobs are dispatched without further delay."""
-        self.stopping = True
-        self.dispatcher.stopping = True
+        self.stopping = self.dispatcher.stopping = True
         self.dispatcher.wake()
 
     def refuse_waiting(self) -> None:

@@ -91,6 +91,7 @@ class Daemon:
         self._shutdown.watch_signals()
         parts.watch.begin()
         parts.recent.begin()
+        parts.autoscaling.begin()
         if parts.periodic is not None:
             parts.periodic.begin()
         if self._launch.parent is not None:
@@ -164,6 +165,7 @@ class Daemon:
             parts.periodic.close()
         parts.watch.close()
         parts.recent.close()
+        parts.autoscaling.close()
         parts.recurring.close()
         logs.report_losses(lambda sentence: None)  # the loop is about to end
         parts.events.close()

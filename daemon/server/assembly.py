@@ -68,6 +68,7 @@ from daemon.models.persistence.torchserve_snapshots import TorchServeSnapshots
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
 from daemon.models.routing.steering import answering
+from daemon.models.scaling.autoscaling import Autoscaling
 from daemon.tracing.export import TraceExport
 from daemon.workers.local_engine import LocalEngine
 from daemon.workers.ray.engines import Engines
@@ -90,6 +91,7 @@ class Parts:
     recurring: Recurring
     watch: LoopWatch
     recent: RecentTimer
+    autoscaling: Autoscaling
     events_route: EventsRoute
     engines: Engines
     access_log: AccessLog
@@ -254,8 +256,8 @@ class Assembly:
             interval = None if config.disable_system_metrics else config.metric_time_interval
             periodic = PeriodicMetrics(theirs.metrics, registry, events, HostMonitor(), gpus, clock, interval)
         return Parts(
-            service, clock, events, recurring, watch, recent, events_route, engines, access_log, upgrade, turns, held,
-            urls, private, public, traces, theirs, periodic, snapshots, grpc,
+            service, clock, events, recurring, watch, recent, Autoscaling(registry, clock), events_route, engines,
+            access_log, upgrade, turns, held, urls, private, public, traces, theirs, periodic, snapshots, grpc,
         )  # fmt: skip
 
 

@@ -244,9 +244,20 @@ class Pool:
     @property
     def oversubscription(self) -> str | None:
         """A warning that the workers have more threads than there are cores. None if not, on GPUs, or on a cluster."""
-        if self._spec.devices or self._spec.ray is not None:
+        return self.shortage_with(self.wanted) if not self._spec.devices else None
+
+    def shortage_with(self, workers: int) -> str | None:
+        """Return why so many workers have no room on the cores or GPUs of the version; None if they have.
+
+        On GPUs there is room for one worker on each, or on each group of them. A cluster places its workers itself.
+        """
+        spec = self._spec
+        if spec.ray is not None:
             return None
-        return oversubscription(self.cores, self.wanted, self._chosen_threads, self._spec.processes)
+        if spec.devices:
+            most = len(spec.devices) // spec.gpus_each
+            return f"each of the {len(spec.devices)} GPUs has a worker" if workers > most else None
+        return oversubscription(self.cores, workers, self._chosen_threads, spec.processes)
 
     def _start(self, slot: Slot) -> None:
         slot.state = SlotState.STARTING

@@ -52,7 +52,7 @@ def _all() -> Iterator[Metric]:
     of = {"model": "", "version": ""}
     yield family(*gauges.SHARE, [(of, 0)])
     yield family(*gauges.COPIES, [(of | {"result": ""}, 0)])
-    for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED):
+    for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED, *gauges.SCALED):
         yield family(name, "gauge", text, [(of, 0)])
     for name, kind, text in (gauges.MEMORY, gauges.PROCESSOR):
         yield family(name, kind, text, [(of | {"worker": ""}, 0)])

@@ -99,6 +99,8 @@ def test_the_registration_wins_over_the_archive(
         pytest.param(Overrides(fallback_workers=1), {"minWorkers": 0}, (1, 1), id="zero says nothing"),
         pytest.param(Overrides(workers=2), {"minWorkers": 3, "maxWorkers": 5}, (2, 2), id="the registration's number"),
         pytest.param(Overrides(workers=2, max_workers=4), {"minWorkers": 3}, (2, 4), id="or its range"),
+        pytest.param(Overrides(max_workers=4), {"minWorkers": 3}, (3, 4), id="its largest number beside another least"),
+        pytest.param(Overrides(max_workers=2), {"minWorkers": 3, "maxWorkers": 5}, (3, 3), id="which stays the least"),
     ],
 )
 def test_workers(overrides: Overrides, document: dict[str, Any], workers: tuple[int, int], config: Config) -> None:

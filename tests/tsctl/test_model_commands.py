@@ -33,7 +33,7 @@ def model(name: str, version: str, *, default: bool = True, state: str = "ready"
     }
 
 
-NET = {"modelName": "net", "modelVersion": "1.0", "minWorkers": 1}  # as `GET /models/net` describes it
+NET = {"modelName": "net", "modelVersion": "1.0", "minWorkers": 1, "tsctl": {}}  # as `GET /models/net` describes it
 
 
 def test_ls_is_a_table_with_a_star_at_a_default_among_several(invoke: Invoke, daemon: FakeDaemon) -> None:
@@ -252,6 +252,35 @@ def test_what_the_daemon_warns_of_goes_to_stderr(command: str, invoke: Invoke, d
 
     assert result.exit_code == 0
     assert result.stderr == "warning: 4 workers share 2 cores\n"
+
+
+def test_scale_to_a_range_says_how_the_number_comes_to_change(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /models/net", [NET])
+    daemon.answer("PUT /models/net", {"status": "scaled"})
+
+    result = invoke("scale", "net", "--workers", "2", "--max-workers", "4")
+
+    assert result.stdout == "Scaled `net` 1.0 from 1 to 2 workers, at most 4\n"
+    assert "once there is a target: `tsctl set net --target-queue 50`" in result.stderr
+    assert (daemon.requests[1].query["min_worker"], daemon.requests[1].query["max_worker"]) == ("2", "4")
+
+
+def test_scale_to_a_range_is_no_news_where_there_is_a_target(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /models/net", [NET | {"tsctl": {"autoscaling": {}}}])
+    daemon.answer("PUT /models/net", {"status": "scaled"})
+
+    result = invoke("scale", "net", "--workers", "2", "--max-workers", "4", "--json")
+
+    assert json.loads(result.stdout)["workers"] == {"from": 1, "to": 2, "most": 4}
+    assert result.stderr == ""
+
+
+def test_scale_refuses_a_range_that_ends_before_it_begins(invoke: Invoke, daemon: FakeDaemon) -> None:
+    result = invoke("scale", "net", "--workers", "4", "--max-workers", "2")
+
+    assert result.exit_code == 2
+    assert "--max-workers is 2, fewer than --workers 4" in result.stderr
+    assert daemon.requests == []
 
 
 def test_scale_as_json(invoke: Invoke, daemon: FakeDaemon) -> None:

@@ -69,6 +69,7 @@ def show(document: dict[str, Any]) -> None:
                 f"{queue['pendingRequests']} waiting, {batching['running']} running,"
                 f" room for {queue['remainingCapacity']}",
             ),
+            *_autoscaling(ours.get("autoscaling")),
             *([("parallel", f"{spread}, {document['parallelLevel']} for each worker")] if spread else []),
             ("threads", threads),
             ("timeouts", _timeouts(document)),
@@ -224,6 +225,15 @@ def _timeouts(document: dict[str, Any]) -> str:
     if named["clientTimeoutInMills"]:
         texts.append(f"{named['clientTimeoutInMills']:g} ms for an answer")
     return ", ".join(texts)
+
+
+def _autoscaling(scaling: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Return the row of a version whose number of workers follows the traffic; empty for others."""
+    if scaling is None:
+        return []
+    from tsctl import render
+
+    return [("autoscaling", render.autoscaling_text(scaling))]
 
 
 def _limits(document: dict[str, Any]) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from tsctl.client import DaemonClient, model_path
+from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
 from tsctl.progress import warn, work
 from tsctl.terminal.verb import Verb
@@ -14,22 +15,35 @@ from tsctl.terminal.verb import Verb
 @click.command(cls=Verb)
 @model_argument
 @click.option("--workers", type=click.IntRange(min=0), required=True, metavar="N", help="Number of worker processes.")
+@click.option(
+    "--max-workers",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Worker processes at most, where `targetQueueMs` is set: from --workers up to N, as the traffic needs.",
+)
 @json_option
 @click.pass_obj
-def command(socket: Path | None, model: str, workers: int, as_json: bool) -> None:
+def command(socket: Path | None, model: str, workers: int, max_workers: int | None, as_json: bool) -> None:
     """Change the number of workers of MODEL. Workers that are removed finish their batch first."""
+    most = workers if max_workers is None else max_workers
+    if most < workers:
+        raise click.UsageError(f"--max-workers is {most}, fewer than --workers {workers}")
     client = DaemonClient(socket)
     path = f"/models/{model_path(model)}"
     before = client.json("GET", path)[0]
-    hint = f"`tsctl describe {model}` shows its progress"
+    progress = f"`tsctl describe {model}` shows its progress"
     document = work(
-        client, "PUT", path, subject=model, hint=hint, min_worker=workers, max_worker=workers, synchronous="true"
+        client, "PUT", path, subject=model, hint=progress, min_worker=workers, max_worker=most, synchronous="true"
     )
     name, version, had = before["modelName"], before["modelVersion"], before["minWorkers"]
     if as_json:
-        scaled = {"modelName": name, "modelVersion": version, "workers": {"from": had, "to": workers}}
+        numbers = {"from": had, "to": workers} | ({"most": most} if most > workers else {})
+        scaled = {"modelName": name, "modelVersion": version, "workers": numbers}
         warning = {name: document[name] for name in ("warning",) if name in document}
         click.echo(json.dumps(scaled | warning, indent=2))
         return
-    click.echo(f"Scaled `{name}` {version} from {had} to {workers} workers")
+    limit = f", at most {most}" if most > workers else ""
+    click.echo(f"Scaled `{name}` {version} from {had} to {workers} workers{limit}")
     warn(document)
+    if most > workers and before["tsctl"].get("autoscaling") is None:
+        hint(f"the number changes by itself once there is a target: `tsctl set {model} --target-queue 50`")

@@ -27,7 +27,16 @@ DAEMON: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 MODEL: dict[str, tuple[str, ...]] = {
     "Batching": ("batch_size", "max_delay", "policy"),
-    "Workers": ("workers", "startup_timeout", "optimize", "max_memory", "cpus", "engine"),
+    "Workers": (
+        "workers",
+        "max_workers",
+        "target_queue",
+        "startup_timeout",
+        "optimize",
+        "max_memory",
+        "cpus",
+        "engine",
+    ),
     "Queue and timeouts": ("response_timeout", "queue_jobs", "queue_bytes", "queue_timeout", "client_timeout"),
     "Failures and recording": ("retry", "isolate", "record_input", "quarantine"),
 }

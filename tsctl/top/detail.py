@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from tsctl.render import number_text, state_style
+from tsctl.render import autoscaling_text, number_text, state_style
 from tsctl.top.columns import (
     Line,
     ScreenSize,
@@ -81,9 +81,12 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int) -> list[Lin
     restarting = f", {now['restarting']} restarting" if now["restarting"] else ""
     workers = [f"{now['ready']} of {now['wanted']} workers ready{restarting}"]
     workers += map(_worker, now["workers"])
+    scaling = now.get("autoscaling")
     if model.cpu is not None:
         workers[0] += f", {short(model.cpu)} CPUs"
     lines = [*flowing(doing, columns, 3), *flowing(batching, columns, 3), *flowing(workers, columns, 2)]
+    if scaling is not None:
+        lines.append([Styled(f"autoscaling: {autoscaling_text(scaling)}", "yellow" if scaling["blocked"] else "")])
     if now["lastError"]:
         lines.append([Styled(f"last error: {clean(now['lastError'])}", "red")])
     label = f"requests/s, up to {short(max(pace, default=None))}  "

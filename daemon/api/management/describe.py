@@ -11,6 +11,7 @@ import msgspec
 
 from daemon.api.management.batching import batching_of
 from daemon.api.management.routing.route import shown_route
+from daemon.api.observing.scaling import autoscaling_of
 from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.registering.parallel import parallel_of
 from daemon.models.routing.routes import Routes
@@ -117,6 +118,7 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "retryable": (model.state is ModelState.FAILED or model.crashing or refused > 0) and not model.lost,
         "error": error,
         "batching": batching_of(model),
+        "autoscaling": autoscaling_of(model),
         "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],
         "threads": {"cores": pool.cores, "perWorker": pool.threads, "warning": pool.oversubscription},
         "quarantine": {

@@ -19,6 +19,7 @@ models                each registered version:
     workers                           of each place: `pid`, 0 without a process; `node` of a cluster, empty for
                                       this machine; `state`; `memory`, resident bytes, and `cpuSeconds`, 0 on a node
     lastError                         why the workers failed, or the latest prediction; null without an error
+    autoscaling                       `targetQueueMs`, `predictedWaitMs` …, see scaling.py; null without a target
 
 `requests`, `refused`, `expired`, `latency` and `batches` only rise, until the daemon is restarted.
 """
@@ -32,6 +33,7 @@ import msgspec
 
 from daemon.api.management.status import recent_document, shared, tsctl_version
 from daemon.api.observing.processes import process_facts
+from daemon.api.observing.scaling import autoscaling_of
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import JSON, Response
@@ -92,6 +94,7 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "latency": {"bounds": latency.bounds, "counts": latency.counts, "sum": latency.sum},
         "batches": {"total": sum(sizes.counts), "requests": round(sizes.sum)},
         "workers": list(_workers(model)),
+        "autoscaling": autoscaling_of(model),
         "lastError": _last_error(model),
     }
 

@@ -5,18 +5,11 @@ pages count once. The supply is the kernel's estimate of available memory, and t
 under the cgroup's limits. GPU memory is not counted: there a load that does not fit fails with its own error.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.workers.cores import control_groups
-
-PROC = Path("/proc")
-# The limit, the usage, and the line of memory.stat with the memory reclaimable at once: of version 2 and of version 1.
-_FILES = (
-    ("memory.max", "memory.current", "inactive_file"),
-    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
-)
+from daemon.models.scaling.memory import PROC, available, size_text, taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +26,8 @@ def shortage(memory: MemoryCheck) -> str | None:
     if memory.needed <= memory.available:
         return None
     return (
-        f"while both run, the new one needs about {_size(memory.needed)} more memory, as much as this one and its"
-        f" workers take now, and {memory.where} has {_size(memory.available)} left."
+        f"while both run, the new one needs about {size_text(memory.needed)} more memory, as much as this one and its"
+        f" workers take now, and {memory.where} has {size_text(memory.available)} left."
         " Free memory, or skip this check with `--no-check-memory`."
     )
 
@@ -45,8 +38,8 @@ def measure(pid: int, proc: Path = PROC) -> MemoryCheck:
     Args:
         pid: the daemon.
     """
-    needed = sum(_taken(each, proc) for each in (pid, *descendants(_parents(proc), pid)))
-    least = min(_available(proc), key=lambda found: found[0])
+    needed = sum(taken(each, proc) for each in (pid, *descendants(_parents(proc), pid)))
+    least = min(available(proc), key=lambda found: found[0])
     return MemoryCheck(needed, *least)
 
 
@@ -60,23 +53,6 @@ def descendants(parents: Mapping[int, int], root: int) -> list[int]:
     return found
 
 
-def proportional(rollup: str) -> int:
-    """Parse the proportional set size of `smaps_rollup` (proc(5)), and return bytes."""
-    return next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
-
-
-def _taken(pid: int, proc: Path) -> int:
-    try:
-        return proportional((proc / str(pid) / "smaps_rollup").read_text())
-    except (OSError, StopIteration):
-        pass  # not allowed, or not there: the resident set is more, and good enough
-    try:
-        status = (proc / str(pid) / "status").read_text()
-    except OSError:
-        return 0  # ended meanwhile
-    return sum(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
-
-
 def _parents(proc: Path) -> dict[int, int]:
     parents = {}
     for entry in proc.iterdir():
@@ -86,38 +62,3 @@ def _parents(proc: Path) -> dict[int, int]:
             except OSError:
                 continue
     return parents
-
-
-def _available(proc: Path) -> Iterator[tuple[int, str]]:
-    """Yield the available bytes, and the limit's owner."""
-    for line in (proc / "meminfo").read_text().splitlines():
-        if line.startswith("MemAvailable:"):
-            yield int(line.split()[1]) * 1024, "this machine"
-    try:
-        groups, mounts = (proc / "self" / "cgroup").read_text(), (proc / "self" / "mountinfo").read_text()
-    except OSError:
-        return
-    for directory in control_groups("memory", groups, mounts):
-        left = left_in(directory)
-        if left is not None:
-            yield left, f"the cgroup {directory}"
-
-
-def left_in(directory: Path) -> int | None:
-    """Return the bytes left under a cgroup's limit; None without a limit."""
-    for limit, usage, droppable in _FILES:
-        try:
-            most = (directory / limit).read_text().strip()
-            used = int((directory / usage).read_text())
-            lines = (directory / "memory.stat").read_text().splitlines()
-        except (OSError, ValueError):
-            continue
-        if most == "max":
-            return None
-        cached = sum(int(line.split()[1]) for line in lines if line.split()[:1] == [droppable])
-        return max(0, int(most) - used + cached)
-    return None
-
-
-def _size(count: float) -> str:
-    return f"{count / 1024**3:.1f} GiB" if count >= 1024**3 else f"{count / 1024**2:.0f} MiB"

@@ -35,6 +35,7 @@ class SimulatedModel:
         client_timeout, queue_timeout: the limits on each request's total time, and on its wait in the queue.
         low: the fraction of requests with low priority.
         cores: the number of cores that the workers share; by default each worker has its own.
+        load_time: seconds until a worker is ready; the first ones are ready at the start.
     """
 
     a: float = 0.008
@@ -47,6 +48,7 @@ class SimulatedModel:
     queue_timeout: float = math.inf
     low: float = 0.0
     cores: float = math.inf
+    load_time: float = 0.0
 
 
 class Service(Protocol):
@@ -188,6 +190,7 @@ class World:
         self.dispatcher.expiry.queue_timeout = model.queue_timeout
         self.pool.scale(model.workers)
         self.clock.settle()
+        engine.load_time = model.load_time
 
     def submit(self, caller: Caller | None, done: Done) -> None:
         """Send a request now; `done` is called on its response."""

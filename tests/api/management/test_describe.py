@@ -171,6 +171,7 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "jobQueueSize": (2, "the daemon's flag"),
         "jobQueueBytes": ("256 MiB", "default"),
         "queueTimeout": (0.0, "default"),
+        "targetQueueMs": (0.0, "default"),
         "clientTimeoutInMills": (0.0, "default"),
         "retry": (None, "default"),
         "isolate": (None, "default"),

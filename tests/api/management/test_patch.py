@@ -97,6 +97,7 @@ def test_the_description_of_the_api_has_the_parameters(house: House) -> None:
         "job_queue_size": "integer",
         "job_queue_bytes": "string",
         "queue_timeout": "number",
+        "target_queue_ms": "number",
         "client_timeout": "number",
         "record_input": "boolean",
         "quarantine": "boolean",
@@ -104,8 +105,8 @@ def test_the_description_of_the_api_has_the_parameters(house: House) -> None:
 
 
 NAMES = (
-    "batch_size, max_batch_delay, batching, response_timeout, startup_timeout, job_queue_size, job_queue_bytes,"
-    " queue_timeout, client_timeout, record_input, quarantine"
+    "batch_size, max_batch_delay, batching, target_queue_ms, response_timeout, startup_timeout, job_queue_size,"
+    " job_queue_bytes, queue_timeout, client_timeout, record_input, quarantine"
 )
 
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.lifecycle.upgrade.memory_check import MemoryCheck, descendants, left_in, measure, proportional, shortage
+from daemon.lifecycle.upgrade.memory_check import MemoryCheck, descendants, measure, shortage
+from daemon.models.scaling.memory import left_in, proportional
 
 MIB = 1024**2
 

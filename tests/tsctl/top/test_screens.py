@@ -166,6 +166,17 @@ def test_a_wide_screen_has_the_reason_of_a_batch_in_words() -> None:
     assert any(line.endswith("a request had been held for the maximum delay") for line in lines)
 
 
+def test_a_model_that_is_scaled_by_itself_shows_its_target_and_its_predicted_wait() -> None:
+    scaling = {
+        "targetQueueMs": 50.0, "minWorkers": 1, "maxWorkers": 4, "predictedWaitMs": 80.0, "blocked": True,
+        "reason": "predicted wait 80 ms > 50 ms, but 5 workers share 4 cores", "quietSeconds": None,
+        "takenAwayAfter": 60.0,
+    }  # fmt: skip
+    lines = texts(detail(past_of(busy(autoscaling=scaling)), ("m", "1.0"), [], [], ScreenSize(120, 24)))
+
+    assert "autoscaling: 1 to 4 workers, target 50 ms, predicted wait 80 ms, 5 workers share 4 cores" in lines
+
+
 def test_a_version_that_is_gone_is_told() -> None:
     lines = texts(detail(past_of(busy()), ("gone", "1.0"), [], [], ScreenSize(80, 24)))
 

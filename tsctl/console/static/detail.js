@@ -19,6 +19,7 @@ export function detail(main, [name, version]) {
   const notice = h("div");
   const facts = FACTS.map((title) => [title, h("dd", {}, "–")]);
   const [throughput, latency, stream, reasons, sizes, workers, answers, failed, events, form] = Array.from({ length: 10 }, () => h("div"));
+  const scaling = h("p", { class: "faint" });
   const sent = card("Batches as they are sent", stream);
   const failures = card("Last failed predictions", failed);
   const answered = card("Answers", answers);
@@ -31,7 +32,7 @@ export function detail(main, [name, version]) {
     sent,
     h("div", { class: "pair" }, card("Batches, by the reason they were sent", reasons), card("Batches, by size", sizes)),
     failures,
-    h("div", { class: "pair" }, h("div", {}, card("Workers", workers), answered), card("Events", events)),
+    h("div", { class: "pair" }, h("div", {}, card("Workers", h("div", {}, scaling, workers)), answered), card("Events", events)),
     card("Settings", form));
   throughput.className = latency.className = "chart";
   const rates = chart(throughput, [["Requests / s", "--accent"], ["Errors / s", "--bad"]], rate);
@@ -71,10 +72,12 @@ export function detail(main, [name, version]) {
     text(state, own.state);
     const ready = model.workers.filter((worker) => worker.status === "READY").length;
     const values = [rate(seen.rate), rate(seen.errors), milliseconds(seen.p50), milliseconds(seen.p99), seen.batch?.toFixed(1) ?? "–",
-      model.jobQueueStatus.pendingRequests, `${ready} / ${model.minWorkers}`];
+      model.jobQueueStatus.pendingRequests, `${ready} / ${own.workers.length}`];
     facts.forEach(([, element], index) => text(element, values[index]));
     facts[1][1].classList.toggle("alarm", seen.errors > 0);
     problems(own);
+    text(scaling, own.autoscaling ? autoscalingText(own.autoscaling) : "");
+    scaling.hidden = !own.autoscaling;
     if (drawn !== (drawn = JSON.stringify([own.batching.reasons, own.batching.sizes]))) counts(own.batching);
     fill(workers, workerTable(live ? live.workers.map((each) => [placeOf(each), each.state.toLowerCase(), each.memory, each.cpuSeconds])
       : model.workers.map((each) => [placeOf(each), each.status.toLowerCase(), each.memoryUsage, null])));
@@ -87,6 +90,14 @@ export function detail(main, [name, version]) {
       formed = true;
       fill(form, settingsForm(await json("settings"), model.modelName, model.modelVersion, own.settings));
     }
+  }
+
+  function autoscalingText(now) {
+    const parts = [`Autoscaling: ${now.minWorkers} to ${now.maxWorkers} workers`, `target ${now.targetQueueMs} ms`,
+      now.predictedWaitMs == null ? "no decision yet" : `predicted wait ${now.predictedWaitMs.toFixed(0)} ms`];
+    if (now.blocked) parts.push(now.reason.split(", but ").pop());
+    else if (now.quietSeconds != null) parts.push(`quiet for ${now.quietSeconds.toFixed(0)} of ${now.takenAwayAfter} s`);
+    return parts.join(", ");
   }
 
   function problems(own) {

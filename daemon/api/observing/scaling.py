@@ -1,0 +1,35 @@
+"""The autoscaling of a version, as a document.
+
+targetQueueMs             the setting: how long requests may wait
+minWorkers, maxWorkers    the operator's range
+predictedWaitMs           how long requests are predicted to wait; null before the first decision
+reason                    of the latest decision, in words
+blocked                   whether another worker would help and cannot be added
+quietSeconds              for how long one worker less would have sufficed; null if it would not
+takenAwayAfter            after so many quiet seconds one is taken away
+"""
+
+from typing import Any
+
+from daemon.models.scaling.rule import quiet_time
+from daemon.models.version import ModelVersion
+
+
+def autoscaling_of(model: ModelVersion) -> dict[str, Any] | None:
+    """Return the present state of a version's autoscaling; None if it has no target."""
+    target = model.settings.target_queue
+    if not target:
+        return None
+    now, scaler = model.clock.now(), model.autoscaler
+    decision = None if scaler is None else scaler.decision
+    quiet_since = None if scaler is None else scaler.quiet_since
+    return {
+        "targetQueueMs": round(target * 1000, 3),
+        "minWorkers": model.min_workers,
+        "maxWorkers": model.max_workers,
+        "predictedWaitMs": None if decision is None else round(decision.wait * 1000, 3),
+        "reason": "" if decision is None else decision.reason,
+        "blocked": decision is not None and decision.blocked,
+        "quietSeconds": None if quiet_since is None else round(now - quiet_since, 1),
+        "takenAwayAfter": quiet_time(() if scaler is None else tuple(scaler.history), now),
+    }

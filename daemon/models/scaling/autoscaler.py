@@ -1,0 +1,118 @@
+"""The number of workers of one version: gathers the facts, asks the rule, and carries out its answer."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+
+from daemon.batching.traffic.traffic import Traffic
+from daemon.models.scaling.facts import BatchModel, ScalingChange, ScalingDecision, ScalingFacts
+from daemon.models.scaling.recent import WaitingSamples, recent_rate, window_of
+from daemon.models.scaling.resources import obstacle_to_more
+from daemon.models.scaling.rule import decide, is_quiet
+from daemon.workers.pool import Pool
+
+KEPT = 50  # changes: more than the longest quiet time lets pass within any that counts
+
+
+class Autoscaler:
+    """Scales one pool.
+
+    Args:
+        waiting: returns the number of requests that no worker has started.
+        places: how many requests a worker runs on its own at the same time; 0 if it runs them in batches.
+        obstacle: returns why one more worker has no room, or an empty text; asked only when one is wanted.
+
+    Attributes:
+        decision: the latest one, None before the first.
+        history: the latest changes, the oldest first.
+        quiet_since: since when one worker less would have sufficed, None if not now.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        traffic: Traffic,
+        waiting: Callable[[], int],
+        places: int = 0,
+        obstacle: Callable[[Pool], str] = obstacle_to_more,
+    ) -> None:
+        self.decision: ScalingDecision | None = None
+        self.history: deque[ScalingChange] = deque(maxlen=KEPT)
+        self.quiet_since: float | None = None
+        self._pool = pool
+        self._traffic = traffic
+        self._waiting = waiting
+        self._places = places
+        self._obstacle = obstacle
+        self._samples = WaitingSamples()
+        self._wanted = pool.wanted
+
+    def __repr__(self) -> str:
+        return f"<Autoscaler {self.decision} of {self._pool!r}>"
+
+    def sample(self, now: float) -> None:
+        """Note how many requests wait while every worker is busy; to be called a few times a second."""
+        pool = self._pool
+        if pool.wanted != self._wanted or pool.ready < pool.wanted:
+            self._wanted = pool.wanted
+            self._samples.clear()
+        else:
+            self._samples.add(0 if pool.idle else self._waiting(), now)
+
+    def step(self, target: float, least: int, most: int, now: float, *, stateful: bool = False) -> ScalingDecision:
+        """Decide, and scale the pool.
+
+        Args:
+            target: seconds that requests may wait.
+            least, most: the operator's range.
+            stateful: workers keep the state of open sequences.
+        """
+        facts = self.facts(target, least, most, now, stateful=stateful)
+        if not is_quiet(facts):
+            self.quiet_since = None
+        elif self.quiet_since is None:
+            self.quiet_since = now
+        facts = replace(facts, quiet_since=self.quiet_since)
+        decision = decide(facts, now)
+        if decision.workers > facts.wanted and (obstacle := self._obstacle(self._pool)):
+            decision = decide(replace(facts, obstacle=obstacle), now)
+        self.decision = decision
+        if decision.workers != facts.wanted:
+            self.history.append(ScalingChange(now, facts.wanted, decision.workers, decision.reason))
+            self.quiet_since = None
+            self._samples.clear()
+            self._pool.scale(decision.workers)
+            self._wanted = decision.workers
+        return decision
+
+    def facts(self, target: float, least: int, most: int, now: float, *, stateful: bool = False) -> ScalingFacts:
+        """Return what the rule is told; the arguments are those of `step`."""
+        pool, traffic = self._pool, self._traffic
+        times = traffic.times
+        batches = BatchModel(
+            per_batch=times.per_batch,
+            per_job=times.per_job,
+            size=1 if self._places else traffic.batch_size,
+            places=self._places or 1,
+            known=times.known,
+        )
+        window = window_of(batches.seconds(batches.size))
+        rate, arrivals = recent_rate(traffic.trace, now, window)
+        waiting, trend, observed = self._samples.mean(now, window)
+        return ScalingFacts(
+            target=target,
+            least=least,
+            most=most,
+            wanted=pool.wanted,
+            ready=pool.ready,
+            failing=pool.given_up + pool.pausing,
+            rate=rate,
+            arrivals=arrivals,
+            waiting=waiting,
+            trend=trend,
+            observed=observed,
+            batches=batches,
+            startup=max((worker.load_time for worker in pool.workers), default=0.0),
+            history=tuple(self.history),
+            stateful=stateful,
+        )

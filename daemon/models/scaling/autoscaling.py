@@ -1,0 +1,59 @@
+"""The autoscaling of all versions of a registry that have a target: one timer, which costs little without any."""
+
+from daemon.core.clock import Clock, Timer
+from daemon.models.registering.spec import places_of
+from daemon.models.registry import Registry
+from daemon.models.scaling.autoscaler import Autoscaler
+from daemon.models.version import ModelVersion
+
+SAMPLED = 0.25  # seconds between samples of the queue …
+DECIDED = 4  # … and so many samples between decisions
+
+
+class Autoscaling:
+    """Scales every registered version whose `targetQueueMs` is set."""
+
+    def __init__(self, registry: Registry, clock: Clock) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._timer: Timer | None = None
+        self._samples = 0
+
+    def begin(self) -> None:
+        self._timer = self._clock.later(SAMPLED, self._look)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _look(self) -> None:
+        self.begin()
+        self._samples += 1
+        now, decides = self._clock.now(), self._samples % DECIDED == 0
+        for model in self._registry:
+            if not model.settings.target_queue:
+                model.autoscaler = None
+                continue
+            scaler = model.autoscaler = model.autoscaler or _autoscaler_of(model)
+            scaler.sample(now)
+            if decides and not model.stopping and not model.being_replaced:
+                _step(model, scaler, now)
+
+
+def _autoscaler_of(model: ModelVersion) -> Autoscaler:
+    places = places_of(model.settings) if model.by_rows else 0
+    return Autoscaler(model.pool, model.traffic, lambda: model.waiting, places)
+
+
+def _step(model: ModelVersion, scaler: Autoscaler, now: float) -> None:
+    """Scale a version; add an event of a change, and one when a worker is wanted that cannot be added."""
+    wanted, was_blocked = model.pool.wanted, scaler.decision is not None and scaler.decision.blocked
+    stateful = model.sequences is not None and len(model.sequences) > 0
+    target = model.settings.target_queue
+    decision = scaler.step(target, model.min_workers, model.max_workers, now, stateful=stateful)
+    if decision.workers != wanted:
+        model.reports.add("autoscaled", f"scaled from {wanted} to {decision.workers}: {decision.reason}")
+    elif decision.blocked and not was_blocked:
+        noun = "worker" if wanted == 1 else "workers"
+        model.reports.scaling_blocked(f"kept at {wanted} {noun}: {decision.reason}")

@@ -1,0 +1,67 @@
+"""The memory that is left for further processes, and that a process takes. Everything here blocks, for milliseconds."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from daemon.workers.cores import control_groups
+
+PROC = Path("/proc")
+# The limit, the usage, and the line of memory.stat with the memory reclaimable at once: of version 2 and of version 1.
+_FILES = (
+    ("memory.max", "memory.current", "inactive_file"),
+    ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+)
+
+
+def available(proc: Path = PROC) -> Iterator[tuple[int, str]]:
+    """Yield the available bytes, and the limit's owner."""
+    for line in (proc / "meminfo").read_text().splitlines():
+        if line.startswith("MemAvailable:"):
+            yield int(line.split()[1]) * 1024, "this machine"
+    try:
+        groups, mounts = (proc / "self" / "cgroup").read_text(), (proc / "self" / "mountinfo").read_text()
+    except OSError:
+        return
+    for directory in control_groups("memory", groups, mounts):
+        left = left_in(directory)
+        if left is not None:
+            yield left, f"the cgroup {directory}"
+
+
+def left_in(directory: Path) -> int | None:
+    """Return the bytes left under a cgroup's limit; None without a limit."""
+    for limit, usage, droppable in _FILES:
+        try:
+            most = (directory / limit).read_text().strip()
+            used = int((directory / usage).read_text())
+            lines = (directory / "memory.stat").read_text().splitlines()
+        except (OSError, ValueError):
+            continue
+        if most == "max":
+            return None
+        cached = sum(int(line.split()[1]) for line in lines if line.split()[:1] == [droppable])
+        return max(0, int(most) - used + cached)
+    return None
+
+
+def proportional(rollup: str) -> int:
+    """Parse the proportional set size of `smaps_rollup` (proc(5)), and return bytes."""
+    return next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
+
+
+def taken(pid: int, proc: Path = PROC) -> int:
+    """Return the proportional set size of a process in bytes, pages that it shares count in part; 0 after its end."""
+    try:
+        return proportional((proc / str(pid) / "smaps_rollup").read_text())
+    except (OSError, StopIteration):
+        pass  # not allowed, or not there: the resident set is more, and good enough
+    try:
+        status = (proc / str(pid) / "status").read_text()
+    except OSError:
+        return 0  # ended meanwhile
+    return sum(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
+
+
+def size_text(count: float) -> str:
+    """Return a number of bytes for people."""
+    return f"{count / 1024**3:.1f} GiB" if count >= 1024**3 else f"{count / 1024**2:.0f} MiB"

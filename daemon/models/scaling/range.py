@@ -1,0 +1,12 @@
+"""The one place where a number of workers is chosen: the operator's range, and the choice of a rule within it."""
+
+
+def clamped(chosen: int, least: int, most: int) -> int:
+    """Return the number of workers that there should be.
+
+    Args:
+        chosen: by the rule, or the number that there is; 0 while none should run, which is never the rule's choice.
+        least, most: the operator's range. At least one worker stays also if it begins at 0: without any, requests are
+            refused.
+    """
+    return min(max(chosen, 1, least), most) if chosen else 0

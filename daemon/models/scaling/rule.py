@@ -1,0 +1,87 @@
+"""The rule: how many workers a version should have, from facts and the time. It has no clock and changes nothing.
+
+    more    the predicted wait exceeds the target: one more, if there is room
+    fewer   for a quiet time one worker less would have kept the wait below half the target: one less
+    same    otherwise; while workers start, the queue that has formed is no reason for still another one,
+            only arrivals beyond what all of them can answer are
+
+So that the number does not swing, a worker that is taken away and soon wanted back makes the next quiet time twice as
+long, up to `LONGEST_QUIET`: under constant load the changes become rarer and rarer. A number that stays for four quiet
+times makes it short again.
+"""
+
+from collections.abc import Sequence
+
+from daemon.models.scaling.facts import ScalingChange, ScalingDecision, ScalingFacts
+from daemon.models.scaling.prediction import expected_wait, growing_wait, observed_wait
+from daemon.models.scaling.range import clamped
+
+QUIET = 60.0  # seconds until a worker is taken away
+LONGEST_QUIET = 960.0
+REGRET = 2.0  # quiet times: a worker wanted back so soon should have stayed
+FORGIVEN = 4.0  # quiet times without a change, after which it is `QUIET` again
+SPARE = 0.5  # of the target: what the predicted wait with one worker less has to be below
+MOST_LOAD = 0.8  # of what the workers can answer, with one less
+
+
+def decide(facts: ScalingFacts, now: float) -> ScalingDecision:
+    """Return how many workers there should be."""
+    wanted = clamped(facts.wanted, facts.least, facts.most)
+    if not facts.wanted:
+        return ScalingDecision(0, "no workers are wanted")
+    if wanted != facts.wanted:
+        return ScalingDecision(wanted, f"the range is {max(1, facts.least)} to {facts.most}")
+    if facts.failing:
+        return ScalingDecision(wanted, "workers fail")
+    if not facts.batches.known:
+        return ScalingDecision(wanted, "no batch was measured yet")
+    wait = predicted_wait(facts)
+    if wait > facts.target:
+        exceeds = f"predicted wait {milliseconds(wait)} > {milliseconds(facts.target)}"
+        if wanted >= facts.most:
+            return ScalingDecision(wanted, f"{exceeds}, but maxWorkers is {facts.most}", wait, blocked=True)
+        if facts.obstacle:
+            return ScalingDecision(wanted, f"{exceeds}, but {facts.obstacle}", wait, blocked=True)
+        return ScalingDecision(wanted + 1, exceeds, wait)
+    quiet = quiet_time(facts.history, now)
+    if facts.quiet_since is not None and now - facts.quiet_since >= quiet and is_quiet(facts):
+        fewer = expected_wait(facts.rate, facts.batches, wanted - 1)
+        return ScalingDecision(
+            wanted - 1, f"quiet for {quiet:.0f} s: predicted wait with one less {milliseconds(fewer)}", wait
+        )
+    return ScalingDecision(wanted, "enough", wait)
+
+
+def predicted_wait(facts: ScalingFacts) -> float:
+    """Return the seconds that a request is predicted to wait with the wanted workers."""
+    return observed_wait(facts, facts.wanted) + growing_wait(facts, facts.wanted)
+
+
+def is_quiet(facts: ScalingFacts) -> bool:
+    """Return whether one worker less would suffice, as far as the last seconds tell."""
+    fewer = facts.wanted - 1
+    if fewer < max(1, facts.least) or facts.stateful or facts.failing or not facts.observed:
+        return False
+    if not facts.batches.known or facts.rate > MOST_LOAD * facts.batches.capacity(fewer):
+        return False
+    most = SPARE * facts.target
+    return expected_wait(facts.rate, facts.batches, fewer) <= most and observed_wait(facts, facts.wanted) <= most
+
+
+def quiet_time(history: Sequence[ScalingChange], now: float) -> float:
+    """Return how long it must be quiet until a worker is taken away."""
+    quiet, before = QUIET, None
+    for change in history:
+        if before is not None:
+            since = change.at - before.at
+            if since > FORGIVEN * quiet:
+                quiet = QUIET
+            elif before.after < before.before and change.after > change.before and since <= REGRET * quiet:
+                quiet = min(2.0 * quiet, LONGEST_QUIET)
+        before = change
+    return QUIET if before is None or now - before.at > FORGIVEN * quiet else quiet
+
+
+def milliseconds(seconds: float) -> str:
+    """Return a time for people."""
+    return f"{seconds * 1000:.0f} ms" if seconds >= 0.01 else f"{seconds * 1000:.1f} ms"

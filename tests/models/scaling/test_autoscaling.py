@@ -1,0 +1,139 @@
+"""The autoscaling of registered versions, with stub workers on a fake clock."""
+
+from typing import Any
+
+import pytest
+
+from daemon.models.registry import Registry
+from daemon.models.scaling import resources
+from daemon.models.scaling.autoscaling import Autoscaling
+from tests.kit.version import StubVersion
+
+
+class Scaled:
+    """A registered version whose batches take a second, and clients that ask `rate` times a second."""
+
+    def __init__(self, *, least: int = 1, most: int = 3, load_time: float = 1.0, **settings: Any) -> None:
+        values: dict[str, Any] = {"target_queue": 0.5, "policy": "greedy", "queue_jobs": 10_000, "cores": 4} | settings
+        self.version = StubVersion(workers=0, load_time=load_time, **values)
+        self.model, self.clock = self.version.model, self.version.clock
+        self.model.scale(least, most)
+        self.clock.advance(load_time)
+        registry = Registry()
+        registry.add(self.model)
+        self.autoscaling = Autoscaling(registry, self.clock)
+        self.autoscaling.begin()
+
+    def ask(self, rate: float, seconds: float) -> None:
+        for _ in range(round(rate * seconds)):
+            self.version.submit("a")
+            self.clock.advance(1.0 / rate)
+
+    @property
+    def events(self) -> list[str]:
+        return [f"{event.kind}: {event.text}" for event in self.model.reports.latest() if "scale" in event.kind]
+
+
+@pytest.fixture(autouse=True)
+def _enough_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "taken", lambda pid: 1024**3)
+    monkeypatch.setattr(resources, "available", lambda: [(100 * 1024**3, "this machine")])
+
+
+def test_a_version_gets_workers_when_requests_wait_and_loses_them_after_a_quiet_time() -> None:
+    scaled = Scaled()
+    scaled.ask(2.5, 40.0)
+
+    assert scaled.model.pool.wanted == 3
+    assert scaled.events[0].startswith("autoscaled: scaled from 1 to 2: predicted wait ")
+    assert scaled.events[0].endswith(" > 500 ms")
+    scaled.clock.advance(300.0)
+    assert scaled.model.pool.wanted == 1
+    assert (scaled.model.min_workers, scaled.model.max_workers) == (1, 3), "the operator's range stays"
+
+
+def test_a_version_without_a_target_keeps_its_number() -> None:
+    scaled = Scaled(target_queue=0.0)
+    scaled.ask(2.5, 20.0)
+
+    assert scaled.model.pool.wanted == 1
+    assert scaled.model.autoscaler is None
+
+
+def test_a_target_can_be_set_and_removed_while_the_version_serves() -> None:
+    scaled = Scaled(target_queue=0.0)
+    scaled.model.change(scaled.model.settings.changed({"target_queue": 0.5}, "set"))
+    scaled.ask(2.5, 20.0)
+    more = scaled.model.pool.wanted
+    scaled.model.change(scaled.model.settings.changed({"target_queue": 0.0}, "set"))
+    scaled.clock.advance(300.0)
+
+    assert more > 1
+    assert scaled.model.pool.wanted == more, "the number that was there stays"
+    assert scaled.model.autoscaler is None
+
+
+def test_an_operator_narrows_the_range_and_that_holds() -> None:
+    scaled = Scaled()
+    scaled.ask(2.5, 40.0)
+    scaled.model.scale(2, 2)
+    scaled.ask(2.5, 40.0)
+
+    assert scaled.model.pool.wanted == 2
+    assert scaled.events[-1].startswith("autoscale-blocked: kept at 2 workers: predicted wait ")
+    assert ", but maxWorkers is 2" in scaled.events[-1]
+
+
+def test_a_version_scaled_to_none_stays_so() -> None:
+    scaled = Scaled(least=0)
+    scaled.model.scale(0, 0)
+    scaled.clock.advance(10.0)
+
+    assert scaled.model.pool.wanted == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "reason"),
+    [
+        pytest.param({"cores": 2}, "3 workers share 2 cores and slow each other down", id="cores"),
+        pytest.param({"devices": (0, 1)}, "each of the 2 GPUs has a worker", id="GPUs"),
+    ],
+)
+def test_a_worker_without_a_core_or_a_gpu_is_not_added(settings: dict[str, Any], reason: str) -> None:
+    scaled = Scaled(**settings)
+    scaled.ask(3.0, 40.0)
+
+    assert scaled.model.pool.wanted == 2
+    assert reason in scaled.events[-1]
+
+
+def test_a_worker_without_memory_is_not_added(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "available", lambda: [(512 * 1024**2, "the cgroup /pod")])
+    scaled = Scaled()
+    scaled.ask(2.0, 20.0)
+
+    assert scaled.model.pool.wanted == 1
+    assert scaled.events[-1].endswith(", but a worker takes 1.0 GiB, and the cgroup /pod has 512 MiB left")
+
+
+def test_workers_that_are_still_loading_need_their_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resources, "available", lambda: [(2 * 1024**3, "this machine")])
+    scaled = Scaled(load_time=30.0)
+    scaled.ask(20.0, 10.0)
+
+    assert scaled.model.pool.wanted == 2, "there is room for one of 1.1 GiB, and none beside it"
+
+
+def test_a_wait_that_no_worker_would_shorten_adds_none() -> None:
+    scaled = Scaled(policy="fixed", batch_size=8, max_delay=2.0, batch_time=0.1, target_queue=0.2)
+    scaled.ask(1.0, 60.0)
+
+    assert scaled.model.pool.wanted == 1, "requests wait beside an idle worker, for company"
+
+
+def test_the_timer_ends() -> None:
+    scaled = Scaled()
+    scaled.autoscaling.close()
+    scaled.ask(3.0, 20.0)
+
+    assert scaled.model.pool.wanted == 1

@@ -1,0 +1,32 @@
+"""An archive that takes a version's place begins with the number of workers that the traffic has chosen."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.models.registrar import Registration
+from daemon.models.settings import Overrides
+from tests.kit.daemon import StubDaemon
+from tests.models.replacements import other, replace
+
+
+@pytest.mark.parametrize(
+    ("target", "overrides", "expected"),
+    [
+        pytest.param(0.05, {}, 3, id="the number that there is"),
+        pytest.param(0.05, {"workers": 1, "max_workers": 2}, 2, id="within the new range"),
+        pytest.param(0.0, {}, 1, id="the least number without a target"),
+    ],
+)
+async def test_a_replacement_begins_with(
+    target: float, overrides: dict[str, Any], expected: int, tmp_path: Path
+) -> None:
+    bench = StubDaemon(tmp_path)
+    asked = Overrides(workers=1, max_workers=4, target_queue=target)
+    old = await bench.registrar.register(Registration(url=bench.mar(), overrides=asked))
+    old.pool.scale(3)
+
+    new = await replace(bench, other(bench), **overrides)
+
+    assert (new.pool.wanted, new.pool.ready) == (expected, expected)
