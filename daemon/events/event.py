@@ -72,6 +72,8 @@ KINDS: dict[str, EventKind] = {
     "replaced": EventKind("info", "another archive has taken the version's place"),
     "replacement-failed": EventKind("error", "the version that was to be replaced goes on serving"),
     "scaled": EventKind("info", "the number of workers was changed"),
+    "loading": EventKind("info", "a version that was not in memory is loaded: a request came, or an operator asked"),
+    "unloaded": EventKind("info", "a version left memory: it was idle, others needed the room, or an operator asked"),
     "retried": EventKind("info", "workers are started again, with a clean record"),
     "settings-changed": EventKind(
         "info", "settings were changed while serving, or chosen by what the handler declares"

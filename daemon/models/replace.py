@@ -76,7 +76,7 @@ class Replacing:
         old.replacement = Replacement(new.source.url, new.pool)
         self._live.loading[new] = old
         new.reports.add("replacing", f"{new.source.url} is loading, to replace this version")
-        new.start()
+        new.start(load=bool(old.pool.wanted))  # an archive that cannot be loaded must not replace one that serves
 
     async def finish(self, new: ModelVersion, progress: Progress, *, synchronous: bool) -> None:
         """Switch to the new version as soon as its workers are ready, and write the snapshot.
@@ -102,7 +102,7 @@ class Replacing:
     async def _finish(self, new: ModelVersion, progress: Progress) -> None:
         old = self._live.loading[new]
         try:
-            if new.settings.workers:
+            if new.pool.wanted:
                 await all_ready(new, new.pool.wanted, progress)
             self._live.switch(new)
         except BaseException as error:

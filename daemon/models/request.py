@@ -13,6 +13,7 @@ class Registration:
         url: a name in the model store, an absolute path, or a URL that the operator allows.
         local_paths: whether a path outside the store is allowed.
         synchronous: whether to wait until every worker is ready.
+        held: an operator unloaded the version: no request loads it.
         ephemeral: never written to the snapshot, so that a restart does not serve the version; an upgrade keeps it.
         owner: a random token of the program that registers; empty for none. See registering/ownership.py.
         owner_pid: the process whose end unregisters the owner's versions; 0 for none. See registering/owner_watch.py.
@@ -25,6 +26,7 @@ class Registration:
     overrides: Overrides = field(default_factory=Overrides)
     synchronous: bool = True
     local_paths: bool = False
+    held: bool = False
     ephemeral: bool = False
     owner: str = ""
     owner_pid: int = 0

@@ -5,13 +5,13 @@ pages count once. The supply is the kernel's estimate of available memory, and t
 under the cgroup's limits. GPU memory is not counted: there a load that does not fit fails with its own error.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from daemon.metrics.machine.memory import PROC, descendants, parents_in, taken
 from daemon.workers.cores import control_groups
 
-PROC = Path("/proc")
 # The limit, the usage, and the line of memory.stat with the memory reclaimable at once: of version 2 and of version 1.
 _FILES = (
     ("memory.max", "memory.current", "inactive_file"),
@@ -45,47 +45,9 @@ def measure(pid: int, proc: Path = PROC) -> MemoryCheck:
     Args:
         pid: the daemon.
     """
-    needed = sum(_taken(each, proc) for each in (pid, *descendants(_parents(proc), pid)))
+    needed = sum(taken(each, proc) for each in (pid, *descendants(parents_in(proc), pid)))
     least = min(_available(proc), key=lambda found: found[0])
     return MemoryCheck(needed, *least)
-
-
-def descendants(parents: Mapping[int, int], root: int) -> list[int]:
-    """Return all descendants of a process, from a mapping process → parent."""
-    found: list[int] = []
-    generation = [root]
-    while generation:
-        generation = [pid for pid, parent in parents.items() if parent in generation and pid != parent]
-        found += generation
-    return found
-
-
-def proportional(rollup: str) -> int:
-    """Parse the proportional set size of `smaps_rollup` (proc(5)), and return bytes."""
-    return next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
-
-
-def _taken(pid: int, proc: Path) -> int:
-    try:
-        return proportional((proc / str(pid) / "smaps_rollup").read_text())
-    except (OSError, StopIteration):
-        pass  # not allowed, or not there: the resident set is more, and good enough
-    try:
-        status = (proc / str(pid) / "status").read_text()
-    except OSError:
-        return 0  # ended meanwhile
-    return sum(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
-
-
-def _parents(proc: Path) -> dict[int, int]:
-    parents = {}
-    for entry in proc.iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-    return parents
 
 
 def _available(proc: Path) -> Iterator[tuple[int, str]]:

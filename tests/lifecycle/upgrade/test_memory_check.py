@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.lifecycle.upgrade.memory_check import MemoryCheck, descendants, left_in, measure, proportional, shortage
+from daemon.lifecycle.upgrade.memory_check import MemoryCheck, left_in, measure, shortage
+from daemon.metrics.machine.memory import descendants, proportional
 
 MIB = 1024**2
 
