@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator
 
+from prometheus_client import Metric
+
 from daemon.metrics.exposition import family
-from daemon.metrics.families import Metric
 from daemon.models.registry import Registry
 from daemon.models.residency.state import ResidenceState
 from daemon.models.version import ModelVersion

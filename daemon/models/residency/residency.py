@@ -129,7 +129,7 @@ class Residency:
         movable = residence.on_demand and not model.settings.pinned and not model.stopping
         return VersionFacts(
             version=model,
-            state=residence.state,
+            state=ResidenceState.UNLOADING if _is_leaving(model) else residence.state,
             movable=movable,
             has_work=not model.idle or bool(model.sequences),
             asked=residence.asked,
@@ -209,6 +209,12 @@ class Residency:
             if (model.name, model.version) not in names:  # else another archive of this name may have one
                 self.templates.keep(model.name, model.version, 0.0)
         self._known = present
+
+
+def _is_leaving(model: ModelVersion) -> bool:
+    """Return whether a version has workers, and soon will have none: an operator's command, or its retirement."""
+    held = model.residence.state is ResidenceState.HELD
+    return (held and not model.pool.empty) or (model.stopping and model.residence.resident)
 
 
 def _note_warm(model: ModelVersion, memory: Memory) -> None:
