@@ -14,18 +14,19 @@ LIMIT = {"host": 10}
 
 def loaded(name: str, size: int = 4, **facts: Any) -> VersionFacts[str]:
     """Return a version that was loaded long ago, and is not used since; `facts` say otherwise."""
-    usual = {"movable": True, "loaded_at": NOW - 900.0, "used": NOW - 800.0, "memory": {"host": size}}
+    usual: dict[str, Any] = {"movable": True, "loaded_at": NOW - 900.0, "used": NOW - 800.0, "memory": {"host": size}}
     return VersionFacts(version=name, state=ResidenceState.LOADED, **usual | facts)
 
 
 def asked(name: str, size: int = 4, since: float = 1.0, **facts: Any) -> VersionFacts[str]:
     """Return an unloaded version that a request waits for."""
-    usual = {"movable": True, "asked": NOW - since, "memory": {"host": size}}
+    usual: dict[str, Any] = {"movable": True, "asked": NOW - since, "memory": {"host": size}}
     return VersionFacts(version=name, state=ResidenceState.UNLOADED, **usual | facts)
 
 
 def other(name: str, state: ResidenceState, size: int = 4, **facts: Any) -> VersionFacts[str]:
-    return VersionFacts(version=name, state=state, **{"movable": True, "memory": {"host": size}} | facts)
+    usual: dict[str, Any] = {"movable": True, "memory": {"host": size}}
+    return VersionFacts(version=name, state=state, **usual | facts)
 
 
 def plan(*versions: VersionFacts[str], limits: dict[str, int] | None = None) -> ResidencePlan[str]:
@@ -141,6 +142,18 @@ def test_templates_of_unloaded_versions_go_before_any_loaded_version() -> None:
     done = plan(loaded("loaded", 4, used=NOW - 99.0), warm, asked("a", 5))
 
     assert (done.cool, done.unload) == (["warm"], [])
+
+
+def test_the_template_of_a_version_that_is_asked_for_is_kept() -> None:
+    done = plan(loaded("x", 7, has_work=True), asked("a", 6, since=2.0), asked("b", 3, warm=3))
+
+    assert done.cool == []
+
+
+def test_what_leaves_because_it_is_idle_is_room_for_the_next() -> None:
+    done = plan(loaded("idle", 5, keep_alive=60.0), loaded("used", 5, used=NOW - 1.0), asked("a", 5))
+
+    assert done.unload == [("idle", IDLE)]
 
 
 def test_the_template_of_the_version_that_is_asked_for_is_part_of_its_room() -> None:

@@ -12,6 +12,9 @@ from daemon.models.version import ModelVersion
 from tests.kit.residency import StubHouse
 
 
+DONE = ("arrive", "arrive", "arrive", "hold", "load", "pin", "leave")
+
+
 class Watched(StubHouse):
     """Looks after each call of the clock whether the promises hold.
 
@@ -156,11 +159,7 @@ def test_hours_of_traffic_for_twenty_models_where_six_fit(seed: int) -> None:
 @given(
     sizes=st.lists(st.integers(1, 10), min_size=1, max_size=5),
     steps=st.lists(
-        st.tuples(
-            st.sampled_from(["arrive", "arrive", "arrive", "hold", "load", "pin", "leave"]),
-            st.integers(0, 4),
-            st.floats(0, 60),
-        ),
+        st.tuples(st.sampled_from(DONE), st.integers(0, 4), st.floats(0, 60)),
         max_size=40,
     ),
 )
