@@ -113,7 +113,7 @@ def decide(versions: Sequence[VersionFacts[V]], limits: Memory, now: float) -> R
         else:
             plan.wake_at = min(plan.wake_at, each.idle_at, _look_again(each, now))
     _load(plan, ledger, versions, now)
-    ledger.make_room({}, now, plan)  # measured sizes may be more than was expected
+    ledger.make_room(None, now, plan)  # measured sizes may be more than was expected
     return plan
 
 
@@ -139,7 +139,7 @@ def _load(plan: ResidencePlan[V], ledger: "_Ledger[V]", versions: Sequence[Versi
             free -= 1
         else:
             if not plan.blocked:
-                ledger.make_room(each.memory, now, plan, warm=each.warm)
+                ledger.make_room(each, now, plan)
             plan.blocked.append(each.version)
             plan.wake_at = min(plan.wake_at, now + LOOK_EVERY)
             ledger.reserve(each)
@@ -199,18 +199,20 @@ class _Ledger(Generic[V]):
     def reserve(self, each: VersionFacts[V]) -> None:
         self._reserved = _sum((self._reserved, each.memory))
 
-    def make_room(self, memory: Memory, now: float, plan: ResidencePlan[V], warm: int = 0) -> None:
-        """Add to the plan the versions that must go for so many bytes: none if all together are not enough.
+    def make_room(self, wanting: VersionFacts[V] | None, now: float, plan: ResidencePlan[V]) -> None:
+        """Add to the plan the versions that must go for one that waits: none if all together are not enough.
 
         Args:
-            warm: bytes of these that the template has already.
+            wanting: that version; None to come back within the limits.
         """
-        missing = self._missing(memory, warm, with_leaving=True)
+        missing = self._missing(
+            {} if wanting is None else wanting.memory, 0 if wanting is None else wanting.warm, with_leaving=True
+        )
         chosen: list[tuple[VersionFacts[V], bool]] = []
         for each in sorted(self._versions, key=lambda one: (one.state is ResidenceState.LOADED, one.used)):
             if not missing:
                 break
-            if each.version in self._gone or not each.movable or each.asked is not None:
+            if each is wanting or each.version in self._gone or not each.movable:
                 continue
             cold = each.state is ResidenceState.UNLOADED and each.warm > 0
             loaded = each.state is ResidenceState.LOADED and not each.has_work
@@ -225,7 +227,7 @@ class _Ledger(Generic[V]):
                     for device, left in missing.items()
                     if left > freed.get(device, 0)
                 }
-        if missing and memory:
+        if missing and wanting is not None:
             return
         for each, cold in chosen:
             if cold:

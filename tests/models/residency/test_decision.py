@@ -144,10 +144,10 @@ def test_templates_of_unloaded_versions_go_before_any_loaded_version() -> None:
     assert (done.cool, done.unload) == (["warm"], [])
 
 
-def test_the_template_of_a_version_that_is_asked_for_is_kept() -> None:
-    done = plan(loaded("x", 7, has_work=True), asked("a", 6, since=2.0), asked("b", 3, warm=3))
+def test_a_template_goes_for_the_first_in_line_and_its_own_stays() -> None:
+    done = plan(loaded("x", 4, has_work=True), asked("a", 5, since=2.0, warm=1), asked("b", 3, warm=3))
 
-    assert done.cool == []
+    assert done.cool == ["b"]
 
 
 def test_what_leaves_because_it_is_idle_is_room_for_the_next() -> None:

@@ -11,7 +11,6 @@ from daemon.models.residency.state import ResidenceState
 from daemon.models.version import ModelVersion
 from tests.kit.residency import StubHouse
 
-
 DONE = ("arrive", "arrive", "arrive", "hold", "load", "pin", "leave")
 
 
