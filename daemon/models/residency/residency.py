@@ -97,7 +97,7 @@ class Residency:
         now = self._clock.now()
         models = list(self._versions)
         self._forget(models)
-        plan = decide([self._facts(model, now) for model in models], self.limits, now)
+        plan = decide([self._facts(model, now) for model in models if _matters(model)], self.limits, now)
         for model, device in plan.refuse:
             self._refuse(model, f"its {self._needs(model, device)} do not fit: the models that stay leave no room")
         for model, reason in plan.unload:
@@ -209,6 +209,13 @@ class Residency:
             if (model.name, model.version) not in names:  # else another archive of this name may have one
                 self.templates.keep(model.name, model.version, 0.0)
         self._known = present
+
+
+def _matters(model: ModelVersion) -> bool:
+    """Return whether a version takes memory, or is asked for: of hundreds of registered ones few do."""
+    residence = model.residence
+    absent = residence.state is ResidenceState.UNLOADED or residence.state is ResidenceState.HELD
+    return not absent or residence.asked is not None or residence.warm > 0 or not model.pool.empty
 
 
 def _is_leaving(model: ModelVersion) -> bool:
