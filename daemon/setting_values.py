@@ -94,8 +94,8 @@ def span_text(seconds: float) -> str:
     """Return seconds as `parse_span` reads them, in the largest unit that gives a whole number: `5m`."""
     if seconds >= FOREVER:
         return "forever"
-    whole = (f"{seconds / size:g}{unit}" for unit, size in _SPAN_UNITS.items() if seconds and seconds % size == 0)
-    return next(whole, f"{seconds:g}s")
+    whole = (f"{seconds // size:.0f}{unit}" for unit, size in _SPAN_UNITS.items() if seconds and seconds % size == 0)
+    return next(whole, f"{round(seconds, 3)}s" if seconds else "0s")
 
 
 def parse_memory_budget(text: str) -> str:

@@ -127,7 +127,7 @@ class Takeover:
 
     def plan(self, config: Config, registry: Registry, registrar: Registrar) -> Startup:
         handed = handed_entries(self._predecessor.inheritance.models)
-        # The old daemon still uses the directories.
+        registrar.directories.share()
         return Startup(config, registry, registrar, replacing=True, handed=handed)
 
     async def prepare(self, service: BootParts, stop: asyncio.Event) -> None:
@@ -146,7 +146,7 @@ class Takeover:
         incoming = IncomingCounts(service.metrics)
         for each in counts:
             incoming.take(each)
-        self._counting = asyncio.create_task(self._predecessor.follow_counts(incoming.take))
+        self._counting = asyncio.create_task(self._follow(incoming, service.registrar))
         service.registrar.gate.close()  # until the other one knows that it is no longer the daemon
         service.place.claim()
 
@@ -154,3 +154,8 @@ class Takeover:
         await self._predecessor.taken()
         service.place.ours = True
         service.registrar.gate.open()
+
+    async def _follow(self, incoming: IncomingCounts, registrar: Registrar) -> None:
+        """Take what the old daemon counts until it ends; then its directories are ours alone."""
+        await self._predecessor.follow_counts(incoming.take)
+        registrar.directories.own()

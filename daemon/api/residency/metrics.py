@@ -9,7 +9,7 @@ from daemon.models.registry import Registry
 from daemon.models.residency.state import ResidenceState
 from daemon.models.version import ModelVersion
 
-_GAUGES: tuple[tuple[str, str, Callable[[ModelVersion], float]], ...] = (
+GAUGES: tuple[tuple[str, str, Callable[[ModelVersion], float]], ...] = (
     (
         "tsctl_model_loaded",
         "Whether the version is in memory, with a worker that has been ready",
@@ -33,7 +33,7 @@ UNLOADS = ("tsctl_model_unloads_total", "Unloadings of the version, by reason: i
 def residency(registry: Registry) -> Iterator[Metric]:
     """Yield the gauges and counters of each version."""
     models = [({"model": model.name, "version": model.version}, model.residence, model) for model in registry]
-    for name, text, value in _GAUGES:
+    for name, text, value in GAUGES:
         yield family(name, "gauge", text, [(labels, float(value(model))) for labels, _, model in models])
     for (name, text), counts in ((LOADS, "loads"), (UNLOADS, "unloads")):
         yield family(
