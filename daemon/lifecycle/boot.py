@@ -78,6 +78,9 @@ class Boot(Protocol):
             StartError: the other daemon goes on without us.
         """
 
+    async def outlive(self, timeout: float) -> None:
+        """Wait until the daemon that this one has replaced has ended, for at most so many seconds."""
+
 
 class ColdStart:
     """The start of a daemon that replaces none.
@@ -103,6 +106,9 @@ class ColdStart:
 
     async def begin(self, service: BootParts) -> None:
         service.startup.restore()  # before the first request is read: a restored model is never answered with 404
+
+    async def outlive(self, timeout: float) -> None:
+        """Do nothing: there is none."""
 
 
 class Takeover:
@@ -154,6 +160,10 @@ class Takeover:
         await self._predecessor.taken()
         service.place.ours = True
         service.registrar.gate.open()
+
+    async def outlive(self, timeout: float) -> None:
+        if self._counting is not None:
+            await asyncio.wait([self._counting], timeout=timeout)
 
     async def _follow(self, incoming: IncomingCounts, registrar: Registrar) -> None:
         """Take what the old daemon counts until it ends; then its directories are ours alone."""

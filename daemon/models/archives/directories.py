@@ -45,8 +45,11 @@ class Directories:
                 self.remove_unused(directory)
 
     def share(self) -> None:
-        """Remove nothing for now: a daemon that is being replaced may still start workers from the directories."""
-        self._put_off = set()
+        """Remove nothing for now: a daemon that is being replaced may still start workers from the directories.
+
+        What it has put off itself is looked at, too, when it has ended.
+        """
+        self._put_off = set(self._folder.iterdir()) if self._folder.is_dir() else set()
 
     def own(self) -> None:
         """Remove what has become unused since `share`: the other daemon has ended."""

@@ -46,3 +46,14 @@ def test_a_daemon_without_another_one_removes_at_once_again(tmp_path: Path) -> N
     directories.release(directory)
 
     assert not directory.exists()
+
+
+def test_what_the_other_daemon_has_left_goes_when_it_has_ended(tmp_path: Path) -> None:
+    directories, [used] = made(tmp_path, "a")
+    left = tmp_path / "b"
+    left.mkdir()
+    directories.share()
+
+    directories.own()
+
+    assert (left.exists(), used.exists()) == (False, True)
