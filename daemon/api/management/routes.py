@@ -43,7 +43,7 @@ from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.registering.ownership import check_owner_token
 from daemon.models.registrar import Progress, Registrar, Registration
 from daemon.models.registry import Registry
-from daemon.models.routing.steering import answering_of
+from daemon.models.routing.steering import answering_of, are_ready
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
 
@@ -112,7 +112,7 @@ def management_routes(
             raise ResourceNotFound
         if exchange.request.method != "GET":
             raise MethodNotAllowed
-        ready = all(model.pool.ready for model in answering_of(registry, path[1]))
+        ready = are_ready(answering_of(registry, path[1]))
         exchange.respond(json_response({"name": path[1], "ready": ready}))
 
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all

@@ -55,8 +55,19 @@ def test_an_unknown_model_is_not_found(house: House, action: str) -> None:
     assert (status, document["message"]) == (404, "Model not found: no")
 
 
+async def test_a_handlers_own_metadata_loads_the_model(house: House) -> None:
+    asking = asyncio.ensure_future(house.ask("GET", "/models/m?customized=true"))
+    model = house.registry.find("m")
+
+    await house.until(lambda: model.residence.loads["request"] == 1 or asking.done())
+
+    assert model.residence.loads == {"request": 1}
+    asking.cancel()
+
+
 async def test_a_model_that_can_be_asked_is_ready_and_a_held_one_is_not(house: House) -> None:
     asked = [("GET", "/ready"), ("GET", "/ready/m"), ("GET", "/v2/models/m/ready"), ("GET", "/v2/health/ready")]
+    assert (await house.tell("GET", "/v1/models/m"))[1]["ready"]
     assert [(await house.tell(*each))[0] for each in asked] == [200] * 4
 
     await house.tell("POST", "/v2/repository/models/m/unload")
