@@ -136,6 +136,11 @@ chaos-rows: $(VENV)/.installed
 chaos-routes: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.chaos.routes $(CHAOS_ROUTES)
 
+# Twelve models that are loaded on demand, where about four fit: kills workers, replaces archives and the daemon, pins, unloads and
+# loads models under clients that ask for one after the other; ten minutes. CHAOS_RESIDENCY="--seconds 60 --seed 7" takes a minute.
+chaos-residency: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.chaos.residency $(CHAOS_RESIDENCY)
+
 # Kills processes, actors, nodes and bridges of a daemon on a Ray cluster of this machine, replaces its models, and upgrades it, under
 # load; ten minutes. CHAOS_RAY="--seconds 60 --seed 7" takes a minute.
 chaos-ray: $(VENV)/.ray-installed

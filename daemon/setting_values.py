@@ -13,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 MIB = 1024 * 1024
+FOREVER = 1e9  # seconds
 METRICS_MODES = ("prometheus", "log", "legacy")
 ENVELOPES = ("body", "json", "kserve", "kservev2")
 
 _SIZE = re.compile(r"(\d+)\s*(B|KB|KIB|MB|MIB|GB|GIB)?", re.IGNORECASE)
+_SPAN = re.compile(r"(\d{1,9}(?:\.\d{1,3})?)\s*(s|m|h|d)?")
+_SPAN_UNITS = {"d": 86400, "h": 3600, "m": 60, "s": 1}
 _SHOWN_UNITS = ((2**30, "GiB"), (2**20, "MiB"), (2**10, "KiB"))
 _COLLECTOR = re.compile(r"https?://[^\s/?#]+[^\s?#]*")
 _UNITS = {"b": 1, "kb": 1000, "kib": 1024, "mb": 10**6, "mib": MIB, "gb": 10**9, "gib": 1024 * MIB}
@@ -74,6 +77,34 @@ def parse_timeout(text: str) -> float:
     if value == 0:
         raise ValueError(f"`{text}` is not a timeout of more than 0 seconds; leave the setting out for the default")
     return value
+
+
+def parse_span(text: str) -> float:
+    """Parse a time such as `90`, `30s`, `5m`, `2h`, `1d` or `forever`, and return seconds, at most `FOREVER`."""
+    word = text.strip().lower()
+    if word == "forever":
+        return FOREVER
+    match = _SPAN.fullmatch(word)
+    if match is None or float(match[1]) * _SPAN_UNITS[match[2] or "s"] > FOREVER:
+        raise ValueError(f"`{text}` is not a time (write 30s, 5m, 2h or forever)")
+    return float(match[1]) * _SPAN_UNITS[match[2] or "s"]
+
+
+def span_text(seconds: float) -> str:
+    """Return seconds as `parse_span` reads them, in the largest unit that gives a whole number: `5m`."""
+    if seconds >= FOREVER:
+        return "forever"
+    whole = (f"{seconds // size:.0f}{unit}" for unit, size in _SPAN_UNITS.items() if seconds and seconds % size == 0)
+    return next(whole, f"{round(seconds, 3)}s" if seconds else "0s")
+
+
+def parse_memory_budget(text: str) -> str:
+    """Check a budget of memory: `16GiB`, or `host=16GiB,gpu=20GiB`; return it in the latter form."""
+    parts = [part.strip().rpartition("=") for part in text.split(",")]
+    sizes = {name.strip().lower() or "host": size.strip() for name, _, size in parts}
+    if len(sizes) < len(parts) or not sizes.keys() <= {"host", "gpu"} or not all(map(parse_size, sizes.values())):
+        raise ValueError(f"`{text}` is no budget of memory (write 16GiB, or host=16GiB,gpu=20GiB)")
+    return ",".join(f"{name}={size}" for name, size in sizes.items())
 
 
 def parse_size(text: str) -> int:

@@ -37,6 +37,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "ls": ("Models", "List the registered models."),
     "describe": ("Models", "Show everything about a model."),
     "scale": ("Models", "Change the number of workers of a model."),
+    "load": ("Models", "Load a model that is not in memory."),
+    "unload": ("Models", "Unload a model, and keep it registered."),
     "retry": ("Models", "Retry a failed model."),
     "set": ("Models", "Change settings of a model while it serves."),
     "default": ("Models", "Set a model's default version."),

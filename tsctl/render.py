@@ -29,7 +29,7 @@ err = _LiveConsole(stderr=True, highlight=False)
 
 _STATE_STYLES = {
     "ready": "green", "loading": "yellow", "crashing": "red", "failed": "red",
-    "stopping": "yellow", "no workers": "dim",
+    "stopping": "yellow", "no workers": "dim", "unloaded": "dim",
 }  # fmt: skip
 _VERDICT_STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
 _BAR = 40  # columns of a histogram's longest bar

@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from daemon.api import gauges
+from daemon.api.residency.metrics import residency
 from daemon.core.errors import ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import Response
@@ -44,6 +45,7 @@ def metrics_routes(
             gauges.load_times(registry),
             gauges.gauges(registry),
             gauges.processes(registry),
+            residency(registry),
             families.machine(host.read() if chosen.machine else {}),
             families.gpus(found),
             families.ours(metrics),

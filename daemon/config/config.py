@@ -64,6 +64,8 @@ class Config:
     archive_files: int
     install_requirements: bool
     default_workers: int | None
+    models_memory: str | None
+    model_keep_alive: float
     default_handler: str | None
     envelope: str | None
     decode_input: bool

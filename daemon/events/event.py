@@ -74,6 +74,8 @@ KINDS: dict[str, EventKind] = {
     "scaled": EventKind("info", "the number of workers was changed"),
     "autoscaled": EventKind("info", "a worker was added or taken away, to keep the waiting time near its target"),
     "autoscale-blocked": EventKind("warning", "requests wait longer than the target, and no worker can be added"),
+    "loading": EventKind("info", "a version that was not in memory is loaded: a request came, or an operator asked"),
+    "unloaded": EventKind("info", "a version left memory: it was idle, others needed the room, or an operator asked"),
     "retried": EventKind("info", "workers are started again, with a clean record"),
     "settings-changed": EventKind(
         "info", "settings were changed while serving, or chosen by what the handler declares"

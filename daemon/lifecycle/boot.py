@@ -78,6 +78,9 @@ class Boot(Protocol):
             StartError: the other daemon goes on without us.
         """
 
+    async def outlive(self, timeout: float) -> None:
+        """Wait until the daemon that this one has replaced has ended, for at most so many seconds."""
+
 
 class ColdStart:
     """The start of a daemon that replaces none.
@@ -104,6 +107,9 @@ class ColdStart:
     async def begin(self, service: BootParts) -> None:
         service.startup.restore()  # before the first request is read: a restored model is never answered with 404
 
+    async def outlive(self, timeout: float) -> None:
+        """Do nothing: there is none."""
+
 
 class Takeover:
     """The start of a daemon that replaces a running one.
@@ -127,7 +133,7 @@ class Takeover:
 
     def plan(self, config: Config, registry: Registry, registrar: Registrar) -> Startup:
         handed = handed_entries(self._predecessor.inheritance.models)
-        # The old daemon still uses the directories.
+        registrar.directories.share()
         return Startup(config, registry, registrar, replacing=True, handed=handed)
 
     async def prepare(self, service: BootParts, stop: asyncio.Event) -> None:
@@ -146,7 +152,7 @@ class Takeover:
         incoming = IncomingCounts(service.metrics)
         for each in counts:
             incoming.take(each)
-        self._counting = asyncio.create_task(self._predecessor.follow_counts(incoming.take))
+        self._counting = asyncio.create_task(self._follow(incoming, service.registrar))
         service.registrar.gate.close()  # until the other one knows that it is no longer the daemon
         service.place.claim()
 
@@ -154,3 +160,12 @@ class Takeover:
         await self._predecessor.taken()
         service.place.ours = True
         service.registrar.gate.open()
+
+    async def outlive(self, timeout: float) -> None:
+        if self._counting is not None:
+            await asyncio.wait([self._counting], timeout=timeout)
+
+    async def _follow(self, incoming: IncomingCounts, registrar: Registrar) -> None:
+        """Take what the old daemon counts until it ends; then its directories are ours alone."""
+        await self._predecessor.follow_counts(incoming.take)
+        registrar.directories.own()

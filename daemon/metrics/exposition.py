@@ -16,6 +16,7 @@ from daemon.metrics.histogram import Histogram
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 OPEN_CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 _EOF = b"# EOF\n"
+AT_ONCE = 1000  # samples: 15 ms
 
 Labels = dict[str, str]
 
@@ -68,7 +69,7 @@ def texts(
     openly: bool = False,
     as_torchserve: Callable[[str], bool] = lambda name: False,
 ) -> Iterator[bytes]:
-    """Return the text, a family at a time.
+    """Return the text, a family at a time, of a large one `AT_ONCE` samples at a time.
 
     Args:
         names: of families or of single samples to select; empty for all.
@@ -78,9 +79,24 @@ def texts(
     for each in families:
         theirs = not openly and as_torchserve(each.name)
         if _keep(each, names) or (theirs and not names):
-            yield _open_text(each) if openly else _their_text(each) if theirs else _text(each)
+            write = _open_text if openly else _their_text if theirs else _text
+            first, *others = _slices(each)
+            yield write(first)
+            for other in others:
+                yield write(other).partition(b"\n# TYPE ")[2].partition(b"\n")[2]
     if openly:
         yield _EOF
+
+
+def _slices(made: Metric) -> list[Metric]:
+    """Return the family in families of at most `AT_ONCE` samples."""
+    if len(made.samples) <= AT_ONCE:
+        return [made]
+    slices = []
+    for begin in range(0, len(made.samples), AT_ONCE):
+        slices.append(Metric(made.name, made.documentation, made.type))
+        slices[-1].samples = made.samples[begin : begin + AT_ONCE]
+    return slices
 
 
 def wants_open(accept: str) -> bool:

@@ -111,7 +111,8 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     quarantined = [(_version(v), v.quarantined) for v in metrics.counted]
     text = "Requests rejected because the same request had ended workers"
     yield family("tsctl_requests_quarantined_total", "counter", text, quarantined)
-    live = [(_version(each), each) for each in metrics.versions]
+    # A version that has had no worker has none of these: of hundreds that are loaded on demand, most are left out.
+    live = [(_version(each), each) for each in metrics.versions if _lived(each)]
     text = "Whether workers end one after the other while they run requests (1) or not (0)"
     yield family("tsctl_model_crashing", "gauge", text, [(labels, int(v.crashing)) for labels, v in live])
     text = "Time from a request to its answer, if a worker had it: ok (below 500), error, or expired"
@@ -163,7 +164,10 @@ def _answers(metrics: Metrics) -> Iterator[Metric]:
     counted = [(_version(each), each) for each in metrics.counted]
     codes = [(la | {"code": str(code)}, n) for la, v in counted for code, n in sorted(v.codes.items())]
     yield family("tsctl_requests_total", "counter", "Answered requests by status, refused and expired ones too", codes)
-    refused = [(la | {"reason": why}, n) for la, v in counted for why, n in sorted((NONE_REFUSED | v.refusals).items())]
+    zeros: dict[bool, dict[str, int]] = {True: NONE_REFUSED, False: {}}  # as for the histograms
+    refused = [
+        (la | {"reason": why}, n) for la, v in counted for why, n in sorted((zeros[_lived(v)] | v.refusals).items())
+    ]
     yield family("tsctl_requests_refused_total", "counter", "Requests refused before they were run, by reason", refused)
     text = "How often a request returned to the queue after a worker had begun it"
     yield family("tsctl_requests_retried_total", "counter", text, [(la, v.retried) for la, v in counted])
@@ -172,8 +176,13 @@ def _answers(metrics: Metrics) -> Iterator[Metric]:
     yield family("tsctl_request_bytes_total", "counter", "Bytes of the requests' bodies", received)
     sent = [(la, v.named.sent + v.unnamed.sent) for la, v in counted]
     yield family("tsctl_answer_bytes_total", "counter", "Bytes of the answers of workers", sent)
-    exits = [(la | {"how": how}, n) for la, v in counted for how, n in sorted(v.exits.items())]
+    exits = [(la | {"how": how}, n) for la, v in counted if _lived(v) for how, n in sorted(v.exits.items())]
     yield family("tsctl_worker_exits_total", "counter", "Workers that ended, by how", exits)
+
+
+def _lived(each: VersionMetrics) -> bool:
+    """Return whether a version has had a worker, or a request."""
+    return bool(each.starts or each.codes or each.sent_at or each.returned_at)
 
 
 def _version(each: VersionMetrics) -> Labels:

@@ -45,9 +45,10 @@ class Histogram:
 
     def add(self, counts: Sequence[int], total: float) -> None:
         """Add the counts of another histogram with the same bounds."""
-        for index, count in enumerate(counts):
-            self.counts[index] += count
-        self.sum += total
+        if any(counts):  # that of most versions is empty, where hundreds are registered
+            for index, count in enumerate(counts):
+                self.counts[index] += count
+            self.sum += total
 
     def folded(self, bounds: Sequence[float]) -> "Histogram":
         """Return the same values in buckets with some of these bounds.

@@ -70,6 +70,8 @@ class Window:
             if at > now - SECONDS:
                 break
             seconds, before = now - at, then
+        if counts.requests == before.requests:
+            return Recent(seconds, 0, 0, None, None)
         latencies = [new - old for new, old in zip(counts.latencies, before.latencies, strict=True)]
         return Recent(
             seconds, counts.requests - before.requests, counts.errors - before.errors,

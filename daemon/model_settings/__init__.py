@@ -16,4 +16,5 @@ from daemon.model_settings.kinds import ValueKind as ValueKind
 from daemon.model_settings.row import ModelSetting as ModelSetting
 from daemon.model_settings.table import MODEL_SETTINGS as MODEL_SETTINGS
 from daemon.model_settings.table import MOST_WORKERS as MOST_WORKERS
+from daemon.model_settings.table import ON_DEMAND as ON_DEMAND
 from daemon.model_settings.table import POLICIES as POLICIES

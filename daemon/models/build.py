@@ -2,7 +2,7 @@
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -43,6 +43,7 @@ class ModelFactory:
         logs: ModelLogs,
         recurring: Recurring,
         tracing: Tracing | None = None,
+        reconsider: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
         self._engine = engine
@@ -50,6 +51,7 @@ class ModelFactory:
         self._logs = logs
         self._recurring = recurring
         self._tracing = tracing
+        self._reconsider = reconsider
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
@@ -135,6 +137,7 @@ class ModelFactory:
             notes=notes,
             recurring=self._recurring,
             tracing=self._tracing,
+            reconsider=self._reconsider,
         )  # fmt: skip
 
     def make_lost(self, entry: SnapshotEntry, unpacked: Path | None, reason: str) -> ModelVersion:
@@ -148,7 +151,7 @@ class ModelFactory:
         settings = merge(Overrides(), {}, self._config)
         model = ModelVersion(
             source, settings, self._engine, self._clock, cores=1, at_startup=True, request=request,
-            recurring=self._recurring, tracing=self._tracing,
+            recurring=self._recurring, tracing=self._tracing, reconsider=self._reconsider,
         )  # fmt: skip
         model.lose(reason)
         return model

@@ -43,6 +43,7 @@ from daemon.models.registering.pins import check_version
 from daemon.models.registry import Registry
 from daemon.models.replace import Replacing, check_unclaimed
 from daemon.models.request import Registration as Registration  # re-exported for callers
+from daemon.models.residency.residency import Residency, limits_of
 from daemon.models.retirement import LiveVersions, Retiring
 from daemon.models.rollouts.rollout import RolloutEvent
 from daemon.models.rollouts.rollouts import Rollouts
@@ -52,6 +53,7 @@ from daemon.models.shadowing.shadows import Shadows
 from daemon.models.version import ModelVersion
 from daemon.models.wait import all_ready
 from daemon.workers.engine import Engine
+from daemon.workers.gpus import count_gpus
 
 
 @dataclass(slots=True)
@@ -82,6 +84,7 @@ class Registrar:
         archives: opens archives.
         factory: builds the models.
         ledger: the registrations that the snapshot keeps.
+        residency: loads and unloads versions.
         retiring: ends versions.
         events: the daemon's events.
         shadows: copies requests for the shadows of routes.
@@ -112,7 +115,8 @@ class Registrar:
         limits = Limits(config.archive_bytes, config.archive_files)
         self.directories = Directories(paths.models_dir(config.state_dir), limits, memory.keeps)
         self.archives = Archives(config, self.directories)
-        self.factory = ModelFactory(config, engine, clock, logs, recurring, tracing)
+        self.residency = Residency(self.live, clock, limits_of(config.models_memory, count_gpus()))
+        self.factory = ModelFactory(config, engine, clock, logs, recurring, tracing, self.residency.reconsider)
         self.ledger = Ledger(registry, memory, self.directories)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
         self.shadows = Shadows(registry, clock, recurring)
@@ -169,12 +173,12 @@ class Registrar:
                 attempt.beside = True
             self.owners.watch(request)
         if old is not None:
-            at_once = not model.settings.workers  # no worker to wait for; the answer says that the replacement is done
+            at_once = not model.pool.wanted  # no worker to wait for; the answer says that the replacement is done
             await self._replacing.finish(model, progress, synchronous=request.synchronous or at_once)
             return model
         await self.begin(model)
         try:
-            if request.synchronous and model.settings.workers:
+            if request.synchronous and model.pool.wanted:
                 await self._wait_or_discard(model, progress)
         finally:
             self.ledger.unsettled.discard(model)
@@ -205,7 +209,7 @@ class Registrar:
         model.scale(least, most)
         wanted = model.pool.wanted
         overrides = model.request.overrides.changed({"workers": least}, "scale").changed({"max_workers": most})
-        model.request = replace(model.request, overrides=overrides)
+        model.request = replace(model.request, overrides=overrides, held=False)
         model.reports.add("scaled", f"scaled to {model.pool.wanted} workers")
         await self.ledger.remember(model)
         if synchronous:

@@ -24,7 +24,6 @@ from daemon.models.persistence.ledger import Ledger
 from daemon.models.registry import Registry
 from daemon.models.replacement import Replacement
 from daemon.models.retirement import LiveVersions, Retiring
-from daemon.models.scaling.range import clamped
 from daemon.models.version import ModelVersion
 from daemon.models.wait import all_ready
 
@@ -77,9 +76,9 @@ class Replacing:
         old.replacement = Replacement(new.source.url, new.pool)
         self._live.loading[new] = old
         new.reports.add("replacing", f"{new.source.url} is loading, to replace this version")
-        new.start()
+        new.start(load=bool(old.pool.wanted))  # an archive that cannot be loaded must not replace one that serves
         if new.settings.target_queue and new.pool.wanted:  # the traffic that chose the old one's number goes on
-            new.pool.scale(clamped(old.pool.wanted or new.pool.wanted, new.min_workers, new.max_workers))
+            new.staffing.choose(old.pool.wanted or new.pool.wanted)
 
     async def finish(self, new: ModelVersion, progress: Progress, *, synchronous: bool) -> None:
         """Switch to the new version as soon as its workers are ready, and write the snapshot.
@@ -105,7 +104,7 @@ class Replacing:
     async def _finish(self, new: ModelVersion, progress: Progress) -> None:
         old = self._live.loading[new]
         try:
-            if new.settings.workers:
+            if new.pool.wanted:
                 await all_ready(new, new.pool.wanted, progress)
             self._live.switch(new)
         except BaseException as error:

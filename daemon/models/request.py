@@ -15,6 +15,7 @@ class Registration:
         sha256: the SHA-256 that the archive must have, as 64 hexadecimal digits; empty for any.
         local_paths: whether a path outside the store is allowed.
         synchronous: whether to wait until every worker is ready.
+        held: an operator unloaded the version: no request loads it.
         ephemeral: never written to the snapshot, so that a restart does not serve the version; an upgrade keeps it.
         owner: a random token of the program that registers; empty for none. See registering/ownership.py.
         owner_pid: the process whose end unregisters the owner's versions; 0 for none. See registering/owner_watch.py.
@@ -29,6 +30,7 @@ class Registration:
     overrides: Overrides = field(default_factory=Overrides)
     synchronous: bool = True
     local_paths: bool = False
+    held: bool = False
     ephemeral: bool = False
     owner: str = ""
     owner_pid: int = 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from daemon.batching.sequences.marks import USUAL, SequenceHeaders
 from daemon.config.config import Config
 from daemon.core.errors import BadRequest, InvalidModel
-from daemon.model_settings import MODEL_SETTINGS, MOST_WORKERS, ModelSetting
+from daemon.model_settings import MODEL_SETTINGS, MOST_WORKERS, ON_DEMAND, ModelSetting
 from daemon.model_settings.kinds import Duration
 from daemon.model_settings.resources import cpus_text
 
@@ -164,7 +164,7 @@ def merge(
     for row in MODEL_SETTINGS:
         values[row.name], origins[row.name] = _choose(row, asked, overrides.since, said, config)
     if not values["workers"] and origins["workers"] == "default":
-        values["workers"] = values["fallback_workers"]
+        values["workers"] = values["fallback_workers"] or int(values["loading"] == ON_DEMAND)
     # The archive's largest number counts only beside its least number; a registration's beside any.
     written = said.read(ROWS["max_workers"]) if said.read(ROWS["workers"]) and overrides.workers is None else None
     most = written if overrides.max_workers is None else overrides.max_workers

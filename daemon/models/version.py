@@ -1,11 +1,7 @@
 """One version of a model: its queue, its collector, its dispatcher and its pool, wired together."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from enum import Enum
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.observer import Tracing
@@ -17,21 +13,27 @@ from daemon.batching.sequences.dispatcher import SequenceDispatcher
 from daemon.batching.sequences.table import Sequences
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock
-from daemon.core.errors import DaemonError, Loading, NoReadyWorker, Stopping
+from daemon.core.errors import DaemonError, Stopping
 from daemon.core.job import Job
 from daemon.core.logs import OutputLog
 from daemon.events.events import Events
 from daemon.events.recurring import Recurring
-from daemon.marfile import Manifest
 from daemon.metrics.version import VersionMetrics
+from daemon.model_settings import ON_DEMAND
 from daemon.models.archives.sample import Sample
-from daemon.models.archives.unpack import ArchiveMark
 from daemon.models.registering.batch_size import with_default_batch_size
+from daemon.models.registering.source import Source as Source
 from daemon.models.registering.spec import limit, mode_of, worker_spec
 from daemon.models.replacement import Replacement, ReplacementState
 from daemon.models.reporting.health import is_healthy
+from daemon.models.reporting.model_state import CRASHES, CRASHING, NOT_IN_MEMORY
+from daemon.models.reporting.model_state import ModelState as ModelState
 from daemon.models.reporting.reports import VersionReports
 from daemon.models.request import Registration
+from daemon.models.residency.admission import no_worker_error, refusal
+from daemon.models.residency.residence import Residence
+from daemon.models.residency.staffing import Staffing
+from daemon.models.residency.state import ResidenceEvent
 from daemon.models.scaling.autoscaler import Autoscaler
 from daemon.models.settings import ModelSettings, SettingsBefore
 from daemon.models.shadowing.watching import RequestWatcher
@@ -42,43 +44,6 @@ from daemon.workers.rows.pool import RowPool
 from daemon.workers.state import WorkerState
 from handlers.wire import Declared, Input
 
-CRASHES = 3  # workers that ended in a row, without an answer between
-CRASHING = "crashing"  # the state shown for a served version whose last workers ended like that
-
-
-class ModelState(Enum):
-    """The states of a version, as a client sees them."""
-
-    UNLOADED = "no workers"  # no workers are wanted
-    LOADING = "loading"  # workers are starting, none is ready
-    READY = "ready"  # at least one worker is ready
-    FAILED = "failed"  # every worker failed, and none is started again
-    STOPPING = "stopping"  # the version is being unregistered
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """The origin of a version.
-
-    Attributes:
-        url: as the registration named it.
-        directory: the model's files.
-        unpacked: the directory that was unpacked (`directory` or its parent), None if the version is served in place.
-        document: `model-config.yaml`, empty if there is none.
-        mark: size and time of the archive file before the unpacking, None if the version is served in place.
-        listed: whether `--models` or `load_models` named the archive.
-        python: the interpreter of the version's own environment, None for the daemon's.
-    """
-
-    url: str
-    directory: Path
-    unpacked: Path | None
-    manifest: Manifest
-    document: Mapping[str, Any]
-    mark: ArchiveMark | None = None
-    listed: bool = False
-    python: Path | None = None
-
 
 class ModelVersion:
     """A registered version of a model.
@@ -87,6 +52,8 @@ class ModelVersion:
         request: the registration, with the changes that were requested since.
         at_startup: whether the version was restored, or loaded because a list names it.
         lost: whether the version was registered in an earlier run, and its files are gone.
+        residence: whether the version is in memory, and why.
+        staffing: sets the number of workers.
         was_ready: whether a worker has been ready since the registration.
         replaces: the version whose place this one took, until that one is retired.
         took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
@@ -123,13 +90,14 @@ class ModelVersion:
         notes: Sequence[str] = (),
         recurring: Recurring | None = None,
         tracing: Tracing | None = None,
+        reconsider: Callable[[], None] = lambda: None,
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
         self.name = source.manifest.model_name
         self.version = source.manifest.model_version
         self.source = source
         self.settings = settings
-        self.min_workers = self.max_workers = 0
+        self.residence = Residence(clock, reconsider, on_demand=settings.loading == ON_DEMAND)
         self.request = request or Registration(url=source.url)
         self.at_startup = at_startup
         self.lost = self.stopping = self.took_over = self.was_ready = self._coming_up = False
@@ -157,6 +125,7 @@ class ModelVersion:
         cores = min(cores, len(settings.cpus) or cores)
         self.by_rows = spec.mode != "batch"
         self.pool = (RowPool if self.by_rows else Pool)(engine, spec, clock, self, cores, placement, chosen_threads)
+        self.staffing = Staffing(self.residence, self.pool, self._resized)
         self.traffic = Traffic(settings.batch_size)
         self.sequences: Sequences[Worker] | None = None
         self.dispatcher = (SequenceDispatcher if settings.sequences else Dispatcher)(
@@ -182,6 +151,14 @@ class ModelVersion:
         return ModelState.FAILED if self.pool.hopeless else ModelState.LOADING
 
     @property
+    def min_workers(self) -> int:
+        return self.staffing.least
+
+    @property
+    def max_workers(self) -> int:
+        return self.staffing.most
+
+    @property
     def crashing(self) -> bool:
         """Return whether the last workers ended by themselves, one after the other, while they ran requests."""
         return self.pool.crashes >= CRASHES
@@ -191,7 +168,14 @@ class ModelVersion:
         """Return the state in a word, for people: `crashing` for a served version whose workers keep ending."""
         if self.crashing and self.state in (ModelState.READY, ModelState.LOADING):
             return CRASHING
+        if self.state is ModelState.UNLOADED and (self.residence.on_demand or self.request.held):
+            return NOT_IN_MEMORY
         return self.state.value
+
+    @property
+    def available(self) -> bool:
+        """Return whether a prediction runs, or is what loads the version: it is ready, or loaded on demand."""
+        return self.state is ModelState.READY or (self.residence.comes and not self.stopping)
 
     @property
     def healthy(self) -> bool:
@@ -240,6 +224,8 @@ class ModelVersion:
                 self._check_for_workers()
             self.dispatcher.submit(job)
         except DaemonError as error:
+            if error.retry_after is not None and self.residence.comes and not self.pool.serving:
+                error.retry_after = self.residence.retry_after
             self.metrics.refused(error)
             self.reports.refused(job, error)
             if job.trace is not None:
@@ -255,16 +241,17 @@ class ModelVersion:
         if self.settings.record_input:
             self.recorded = sample
 
-    def start(self) -> None:
-        """Start the workers that the settings ask for, unless the version was stopped before."""
-        if self.settings.workers and not self.stopping:
-            self.scale(self.settings.workers, self.settings.max_workers)
+    def start(self, *, load: bool = False) -> None:
+        """Start the workers that the settings ask for, unless the version was stopped before (`Staffing.start`)."""
+        if not self.stopping:
+            self.staffing.start(self.settings.workers, self.settings.max_workers, held=self.request.held, load=load)
 
     def scale(self, least: int, most: int) -> None:
-        """Scale to at least `least` and at most `most` workers."""
-        self.min_workers, self.max_workers = least, most
-        limit(self.sequences, self.settings, most)
-        self.pool.scale(min(max(self.pool.wanted, least), most))
+        """Scale to at least `least` and at most `most` workers; a version that is not in memory is loaded."""
+        self.staffing.scale(least, most)
+
+    def _resized(self) -> None:
+        limit(self.sequences, self.settings, self.staffing.most)
         self._coming_up = not self.pool.ready
         if self.pool.oversubscription is not None:
             self.reports.add("model-warning", self.pool.oversubscription)
@@ -279,6 +266,7 @@ class ModelVersion:
         self.dispatcher.collector = self._make_collector()
         self._limit_waiting()
         self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
+        self.residence.demand(on_demand=settings.loading == ON_DEMAND)
         self.dispatcher.wake()
 
     def learn(self, declared: Declared | None, notes: Sequence[str]) -> None:
@@ -299,11 +287,16 @@ class ModelVersion:
         """Start missing workers with a clean record, and accept the quarantined requests again."""
         self._limit_waiting()
         self._coming_up = True
+        if self.residence.may(ResidenceEvent.LOAD):
+            self.residence.move(ResidenceEvent.LOAD, "tried again by an operator")
         self.pool.retry()
 
     def lose(self, reason: str) -> None:
         """Mark the version as failed because its files are gone, but keep it listed."""
         self.lost = True
+        if self.residence.may(ResidenceEvent.LOAD):
+            self.residence.move(ResidenceEvent.LOAD, "restored", "startup")
+        self.residence.move(ResidenceEvent.FAIL, reason)
         self.pool.give_up(LoadFailure(reason))
 
     def stop(self) -> None:
@@ -318,6 +311,7 @@ class ModelVersion:
     def close(self) -> None:
         """Close the dispatcher, after the version is unregistered and all its workers have exited."""
         self.dispatcher.close()
+        self.residence.leave()
         self.reports.close()
 
     def _make_collector(self) -> Collector:
@@ -337,24 +331,17 @@ class ModelVersion:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')
 
     def _check_for_workers(self) -> None:
-        """Raise unless jobs wait: a worker that had been ready is being replaced, or the daemon's start asked for it.
-
-        Raises:
-            Loading: no worker has been ready yet of a version that a client registered.
-            NoReadyWorker: no worker is ready, and none is being replaced.
-        """
-        state = self.state
-        if state is ModelState.LOADING and not self.was_ready and not self.at_startup:
-            raise Loading(f'Model "{self.name}" is still loading: no worker is ready yet. Try again later.')
-        if state is not ModelState.LOADING:
-            raise self._no_worker_error()
+        """Raise unless jobs wait (residency/admission.py); a version that is loaded on demand is asked to load."""
+        error = refusal(
+            self.name, self.state, self.pool.failure, comes=self.residence.comes, was_ready=self.was_ready,
+            at_startup=self.at_startup, unloaded=self.request.held,
+        )  # fmt: skip
+        if error is not None:
+            raise error
+        self.residence.ask()
 
     def _no_worker_error(self) -> DaemonError:
-        sentence = f'Model "{self.name}" has no worker to serve inference request.'
-        failure = self.pool.failure
-        if failure is not None:
-            return NoReadyWorker(f"{sentence} Its workers failed: {failure.error}")
-        return NoReadyWorker(f"{sentence} Please use scale workers API to add workers.")
+        return no_worker_error(self.name, self.pool.failure, unloaded=self.request.held)
 
     def _changed(self) -> None:
         for listener in tuple(self.listeners):
@@ -371,6 +358,7 @@ class ModelVersion:
 
     def pool_changed(self) -> None:
         self.metrics.crashing = self.crashing
+        self.residence.note(self.pool)
         beside = self.before is not None and not self.took_over
         self.reports.pool_changed(self.pool, crashing=self.crashing, beside=beside)
         if self.pool.ready:
@@ -379,7 +367,7 @@ class ModelVersion:
                 self.was_ready = True
                 first = next(worker for worker in self.pool.workers if worker.state is WorkerState.READY)
                 self.learn(first.declared, first.notes)
-        elif self.queue.waiting and self.pool.hopeless:
+        elif self.queue.waiting and self.pool.hopeless and not self.residence.comes:
             self.dispatcher.refuse_all(self._stopping_error() if self.stopping else self._no_worker_error())
         self._changed()
 

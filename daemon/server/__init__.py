@@ -155,6 +155,8 @@ class Daemon:
         await calls
         parts.engines.close()
         await shutdown.let_answers_out(listeners)
+        if self.successor is not None:  # which takes our end for that of all before, and removes their files
+            await self._boot.outlive(self._config.grace)
         await parts.upgrade.report_counts()
         for listener in listeners:
             listener.abort()

@@ -61,6 +61,7 @@ from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.successor import Launch, NewDaemon, start
 from daemon.metrics.machine.gpu import Gpus
 from daemon.metrics.machine.host import HostMonitor
+from daemon.metrics.machine.memory import memory_of
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.recent_timer import RecentTimer
 from daemon.models.archives.store import sizes
@@ -183,6 +184,7 @@ class Assembly:
         registrar = Registrar(
             config, registry, engines, clock, model_logs, metrics, recurring=recurring, tracing=tracing
         )
+        registrar.residency.templates, registrar.residency.meter = engine.templates, memory_of
         snapshots = None
         if config.log_location is not None and config.restore:
             folder, properties = config.log_location / "config", properties_of(config)

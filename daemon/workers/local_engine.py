@@ -27,6 +27,9 @@ class LocalEngine:
         template: fork workers from warm processes.
         metrics: the metrics that the operator has declared (see `handlers.wire.Load`).
         alone: all of this process's children in other sessions are the engine's: leftovers of workers are killed.
+
+    Attributes:
+        templates: the warm processes that workers are forked from.
     """
 
     def __init__(
@@ -44,26 +47,26 @@ class LocalEngine:
         self._metrics = metrics
         self._children = Children(loop, clock)
         surroundings = {**(os.environ if environment is None else environment), MARK: str(os.getpid())}
-        self._templates = Templates(loop, clock, self._children, surroundings, enabled=template)
-        self._templates.adopt()
+        self.templates = Templates(loop, clock, self._children, surroundings, enabled=template)
+        self.templates.adopt()
         if alone:
             with contextlib.suppress(OSError):  # the templates have logged it
                 self._children.clear_up()
-            self._templates.groups = Cgroups.open()
+            self.templates.groups = Cgroups.open()
 
     def warm(self) -> None:
         """Prepare for workers that will be started soon."""
-        self._templates.warm()
+        self.templates.warm()
 
     def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> LocalWorker:
         if self._metrics:
             spec = dataclasses.replace(spec, metrics=self._metrics)
         kind = LocalWorker if spec.mode == "batch" else RowWorker
-        return kind(spec, events, batches, self._loop, self._clock, self._templates, self._arena)
+        return kind(spec, events, batches, self._loop, self._clock, self.templates, self._arena)
 
     def close(self) -> None:
         """End the templates; running workers go on."""
-        self._templates.close()
+        self.templates.close()
         self._children.close()
 
     def spare(self, pid: int) -> None:
@@ -76,6 +79,6 @@ class LocalEngine:
 
     def end(self) -> None:
         """Kill all leftovers of workers and templates; nothing may be needed any more."""
-        if self._templates.groups is not None:
-            self._templates.groups.end()
+        if self.templates.groups is not None:
+            self.templates.groups.end()
         self._children.end()

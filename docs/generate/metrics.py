@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from prometheus_client import Metric
 
 from daemon.api import gauges
+from daemon.api.residency import metrics as residency
 from daemon.metrics import families
 from daemon.metrics.exposition import family
 from daemon.metrics.machine.gpu import Gpu
@@ -52,8 +53,10 @@ def _all() -> Iterator[Metric]:
     of = {"model": "", "version": ""}
     yield family(*gauges.SHARE, [(of, 0)])
     yield family(*gauges.COPIES, [(of | {"result": ""}, 0)])
-    for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED, *gauges.SCALED):
+    for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED, *gauges.SCALED, *residency.GAUGES):
         yield family(name, "gauge", text, [(of, 0)])
+    for name, text in (residency.LOADS, residency.UNLOADS):
+        yield family(name, "counter", text, [(of | {"reason": ""}, 0)])
     for name, kind, text in (gauges.MEMORY, gauges.PROCESSOR):
         yield family(name, kind, text, [(of | {"worker": ""}, 0)])
 

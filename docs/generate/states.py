@@ -10,6 +10,7 @@ from typing import Any
 from daemon.core import job
 from daemon.http.states import connection, receiver
 from daemon.lifecycle.upgrade import states as room
+from daemon.models.residency import state as residence
 from daemon.models.rollouts import rollout
 from daemon.workers import state
 from docs.generate.markdown import code, table
@@ -22,6 +23,7 @@ MACHINES: Mapping[str, tuple[str, ModuleType]] = {
     "A job": ("One request that waits for its answer.", job),
     "A worker": ("One process with one version loaded.", state),
     "A rollout": ("A new version that takes over step by step.", rollout),
+    "A version in memory": ("Whether a version is loaded, and what an operator said.", residence),
     "An upgrade": ("The steps of the daemon that is replaced.", room),
 }
 

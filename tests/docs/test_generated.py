@@ -8,6 +8,7 @@ import pytest
 from daemon.api import gauges
 from daemon.api.inference.openapi import describe_api
 from daemon.api.management.openapi import describe_management
+from daemon.api.residency import metrics as residency
 from daemon.core import errors
 from daemon.events.event import KINDS
 from daemon.metrics import families
@@ -59,7 +60,7 @@ def test_every_route_is_listed(route: str) -> None:
 
 def test_every_family_of_metrics_is_listed() -> None:
     named = re.findall(r'(?:family|histograms)\(\s*"(\w+)"', inspect.getsource(families))
-    named += re.findall(r'"(tsctl_\w+)"', inspect.getsource(gauges))
+    named += re.findall(r'"(tsctl_\w+)"', inspect.getsource(gauges) + inspect.getsource(residency))
 
     page = PAGES["reference/metrics.md"]()
     assert len(named) > 15

@@ -1,5 +1,6 @@
 """Builders of plain values, which do not matter unless a test says so."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +50,15 @@ def make_model(
     version: str = "1.0",
     cores: int = 4,
     tracing: Tracing | None = None,
+    reconsider: Callable[[], None] = lambda: None,
     **settings: Any,
 ) -> ModelVersion:
     """Make a model without workers; `settings` are those of `ModelSettings`."""
     manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "base_handler"}})
     source = Source(f"{name}.mar", Path("/nowhere"), None, manifest, {})
-    return ModelVersion(source, make_settings(**settings), engine, clock, cores=cores, tracing=tracing)
+    return ModelVersion(
+        source, make_settings(**settings), engine, clock, cores=cores, tracing=tracing, reconsider=reconsider
+    )
 
 
 def make_config(directory: Path, **flags: str) -> Config:

@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from daemon.api import gauges
 from daemon.metrics import families
-from daemon.metrics.exposition import family, histograms, render
+from daemon.metrics.exposition import AT_ONCE, family, histograms, render, texts
 from daemon.metrics.histogram import Histogram
 from daemon.metrics.machine.gpu import Gpu
 from daemon.metrics.machine.host import HostMonitor
@@ -127,6 +127,20 @@ def promtool() -> Callable[[Iterable[Metric]], tuple[int, list[str]]]:
         return done.returncode, done.stderr.decode().splitlines()
 
     return check
+
+
+@pytest.mark.parametrize("openly", [False, True], ids=["text", "OpenMetrics"])
+def test_a_large_family_is_written_in_slices_that_are_one_family_together(openly: bool) -> None:
+    values = [({"model": f"m{index}"}, index) for index in range(2 * AT_ONCE + 1)]
+    small = b"".join(texts([family("jobs", "gauge", "Jobs", values[:3])], openly=openly))
+
+    pieces = list(texts([family("jobs", "gauge", "Jobs", values)], openly=openly))
+
+    assert len(pieces) == 3 + openly
+    whole = b"".join(pieces).splitlines()
+    assert whole[:5] == small.splitlines()[:5]
+    assert [line.count(b"#") for line in whole[2 : 2 + len(values)]] == [0] * len(values)
+    assert len(whole) == 2 + len(values) + openly
 
 
 @pytest.mark.slow

@@ -190,3 +190,13 @@ def test_of_those_that_left_the_oldest_are_forgotten_first() -> None:
 
     assert [each.version for each in metrics.left] == [str(number) for number in range(2, KEPT_VERSIONS + 2)]
     assert repr(metrics) == f"<Metrics 0 versions, {KEPT_VERSIONS} left>"
+
+
+def test_a_version_that_has_had_no_worker_has_no_histogram_and_a_worker_gives_it_zeros() -> None:
+    metrics = registered("idle/1.0", "loaded/1.0")
+    metrics.versions[1].worker_started()
+
+    told = everything(metrics)
+
+    assert "tsctl_queue_time_seconds_count{model=idle,version=1.0}" not in told
+    assert told["tsctl_queue_time_seconds_count{model=loaded,version=1.0}"] == 0

@@ -32,6 +32,7 @@ def test_the_defaults(config: Config) -> None:
         startup_timeout=12.0,
         queue_jobs=13,
         queue_bytes=14,
+        keep_alive=300.0,
         retry=None,
         isolate=None,
     )
@@ -62,6 +63,7 @@ def test_the_archive_wins_over_the_defaults(config: Config) -> None:
         startup_timeout=30.5,
         queue_jobs=7,
         queue_bytes=14,
+        keep_alive=300.0,
         retry=False,
         isolate=True,
     )

@@ -328,6 +328,19 @@ def test_retry_names_the_version_that_it_means(invoke: Invoke, daemon: FakeDaemo
     assert sent == ["true", "false"]
 
 
+def test_load_and_unload_name_the_version_that_they_mean(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /models/net", [NET])
+    daemon.answer("POST /models/net/1.0/load", {"status": "loaded"})
+    daemon.answer("POST /models/net/1.0/unload", {"status": "unloaded"})
+
+    told = [invoke("unload", "net").stdout, invoke("load", "net").stdout, invoke("load", "net", "--no-wait").stdout]
+
+    assert told[:2] == ["unloaded\n", "loaded\n"]
+    assert told[2] == 'Model "net" Version: 1.0 starts its workers; `tsctl ls` shows when they are ready\n'
+    sent = [request.query.get("synchronous") for request in daemon.requests if request.method == "POST"]
+    assert sent == [None, "true", "false"]
+
+
 def test_ls_says_how_one_that_has_failed_is_tried_again(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("GET /tsctl/status", {"models": [model("a", "1.0"), model("net", "2.0", state="failed")]})
 

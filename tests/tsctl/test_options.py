@@ -39,6 +39,8 @@ SAMPLES = {
     "RATIO": "0.5",
     "MODE": "legacy",
     "NAME": "x-sequence",
+    "SIZE": "host=16GiB,gpu=20GiB",
+    "TIME": "5m",
 }
 every_setting = pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)
 

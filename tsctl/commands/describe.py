@@ -1,6 +1,7 @@
 """`tsctl describe`."""
 
 import json
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,7 @@ def show(document: dict[str, Any]) -> None:
             *([("parallel", f"{spread}, {document['parallelLevel']} for each worker")] if spread else []),
             ("threads", threads),
             ("timeouts", _timeouts(document)),
+            *_residence(ours.get("residence")),
             *_limits(document),
             *_declared(ours.get("declared"), ours.get("notes", ())),
             *([("waits", ours["waits"])] if ours.get("waits") else []),
@@ -202,6 +204,27 @@ def _replacement(replacement: dict[str, Any] | None) -> list[tuple[str, str]]:
             running, queued = replacement["running"], replacement["queued"]
             text = f"{url} was replaced, and still finishes {running} running and {queued} waiting requests"
     return [("replacement", text)]
+
+
+def _residence(residence: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Return when and why a version that comes and goes was loaded or unloaded, and what it takes."""
+    if residence is None or not (residence["onDemand"] or residence["held"]):
+        return []
+    from tsctl.render import bytes_text
+
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(residence["since"]))
+    lines = [("memory", f"{residence['state']} since {when}: {residence['why']}")]
+    taken = [f"{bytes_text(count)} on {device}" for device, count in residence["memory"].items()]
+    if residence["template"]:
+        lines.append(
+            ("template", f"keeps the weights in {bytes_text(residence['template'])}, ready for the next request")
+        )
+    if taken:
+        lines.append(("takes", f"{', '.join(taken)} while loaded"))
+    if residence["loadSeconds"] is not None:
+        counts = f"{sum(residence['loads'].values())} loads, {sum(residence['unloads'].values())} unloadings"
+        lines.append(("loading", f"the last took {residence['loadSeconds']:.2f} s; {counts}"))
+    return lines
 
 
 def _ranges(sizes: dict[int, int]) -> list[tuple[str, int]]:

@@ -106,6 +106,14 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Run two workers", "tsctl scale scorer --workers 2"),
         Example("Stop the workers of one version, which stays registered", "tsctl scale scorer/1.0 --workers 0"),
     ),
+    "load": (
+        Example("Load a model before its first request", "tsctl load scorer"),
+        Example("Do not wait for its workers", "tsctl load scorer/1.0 --no-wait"),
+    ),
+    "unload": (
+        Example("Free a model's memory, and keep the model registered", "tsctl unload scorer"),
+        Example("Unload one version", "tsctl unload scorer/1.0"),
+    ),
     "retry": (
         Example("Load a failed model again", "tsctl retry scorer"),
         Example("Do not wait for its workers", "tsctl retry scorer/1.0 --no-wait"),

@@ -10,9 +10,8 @@ from tsctl.errors import CliError
 
 # Words of other programs → the verb with the same effect. None leads to `stop`.
 SYNONYMS: dict[str, str] = {
-    "add": "register", "deploy": "register", "load": "register", "push": "register", "replace": "register",
+    "add": "register", "deploy": "register", "push": "register", "replace": "register",
     "delete": "unregister", "remove": "unregister", "rm": "unregister", "undeploy": "unregister",
-    "unload": "unregister",
     "list": "ls", "models": "ls", "ps": "ls",
     "get": "describe", "info": "describe", "inspect": "describe", "show": "describe",
     "ask": "predict", "call": "predict", "curl": "predict", "infer": "predict", "invoke": "predict",

@@ -81,7 +81,7 @@ def inference_routes(
         if path[:1] == ["models"] and len(path) == 2 and not colon:
             if exchange.request.method != "GET":
                 raise MethodNotAllowed
-            ready = all(model.pool.ready for model in answering_of(registry, path[1]))
+            ready = are_ready(answering_of(registry, path[1]))
             exchange.respond(json_response({"name": path[1], "ready": ready}))
             return None
         if not colon or verb not in VERBS:

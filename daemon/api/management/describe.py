@@ -12,6 +12,7 @@ import msgspec
 from daemon.api.management.batching import batching_of
 from daemon.api.management.routing.route import shown_route
 from daemon.api.observing.scaling import autoscaling_of
+from daemon.api.residency.documents import residence_of
 from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.registering.parallel import parallel_of
 from daemon.models.routing.routes import Routes
@@ -129,6 +130,7 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         },
         "waits": next((worker.waits for worker in pool.workers if worker.waits), None),
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
+        "residence": residence_of(model),
         "optimize": _optimized(model),
         "settings": _settings(model),
         "declared": _declared(model),

@@ -10,6 +10,7 @@
     GET    /models/MODEL/route          also PUT and DELETE: the shares of its versions, see routing/route.py
     GET    /models/MODEL/rollout        also POST: a new version takes over step by step, see routing/rollout.py
     POST   /models/MODEL/VERSION/retry  retry a failed version
+    POST   /models/MODEL/VERSION/load   load a version now; with …/unload unload it, and keep it so
     DELETE /models/MODEL[/VERSION]      unregister; with ?owner=… only if that owner registered the serving version
     GET    /v1/models/MODEL             KServe's readiness of a model
     OPTIONS / and /models/…, any /api-description    an OpenAPI description
@@ -34,6 +35,7 @@ from daemon.api.management.progress import Command, run
 from daemon.api.management.registered import registered
 from daemon.api.management.routing.rollout import ROLLOUT, answer_rollout
 from daemon.api.management.routing.route import ROUTE, answer_route
+from daemon.api.residency.commands import ACTIONS, residence_command
 from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response, status_response
@@ -44,7 +46,7 @@ from daemon.models.registering.ownership import check_owner_token
 from daemon.models.registering.pins import sha256_pin
 from daemon.models.registrar import Progress, Registrar, Registration
 from daemon.models.registry import Registry
-from daemon.models.routing.steering import answering_of
+from daemon.models.routing.steering import answering_of, are_ready
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
 
@@ -93,6 +95,8 @@ def management_routes(
             exchange.respond(status_response(sentence))
         elif method == "POST" and len(path) == 3 and path[2] == "retry":
             await run(exchange, _retry(registry.find(path[0], path[1]), registrar, exchange))
+        elif method == "POST" and len(path) == 3 and path[2] in ACTIONS:
+            await run(exchange, residence_command(registry.find(path[0], path[1]), registrar, exchange, path[2]))
         elif method == "PUT" and len(path) in (1, 2):
             await run(exchange, _scale(registry, registrar, exchange, *path))
         elif method == "PATCH" and len(path) in (1, 2):
@@ -112,7 +116,7 @@ def management_routes(
             raise ResourceNotFound
         if exchange.request.method != "GET":
             raise MethodNotAllowed
-        ready = all(model.pool.ready for model in answering_of(registry, path[1]))
+        ready = are_ready(answering_of(registry, path[1]))
         exchange.respond(json_response({"name": path[1], "ready": ready}))
 
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
@@ -198,7 +202,9 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
             return 206, {"status": _IN_PROGRESS}
         done = "replaced" if model.took_over else "registered"
         sentence = f'Model "{model.name}" Version: {model.version} {done} with {workers} initial workers'
-        if not workers:
+        if not workers and model.residence.comes:
+            sentence = f'Model "{model.name}" Version: {model.version} {done}; the first request loads it'
+        elif not workers:
             sentence += ". Use scale workers API to add workers for the model."
         return 200, _done(model, sentence, warnings)
 

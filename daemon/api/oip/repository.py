@@ -4,8 +4,8 @@
     POST   /v2/repository/models/MODEL/load             start the workers of the default version
     POST   /v2/repository/models/MODEL/unload           stop them; the version stays registered
 
-Models are registered by other means; here they get their workers back, or lose them. The answer comes when they are
-ready.
+Models are registered by other means; here they are loaded, or unloaded until they are loaded here again (`tsctl load`
+and `unload`). The answer comes when the workers are ready.
 """
 
 from typing import Any
@@ -17,6 +17,7 @@ from daemon.http.messages import json_response
 from daemon.http.router import Route
 from daemon.models.registrar import Registrar, no_progress
 from daemon.models.registry import Registry
+from daemon.models.residency.commands import load, unload
 
 _LOADING = "load"
 _ACTIONS = (_LOADING, "unload")
@@ -28,10 +29,10 @@ def repository_routes(registry: Registry, registrar: Registrar) -> dict[str, Rou
     async def change(exchange: Exchange, name: str, action: str) -> None:
         with registrar.gate.change():
             model = registry.find(name)
-            # Unloaded versions remember no number of workers but the archive's.
-            least = max(1, model.min_workers or model.settings.workers) if action == _LOADING else 0
-            most = max(least, model.max_workers) if least else 0
-            await registrar.scale(model, least, most, synchronous=True, progress=no_progress)
+            if action == _LOADING:
+                await load(model, registrar.ledger, synchronous=True, progress=no_progress)
+            else:
+                await unload(model, registrar.ledger)
         exchange.respond(json_response({"name": name, "state": index_entry(model)["state"]}))
 
     def route(exchange: Exchange, path: list[str]) -> Any:

@@ -5,11 +5,11 @@ pages count once. The supply is the kernel's estimate of available memory, and t
 under the cgroup's limits. GPU memory is not counted: there a load that does not fit fails with its own error.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.models.scaling.memory import PROC, available, size_text, taken
+from daemon.metrics.machine.memory import PROC, descendants, parents_in, taken
+from daemon.models.scaling.memory import available, size_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,27 +38,6 @@ def measure(pid: int, proc: Path = PROC) -> MemoryCheck:
     Args:
         pid: the daemon.
     """
-    needed = sum(taken(each, proc) for each in (pid, *descendants(_parents(proc), pid)))
+    needed = sum(taken(each, proc) for each in (pid, *descendants(parents_in(proc), pid)))
     least = min(available(proc), key=lambda found: found[0])
     return MemoryCheck(needed, *least)
-
-
-def descendants(parents: Mapping[int, int], root: int) -> list[int]:
-    """Return all descendants of a process, from a mapping process → parent."""
-    found: list[int] = []
-    generation = [root]
-    while generation:
-        generation = [pid for pid, parent in parents.items() if parent in generation and pid != parent]
-        found += generation
-    return found
-
-
-def _parents(proc: Path) -> dict[int, int]:
-    parents = {}
-    for entry in proc.iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-    return parents

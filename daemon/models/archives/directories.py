@@ -31,6 +31,7 @@ class Directories:
         self._limits = limits
         self._kept = kept
         self._users: Counter[Path] = Counter()  # registrations and models
+        self._put_off: set[Path] | None = None  # to be looked at when no other daemon uses them
 
     def named(self, name: str) -> Path:
         return self._folder / name
@@ -44,8 +45,23 @@ class Directories:
             else:
                 self.remove_unused(directory)
 
+    def share(self) -> None:
+        """Remove nothing for now: a daemon that is being replaced may still start workers from the directories.
+
+        What it has put off itself is looked at, too, when it has ended.
+        """
+        self._put_off = set(self._folder.iterdir()) if self._folder.is_dir() else set()
+
+    def own(self) -> None:
+        """Remove what has become unused since `share`: the other daemon has ended."""
+        waiting, self._put_off = self._put_off or set(), None
+        for directory in waiting:
+            self.remove_unused(directory)
+
     def remove_unused(self, directory: Path) -> None:
-        if not self._users[directory] and not self._kept(directory):
+        if self._put_off is not None:
+            self._put_off.add(directory)
+        elif not self._users[directory] and not self._kept(directory):
             shutil.rmtree(directory, ignore_errors=True)
 
     def use(self, directory: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Protocol
 from daemon.core.errors import BadRequest
 from daemon.models.registry import Registry
 from daemon.models.routing.routes import key_of
-from daemon.models.version import ModelState, ModelVersion
+from daemon.models.version import ModelVersion
 
 VERSION_HEADER = "x-model-version"
 
@@ -128,8 +128,8 @@ def share_of(registry: Registry, model: ModelVersion) -> float | None:
 
 
 def are_ready(models: list[ModelVersion]) -> bool:
-    """Return whether each of these versions has a ready worker."""
-    return all(model.state is ModelState.READY for model in models)
+    """Return whether each of these versions has a ready worker, or is loaded by a request."""
+    return all(model.available for model in models)
 
 
 def _named(version: str | None, asked: str) -> str:

@@ -21,6 +21,7 @@ class Autoscaler:
         waiting: returns the number of requests that no worker has started.
         places: how many requests a worker runs on its own at the same time; 0 if it runs them in batches.
         obstacle: returns why one more worker has no room, or an empty text; asked only when one is wanted.
+        choose: sets the number of workers; None for the pool's own `scale`.
 
     Attributes:
         decision: the latest one, None before the first.
@@ -35,6 +36,7 @@ class Autoscaler:
         waiting: Callable[[], int],
         places: int = 0,
         obstacle: Callable[[Pool], str] = obstacle_to_more,
+        choose: Callable[[int], None] | None = None,
     ) -> None:
         self.decision: ScalingDecision | None = None
         self.history: deque[ScalingChange] = deque(maxlen=KEPT)
@@ -44,6 +46,7 @@ class Autoscaler:
         self._waiting = waiting
         self._places = places
         self._obstacle = obstacle
+        self._choose = choose or pool.scale
         self._samples = WaitingSamples()
         self._wanted = pool.wanted
 
@@ -81,7 +84,7 @@ class Autoscaler:
             self.history.append(ScalingChange(now, facts.wanted, decision.workers, decision.reason))
             self.quiet_since = None
             self._samples.clear()
-            self._pool.scale(decision.workers)
+            self._choose(decision.workers)
             self._wanted = decision.workers
         return decision
 

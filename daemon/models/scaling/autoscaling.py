@@ -43,7 +43,7 @@ class Autoscaling:
 
 def _autoscaler_of(model: ModelVersion) -> Autoscaler:
     places = places_of(model.settings) if model.by_rows else 0
-    return Autoscaler(model.pool, model.traffic, lambda: model.waiting, places)
+    return Autoscaler(model.pool, model.traffic, lambda: model.waiting, places, choose=model.staffing.choose)
 
 
 def _step(model: ModelVersion, scaler: Autoscaler, now: float) -> None:

@@ -1,11 +1,11 @@
-"""The memory that is left for further processes, and that a process takes. Everything here blocks, for milliseconds."""
+"""The memory that is left for further processes. Everything here blocks, for milliseconds."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
+from daemon.metrics.machine.memory import PROC
 from daemon.workers.cores import control_groups
 
-PROC = Path("/proc")
 # The limit, the usage, and the line of memory.stat with the memory reclaimable at once: of version 2 and of version 1.
 _FILES = (
     ("memory.max", "memory.current", "inactive_file"),
@@ -42,24 +42,6 @@ def left_in(directory: Path) -> int | None:
         cached = sum(int(line.split()[1]) for line in lines if line.split()[:1] == [droppable])
         return max(0, int(most) - used + cached)
     return None
-
-
-def proportional(rollup: str) -> int:
-    """Parse the proportional set size of `smaps_rollup` (proc(5)), and return bytes."""
-    return next(int(line.split()[1]) * 1024 for line in rollup.splitlines() if line.startswith("Pss:"))
-
-
-def taken(pid: int, proc: Path = PROC) -> int:
-    """Return the proportional set size of a process in bytes, pages that it shares count in part; 0 after its end."""
-    try:
-        return proportional((proc / str(pid) / "smaps_rollup").read_text())
-    except (OSError, StopIteration):
-        pass  # not allowed, or not there: the resident set is more, and good enough
-    try:
-        status = (proc / str(pid) / "status").read_text()
-    except OSError:
-        return 0  # ended meanwhile
-    return sum(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
 
 
 def size_text(count: float) -> str:

@@ -1,4 +1,4 @@
-"""The one place where a number of workers is chosen: the operator's range, and the choice of a rule within it."""
+"""The range of the rule; `Staffing` combines its choice with the rest (residency/wanted.py)."""
 
 
 def clamped(chosen: int, least: int, most: int) -> int:

@@ -1,6 +1,7 @@
 """Check whether another worker of a version has room: cores and GPUs (workers/pool.py), and memory, measured."""
 
-from daemon.models.scaling.memory import available, size_text, taken
+from daemon.metrics.machine.memory import taken
+from daemon.models.scaling.memory import available, size_text
 from daemon.workers.engine import local_pid
 from daemon.workers.pool import Pool
 

@@ -23,6 +23,9 @@ from handlers import orders
 _log = logging.getLogger("daemon.workers")
 
 
+LINGER = 10.0  # seconds
+
+
 class TemplateState(Enum):
     WARMING = auto()  # imports and loads
     READY = auto()  # forks
@@ -37,6 +40,8 @@ class Template:
         why: why the template has gone.
         never_ready: the template has gone without having been ready.
         users: workers that live, or wait, and share the template's model.
+        linger: seconds that the template of a model stays after the last of them.
+        unused: how often that time has begun anew.
     """
 
     def __init__(
@@ -56,7 +61,8 @@ class Template:
         self.process: Process | None = None
         self.why = ""
         self.never_ready = True
-        self.users = 0
+        self.users = self.unused = 0
+        self.linger = LINGER
         self._socket = sock
         self._loop = loop
         self._children = children

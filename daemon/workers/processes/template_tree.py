@@ -29,6 +29,7 @@ from daemon.workers.processes.output import Output
 from daemon.workers.processes.pipe import Pace
 from daemon.workers.processes.reaper import Children
 from daemon.workers.processes.spawn import Pipes, SpawnRequest, execute, load_of, open_channels, worker_environment
+from daemon.workers.processes.template import LINGER as LINGER
 from daemon.workers.processes.template import Template, TemplateState
 from handlers import orders
 
@@ -36,7 +37,6 @@ _log = logging.getLogger("daemon.workers")
 
 _connecting: set[asyncio.Task[None]] = set()  # a loop alone does not keep its tasks
 
-LINGER = 10.0  # seconds
 PAUSE = 60.0  # seconds
 FIRST, VISION = "torch", "torchvision"
 IMPORTED = ("torchvision", "handlers.builtin.image_classifier")  # by the second
@@ -112,6 +112,7 @@ class Templates:
         home = place if place.name not in (FIRST, VISION) else None
         if home is not None:
             home.users += 1
+            home.unused += 1
         place.make(request)
         return home
 
@@ -127,8 +128,37 @@ class Templates:
     def done_with(self, home: Template) -> None:
         """Note that a worker that shares a template's model has ended."""
         home.users -= 1
-        if not home.users:
-            self._clock.later(LINGER, lambda: None if home.users else home.close("its last worker has ended"))
+        self._let_go(home)
+
+    def pid_of(self, name: str, version: str) -> int:
+        """Return the process id of the template that keeps a version's model; 0 if there is none."""
+        home = self._home_of(name, version)
+        return 0 if home is None or home.process is None else home.process.pid
+
+    def keep(self, name: str, version: str, seconds: float) -> None:
+        """Keep the template of a version's model, if there is one, for so long after its last worker."""
+        home = self._home_of(name, version)
+        if home is not None:
+            home.linger = seconds
+            self._let_go(home)
+
+    def _home_of(self, name: str, version: str) -> Template | None:
+        """Return the newest template of a version's model: an archive that replaces another one has its own."""
+        homes = [home for key, home in self._templates.items() if key.startswith(f"{name}/{version} ")]
+        return homes[-1] if homes else None
+
+    def _let_go(self, home: Template) -> None:
+        """Close the template of a model when no worker has used it for as long as it is to linger."""
+        if home.users or home.state is not TemplateState.READY:
+            return
+        home.unused += 1
+        turn = home.unused
+
+        def close() -> None:
+            if not home.users and home.unused == turn:
+                home.close("its last worker has ended")
+
+        self._clock.later(home.linger, close)
 
     def _place(self, spec: WorkerSpec) -> Template | None:
         if not self.enabled or spec.python is not None:

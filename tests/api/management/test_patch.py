@@ -101,12 +101,15 @@ def test_the_description_of_the_api_has_the_parameters(house: House) -> None:
         "client_timeout": "number",
         "record_input": "boolean",
         "quarantine": "boolean",
+        "loading": "string",
+        "keep_alive": "string",
+        "pinned": "boolean",
     }
 
 
 NAMES = (
-    "batch_size, max_batch_delay, batching, target_queue_ms, response_timeout, startup_timeout, job_queue_size,"
-    " job_queue_bytes, queue_timeout, client_timeout, record_input, quarantine"
+    "batch_size, max_batch_delay, batching, target_queue_ms, loading, keep_alive, pinned, response_timeout,"
+    " startup_timeout, job_queue_size, job_queue_bytes, queue_timeout, client_timeout, record_input, quarantine"
 )
 
 

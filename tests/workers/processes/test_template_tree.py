@@ -304,6 +304,57 @@ def test_a_models_template_ends_some_time_after_its_last_worker(bench: TemplateT
     assert process.killed
 
 
+def kept(bench: TemplateTree) -> tuple[str, str]:
+    """Make the template of a model with one worker, and let that worker end; return the model's name and version."""
+    bench.ready(bench.first)
+    bench.make("base_handler")
+    bench.fork(bench.first)
+    bench.ready(bench.grown[0])
+    bench.fork(bench.grown[0])
+    name, _, version = bench.homes[0].name.partition(" ")[0].partition("/")
+    return name, version
+
+
+def test_a_template_that_is_to_be_kept_stays_for_as_long_after_its_last_worker(bench: TemplateTree) -> None:
+    named = kept(bench)
+    process = bench.children.processes[2001]
+    assert bench.templates.pid_of(*named) == 2001
+
+    bench.templates.keep(*named, 300.0)
+    bench.templates.done_with(bench.homes[0])
+
+    bench.clock.advance(299.0)
+    assert not process.killed
+    bench.clock.advance(1.0)
+    assert process.killed
+    assert bench.templates.pid_of(*named) == 0
+
+
+def test_an_earlier_end_of_its_workers_does_not_shorten_the_time_of_a_template(bench: TemplateTree) -> None:
+    named = kept(bench)
+    bench.templates.keep(*named, 300.0)
+    bench.templates.done_with(bench.homes[0])
+    bench.clock.advance(200.0)
+
+    bench.make("base_handler")
+    bench.fork(bench.grown[0])
+    bench.templates.done_with(bench.homes[1])
+    bench.clock.advance(299.0)
+
+    assert not bench.children.processes[2001].killed
+
+
+def test_a_template_without_workers_can_be_let_go_at_once(bench: TemplateTree) -> None:
+    named = kept(bench)
+    bench.templates.keep(*named, 300.0)
+    bench.templates.done_with(bench.homes[0])
+
+    bench.templates.keep(*named, 0.0)
+    bench.clock.settle()
+
+    assert bench.children.processes[2001].killed
+
+
 def test_a_model_that_is_loaded_for_nobody_any_more_is_given_up(bench: TemplateTree) -> None:
     bench.ready(bench.first)
     told = bench.make("base_handler")

@@ -1,0 +1,1 @@
+"""Models that come and go: their first answers, and many of them."""
