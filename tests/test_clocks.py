@@ -40,6 +40,8 @@ MAY_READ_IT = {
     "tsctl/top/table.py": "when the numbers were read, for people",
     "tsctl/python/answers.py": "how long it is until the date of `Retry-After`",
     "tsctl/terminal/since.py": "a time that is so long ago",
+    "daemon/models/residency/residence.py": "since when a version is in memory or not, for people",
+    "tsctl/commands/describe.py": "since when a version is in memory or not, for people",
     "tsctl/commands/rollback.py": "how long ago a change was, for people",
     "tsctl/commands/status.py": "how long the daemon is there, for people",
     "tsctl/serving/place.py": "how old a folder in the temporary directory is: files carry the wall clock's times",

@@ -11,13 +11,13 @@ def read_private(file: Path, kind: str, *, readable: bool = False, most: int = -
     """Return the content of a file that is the daemon's user's, or root's.
 
     Args:
-        kind: what the file is, for messages.
+        kind: of the file, for messages.
         readable: others may read it.
         most: bytes to read; -1 for all.
-        hint: the remedy where it cannot be read.
+        hint: the remedy where the file cannot be read.
 
     Raises:
-        StartError: it cannot be read, it belongs to somebody else, or others can use it.
+        StartError: the file cannot be read, belongs to somebody else, or others can use it.
     """
     try:
         with file.open("rb") as opened:

@@ -4,7 +4,7 @@ state.py        the registered versions, from the daemon; the same classes descr
 node.py         a part of a file, with its line
 file.py         a file's text → the state that it asks for; errors name the line and the key
 route.py        a model's route in a file
-sources.py      a source → what the daemon is asked for, and the version that it contains
+sources.py      a source → its name for the daemon, and the version in the archive
 plan.py         two states → the steps from one to the other, in an order that drops no serving version
 difference.py   steps → lines for people
 run.py          executes steps, and undoes them if one fails

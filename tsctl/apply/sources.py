@@ -1,4 +1,4 @@
-"""A source in a file: what it names for the daemon, and the version that it contains.
+"""A source in a file: its name for the daemon, and the version in the archive.
 
 The steps are planned before anything is loaded, so the version must be known: it is read from the archive's manifest,
 or said in the file. The daemon refuses an archive that contains another one.

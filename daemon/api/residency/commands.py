@@ -1,4 +1,4 @@
-"""`POST /models/MODEL/VERSION/load` and `/unload`: an operator's commands on what is in memory."""
+"""`POST /models/MODEL/VERSION/load` and `/unload`: an operator's commands on versions in memory."""
 
 from typing import Any
 

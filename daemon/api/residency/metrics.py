@@ -1,4 +1,4 @@
-"""Metrics of what is in memory."""
+"""Metrics of versions in memory."""
 
 from collections.abc import Callable, Iterator
 

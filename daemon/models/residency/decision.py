@@ -39,14 +39,14 @@ class VersionFacts(Generic[V]):
 
     Attributes:
         state: its residence.
-        movable: whether it may be unloaded at all: loaded on demand, not pinned, not leaving.
+        movable: whether unloading is allowed at all: loaded on demand, not pinned, not leaving.
         has_work: a request waits or runs, or a sequence is open.
         asked: when the first request came that waits for a load; None if none does.
         loaded_at: when its last load was done.
         used: when the last request came or was answered.
-        keep_alive: seconds that it stays loaded without work; inf for always.
-        memory: bytes that it takes or, unloaded, would take; with its template.
-        warm: bytes on the host that its template keeps while it is unloaded.
+        keep_alive: seconds loaded without work; inf for always.
+        memory: bytes taken or, unloaded, needed; with its template.
+        warm: bytes on the host that its template keeps while unloaded.
     """
 
     version: V

@@ -26,7 +26,7 @@ class Residence:
         loaded_at: when the last load was done, on the daemon's clock.
         load_seconds: how long the last load took; None before the first.
         memory: bytes by device (decision.py), as last measured while the version was loaded; empty before.
-        warm: bytes that its template keeps while it is unloaded.
+        warm: bytes that its template keeps while unloaded.
         loads, unloads: how often, by reason.
     """
 
@@ -116,7 +116,7 @@ class Residence:
         self._changed()
 
     def note(self, pool: Pool) -> None:
-        """Follow what has become of the workers."""
+        """Follow the workers' states."""
         state = self.state
         if state is ResidenceState.LOADED:
             if pool.slots and pool.hopeless:

@@ -31,7 +31,7 @@ class Condition:
     """One condition.
 
     Attributes:
-        text: as it was asked for.
+        text: as requested.
         kind: `errors`, `differs` or `quantile`.
         limit: the share of bad requests that is too many.
         factor: of a quantile: times that of the versions before; 0.0 if the bound is absolute.
@@ -49,7 +49,7 @@ def parse_condition(text: str) -> Condition:
     """Return a condition.
 
     Raises:
-        BadRequest: it is none.
+        BadRequest: the text is none.
     """
     written = text.replace(" ", "")
     share, latency = _SHARE.fullmatch(written), _LATENCY.fullmatch(written)
@@ -70,7 +70,7 @@ def bound_of(condition: Condition, before: Counts) -> float | None:
     """Return the bound of a latency in seconds; None while the versions before have too few answers.
 
     Args:
-        before: of the versions that answered before, what they have counted.
+        before: the counts of the versions that answered before.
     """
     if not condition.factor:
         return condition.seconds

@@ -44,7 +44,7 @@ def find(rollout: Rollout, trials: Sequence[tuple[Condition, Trials | None]]) ->
 
 
 def decide(rollout: Rollout, findings: Sequence[Finding], elapsed: float, failed: str = "") -> Decision:
-    """Decide what becomes of a rollout.
+    """Decide on the next state of a rollout.
 
     Args:
         elapsed: seconds since the step began.

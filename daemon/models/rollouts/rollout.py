@@ -174,7 +174,7 @@ def parse_every(text: str) -> float:
     """Return the seconds of a time such as `2m`, `30s` or `1h`.
 
     Raises:
-        BadRequest: it is none.
+        BadRequest: the text is none.
     """
     units = {"s": 1.0, "m": 60.0, "h": 3600.0}
     number, unit = (text[:-1], units[text[-1]]) if text[-1:] in units else (text, 1.0)

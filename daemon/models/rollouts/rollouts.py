@@ -152,7 +152,7 @@ class Rollouts:
         return rollout
 
     def findings(self, name: str, rollout: Rollout) -> list[Finding]:
-        """Return what the requests of the present step have shown."""
+        """Return the evidence of the present step's requests."""
         if not rollout.going_on or not self._registry.holds(name, rollout.version):
             return []
         counts = self._counts(name, [rollout.version])

@@ -108,7 +108,7 @@ def parse_share(text: str | float) -> float:
     """Return a share from 0 to 1 of `5%` or `0.05`.
 
     Raises:
-        BadRequest: it is neither.
+        BadRequest: the text is neither.
     """
     try:
         percent = isinstance(text, str) and text.strip().endswith("%")

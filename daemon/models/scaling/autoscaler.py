@@ -19,7 +19,7 @@ class Autoscaler:
 
     Args:
         waiting: returns the number of requests that no worker has started.
-        places: how many requests a worker runs on its own at the same time; 0 if it runs them in batches.
+        places: how many requests a worker runs on its own at the same time; 0 for batches.
         obstacle: returns why one more worker has no room, or an empty text; asked only when one is wanted.
         choose: sets the number of workers; None for the pool's own `scale`.
 
@@ -89,7 +89,7 @@ class Autoscaler:
         return decision
 
     def facts(self, target: float, least: int, most: int, now: float, *, stateful: bool = False) -> ScalingFacts:
-        """Return what the rule is told; the arguments are those of `step`."""
+        """Return the facts for the rule; the arguments are those of `step`."""
         pool, traffic = self._pool, self._traffic
         times = traffic.times
         batches = BatchModel(

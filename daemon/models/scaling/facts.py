@@ -54,7 +54,7 @@ class ScalingFacts:
         waiting: requests that waited while every worker was busy, in the mean over the last seconds.
         trend: by how much that rises in a second; below 0 while a queue is worked off.
         observed: how long that mean has been taken since all wanted workers were ready; 0.0 while some start.
-        batches: what was learned of batch times.
+        batches: the learned batch times.
         startup: the time that a worker takes to load the model; 0.0 if unknown.
         quiet_since: since when one worker less would have sufficed, None if not now.
         history: the changes that the rule has made, the oldest first.

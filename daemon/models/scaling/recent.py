@@ -54,7 +54,7 @@ class WaitingSamples:
         self._samples.clear()
 
     def mean(self, now: float, window: float) -> WaitingObserved:
-        """Return what was observed within the window; zeros before it is half full."""
+        """Return the observations within the window; zeros before half of a window."""
         samples = self._samples
         while samples and samples[0][0] < now - window:
             samples.popleft()

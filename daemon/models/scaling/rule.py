@@ -1,4 +1,4 @@
-"""The rule: how many workers a version should have, from facts and the time. It has no clock and changes nothing.
+"""The rule: how many workers a version should have, from facts and the time; without a clock, and without effects.
 
     more    the predicted wait exceeds the target: one more, if there is room
     fewer   for a quiet time one worker less would have kept the wait below half the target: one less

@@ -27,7 +27,7 @@ def main() -> None:
 
 
 def _download(url: str, file: Path, limit: int, progress: Progress) -> str:
-    """Return what failed; empty if nothing did."""
+    """Return the failure in words; empty for none."""
     try:
         download(open_object(url), file, limit, progress)
     except FetchError as error:

@@ -1,4 +1,4 @@
-"""`GET /tsctl/registrations`: what was asked for each registered version, and for each model before its latest change.
+"""`GET /tsctl/registrations`: the registration of each version, and for each model before its latest change.
 
 versions   of each: name, version, default; url, handler (null for the archive's own); sha256 of the archive, null for
            one that is served in place; settings that were asked for, by their names and in their units of

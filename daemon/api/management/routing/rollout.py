@@ -1,6 +1,6 @@
 """`/models/MODEL/rollout`: a new version that takes over step by step.
 
-GET             the last rollout of the model, and what its requests have shown
+GET             the last rollout of the model, and the evidence of its requests
 POST            start one: `version`, `steps`, `every`, `abort_if`, `compare`, `allow_effects`
 POST …/promote  end it: the new version answers all requests
 POST …/abort    end it: the versions before answer all requests again
@@ -82,7 +82,7 @@ def _asked(given: Parameters, rollouts: Rollouts, name: str) -> Rollout:
 
 
 def rollout_document(registry: Registry, rollouts: Rollouts, name: str) -> dict[str, Any]:
-    """Return the last rollout of a model, null without one, and what the requests of its step have shown."""
+    """Return the last rollout of a model, null without one, and the evidence of its step's requests."""
     rollout = registry.routes.rollouts.get(name)
     if rollout is None:
         return {"modelName": name, "rollout": None}

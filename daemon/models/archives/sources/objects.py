@@ -30,7 +30,7 @@ def is_object(url: str) -> bool:
 
 
 def fetch_object(url: str, file: Path, limit: int, progress: Progress, stopped: Callable[[], bool]) -> None:
-    """Download into a new file. Blocks; run it in a thread.
+    """Download into a new file. Blocks: for a thread.
 
     Args:
         limit: the largest size of the archive, in bytes.
@@ -73,7 +73,7 @@ def fetch_object(url: str, file: Path, limit: int, progress: Progress, stopped: 
 
 
 def _events(process: "subprocess.Popen[bytes]", stopped: Callable[[], bool]) -> Iterator[dict[str, Any]]:
-    """Yield what the program tells, until its output ends, it is silent for long, or the download is given up."""
+    """Yield the program's messages, until its output ends, it is silent for long, or the download is given up."""
     assert process.stdout is not None
     output, begun = process.stdout.fileno(), time.monotonic()
     heard, rest = begun, b""

@@ -46,7 +46,7 @@ def fetch(
     stopped: Callable[[], bool],
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Download into a new file. Blocks; run it in a thread.
+    """Download into a new file. Blocks: for a thread.
 
     Args:
         limit: the largest size of the archive, in bytes.
@@ -149,7 +149,7 @@ class _Download:
 
 
 def _validator(headers: HTTPMessage) -> str:
-    """Return what `If-Range` takes: a strong ETag, or a date; empty for neither (RFC 9110, section 13.1.5)."""
+    """Return the value of `If-Range`: a strong ETag, or a date; empty for neither (RFC 9110, section 13.1.5)."""
     tag = headers.get("ETag") or ""
     return tag if tag.startswith('"') else headers.get("Last-Modified") or ""
 
