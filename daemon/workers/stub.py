@@ -144,6 +144,11 @@ class StubWorker:
         for job in self.in_flight.running.jobs:
             self._batch_events.streamed(self, job, Reply(200, body))
 
+    def load_now(self) -> None:
+        """Load, or fail to, before the load time has passed."""
+        self._timer.cancel()
+        self._load()
+
     def _load(self) -> None:
         self.state = advance(self.state, WorkerEvent.HELLO)
         failure = self._engine.load_failure

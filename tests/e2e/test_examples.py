@@ -69,8 +69,14 @@ class World:
             self._word.write_text("go")
         elif verb != "register" or "--replace" in line:
             self.served.tsctl("register", "scorer.mar")
-        if verb == "default":
+        if verb in ("default", "route", "rollout", "promote", "abort"):
             self.served.tsctl("register", "scorer-2.mar")
+        if verb in ("promote", "abort") or line == "tsctl rollout scorer":
+            self.served.tsctl("rollout", "scorer/2.0")
+        if verb == "apply":
+            (self.served.folder / "models.yaml").write_text(self.served.tsctl("export"))
+        if verb == "rollback":
+            self.served.tsctl("set", "scorer", "--batch-size", "4")
 
     def run(self, line: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(["bash", "-e", "-c", line], **self._options(), timeout=PATIENCE)

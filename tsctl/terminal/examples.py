@@ -148,11 +148,11 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
     ),
     "promote": (
         Example("Give the new version all requests", "tsctl promote scorer"),
-        Example("On the daemon of another socket", "tsctl promote scorer --socket /run/tsctl/control.sock"),
+        Example("Then unregister the version before", "tsctl promote scorer && tsctl unregister scorer/1.0"),
     ),
     "abort": (
         Example("Go back to the versions before", "tsctl abort scorer"),
-        Example("On the daemon of another socket", "tsctl abort scorer --socket /run/tsctl/control.sock"),
+        Example("See why it has ended", "tsctl abort scorer && tsctl rollout scorer"),
     ),
     "predict": (
         Example("Send a file", "tsctl predict scorer sample.json"),

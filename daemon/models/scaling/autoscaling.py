@@ -37,7 +37,7 @@ class Autoscaling:
                 continue
             scaler = model.autoscaler = model.autoscaler or _autoscaler_of(model)
             scaler.sample(now)
-            if decides and not model.stopping and not model.being_replaced:
+            if decides and model.residence.resident and not model.stopping and not model.being_replaced:
                 _step(model, scaler, now)
 
 

@@ -379,13 +379,15 @@ async def test_what_is_listed_or_was_registered_is_expected_until_it_is_register
 async def test_a_version_of_the_start_lets_requests_wait_for_its_first_worker(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     again = StubDaemon(tmp_path, models=bench.mar())
-    again.engine.load_time = 0.05
+    again.engine.load_time = 3600.0
     await again.start()
     model = again.registry.find("m")
     client = Client()
 
     assert model.state is ModelState.LOADING
     model.submit(client.job("a"))
+    for worker in again.engine.workers:
+        worker.load_now()
     await until(lambda: bool(client.statuses))
 
     assert client.statuses == {"a": 200}
