@@ -14,6 +14,7 @@ from tests.e2e.served import Served
 def problems(served: Served, **options: Any) -> list[str]:
     """Return the checks that found a problem; the exit code must say the same."""
     done = served.run("doctor", "--json", **options)
+    assert done.stdout, done.stderr
     document = json.loads(done.stdout)
     found = [each["check"] for each in document["checks"] if each["state"] == "problem"]
     assert (done.returncode, document["serves"]) == ((1, False) if found else (0, True)), done.stderr
