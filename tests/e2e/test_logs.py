@@ -3,6 +3,8 @@
 import json
 import re
 import resource
+import signal
+from functools import partial
 from typing import Any
 
 import pexpect
@@ -83,6 +85,7 @@ def test_following_goes_on_through_a_rotation(served: Served) -> None:
     process = pexpect.spawn(
         str(TSCTL), ["logs", "-f", "speaks"],
         env=served.environment, encoding="utf-8", timeout=30,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.SIG_DFL),  # ignored in a shell's background
     )  # fmt: skip
     process.expect("stdout before")
     log = served.folder / "state" / "logs" / "speaks@1.0.log"
