@@ -1,6 +1,5 @@
 """The resources of an idle daemon and its workers, and what is left of them in the end."""
 
-import json
 import os
 import time
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from daemon.core.arena import KEPT
 from tests.e2e.served import Served
 from tests.lab.chaos.peer import PATIENCE
 from tests.lab.chaos.upgrades import command_of, marked
+from tests.lab.kept import kept_directories
 
 MIB = 1024**2
 # Tolerances, from the end of the warm-up to the end: allocators keep what they once had, each process differently.
@@ -79,7 +79,7 @@ def measure(served: Served, workers: int) -> Footprint:
 def left_behind(served: Served) -> list[str]:
     """Name what a daemon that has been stopped has left, and should not have."""
     state, socket = served.folder / "state", served.folder / "control.sock"
-    wanted = {entry["unpacked"] for entry in json.loads((state / "snapshot.json").read_bytes())["models"]}
+    wanted = kept_directories(state / "snapshot.json")
     left = [directory for directory in (state / "models").iterdir() if directory.name not in wanted]
     left += [
         file

@@ -4,7 +4,6 @@ After each restart, beside what the checker says: no process of the daemon befor
 answers with its own archive, and the state directory holds what the snapshot refers to and nothing else.
 """
 
-import json
 import os
 import random
 import signal
@@ -16,6 +15,7 @@ from tests.e2e.served import Served, eventually, running
 from tests.lab.history.checker import Gap, Operation, Outcome, gaps
 from tests.lab.history.clients import ARCHIVES, VERSIONS, Client, archive_name
 from tests.lab.history.commands import BROKEN, Registered, Version
+from tests.lab.kept import kept_directories
 
 CLIENTS = 4
 MOST = 150  # answered commands until the daemon is killed
@@ -96,8 +96,7 @@ class Run:
     def _check_directories(self) -> None:
         state = self._served.folder / "state"
         snapshot = state / "snapshot.json"
-        entries = json.loads(snapshot.read_bytes())["models"] if snapshot.exists() else []
-        wanted = {entry["unpacked"] for entry in entries}
+        wanted = kept_directories(snapshot) if snapshot.exists() else set()
         there = {directory.name for directory in (state / "models").iterdir()}
         drafts = [file.name for file in state.glob(".*")]
         if there != wanted or drafts:
