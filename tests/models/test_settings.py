@@ -11,9 +11,12 @@ from daemon.models.archives.model_yaml import read_yaml, without_effect
 from daemon.models.settings import ModelSettings, Overrides, merge
 from tests.kit.build import make_config
 
-MERGES = b"a0: &a0 {x: 1}\n" + b"".join(
+REPEATED_MERGES = b"a0: &a0 {x: 1}\n" + b"".join(
     b"a%d: &a%d {<<: [%b]}\n" % (number, number, b", ".join([b"*a%d" % (number - 1)] * 8)) for number in range(1, 12)
 )
+
+PAIRS = [b"{" + b", ".join(b"%b%d: 1" % (name, number) for number in range(600)) + b"}" for name in (b"a", b"b")]
+MERGES = b"a: &a %b\nb: &b %b\nboth: {<<: [*a, *b]}" % (*PAIRS,)
 
 
 @pytest.fixture
@@ -269,7 +272,7 @@ def test_yaml_is_read(text: bytes, document: dict[str, Any], tmp_path: Path) -> 
     "text",
     [
         pytest.param(b"a: [1", id="half a list"),
-        pytest.param(MERGES, id="merges of merges, 8 to the 11th pairs"),
+        pytest.param(MERGES, id="a merge of 1200 pairs"),
         pytest.param(b"\xff\xff", id="bytes that are no text"),
         pytest.param(b"a: !!python/object/apply:os.system [ls]", id="code"),
         pytest.param(b"a: 2024-13-45", id="a thirteenth month"),
@@ -284,6 +287,17 @@ def test_what_is_no_yaml_is_a_sentence(text: bytes, tmp_path: Path) -> None:
 
     with pytest.raises(InvalidModel, match=r"^`c.yaml` is not YAML: "):
         read_yaml(tmp_path, "c.yaml")
+
+
+def test_merges_of_merges_never_make_8_to_the_11th_pairs(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_bytes(REPEATED_MERGES)
+
+    try:
+        document = read_yaml(tmp_path, "c.yaml")
+    except InvalidModel as error:
+        assert "merges of more than 1000 pairs" in str(error)
+    else:  # PyYAML takes each pair once, from 6.0.4 on
+        assert document == {f"a{number}": {"x": 1} for number in range(12)}
 
 
 def test_yaml_that_is_no_mapping_is_refused(tmp_path: Path) -> None:
