@@ -42,6 +42,28 @@ class Clock(Protocol):
         """
 
 
+class Ticker:
+    """Makes a call every so many seconds, from `begin` until `close`."""
+
+    def __init__(self, clock: Clock, seconds: float, call: Callable[[], None]) -> None:
+        self._clock = clock
+        self._seconds = seconds
+        self._call = call
+        self._timer: Timer | None = None
+
+    def begin(self) -> None:
+        self._timer = self._clock.later(self._seconds, self._tick)
+
+    def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _tick(self) -> None:
+        self.begin()
+        self._call()
+
+
 class LoopClock:
     """The clock of a running asyncio loop."""
 

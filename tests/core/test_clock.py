@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from daemon.core.clock import FakeClock, LoopClock
+from daemon.core.clock import FakeClock, LoopClock, Ticker
 
 
 def test_a_call_is_made_at_its_own_moment() -> None:
@@ -29,6 +29,19 @@ def test_calls_for_the_same_moment_keep_their_order() -> None:
     clock.advance(1.0)
 
     assert calls == [0, 1, 2, 3, 4]
+
+
+def test_a_ticker_calls_every_so_many_seconds_until_it_is_closed() -> None:
+    clock = FakeClock(start=10.0)
+    calls: list[float] = []
+    ticker = Ticker(clock, 2.0, lambda: calls.append(clock.now()))
+
+    ticker.begin()
+    clock.advance(5.0)
+    ticker.close()
+    clock.advance(5.0)
+
+    assert calls == [12.0, 14.0]
 
 
 def test_nothing_is_called_early() -> None:

@@ -54,7 +54,7 @@ class HealthService:
             return SERVING if ready else NOT_SERVING
         name, _, version = service.partition("/")
         try:
-            models = [self._registry.find(name, version)] if version else answering_of(self._registry, name)
+            models = answering_of(self._registry, name, version)
         except NoReadyWorker:
             return NOT_SERVING
         except (ModelNotFound, VersionNotFound):

@@ -66,10 +66,7 @@ class OpenInferenceService:
         """Return whether a version has a ready worker; False also for one that is not there, as Triton does."""
         head.check_model(request.name)
         try:
-            if request.version:
-                models = [self._registry.find(request.name, request.version)]
-            else:
-                models = answering_of(self._registry, request.name)
+            models = answering_of(self._registry, request.name, request.version)
         except (ModelNotFound, VersionNotFound, NoReadyWorker):
             return self._message("ModelReady")(ready=False)
         return self._message("ModelReady")(ready=are_ready(models))

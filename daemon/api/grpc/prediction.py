@@ -152,12 +152,12 @@ def _job(
         except DaemonError as error:
             model.metrics.refused(error)
             raise
-    if model.mirror is not None and unnamed and head.model_version is None:
-        watched = model.mirror.watch(AskedOf(head.id, params, head.headers, infer), Receivers(deliver, stream))
-        deliver, stream = watched
+    unnamed = unnamed and head.model_version is None
+    if model.mirror is not None and unnamed:
+        asked = AskedOf(head.id, params, head.headers, infer)
+        deliver, stream = model.mirror.watch(asked, Receivers(deliver, stream))
     job = Job(
-        head.id, params, list(head.headers), head.began, deliver, stream,
-        unnamed=unnamed and head.model_version is None,
+        head.id, params, list(head.headers), head.began, deliver, stream, unnamed=unnamed,
         low_priority=head.low_priority, budget=head.budget(model.settings.client_timeout),
     )  # fmt: skip
     job.infer = infer

@@ -150,12 +150,13 @@ def predict(
         deliver, stream = waiter.deliver, waiter.stream
     else:
         deliver, stream = receiver.deliver, receiver.stream
-    if model.mirror is not None and unnamed and request.model_version is None:
+    unnamed = unnamed and request.model_version is None
+    if model.mirror is not None and unnamed:
         asked = AskedOf(request.id, params, [*request.headers, *injected], infer)
         deliver, stream = model.mirror.watch(asked, Receivers(deliver, stream))
     job = Job(
         request.id, params, [*request.headers, *injected], request.received, deliver, stream,
-        unnamed=unnamed and request.model_version is None, low_priority=low, budget=budget, caller=exchange.caller,
+        unnamed=unnamed, low_priority=low, budget=budget, caller=exchange.caller,
     )  # fmt: skip
     job.timing = timing
     job.infer = infer

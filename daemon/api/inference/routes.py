@@ -145,13 +145,7 @@ def inference_routes(
         """
         if len(path) > 2:
             raise ResourceNotFound
-        match path:
-            case []:
-                asked = answering(registry)
-            case [name]:
-                asked = answering_of(registry, name)
-            case _:
-                asked = [registry.find(*path)]
+        asked = answering_of(registry, *path) if path else answering(registry)
         is_ready = (bool(path) or started()) and are_ready(asked)
         exchange.respond(status_response("Ready" if is_ready else "Not ready", 200 if is_ready else 503))
 

@@ -108,13 +108,16 @@ def answering(registry: Registry) -> list[ModelVersion]:
     return [version for model in registry.defaults() for version in answering_of(registry, model.name)]
 
 
-def answering_of(registry: Registry, name: str) -> list[ModelVersion]:
-    """Return the versions of one model that answer requests without a version.
+def answering_of(registry: Registry, name: str, version: str | None = None) -> list[ModelVersion]:
+    """Return the version of this name, or without one those of the model that answer requests that name none.
 
     Raises:
         ModelNotFound: no model has this name.
+        VersionNotFound: the model has no such version.
         NoReadyWorker: the model could not be registered at the start.
     """
+    if version:
+        return [registry.find(name, version)]
     route = registry.routes.of(name)
     weights = () if route is None else route.weights
     found = [registry.find(name, version) for version, _ in weights if registry.holds(name, version)]

@@ -1,6 +1,6 @@
 """The autoscaling of all versions of a registry that have a target: one timer, which costs little without any."""
 
-from daemon.core.clock import Clock, Timer
+from daemon.core.clock import Clock, Ticker
 from daemon.models.registering.spec import places_of
 from daemon.models.registry import Registry
 from daemon.models.scaling.autoscaler import Autoscaler
@@ -16,19 +16,11 @@ class Autoscaling:
     def __init__(self, registry: Registry, clock: Clock) -> None:
         self._registry = registry
         self._clock = clock
-        self._timer: Timer | None = None
         self._samples = 0
-
-    def begin(self) -> None:
-        self._timer = self._clock.later(SAMPLED, self._look)
-
-    def close(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        self._ticker = Ticker(clock, SAMPLED, self._look)
+        self.begin, self.close = self._ticker.begin, self._ticker.close
 
     def _look(self) -> None:
-        self.begin()
         self._samples += 1
         now, decides = self._clock.now(), self._samples % DECIDED == 0
         for model in self._registry:

@@ -4,6 +4,7 @@ import random
 import threading
 from collections.abc import Callable
 
+from tests.lab.chaos.crowd import Crowd
 from tests.lab.chaos.ledger import Ledger
 from tests.lab.chaos.peer import Peer, Unanswered
 from tests.lab.chaos.verdict import Broken, Kind, Rules, judge
@@ -21,7 +22,7 @@ LARGEST = 512 * 1024
 DEADLINES = (0, 30, 60, 100)  # milliseconds that a client allows; 0 for any
 
 
-class Callers:
+class Callers(Crowd):
     """Threads that ask until they are told to stop, and finish what they have begun.
 
     Args:
@@ -32,7 +33,7 @@ class Callers:
     def __init__(self, address: str, ledger: Ledger, seed: str) -> None:
         self._address = address
         self._ledger = ledger
-        self._over = threading.Event()
+        super().__init__()
         works: list[tuple[Callable[[str, random.Random], None], str]] = [
             (self._keep, "steady"), (self._keep, "steady"), (self._keep, "steady"), (self._fresh, "steady"),
             (self._large, "steady"), (self._keep, "once"), (self._fresh, "once"), (self._keep, "pieces"),
@@ -45,16 +46,6 @@ class Callers:
             threading.Thread(target=self._guarded, args=(work, model, random.Random(f"{seed} caller {index}")))
             for index, (work, model) in enumerate(works)
         ]
-
-    def __enter__(self) -> "Callers":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
 
     def _guarded(self, work: Callable[[str, random.Random], None], model: str, chance: random.Random) -> None:
         try:

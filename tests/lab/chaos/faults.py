@@ -16,6 +16,7 @@ from typing import Any
 from daemon.marfile import Packing, write_archive
 from tests.e2e.served import ARCHIVES, Answer, Served
 from tests.lab.chaos.callers import MODELS
+from tests.lab.chaos.crowd import Crowd
 from tests.lab.chaos.ledger import Ledger
 from tests.lab.chaos.peer import PATIENCE
 from tests.lab.chaos.upgrades import command_of
@@ -49,7 +50,7 @@ def write_generation(served: Served, model: str, generation: int) -> str:
     return write_archive(packing, served.store, force=True).name
 
 
-class Faults:
+class Faults(Crowd):
     """Threads that do harm until they are told to stop.
 
     Args:
@@ -65,19 +66,9 @@ class Faults:
         self._ledger = ledger
         self._seed = seed
         self._every = every
-        self._over = threading.Event()
+        super().__init__()
         works = (self._kill, self._change, self._upgrade)
         self._threads = [threading.Thread(target=self._guarded, args=(work,)) for work in works]
-
-    def __enter__(self) -> "Faults":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
 
     def _guarded(self, work: Callable[[], None]) -> None:
         try:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from daemon.marfile import Packing, write_archive
 from tests.e2e.served import ARCHIVES, Served
+from tests.lab.chaos.crowd import Crowd
 from tests.lab.chaos.faults import Faults
 from tests.lab.chaos.footprint import left_behind, wait_for
 from tests.lab.chaos.ledger import Ledger
@@ -83,25 +84,15 @@ class ComingAndGoing(Faults):
                     self._command("released", HELD, "POST", f"/models/{HELD}/1.0/load?synchronous=false")
 
 
-class Strangers:
+class Strangers(Crowd):
     """Clients that ask for one model after the other, some often and some seldom."""
 
     def __init__(self, address: str, ledger: Ledger, seed: str) -> None:
         self._address = address
         self._ledger = ledger
-        self._over = threading.Event()
+        super().__init__()
         chances = [random.Random(f"{seed} client {index}") for index in range(CLIENTS)]
         self._threads = [threading.Thread(target=self._guarded, args=(chance,)) for chance in chances]
-
-    def __enter__(self) -> "Strangers":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        for thread in self._threads:
-            thread.join()
 
     def _guarded(self, chance: random.Random) -> None:
         try:
