@@ -31,8 +31,10 @@ from daemon.http.messages import Request, new_request_id
 INSTALL = "install it with `pip install 'tsctl[grpc]'`"
 Answered = Callable[[Request, int, float], None]
 _REFUSING = 0.5  # seconds: less than the time for which clients try again
-_ON_THE_WAY = 0.03  # seconds in which calls arrive that were sent before; a second attempt comes after 0.1 s or so
 _LOOK_EVERY = 0.005  # seconds
+# Looks without a call after which none is on its way that was sent before: looks, not seconds, because a busy machine
+# delays both. A second attempt of a client comes after 0.1 s or so.
+_QUIET = 10
 _log = logging.getLogger("daemon.grpc")
 
 
@@ -113,7 +115,7 @@ class Calls:
         self._clients = clients
         self._codes = {code.value[0]: code for code in grpc.StatusCode}
         self._accepted: dict[str, Any] = {}  # by name: the handlers of calls that are not refused
-        self._running = 0
+        self._running = self._begun = 0
         self._closing = False
 
     async def refuse(self, seconds: float) -> None:
@@ -124,10 +126,11 @@ class Calls:
         """
         self._closing = True
         loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        await asyncio.sleep(min(seconds, _ON_THE_WAY))
-        while self._running and loop.time() < until:  # noqa: ASYNC110 - at most a hundred looks, once
+        until, quiet = loop.time() + seconds, 0
+        while quiet < _QUIET and loop.time() < until:
+            before = self._begun
             await asyncio.sleep(_LOOK_EVERY)
+            quiet = 0 if self._running or self._begun > before else quiet + 1
 
     def service(self, details: Any) -> Any:
         """Return grpc's handler of a call; None for an unknown method, which grpc answers UNIMPLEMENTED."""
@@ -204,6 +207,7 @@ class Calls:
 
     def _begin(self, name: str, context: Any) -> Request:
         self._running += 1
+        self._begun += 1
         peer = context.peer().partition(":")[2]  # after `ipv4:` or `ipv6:`
         return Request("POST", name, [], began=self._clock.now(), peer=peer)
 
