@@ -39,7 +39,8 @@ class Rows(LoneWorker[LocalWorker]):
 
     @property
     def told(self) -> list[wire.ToWorker]:
-        """What the daemon has sent, without rows and credit."""
+        """What the daemon has sent by the end of this turn, without rows and credit."""
+        self.clock.settle()
         frames = FrameReader().feed(bytes(self.process.transport.written))
         usual = (wire.Predict, wire.Credit)
         return [each for each in map(wire.decode_for_worker, frames) if not isinstance(each, usual)]
@@ -57,6 +58,19 @@ def test_rows_end_in_any_order() -> None:
 
     assert bench.log.events == ["ended 2 after 0.2", "ended 3 after 0.3", "ended 1 after 0.1"]
     assert not bench.worker.in_flight
+
+
+def test_rows_of_one_turn_are_sent_together_in_their_order() -> None:
+    bench = Rows()
+
+    a, _, _ = bench.begin("a", "b", "c")
+    bench.worker.cancel(a)
+    assert not bench.process.transport.written, "the worker would begin its call with the first row alone"
+    bench.clock.settle()
+
+    frames = FrameReader().feed(bytes(bench.process.transport.written))
+    sent = [each for each in map(wire.decode_for_worker, frames) if not isinstance(each, wire.Credit)]
+    assert [type(each) for each in sent] == [wire.Predict, wire.Predict, wire.Predict, wire.Cancel]
 
 
 def test_each_row_streams_on_its_own() -> None:
