@@ -27,32 +27,45 @@ def choose(allowed: Sequence[int], load: Mapping[int, int], count: int = 1) -> t
     return tuple(device for device in allowed if device in least)
 
 
-def visible_gpus(environment: Mapping[str, str], found: int) -> int:
-    """Count the GPUs that a worker will see: those found, without those hidden by `CUDA_VISIBLE_DEVICES`.
+def visible_entries(environment: Mapping[str, str], found: int) -> list[str]:
+    """Return the GPUs that a worker will see, by their place: each a number or the beginning of a UUID of nvidia-smi.
 
     CUDA numbers the visible ones from 0, and stops at the first entry that is no device
     (CUDA C Programming Guide, "CUDA environment variables").
+
+    Args:
+        found: how many the driver has found.
     """
     visible = environment.get("CUDA_VISIBLE_DEVICES")
     if visible is None:
-        return found
-    count = 0
+        return [str(index) for index in range(found)]
+    entries: list[str] = []
     for entry in visible.split(","):
         word = entry.strip()
         named = word.startswith(("GPU-", "MIG-"))
         if not named and not (word.isdigit() and int(word) < found):
             break
-        count += 1
-    return min(count, found)
+        entries.append(word if named else str(int(word)))
+    return entries[:found]
 
 
-def count_gpus() -> int:
-    """Count this machine's usable NVIDIA GPUs, without CUDA and without torch."""
+def visible_gpus(environment: Mapping[str, str], found: int) -> int:
+    """Count the GPUs that a worker will see: those found, without those hidden by `CUDA_VISIBLE_DEVICES`."""
+    return len(visible_entries(environment, found))
+
+
+def usable_gpus() -> list[str]:
+    """Return this machine's usable NVIDIA GPUs as `visible_entries`, without CUDA and without torch."""
     try:
         found = len(list(_NVIDIA.iterdir()))
     except OSError:
         found = 0
-    return visible_gpus(os.environ, found)
+    return visible_entries(os.environ, found)
+
+
+def count_gpus() -> int:
+    """Count this machine's usable NVIDIA GPUs."""
+    return len(usable_gpus())
 
 
 class Placement:
@@ -69,9 +82,13 @@ class Placement:
     def __repr__(self) -> str:
         return f"<Placement {dict(sorted(self._load.items()))} of {self.gpus} GPUs>"
 
+    def next(self, allowed: Sequence[int], count: int = 1) -> tuple[int, ...]:
+        """Return the devices that the next worker would get."""
+        return choose(allowed, self._load, count)
+
     def take(self, allowed: Sequence[int], count: int = 1) -> tuple[int, ...]:
         """Choose the devices of a worker that is about to start; to be given back by `release`."""
-        devices = choose(allowed, self._load, count)
+        devices = self.next(allowed, count)
         self._load.update(devices)
         return devices
 

@@ -6,7 +6,7 @@ actual and acts on the plan. The plan is made in slot.py, without a clock.
 
 import dataclasses
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from daemon.core.clock import Clock, Timer
@@ -258,6 +258,11 @@ class Pool:
             most = len(spec.devices) // spec.gpus_each
             return f"each of the {len(spec.devices)} GPUs has a worker" if workers > most else None
         return oversubscription(self.cores, workers, self._chosen_threads, spec.processes)
+
+    @property
+    def next_gpu_ids(self) -> Sequence[int]:
+        """The GPUs that one more worker would get; empty on the CPU, and on a cluster."""
+        return self._placement.next(self._spec.devices, self._spec.gpus_each)
 
     def _start(self, slot: Slot) -> None:
         slot.state = SlotState.STARTING

@@ -6,7 +6,7 @@ once over all of them.
 
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
 PROC = Path("/proc")
@@ -25,7 +25,7 @@ def memory_of(pids: Iterable[int], proc: Path = PROC) -> dict[str, int]:
     parents = parents_in(proc)
     family = set(roots).union(*(descendants(parents, root) for root in roots))
     program = shutil.which("nvidia-smi")
-    gpus = {} if program is None else on_gpus(family, *(_ask(program, query) for query in (_APPS, _INDICES)))
+    gpus = {} if program is None else on_gpus(family, *(ask(program, query) for query in (_APPS, _INDICES)))
     return {"host": sum(taken(pid, proc) for pid in family)} | gpus
 
 
@@ -69,28 +69,30 @@ def parents_in(proc: Path = PROC) -> dict[int, int]:
     return parents
 
 
-def on_gpus(pids: set[int], apps: str, indices: str) -> dict[str, int]:
+def on_gpus(pids: Set[int], apps: str, indices: str) -> dict[str, int]:
     """Return the bytes of processes on each GPU.
 
     Args:
         apps: a line for each process: id, the GPU's UUID, MiB (`nvidia-smi --query-compute-apps`).
         indices: a line for each GPU: its number, its UUID.
     """
-    numbers = {uuid: index for index, uuid in _rows(indices, 2)}
+    numbers = {uuid: index for index, uuid in rows_of(indices, 2)}
     found: dict[str, int] = {}
-    for pid, uuid, used in _rows(apps, 3):
+    for pid, uuid, used in rows_of(apps, 3):
         if pid.isdigit() and int(pid) in pids and used.isdigit() and uuid in numbers:
             device = f"gpu{numbers[uuid]}"
             found[device] = found.get(device, 0) + int(used) * MIB
     return found
 
 
-def _rows(text: str, width: int) -> list[list[str]]:
+def rows_of(text: str, width: int) -> list[list[str]]:
+    """Return the words of each line of nvidia-smi that has so many."""
     rows = [[word.strip() for word in line.split(",")] for line in text.splitlines()]
     return [row for row in rows if len(row) == width]
 
 
-def _ask(program: str, query: tuple[str, str]) -> str:
+def ask(program: str, query: tuple[str, str]) -> str:
+    """Return the answer of nvidia-smi to a query; empty if it fails, or takes longer than `_TIMEOUT`."""
     try:
         done = subprocess.run([program, *query], capture_output=True, text=True, timeout=_TIMEOUT, check=True)
     except (OSError, subprocess.SubprocessError):

@@ -5,8 +5,8 @@ prediction   how long a request will wait for so many workers, from learned batc
 rule         facts → how many workers, and why: a pure function, without a clock
 recent       the last seconds: arrivals, and requests that waited beside busy workers
 range        the one place where an operator's range and the rule's choice become a number of workers
-memory       the memory that is left, and that a process takes
-resources    whether another worker has room: cores, GPUs, memory
+memory       the host's memory that is left
+resources    whether another worker has room: cores, GPUs, memory of the host and of GPUs, measured once one is wanted
 autoscaler   one version: facts are gathered, the rule is asked, its answer is carried out
 autoscaling  all versions of a registry, once in a while
 """

@@ -7,7 +7,6 @@ from dataclasses import replace
 from daemon.batching.traffic.traffic import Traffic
 from daemon.models.scaling.facts import BatchModel, ScalingChange, ScalingDecision, ScalingFacts
 from daemon.models.scaling.recent import WaitingSamples, recent_rate, window_of
-from daemon.models.scaling.resources import obstacle_to_more
 from daemon.models.scaling.rule import decide, is_quiet
 from daemon.workers.pool import Pool
 
@@ -20,7 +19,8 @@ class Autoscaler:
     Args:
         waiting: returns the number of requests that no worker has started.
         places: how many requests a worker runs on its own at the same time; 0 for batches.
-        obstacle: returns why one more worker has no room, or an empty text; asked only when one is wanted.
+        obstacle: returns why one more worker has no room, an empty text if it has, None while that is measured; asked
+            only when one is wanted.
         choose: sets the number of workers; None for the pool's own `scale`.
 
     Attributes:
@@ -35,7 +35,8 @@ class Autoscaler:
         traffic: Traffic,
         waiting: Callable[[], int],
         places: int = 0,
-        obstacle: Callable[[Pool], str] = obstacle_to_more,
+        *,
+        obstacle: Callable[[Pool], str | None],
         choose: Callable[[int], None] | None = None,
     ) -> None:
         self.decision: ScalingDecision | None = None
@@ -77,8 +78,9 @@ class Autoscaler:
             self.quiet_since = now
         facts = replace(facts, quiet_since=self.quiet_since)
         decision = decide(facts, now)
-        if decision.workers > facts.wanted and (obstacle := self._obstacle(self._pool)):
-            decision = decide(replace(facts, obstacle=obstacle), now)
+        if decision.workers > facts.wanted:
+            obstacle = self._obstacle(self._pool)
+            decision = decide(replace(facts, obstacle=obstacle or "", measuring=obstacle is None), now)
         self.decision = decision
         if decision.workers != facts.wanted:
             self.history.append(ScalingChange(now, facts.wanted, decision.workers, decision.reason))

@@ -1,21 +1,34 @@
 """The autoscaling of all versions of a registry that have a target: one timer, which costs little without any."""
 
+from collections.abc import Callable, Sequence
+from functools import partial
+
 from daemon.core.clock import Clock, Ticker
+from daemon.metrics.machine.gpu_memory import GpuMemory, read_gpu_memory
 from daemon.models.registering.spec import places_of
 from daemon.models.registry import Registry
 from daemon.models.scaling.autoscaler import Autoscaler
+from daemon.models.scaling.resources import WorkerRoom
 from daemon.models.version import ModelVersion
+from daemon.workers.gpus import usable_gpus
 
 SAMPLED = 0.25  # seconds between samples of the queue …
 DECIDED = 4  # … and so many samples between decisions
 
 
 class Autoscaling:
-    """Scales every registered version whose `targetQueueMs` is set."""
+    """Scales every registered version whose `targetQueueMs` is set.
 
-    def __init__(self, registry: Registry, clock: Clock) -> None:
+    Args:
+        gpus: process ids → the memory of the GPUs; called in another thread. None to ask this machine's.
+    """
+
+    def __init__(
+        self, registry: Registry, clock: Clock, gpus: Callable[[Sequence[int]], GpuMemory] | None = None
+    ) -> None:
         self._registry = registry
         self._clock = clock
+        self._gpus = gpus or partial(read_gpu_memory, visible=usable_gpus())
         self._samples = 0
         self._ticker = Ticker(clock, SAMPLED, self._look)
         self.begin, self.close = self._ticker.begin, self._ticker.close
@@ -27,15 +40,18 @@ class Autoscaling:
             if not model.settings.target_queue:
                 model.autoscaler = None
                 continue
-            scaler = model.autoscaler = model.autoscaler or _autoscaler_of(model)
+            scaler = model.autoscaler = model.autoscaler or self._autoscaler_of(model)
             scaler.sample(now)
             if decides and model.residence.resident and not model.stopping and not model.being_replaced:
                 _step(model, scaler, now)
 
-
-def _autoscaler_of(model: ModelVersion) -> Autoscaler:
-    places = places_of(model.settings) if model.by_rows else 0
-    return Autoscaler(model.pool, model.traffic, lambda: model.waiting, places, choose=model.staffing.choose)
+    def _autoscaler_of(self, model: ModelVersion) -> Autoscaler:
+        places = places_of(model.settings) if model.by_rows else 0
+        room = WorkerRoom(self._clock, self._gpus)
+        return Autoscaler(
+            model.pool, model.traffic, lambda: model.waiting, places, obstacle=room.obstacle,
+            choose=model.staffing.choose,
+        )  # fmt: skip
 
 
 def _step(model: ModelVersion, scaler: Autoscaler, now: float) -> None:

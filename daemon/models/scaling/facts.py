@@ -59,6 +59,7 @@ class ScalingFacts:
         quiet_since: since when one worker less would have sufficed, None if not now.
         history: the changes that the rule has made, the oldest first.
         obstacle: why another worker has no room; empty if it has.
+        measuring: whether another worker has room is being measured.
         stateful: workers keep the state of open sequences, which would be lost with a worker.
     """
 
@@ -78,7 +79,25 @@ class ScalingFacts:
     quiet_since: float | None = None
     history: Sequence[ScalingChange] = ()
     obstacle: str = ""
+    measuring: bool = False
     stateful: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceMemory:
+    """The memory that one more worker needs, of the host or of a GPU.
+
+    Attributes:
+        where: the device or its limit, for people: `this machine`, `GPU 1`.
+        takes: bytes of the largest worker of the version on such a device; 0 if none of them is known.
+        left: bytes that no process takes.
+        loading: workers of the version that are to be there, and have not taken theirs yet.
+    """
+
+    where: str
+    takes: int
+    left: int
+    loading: int = 0
 
 
 @dataclass(frozen=True, slots=True)

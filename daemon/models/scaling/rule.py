@@ -2,8 +2,8 @@
 
     more    the predicted wait exceeds the target: one more, if there is room
     fewer   for a quiet time one worker less would have kept the wait below half the target: one less
-    same    otherwise; while workers start, the queue that has formed is no reason for still another one,
-            only arrivals beyond what all of them can answer are
+    same    otherwise, and until the room is known; while workers start, the queue that has formed is no reason for
+            still another one, only arrivals beyond what all of them can answer are
 
 So that the number does not swing, a worker that is taken away and soon wanted back makes the next quiet time twice as
 long, up to `LONGEST_QUIET`: under constant load the changes become rarer and rarer. A number that stays for four quiet
@@ -12,7 +12,8 @@ times makes it short again.
 
 from collections.abc import Sequence
 
-from daemon.models.scaling.facts import ScalingChange, ScalingDecision, ScalingFacts
+from daemon.models.scaling.facts import DeviceMemory, ScalingChange, ScalingDecision, ScalingFacts
+from daemon.models.scaling.memory import size_text
 from daemon.models.scaling.prediction import expected_wait, growing_wait, observed_wait
 from daemon.models.scaling.range import clamped
 
@@ -22,6 +23,7 @@ REGRET = 2.0  # quiet times: a worker wanted back so soon should have stayed
 FORGIVEN = 4.0  # quiet times without a change, after which it is `QUIET` again
 SPARE = 0.5  # of the target: what the predicted wait with one worker less has to be below
 MOST_LOAD = 0.8  # of what the workers can answer, with one less
+RESERVE = 0.1  # of the memory that a worker takes, for what it takes while it runs
 
 
 def decide(facts: ScalingFacts, now: float) -> ScalingDecision:
@@ -42,6 +44,8 @@ def decide(facts: ScalingFacts, now: float) -> ScalingDecision:
             return ScalingDecision(wanted, f"{exceeds}, but maxWorkers is {facts.most}", wait, blocked=True)
         if facts.obstacle:
             return ScalingDecision(wanted, f"{exceeds}, but {facts.obstacle}", wait, blocked=True)
+        if facts.measuring:
+            return ScalingDecision(wanted, f"{exceeds}; the free memory of GPUs is being read", wait)
         return ScalingDecision(wanted + 1, exceeds, wait)
     quiet = quiet_time(facts.history, now)
     if facts.quiet_since is not None and now - facts.quiet_since >= quiet and is_quiet(facts):
@@ -50,6 +54,17 @@ def decide(facts: ScalingFacts, now: float) -> ScalingDecision:
             wanted - 1, f"quiet for {quiet:.0f} s: predicted wait with one less {milliseconds(fewer)}", wait
         )
     return ScalingDecision(wanted, "enough", wait)
+
+
+def memory_obstacle(devices: Sequence[DeviceMemory]) -> str:
+    """Return why one more worker has no room on the devices that it would use, host or GPU; empty if it has.
+
+    A worker is taken to need as much as the largest that is there; those that are still loading need theirs.
+    """
+    for each in devices:
+        if round(each.takes * (1 + RESERVE)) * (1 + each.loading) > each.left:
+            return f"a worker takes {size_text(each.takes)}, and {each.where} has {size_text(each.left)} left"
+    return ""
 
 
 def predicted_wait(facts: ScalingFacts) -> float:

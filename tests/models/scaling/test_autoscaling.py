@@ -4,16 +4,22 @@ from typing import Any
 
 import pytest
 
+from daemon.metrics.machine.gpu_memory import StubGpus
 from daemon.models.registry import Registry
 from daemon.models.scaling import resources
 from daemon.models.scaling.autoscaling import Autoscaling
+from daemon.models.scaling.resources import FRESH
 from tests.kit.version import StubVersion
+
+GIB = 1024**3
 
 
 class Scaled:
     """A registered version whose batches take a second, and clients that ask `rate` times a second."""
 
-    def __init__(self, *, least: int = 1, most: int = 3, load_time: float = 1.0, **settings: Any) -> None:
+    def __init__(
+        self, *, least: int = 1, most: int = 3, load_time: float = 1.0, gpus: StubGpus | None = None, **settings: Any
+    ) -> None:
         values: dict[str, Any] = {"target_queue": 0.5, "policy": "greedy", "queue_jobs": 10_000, "cores": 4} | settings
         self.version = StubVersion(workers=0, load_time=load_time, **values)
         self.model, self.clock = self.version.model, self.version.clock
@@ -21,7 +27,7 @@ class Scaled:
         self.clock.advance(load_time)
         registry = Registry()
         registry.add(self.model)
-        self.autoscaling = Autoscaling(registry, self.clock)
+        self.autoscaling = Autoscaling(registry, self.clock, gpus)
         self.autoscaling.begin()
 
     def ask(self, rate: float, seconds: float) -> None:
@@ -122,6 +128,73 @@ def test_workers_that_are_still_loading_need_their_memory_too(monkeypatch: pytes
     scaled.ask(20.0, 10.0)
 
     assert scaled.model.pool.wanted == 2, "there is room for one of 1.1 GiB, and none beside it"
+
+
+def on_gpus(gpus: StubGpus, count: int = 2, **settings: Any) -> Scaled:
+    """Return a version that may use so many GPUs, whose first worker is process 1, on GPU 0."""
+    return Scaled(gpus=gpus, devices=tuple(range(count)), **settings)
+
+
+def test_a_worker_without_memory_on_its_gpu_is_not_added() -> None:
+    gpus = StubGpus({0: 60 * GIB, 1: 2 * GIB}, {1: {0: 6 * GIB}})
+    scaled = on_gpus(gpus)
+    scaled.ask(3.0, 40.0)
+
+    assert scaled.model.pool.wanted == 1
+    [event] = scaled.events
+    assert event.endswith(", but a worker takes 6.0 GiB, and GPU 1 has 2.0 GiB left"), "told once, however often read"
+
+
+def test_a_worker_is_added_when_its_gpu_has_become_free() -> None:
+    gpus = StubGpus({0: 60 * GIB, 1: 2 * GIB}, {1: {0: 6 * GIB}})
+    scaled = on_gpus(gpus)
+    scaled.ask(3.0, 40.0)
+    gpus.free[1] = 20 * GIB
+    scaled.ask(3.0, 10.0)
+
+    assert [worker.gpu_ids for worker in scaled.model.pool.workers] == [(0,), (1,)]
+
+
+def test_gpus_are_read_once_a_worker_is_wanted_and_seldom() -> None:
+    gpus = StubGpus({0: 60 * GIB, 1: 2 * GIB}, {1: {0: 6 * GIB}})
+    scaled = on_gpus(gpus)
+    scaled.ask(0.5, 60.0)
+    idle = gpus.reads
+    scaled.ask(3.0, 40.0)
+
+    assert idle == 0
+    assert 1 <= gpus.reads <= 40.0 / FRESH + 1
+
+
+def test_nothing_is_added_while_the_gpus_are_read() -> None:
+    gpus = StubGpus({0: 60 * GIB, 1: 20 * GIB}, {1: {0: 6 * GIB}})
+    scaled = on_gpus(gpus)
+    scaled.clock.held = []
+    scaled.ask(3.0, 40.0)
+    waited = scaled.model.pool.wanted
+    scaled.clock.release()
+    scaled.ask(3.0, 3.0)
+
+    assert (waited, scaled.model.pool.wanted) == (1, 2)
+    assert [event.partition(":")[0] for event in scaled.events] == ["autoscaled"]
+
+
+def test_gpus_that_tell_nothing_are_no_obstacle_and_are_asked_again_after_a_minute() -> None:
+    gpus = StubGpus({}, {})
+    scaled = on_gpus(gpus, most=2)
+    scaled.ask(3.0, 20.0)
+
+    assert scaled.model.pool.wanted == 2
+    assert gpus.reads == 1
+
+
+def test_a_model_on_the_cpu_asks_no_gpu() -> None:
+    gpus = StubGpus({0: 0}, {1: {0: 6 * GIB}})
+    scaled = Scaled(gpus=gpus)
+    scaled.ask(2.0, 20.0)
+
+    assert scaled.model.pool.wanted > 1
+    assert gpus.reads == 0
 
 
 def test_a_wait_that_no_worker_would_shorten_adds_none() -> None:

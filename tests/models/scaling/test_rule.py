@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from daemon.models.scaling.facts import BatchModel, ScalingChange, ScalingFacts
+from daemon.models.scaling.facts import BatchModel, DeviceMemory, ScalingChange, ScalingFacts
 from daemon.models.scaling.range import clamped
-from daemon.models.scaling.rule import LONGEST_QUIET, QUIET, decide, is_quiet, quiet_time
+from daemon.models.scaling.rule import LONGEST_QUIET, QUIET, decide, is_quiet, memory_obstacle, quiet_time
 
 NOW = 1000.0
 LONG_AGO = NOW - LONGEST_QUIET - 1.0
@@ -43,6 +43,11 @@ def facts(**changes: Any) -> ScalingFacts:
         pytest.param(
             {"waiting": 3.0, "obstacle": "3 workers share 2 cores"}, 2,
             "predicted wait 150 ms > 100 ms, but 3 workers share 2 cores", id="a worker without room is not added",
+        ),
+        pytest.param(
+            {"waiting": 3.0, "measuring": True}, 2,
+            "predicted wait 150 ms > 100 ms; the free memory of GPUs is being read",
+            id="no worker is added before its room is known",
         ),
         pytest.param({"waiting": 9.0, "observed": 0.0}, 2, "enough", id="a queue while a worker starts is no reason"),
         pytest.param(
@@ -82,6 +87,35 @@ def test_how_many_workers_there_should_be(changes: dict[str, Any], workers: int,
     decision = decide(facts(**changes), NOW)
 
     assert (decision.workers, decision.reason) == (workers, reason)
+
+
+GIB = 1024**3
+HOST = DeviceMemory(where="this machine", takes=GIB, left=100 * GIB)
+
+
+@pytest.mark.parametrize(
+    ("devices", "obstacle"),
+    [
+        pytest.param([], "", id="a device without numbers is no obstacle"),
+        pytest.param([HOST], "", id="the host has room"),
+        pytest.param(
+            [HOST, DeviceMemory(where="GPU 1", takes=6 * GIB, left=2 * GIB)],
+            "a worker takes 6.0 GiB, and GPU 1 has 2.0 GiB left", id="a GPU without room is one",
+        ),
+        pytest.param(
+            [DeviceMemory(where="GPU 0", takes=GIB, left=GIB)], "a worker takes 1.0 GiB, and GPU 0 has 1.0 GiB left",
+            id="a worker takes more while it runs",
+        ),
+        pytest.param(
+            [DeviceMemory(where="GPU 0", takes=GIB, left=2 * GIB, loading=1)],
+            "a worker takes 1.0 GiB, and GPU 0 has 2.0 GiB left", id="one that is loading there needs its memory, too",
+        ),
+        pytest.param([DeviceMemory(where="GPU 0", takes=GIB, left=3 * GIB, loading=1)], "", id="both have room"),
+        pytest.param([DeviceMemory(where="GPU 0", takes=0, left=0)], "", id="an unknown need is no obstacle"),
+    ],
+)  # fmt: skip
+def test_a_worker_needs_memory_on_each_of_its_devices(devices: list[DeviceMemory], obstacle: str) -> None:
+    assert memory_obstacle(devices) == obstacle
 
 
 @pytest.mark.parametrize(
