@@ -35,6 +35,7 @@ _VERDICT_STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
 _BAR = 40  # columns of a histogram's longest bar
 _SHORT_BAR = 12
 _GAP = 2  # between the columns of a table
+_LEAST_HANGING = 2  # times its indent: a narrower terminal has no indent
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], drop: Sequence[str] = ()) -> None:
@@ -113,6 +114,16 @@ def plain(text: str) -> None:
     out.print(Text(text), soft_wrap=True)
 
 
+def hanging(line: str, columns: int) -> None:
+    """Print a line verbatim; where it is wider than a terminal, its further lines begin at this column."""
+    text = Text.from_ansi(line)
+    if text.cell_len <= out.width or out.width < _LEAST_HANGING * columns:
+        out.print(text, soft_wrap=True)
+        return
+    for index, part in enumerate(text[columns:].wrap(out, out.width - columns)):
+        out.print(Text.assemble(" " * columns if index else text[:columns], part), soft_wrap=True)
+
+
 def histogram(counts: Sequence[tuple[str, int]], notes: Sequence[str] = ()) -> None:
     """Draw a bar for each label, as long as its count; with notes the bars are shorter, followed by each note.
 
@@ -161,12 +172,12 @@ def number_text(value: float) -> str:
 def batching_text(policy: str, size: int, delay: float, mode: str | None = None, places: int | None = None) -> str:
     """Describe how a version's requests are sent to its workers; `delay` in milliseconds."""
     if mode in (None, "batch"):
-        return f"{policy}, at most {size} requests, {delay:g} ms delay"
+        return f"{policy}, at most {size} request{'' if size == 1 else 's'}, {delay:g} ms delay"
     return f"{mode}, {'' if places is None else f'at most {places} '}requests on their own in a worker"
 
 
-def autoscaling_text(scaling: Mapping[str, Any]) -> str:
-    """Return the state of a version's autoscaling, from the daemon's document, in words."""
+def autoscaling_text(scaling: Mapping[str, Any], now: float) -> str:
+    """Return the state of a version's autoscaling, from the daemon's document, in words; `now` since the epoch."""
     wait = scaling["predictedWaitMs"]
     said = [
         f"{scaling['minWorkers']} to {scaling['maxWorkers']} workers",
@@ -177,6 +188,10 @@ def autoscaling_text(scaling: Mapping[str, Any]) -> str:
         said.append(scaling["reason"].rpartition(", but ")[2])
     elif scaling["quietSeconds"] is not None:
         said.append(f"quiet for {scaling['quietSeconds']:.0f} of {scaling['takenAwayAfter']:.0f} s")
+    change = scaling.get("lastChange")  # an older daemon does not tell
+    if change is not None:
+        ago = duration_text(max(0.0, now - change["at"]))
+        said.append(f"from {change['before']} to {change['after']} {ago} ago ({change['reason']})")
     return ", ".join(said)
 
 

@@ -223,7 +223,7 @@ class Assembly:
         events_route = EventsRoute(events, clock)
         commands = join(
             events_route.routes,
-            live_routes(registry, self.started),
+            live_routes(registry, registrar, self.started),
             batches_routes(registry),
             {"tsctl": upgrade_route(upgrade)},
             management_routes(registry, registrar, own, local_paths=True),

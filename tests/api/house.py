@@ -83,7 +83,11 @@ class House:
         )
         self.events_route = EventsRoute(self.registrar.events, self.clock)
         if own:
-            observing = (self.events_route.routes, live_routes(self.registry, 1.0), batches_routes(self.registry))
+            observing = (
+                self.events_route.routes,
+                live_routes(self.registry, self.registrar, 1.0),
+                batches_routes(self.registry),
+            )
             self._commands = join(*observing, self._commands)
         self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), Gpus(self.clock, nvidia_smi))
         ready: Callable[[], bool] = lambda: self.started  # noqa: E731

@@ -25,7 +25,7 @@ def test_it_says_what_would_happen_and_prints_the_answer(idle: Served, request_f
     for line in (
         "model     obey 1.0",
         "handler   obey.py",
-        "batching  auto, at most 1 requests",
+        "batching  auto, at most 1 request,",
         "answer    status 200",
     ):
         assert line in done.stderr

@@ -260,7 +260,7 @@ def test_scale_to_a_range_says_how_the_number_comes_to_change(invoke: Invoke, da
 
     result = invoke("scale", "net", "--workers", "2", "--max-workers", "4")
 
-    assert result.stdout == "Scaled `net` 1.0 from 1 to 2 workers, at most 4\n"
+    assert result.stdout == "Scaled `net` 1.0 from 1 to 2-4 workers\n"
     assert "once there is a target: `tsctl set net --target-queue 50`" in result.stderr
     assert (daemon.requests[1].query["min_worker"], daemon.requests[1].query["max_worker"]) == ("2", "4")
 

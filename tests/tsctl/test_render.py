@@ -157,3 +157,20 @@ def test_on_a_terminal_progress_is_shown_and_taken_away(monkeypatch: pytest.Monk
 )  # fmt: skip
 def test_numbers_have_about_three_digits(value: float, text: str) -> None:
     assert render.number_text(value) == text
+
+
+@pytest.mark.parametrize(
+    ("width", "lines"),
+    [
+        pytest.param(40, ["12:00 info  worker 7 was killed"], id="a line that fits is one"),
+        pytest.param(28, ["12:00 info  worker 7 was", "            killed"], id="else wrapped beside its beginning"),
+        pytest.param(20, ["12:00 info  worker 7 was killed"], id="where there is hardly room, as it is"),
+    ],
+)
+def test_a_line_hangs(width: int, lines: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr(render, "out", Console(file=text, width=width, highlight=False))
+
+    render.hanging("12:00 info  worker 7 was killed", 12)
+
+    assert [line.rstrip() for line in text.getvalue().splitlines()] == lines

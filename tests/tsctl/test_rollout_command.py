@@ -1,11 +1,13 @@
 """`tsctl rollout`, `promote` and `abort`."""
 
 import json
+from typing import Any
 
 import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.terminal.evidence import evidence_lines, rollout_heading
 
 ROLLOUT = {
     "version": "2.0", "state": "stepping", "share": 10.0, "steps": [1.0, 10.0, 100.0], "step": 1, "every": 120.0,
@@ -38,10 +40,9 @@ def test_the_last_rollout_is_shown(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("GET /models/net/rollout", document)
 
     assert invoke("rollout", "net").stdout.splitlines() == [
-        "net/2.0  stepping  1 [10] 100 %",
+        "net/2.0  stepping, step 2 of 3: 1 [10] 100 %",
         "  errors>1%    good  2 of 1500",
-        "  p99>1.5x     open  nothing counted yet",
-        "  not shown yet: p99>1.5x",
+        "  p99>1.5x     open  waits for more answers of the versions before",
         "  errors>1%: 0 of 920 failed",
     ]
     assert json.loads(invoke("rollout", "net", "--json").stdout) == document
@@ -72,3 +73,21 @@ def test_wrong_usage(invoke: Invoke, arguments: list[str], said: str) -> None:
     result = invoke(*arguments)
 
     assert (result.exit_code, said in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("changes", "lines"),
+    [
+        pytest.param({"waitsFor": "55 s until the step is over"}, ["55 s until the step is over"], id="its time"),
+        pytest.param({"waitsFor": "not shown yet: errors>1%"}, [], id="what each condition says already"),
+        pytest.param(
+            {"waitsFor": None, "reason": "errors>1%: 9 of 30 failed"}, ["errors>1%: 9 of 30 failed"], id="its end"
+        ),
+    ],
+)
+def test_a_step_says_what_it_waits_for(changes: dict[str, Any], lines: list[str]) -> None:
+    assert evidence_lines(ROLLOUT | {"findings": [], "reason": None} | changes) == lines
+
+
+def test_a_rollout_that_is_over_has_no_step() -> None:
+    assert rollout_heading(ROLLOUT | {"state": "promoted", "share": 100.0}) == "promoted: 1 10 [100] %"

@@ -121,10 +121,11 @@ def show(document: dict[str, Any]) -> None:
         render.heading("Failed predictions")
         render.plain("\n".join(_failures(ours["errors"])))
     if ours.get("events"):
-        from tsctl.commands.events import line_of
+        from tsctl.commands.events import show as show_event
 
         render.heading("Last events")
-        render.plain("\n".join(line_of(event, named=False) for event in ours["events"]))
+        for event in ours["events"]:
+            show_event(event, named=False)
     if ours["retryable"]:
         hint(f"retry with `tsctl retry {document['modelName']}/{document['modelVersion']}`")
 
@@ -208,23 +209,14 @@ def _replacement(replacement: dict[str, Any] | None) -> list[tuple[str, str]]:
 
 def _residence(residence: dict[str, Any] | None) -> list[tuple[str, str]]:
     """Return when and why a version that comes and goes was loaded or unloaded, and what it takes."""
-    if residence is None or not (residence["onDemand"] or residence["held"]):
-        return []
-    from tsctl.render import bytes_text
+    from tsctl.terminal.residence import comes_and_goes, load_facts, memory_facts, residence_facts
 
-    when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(residence["since"]))
-    lines = [("memory", f"{residence['state']} since {when}: {residence['why']}")]
-    taken = [f"{bytes_text(count)} on {device}" for device, count in residence["memory"].items()]
-    if residence["template"]:
-        lines.append(
-            ("template", f"keeps the weights in {bytes_text(residence['template'])}, ready for the next request")
-        )
-    if taken:
-        lines.append(("takes", f"{', '.join(taken)} while loaded"))
-    if residence["loadSeconds"] is not None:
-        counts = f"{sum(residence['loads'].values())} loads, {sum(residence['unloads'].values())} unloadings"
-        lines.append(("loading", f"the last took {residence['loadSeconds']:.2f} s; {counts}"))
-    return lines
+    if residence is None or not comes_and_goes(residence):
+        return []
+    rows = [
+        ("memory", residence_facts(residence, time.time())), ("", memory_facts(residence)), ("", load_facts(residence)),
+    ]  # fmt: skip
+    return [(title, ", ".join(facts)) for title, facts in rows if facts]
 
 
 def _ranges(sizes: dict[int, int]) -> list[tuple[str, int]]:
@@ -256,7 +248,7 @@ def _autoscaling(scaling: dict[str, Any] | None) -> list[tuple[str, str]]:
         return []
     from tsctl import render
 
-    return [("autoscaling", render.autoscaling_text(scaling))]
+    return [("autoscaling", render.autoscaling_text(scaling, time.time()))]
 
 
 def _limits(document: dict[str, Any]) -> list[tuple[str, str]]:

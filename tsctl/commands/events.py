@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,6 +19,7 @@ from tsctl.terminal.verb import Verb
 
 LEVELS = ("info", "warning", "error")
 SILENCE = 45.0  # seconds; the daemon sends a comment every 15
+INDENT = len("2026-01-31 12:00:00 warning ")
 RETRY = 0.5  # seconds between two attempts to find the daemon again
 _COLOURS = {"info": "cyan", "warning": "yellow", "error": "red"}
 
@@ -66,7 +68,17 @@ def command(
                 hint(f"{error.message}; these are the last events of the one before")
                 found = iter(left)
         for event in found:
-            click.echo(json.dumps(event) if as_json else line_of(event))
+            if as_json or not sys.stdout.isatty():
+                click.echo(json.dumps(event) if as_json else line_of(event))
+            else:
+                show(event)
+
+
+def show(event: dict[str, Any], *, named: bool = True) -> None:
+    """Print an event for people, wrapped at words beside its time and level."""
+    from tsctl.render import hanging
+
+    hanging(line_of(event, named=named), INDENT)
 
 
 def stamp_of(seconds: float) -> str:

@@ -8,6 +8,7 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import json_option, model_argument
+from tsctl.terminal.evidence import evidence_lines, rollout_heading
 from tsctl.terminal.verb import Verb
 
 
@@ -51,10 +52,5 @@ def _lines(document: dict[str, Any]) -> list[str]:
     name, rollout = document["modelName"], document["rollout"]
     if rollout is None:
         return [f"`{name}` has had no rollout"]
-    steps = " ".join(f"[{step:g}]" if step == rollout["share"] else f"{step:g}" for step in rollout["steps"])
-    lines = [f"{name}/{rollout['version']}  {rollout['state']}  {steps} %"]
-    for each in rollout["findings"]:
-        counted = "nothing counted yet" if each["requests"] is None else f"{each['bad']} of {each['requests']}"
-        coming = f", {each['needed']} good answers to come" if each["verdict"] == "open" and each["needed"] else ""
-        lines.append(f"  {each['condition']:12} {each['verdict']:5} {counted}{coming}")
-    return [*lines, *(f"  {text}" for text in (rollout["waitsFor"], rollout["reason"]) if text)]
+    heading = f"{name}/{rollout['version']}  {rollout_heading(rollout)}"
+    return [heading, *(f"  {line}" for line in evidence_lines(rollout))]

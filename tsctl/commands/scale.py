@@ -42,8 +42,14 @@ def command(socket: Path | None, model: str, workers: int, max_workers: int | No
         warning = {name: document[name] for name in ("warning",) if name in document}
         click.echo(json.dumps(scaled | warning, indent=2))
         return
-    limit = f", at most {most}" if most > workers else ""
-    click.echo(f"Scaled `{name}` {version} from {had} to {workers} workers{limit}")
+    was = _number(had, before.get("maxWorkers", had))
+    now = _number(workers, most)
+    click.echo(f"Scaled `{name}` {version} from {was} to {now} worker{'' if now == '1' else 's'}")
     warn(document)
     if most > workers and before["tsctl"].get("autoscaling") is None:
         hint(f"the number changes by itself once there is a target: `tsctl set {model} --target-queue 50`")
+
+
+def _number(least: int, most: int) -> str:
+    """Return a number of workers, or a range of them."""
+    return f"{least}-{most}" if most > least else str(least)

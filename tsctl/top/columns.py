@@ -62,11 +62,11 @@ def within(line: Line, columns: int) -> Line:
     return kept
 
 
-def flowing(facts: Sequence[str], columns: int, most: int) -> list[Line]:
-    """Return facts with dots between them, in at most so many lines; the last line is cut if it has more."""
+def flowing(facts: Sequence[str], columns: int, most: int, between: str = " · ") -> list[Line]:
+    """Return facts with dots or another text between them, in at most so many lines; the last one is cut if need be."""
     lines = [""]
     for fact in filter(None, facts):
-        longer = f"{lines[-1]} · {fact}" if lines[-1] else fact
+        longer = f"{lines[-1]}{between}{fact}" if lines[-1] else fact
         if width(longer) > columns and lines[-1] and len(lines) < most:
             lines.append(fact)
         else:

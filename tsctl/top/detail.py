@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 
 from tsctl.render import autoscaling_text, number_text, state_style
+from tsctl.terminal.residence import comes_and_goes, memory_facts, residence_facts
 from tsctl.top.columns import (
     Line,
     ScreenSize,
@@ -20,6 +21,7 @@ from tsctl.top.columns import (
 from tsctl.top.figures import Document, Key, ModelFigures, share_text
 from tsctl.top.happened import batch_lines, block_rows, event_block
 from tsctl.top.past import Past
+from tsctl.top.routed import rollout_lines, route_lines
 
 _KEYS = "↑↓ next model   Esc back   q quit"
 _BATCHES = 5  # rows of batches and their title, before events have room
@@ -35,10 +37,13 @@ def detail(
         batches, events: the latest ones of the model, the oldest first.
         absent: why the daemon does not answer; empty while it does.
     """
-    model = next((each for each in past.figures() if each.key == key), None)
+    models = past.figures()
+    model = next((each for each in models if each.key == key), None)
     top = _head(past.latest, key, model, size.columns, absent)
-    if model is not None:
-        top += _about(model, past.pace(key), size.columns)
+    if model is not None and past.latest is not None:
+        routed = [*route_lines(models, model, size.columns), *rollout_lines(model.now.get("evidence"))]
+        about = _about(model, past.pace(key), size.columns, past.latest["time"])
+        top += [*about, *routed, *([[]] if routed else [])]
     room = max(0, size.rows - len(top) - 1)
     below = event_block(events, size.columns, block_rows(len(events), room, max(_BATCHES, room - _EVENTS)), named=False)
     middle = batch_lines(batches, size.columns, room - len(below))
@@ -62,7 +67,7 @@ def _head(latest: Document | None, key: Key, model: ModelFigures | None, columns
     return [line]
 
 
-def _about(model: ModelFigures, pace: Sequence[float], columns: int) -> list[Line]:
+def _about(model: ModelFigures, pace: Sequence[float], columns: int, moment: float) -> list[Line]:
     now = model.now
     p50, p99 = ("-" if each is None else f"{number_text(each)} ms" for each in (model.p50, model.p99))
     oldest = f", the oldest for {number_text(now['oldestMs'])} ms" if now["oldestMs"] is not None else ""
@@ -86,7 +91,12 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int) -> list[Lin
         workers[0] += f", {short(model.cpu)} CPUs"
     lines = [*flowing(doing, columns, 3), *flowing(batching, columns, 3), *flowing(workers, columns, 2)]
     if scaling is not None:
-        lines.append([Styled(f"autoscaling: {autoscaling_text(scaling)}", "yellow" if scaling["blocked"] else "")])
+        style = "yellow" if scaling["blocked"] else ""
+        said = flowing(f"autoscaling: {autoscaling_text(scaling, moment)}".split(", "), columns, 3, ", ")
+        lines += [[part._replace(style=style) for part in line] for line in said]
+    residence = now.get("residence")
+    if residence is not None and comes_and_goes(residence):
+        lines += flowing([*residence_facts(residence, moment), *memory_facts(residence)], columns, 3)
     if now["lastError"]:
         lines.append([Styled(f"last error: {clean(now['lastError'])}", "red")])
     label = f"requests/s, up to {short(max(pace, default=None))}  "

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tsctl import render
+from tsctl.terminal.residence import short_state
 from tsctl.top.columns import (
     Line,
     ScreenSize,
@@ -19,7 +20,7 @@ from tsctl.top.columns import (
     width,
     within,
 )
-from tsctl.top.figures import Document, ModelFigures, share_text
+from tsctl.top.figures import Document, ModelFigures, range_text, share_text
 from tsctl.top.happened import block_rows, event_block
 from tsctl.top.past import Past
 from tsctl.top.view import View, next_order, ordered, selected_index
@@ -27,9 +28,9 @@ from tsctl.top.view import View, next_order, ordered, selected_index
 _GAP = 2
 _LEAST_SPARK, _MOST_SPARK = 8, 60
 _ACTIVITY = "ACTIVITY"
-_SHARE = "SHARE"
+_SHARE, _RANGE = "SHARE", "RANGE"
 _LEAST_NAME = 12
-_KEPT = 2  # columns of numbers that stay before names are cut: READY and REQ/S
+_KEPT = ("READY", "REQ/S")  # columns of numbers that stay before names are cut
 _LEAST_ROWS = 4  # of models, before events have room
 
 
@@ -43,6 +44,7 @@ class Column(NamedTuple):
 
 COLUMNS = (
     Column("READY", 5, lambda each: f"{each.now['ready']}/{each.now['wanted']}"),
+    Column(_RANGE, 5, lambda each: range_text(each.now.get("autoscaling"))),
     Column("REQ/S", 5, lambda each: short(each.per_second)),
     Column(_SHARE, 6, lambda each: share_text(each.now)),
     Column("ERR/S", 5, lambda each: short(each.errors)),
@@ -54,7 +56,7 @@ COLUMNS = (
     Column("MEM", 5, lambda each: short_bytes(each.memory)),
 )
 # Left out in this order where a terminal is narrow; the activity, which shrinks first, goes between these.
-_DROPPED = ("CPU", "P50 ms", "MEM", "BATCH", _ACTIVITY, _SHARE, "QUEUE", "P99 ms", "ERR/S", "READY", "REQ/S")
+_DROPPED = ("CPU", _RANGE, "P50 ms", "MEM", "BATCH", _ACTIVITY, _SHARE, "QUEUE", "P99 ms", "ERR/S", "READY", "REQ/S")
 
 
 def screen(past: Past, view: View, size: ScreenSize, events: Sequence[Document] = (), absent: str = "") -> list[Line]:
@@ -108,8 +110,19 @@ def head(latest: Document | None, models: Sequence[ModelFigures], columns: int, 
         f"{sum(each.now['queued'] for each in models)} queued",
         f"{short(sum(cpu))} CPUs" if cpu else "",
         f"{short_bytes(sum(each.memory for each in models))} memory",
+        *_budgets(latest),
     ]
     return [first, *flowing(facts, columns, 3), []]
+
+
+def _budgets(latest: Document) -> list[str]:
+    """Return how much of the budget of each device the models take; nothing without a budget, or of an older daemon."""
+    memory = latest.get("memory", {"budget": {}})
+    sizes = [(device, memory["used"][device], limit) for device, limit in memory["budget"].items()]
+    return [
+        f"{short_bytes(used)} of {short_bytes(limit)} budget{'' if device == 'host' else f' {device}'}"
+        for device, used, limit in sizes
+    ]
 
 
 def _rows(past: Past, models: list[ModelFigures], view: View, columns: int, room: int) -> list[Line]:
@@ -135,15 +148,16 @@ def _rows(past: Past, models: list[ModelFigures], view: View, columns: int, room
 def _name_width(models: Sequence[ModelFigures], columns: int) -> int:
     """Return the columns for the names: the longest is whole, unless the requests a second would have no room then."""
     longest = max([width("MODEL"), *(width(each.label) for each in models)])
-    beside = sum(column.width + _GAP for column in COLUMNS[:_KEPT])
+    beside = sum(column.width + _GAP for column in COLUMNS if column.title in _KEPT)
     return min(longest, max(_LEAST_NAME, columns - beside))
 
 
 def _fit(models: Sequence[ModelFigures], columns: int) -> tuple[list[Column], int]:
     """Return the columns that fit beside the longest name, and the columns of a terminal that the activity has."""
     name = _name_width(models, columns)
-    routed = any("share" in each.now for each in models)
-    kept, spark = [column for column in COLUMNS if routed or column.title != _SHARE], _LEAST_SPARK + _GAP
+    useless = set() if any("share" in each.now for each in models) else {_SHARE}
+    useless |= set() if any(each.now.get("autoscaling") for each in models) else {_RANGE}
+    kept, spark = [column for column in COLUMNS if column.title not in useless], _LEAST_SPARK + _GAP
     for title in _DROPPED:
         if name + sum(column.width + _GAP for column in kept) + spark <= columns:
             break
@@ -173,14 +187,16 @@ def _row(each: ModelFigures, kept: Sequence[Column], name: int) -> Line:
 
 
 def activity_of(each: ModelFigures, pace: Sequence[float], columns: int) -> Styled:
-    """Return the sparkline of a model that is ready; of any other its state, and why."""
+    """Return the sparkline of a model that is ready; of any other its state, and why if that fits."""
     if each.now["state"] == "ready":
         return Styled(sparkline(pace, columns), "cyan")
     state = state_of(each)
+    if short_state(each.now.get("residence")) and width(state.text) > columns:
+        state = state._replace(text=each.now["state"])  # without the reason the state is whole
     return Styled(left(state.text, columns), state.style)
 
 
 def state_of(each: ModelFigures) -> Styled:
     """Return the state of a model, and, unless it is ready, why."""
-    state, why = each.now["state"], each.now["lastError"]
+    state, why = each.now["state"], short_state(each.now.get("residence")) or each.now["lastError"]
     return Styled(f"{state}: {clean(why)}" if why and state != "ready" else state, render.state_style(state))

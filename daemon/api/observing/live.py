@@ -2,11 +2,15 @@
 
 time, started         now, and when the daemon started, seconds since the epoch
 pid, version          of the daemon
+memory                of `--models-memory`: bytes by device, `budget` and `used` by all models; empty without a budget
 models                each registered version:
 
     name, version, default, state     as in `/tsctl/status`, like the next three
     share, shadow, rollout            of a model with a route only: the part of its requests, from 0 to 1; whether the
                                       version gets copies; of a new version that takes over: `step 2 of 4`
+    evidence                          of the new version of the last rollout: the document of `tsctl rollout`
+    residence                         when and why it was loaded or unloaded, and when it will be, see
+                                      residency/documents.py
     ready, wanted, restarting         workers; the last: places whose worker has ended and is being replaced
     batchSize, maxBatchDelay, policy  the settings, milliseconds
     queued, running, oldestMs         requests now; the time that the oldest of those queued has waited, null for none
@@ -31,19 +35,24 @@ from typing import Any
 
 import msgspec
 
+from daemon.api.management.routing.rollout import rollout_document
 from daemon.api.management.status import recent_document, shared, tsctl_version
 from daemon.api.observing.processes import process_facts
 from daemon.api.observing.scaling import autoscaling_of
+from daemon.api.residency.documents import residence_of
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from daemon.http.exchange import Exchange
 from daemon.http.messages import JSON, Response
 from daemon.http.router import Route
+from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
+from daemon.models.residency.residency import Residency
+from daemon.models.rollouts.rollouts import Rollouts
 from daemon.models.version import ModelVersion
 from daemon.workers.engine import local_pid
 
 
-def live_routes(registry: Registry, started: float) -> dict[str, Route]:
+def live_routes(registry: Registry, registrar: Registrar, started: float) -> dict[str, Route]:
     """Return the route; `started` in seconds since the epoch."""
 
     def live(exchange: Exchange, path: list[str]) -> None:
@@ -51,21 +60,40 @@ def live_routes(registry: Registry, started: float) -> dict[str, Route]:
             raise ResourceNotFound
         if exchange.request.method != "GET":
             raise MethodNotAllowed
-        document = live_document(registry, started, time.time())
+        document = live_document(registry, registrar, started, time.time())
         exchange.respond(Response(200, msgspec.json.encode(document), (JSON,)))
 
     return {"tsctl": live}
 
 
-def live_document(registry: Registry, started: float, now: float) -> dict[str, Any]:
+def live_document(registry: Registry, registrar: Registrar, started: float, now: float) -> dict[str, Any]:
     """Return the document; both times in seconds since the epoch."""
     return {
         "time": now,
         "started": started,
         "pid": os.getpid(),
         "version": tsctl_version(),
-        "models": [_model(model, default=registry.is_default(model)) | shared(registry, model) for model in registry],
+        "memory": _memory(registrar.residency),
+        "models": [
+            _model(model, default=registry.is_default(model))
+            | shared(registry, model)
+            | _evidence(registry, registrar.rollouts, model)
+            for model in registry
+        ],
     }
+
+
+def _memory(residency: Residency) -> dict[str, Any]:
+    limits = dict(residency.limits)
+    used = residency.used() if limits else {}
+    return {"budget": limits, "used": {device: used.get(device, 0) for device in limits}}
+
+
+def _evidence(registry: Registry, rollouts: Rollouts, model: ModelVersion) -> dict[str, Any]:
+    rollout = registry.routes.rollouts.get(model.name)
+    if rollout is None or rollout.version != model.version:
+        return {}
+    return {"evidence": rollout_document(registry, rollouts, model.name)["rollout"]}
 
 
 def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
@@ -95,6 +123,7 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "batches": {"total": sum(sizes.counts), "requests": round(sizes.sum)},
         "workers": list(_workers(model)),
         "autoscaling": autoscaling_of(model),
+        "residence": residence_of(model),
         "lastError": _last_error(model),
     }
 

@@ -6,11 +6,14 @@ predictedWaitMs           how long requests are predicted to wait; null before t
 reason                    of the latest decision, in words
 blocked                   whether another worker would help and cannot be added
 quietSeconds              for how long one worker less would have sufficed; null if it would not
+lastChange                by the rule: `at`, seconds since the epoch, `before`, `after`, `reason`; null for none
 takenAwayAfter            after so many quiet seconds one is taken away
 """
 
+import time
 from typing import Any
 
+from daemon.models.scaling.autoscaler import Autoscaler
 from daemon.models.scaling.rule import quiet_time
 from daemon.models.version import ModelVersion
 
@@ -31,5 +34,14 @@ def autoscaling_of(model: ModelVersion) -> dict[str, Any] | None:
         "reason": "" if decision is None else decision.reason,
         "blocked": decision is not None and decision.blocked,
         "quietSeconds": None if quiet_since is None else round(now - quiet_since, 1),
+        "lastChange": _last_change(scaler, now),
         "takenAwayAfter": quiet_time(() if scaler is None else tuple(scaler.history), now),
     }
+
+
+def _last_change(scaler: Autoscaler | None, now: float) -> dict[str, Any] | None:
+    if scaler is None or not scaler.history:
+        return None
+    change = scaler.history[-1]
+    at = round(time.time() - (now - change.at), 3)
+    return {"at": at, "before": change.before, "after": change.after, "reason": change.reason}

@@ -151,9 +151,9 @@ class _Ledger(Generic[V]):
     def __init__(self, versions: Sequence[VersionFacts[V]], limits: Memory) -> None:
         self._limits = limits
         self._versions = versions
-        self._used = _sum(each.takes for each in versions)
-        self._leaving = _sum(each.memory for each in versions if each.state is ResidenceState.UNLOADING)
-        self._fixed = _sum(each.takes for each in versions if not self._goes(each))
+        self._used = total(each.takes for each in versions)
+        self._leaving = total(each.memory for each in versions if each.state is ResidenceState.UNLOADING)
+        self._fixed = total(each.takes for each in versions if not self._goes(each))
         self._reserved: dict[str, int] = {}
         self._gone: set[V] = set()
 
@@ -182,14 +182,14 @@ class _Ledger(Generic[V]):
         )
 
     def load(self, each: VersionFacts[V]) -> None:
-        self._used = _sum((self._used, each.memory))
+        self._used = total((self._used, each.memory))
         self._used["host"] -= each.warm
         if not each.movable:
-            self._fixed = _sum((self._fixed, each.memory))
+            self._fixed = total((self._fixed, each.memory))
 
     def leave(self, each: VersionFacts[V]) -> None:
         """Note that a version will be unloaded: its memory is used until its workers have gone."""
-        self._leaving = _sum((self._leaving, each.memory))
+        self._leaving = total((self._leaving, each.memory))
         self._gone.add(each.version)
 
     def cool(self, each: VersionFacts[V]) -> None:
@@ -197,7 +197,7 @@ class _Ledger(Generic[V]):
         self._gone.add(each.version)
 
     def reserve(self, each: VersionFacts[V]) -> None:
-        self._reserved = _sum((self._reserved, each.memory))
+        self._reserved = total((self._reserved, each.memory))
 
     def make_room(self, wanting: VersionFacts[V] | None, now: float, plan: ResidencePlan[V]) -> None:
         """Add to the plan the versions that must go for one that waits: none if all together are not enough.
@@ -248,9 +248,10 @@ class _Ledger(Generic[V]):
         return found
 
 
-def _sum(memories: Iterable[Memory]) -> dict[str, int]:
-    total = {"host": 0}
+def total(memories: Iterable[Memory]) -> dict[str, int]:
+    """Return the sums of bytes, by device."""
+    sums = {"host": 0}
     for memory in memories:
         for device, count in memory.items():
-            total[device] = total.get(device, 0) + count
-    return total
+            sums[device] = sums.get(device, 0) + count
+    return sums

@@ -22,6 +22,7 @@ class Residence:
         on_demand: whether requests load the version, and idleness unloads it.
         since: when the state began, seconds since the epoch.
         why: the reason of the last move, for people.
+        kind: of that reason: request, startup, operator, idle, room; empty before the first move, and of a failure.
         asked: when the first request came that waits for a load, on the daemon's clock; None if none does.
         loaded_at: when the last load was done, on the daemon's clock.
         load_seconds: how long the last load took; None before the first.
@@ -35,6 +36,7 @@ class Residence:
         self.on_demand = on_demand
         self.since = time.time()
         self.why = "not loaded yet"
+        self.kind = ""
         self.asked: float | None = None
         self.loaded_at = -math.inf
         self.load_seconds: float | None = None
@@ -103,6 +105,10 @@ class Residence:
         if self.state is before:
             return
         self.why, self.since = why, time.time()
+        if event is ResidenceEvent.LOAD or event is ResidenceEvent.UNLOAD or event is ResidenceEvent.HOLD:
+            self.kind = kind or "operator"
+        elif event is ResidenceEvent.FAIL:
+            self.kind = ""
         if self.state is ResidenceState.LOADED:
             self.loaded_at = now
             if before is ResidenceState.LOADING:

@@ -10,10 +10,11 @@ from typing import Protocol
 
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import NoReadyWorker
-from daemon.models.residency.decision import IDLE, Memory, ResidencePlan, VersionFacts, decide
+from daemon.models.residency.decision import IDLE, Memory, ResidencePlan, VersionFacts, decide, total
 from daemon.models.residency.state import ResidenceState
+from daemon.models.residency.use import has_work, is_movable, keep_alive_of, last_use
 from daemon.models.version import ModelVersion
-from daemon.setting_values import FOREVER, parse_size, size_text, span_text
+from daemon.setting_values import parse_size, size_text, span_text
 
 MEASURE_AGAIN = 30.0  # seconds after which a version that was used since is measured again, if there is a budget
 MOST_FILES = 10_000  # files whose sizes are added up for the estimate before the first load
@@ -117,26 +118,23 @@ class Residency:
         self._timer = None if wait == math.inf else self._clock.later(max(0.0, wait), self._decide)
 
     def _facts(self, model: ModelVersion, now: float) -> VersionFacts[ModelVersion]:
-        residence, trace = model.residence, model.traffic.trace
+        residence = model.residence
         if residence.asked is not None and not model.queue.waiting:
             residence.forget_asked()  # the clients have left, or had no time left
         if residence.warm and not self.templates.pid_of(model.name, model.version):
             residence.warm = 0
         if model.sequences is not None:
             model.sequences.forget(now)
-        keep_alive = model.settings.keep_alive
-        used = max(trace[-1] if trace else -math.inf, model.metrics.returned_at or -math.inf)
-        movable = residence.on_demand and not model.settings.pinned and not model.stopping
         return VersionFacts(
             version=model,
             state=ResidenceState.UNLOADING if _is_leaving(model) else residence.state,
-            movable=movable,
-            has_work=not model.idle or bool(model.sequences),
+            movable=is_movable(model),
+            has_work=has_work(model),
             asked=residence.asked,
             loaded_at=residence.loaded_at,
-            used=used,
-            keep_alive=math.inf if keep_alive is None or keep_alive >= FOREVER else keep_alive,
-            memory=residence.memory or {"host": self._estimate(model)},
+            used=last_use(model),
+            keep_alive=keep_alive_of(model),
+            memory=self._memory_of(model),
             warm=residence.warm,
         )
 
@@ -157,7 +155,7 @@ class Residency:
         model.dispatcher.refuse_all(MemoryBudgetExceeded(f'Model "{model.name}" cannot be loaded: {why}.'))
 
     def _needs(self, model: ModelVersion, device: str) -> str:
-        memory = model.residence.memory or {"host": self._estimate(model)}
+        memory = self._memory_of(model)
         return f"{size_text(memory.get(device, 0))} of {size_text(self.limits[device])} on {device}"
 
     def _note_blocked(self, plan: ResidencePlan[ModelVersion], now: float) -> None:
@@ -191,6 +189,22 @@ class Residency:
             model.residence.memory = dict(memory)
             if self.limits:
                 self.reconsider()
+
+    def used(self) -> dict[str, int]:
+        """Return the bytes that all versions take now, by device; those that are loading count as expected."""
+        return total(
+            VersionFacts(
+                version=model,
+                state=ResidenceState.UNLOADING if _is_leaving(model) else model.residence.state,
+                memory=self._memory_of(model),
+                warm=model.residence.warm,
+            ).takes
+            for model in self._versions
+            if _matters(model)
+        )
+
+    def _memory_of(self, model: ModelVersion) -> Memory:
+        return model.residence.memory or {"host": self._estimate(model)}
 
     def _estimate(self, model: ModelVersion) -> int:
         """Return the size of the version's files, for the first load: its weights are most of both."""

@@ -40,7 +40,7 @@ def test_a_target_is_shown_before_the_first_decision(house: House) -> None:
 
     assert shown(house) == {
         "targetQueueMs": 500.0, "minWorkers": 1, "maxWorkers": 3, "predictedWaitMs": None, "reason": "",
-        "blocked": False, "quietSeconds": None, "takenAwayAfter": 60.0,
+        "blocked": False, "quietSeconds": None, "lastChange": None, "takenAwayAfter": 60.0,
     }  # fmt: skip
 
 
@@ -61,6 +61,8 @@ def test_what_was_decided_is_shown_by_the_documents_and_the_metrics(house: House
     lines = values(text)
 
     assert house.registry.find("m").pool.wanted > 1
+    assert found["lastChange"]["after"] == house.registry.find("m").pool.wanted
+    assert "predicted wait" in found["lastChange"]["reason"]
     assert found["predictedWaitMs"] == pytest.approx(lines["tsctl_predicted_wait_seconds{model=m,version=1.0}"] * 1000)
     assert lines["tsctl_target_wait_seconds{model=m,version=1.0}"] == 0.5
     assert lines["tsctl_workers_max{model=m,version=1.0}"] == 3

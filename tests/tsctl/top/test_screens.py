@@ -177,6 +177,98 @@ def test_a_model_that_is_scaled_by_itself_shows_its_target_and_its_predicted_wai
     assert "autoscaling: 1 to 4 workers, target 50 ms, predicted wait 80 ms, 5 workers share 4 cores" in lines
 
 
+AUTOSCALING = {
+    "targetQueueMs": 50.0, "minWorkers": 1, "maxWorkers": 4, "predictedWaitMs": 12.0, "blocked": False,
+    "reason": "enough", "quietSeconds": None, "takenAwayAfter": 60.0,
+    "lastChange": {"at": 1990.0, "before": 1, "after": 2, "reason": "predicted wait 80 ms > 50 ms"},
+}  # fmt: skip
+ABSENT = {
+    "state": "unloaded", "since": 1940.0, "why": "idle for 1m", "reason": "idle", "onDemand": True, "held": False,
+    "pinned": False, "lastUsed": 1880.0, "unloadsAt": None, "keepAlive": 60.0, "loads": {}, "unloads": {"idle": 1},
+    "loadSeconds": 0.5, "memory": {"host": 72 * 2**20}, "template": 0,
+}  # fmt: skip
+ROLLOUT = {
+    "version": "2.0", "state": "stepping", "share": 20.0, "steps": [20.0, 100.0], "step": 0, "every": 60.0,
+    "abortIf": ["errors>1%"], "reason": None, "waitsFor": "not shown yet: errors>1%",
+    "findings": [{"condition": "errors>1%", "verdict": "open", "requests": 30, "bad": 1, "needed": 900}],
+}  # fmt: skip
+
+
+def test_the_last_change_of_the_number_of_workers_is_told_with_its_reason() -> None:
+    lines = texts(detail(past_of(busy(autoscaling=AUTOSCALING)), ("m", "1.0"), [], [], ScreenSize(80, 24)))
+
+    at = next(index for index, line in enumerate(lines) if line.startswith("autoscaling"))
+    assert lines[at : at + 2] == [
+        "autoscaling: 1 to 4 workers, target 50 ms, predicted wait 12 ms",
+        "from 1 to 2 11 s ago (predicted wait 80 ms > 50 ms)",
+    ]
+
+
+def test_the_range_of_workers_is_a_column_where_any_model_has_one() -> None:
+    fixed, scaled = busy("fixed"), busy("scaled", autoscaling=AUTOSCALING)
+
+    lines = texts(screen(past_of(fixed, scaled), View(), ScreenSize(120, 24)))
+    without = texts(screen(past_of(fixed), View(), ScreenSize(120, 24)))
+
+    title = next(line for line in lines if "MODEL" in line).split()
+    assert title[1:3] == ["READY", "RANGE"]
+    assert next(line for line in lines if line.startswith("  scaled")).split()[:3] == ["scaled", "1/1", "1-4"]
+    assert next(line for line in lines if line.startswith("> fixed")).split()[1:4] == ["fixed", "1/1", "-"]
+    assert not any("RANGE" in line for line in without)
+
+
+@pytest.mark.parametrize(
+    ("columns", "state"), [(120, "unloaded: idle"), (76, "unloaded")], ids=["with room", "without room"]
+)
+def test_an_unloaded_model_says_why_if_there_is_room(columns: int, state: str) -> None:
+    gone = model("m", state="unloaded", ready=0, wanted=0, workers=[], residence=ABSENT)
+
+    lines = texts(screen(past_of((gone, gone)), View(), ScreenSize(columns, 24)))
+
+    assert next(line for line in lines if line.startswith("> m")).endswith(f"  {state}")
+
+
+def test_a_model_that_comes_and_goes_shows_since_when_why_and_what_it_takes() -> None:
+    gone = model("m", state="unloaded", ready=0, wanted=0, workers=[], residence=ABSENT)
+
+    lines = texts(detail(past_of((gone, gone)), ("m", "1.0"), [], [], ScreenSize(80, 24)))
+
+    at = next(index for index, line in enumerate(lines) if line.startswith("unloaded for"))
+    assert lines[at : at + 2] == [
+        "unloaded for 1 min 1 s: idle for 1m · last used 2 min 1 s ago",
+        "takes 72.0 MiB on host when loaded",
+    ]
+
+
+def test_the_budget_of_memory_is_shown_with_its_use() -> None:
+    past = Past()
+    memory = {"budget": {"host": 2**30, "gpu0": 2**31}, "used": {"host": 200 * 2**20, "gpu0": 0}}
+    past.take(live(2000.0, model()) | {"memory": memory})
+
+    lines = texts(screen(past, View(), ScreenSize(120, 24)))
+
+    assert lines[1].endswith("200M of 1.0G budget · 0B of 2.0G budget gpu0")
+
+
+def test_a_routed_model_shows_all_its_versions_and_its_rollout() -> None:
+    old, new = ({"share": 0.8, "shadow": False}, {"share": 0.2, "shadow": False, "evidence": ROLLOUT})
+    pairs = [
+        tuple(each | {"version": version} for each in busy(**facts)) for version, facts in (("1.0", old), ("2.0", new))
+    ]
+
+    lines = texts(detail(past_of(*pairs), ("m", "2.0"), [], [], ScreenSize(80, 24)))  # type: ignore[arg-type]
+
+    at = next(index for index, line in enumerate(lines) if "VERSION" in line)
+    assert [line.split() for line in lines[at + 1 : at + 3]] == [
+        ["1.0", "80%", "400", "20", "14", "14"],
+        [">", "2.0", "20%", "400", "20", "14", "14"],
+    ]
+    assert lines[at + 3 : at + 5] == [
+        "rollout: stepping, step 1 of 2: [20] 100 %",
+        "  errors>1%    open  1 of 30, 900 good answers to come",
+    ]
+
+
 def test_a_version_that_is_gone_is_told() -> None:
     lines = texts(detail(past_of(busy()), ("gone", "1.0"), [], [], ScreenSize(80, 24)))
 

@@ -9,6 +9,7 @@ import { course, figures, note } from "/history.js";
 import { LEVELS } from "/models.js";
 import { megabytes, milliseconds, rate } from "/numbers.js";
 import { olderReading } from "/older.js";
+import { autoscalingText, residenceText, rolloutLines, routeTable, stateText } from "/presence.js";
 import { settingsForm } from "/settings.js";
 
 const FACTS = ["Requests / s", "Errors / s", "p50", "p99", "Mean batch", "Queue", "Workers"];
@@ -20,6 +21,9 @@ export function detail(main, [name, version]) {
   const facts = FACTS.map((title) => [title, h("dd", {}, "–")]);
   const [throughput, latency, stream, reasons, sizes, workers, answers, failed, events, form] = Array.from({ length: 10 }, () => h("div"));
   const scaling = h("p", { class: "faint" });
+  const residence = h("p", { class: "faint" });
+  const route = h("div");
+  const shared = card("Route", route);
   const sent = card("Batches as they are sent", stream);
   const failures = card("Last failed predictions", failed);
   const answered = card("Answers", answers);
@@ -28,11 +32,12 @@ export function detail(main, [name, version]) {
       h("a", { class: "push", href: `#/playground/${path}` }, "Try it in the playground")),
     notice,
     card("", h("dl", { class: "facts" }, facts.map(([title, value]) => h("div", {}, h("dt", {}, title), value)))),
+    shared,
     h("div", { class: "pair" }, card("Requests a second", throughput), card("Latency, milliseconds", latency)),
     sent,
     h("div", { class: "pair" }, card("Batches, by the reason they were sent", reasons), card("Batches, by size", sizes)),
     failures,
-    h("div", { class: "pair" }, h("div", {}, card("Workers", h("div", {}, scaling, workers)), answered), card("Events", events)),
+    h("div", { class: "pair" }, h("div", {}, card("Workers", h("div", {}, residence, scaling, workers)), answered), card("Events", events)),
     card("Settings", form));
   throughput.className = latency.className = "chart";
   const rates = chart(throughput, [["Requests / s", "--accent"], ["Errors / s", "--bad"]], rate);
@@ -69,15 +74,21 @@ export function detail(main, [name, version]) {
     rates.show(course(...key, "rate", "errors"));
     latencies.show(course(...key, "p50", "p99").map((values, index) => (index ? values.map((value) => value && value * 1000) : values)));
     state.className = `state ${LEVELS[own.state] ?? ""}`;
-    text(state, own.state);
+    text(state, live ? stateText(live) : own.state);
     const ready = model.workers.filter((worker) => worker.status === "READY").length;
     const values = [rate(seen.rate), rate(seen.errors), milliseconds(seen.p50), milliseconds(seen.p99), seen.batch?.toFixed(1) ?? "–",
       model.jobQueueStatus.pendingRequests, `${ready} / ${own.workers.length}`];
     facts.forEach(([, element], index) => text(element, values[index]));
     facts[1][1].classList.toggle("alarm", seen.errors > 0);
     problems(own);
-    text(scaling, own.autoscaling ? autoscalingText(own.autoscaling) : "");
-    scaling.hidden = !own.autoscaling;
+    const time = status.time ?? Date.now() / 1000;
+    for (const [element, words] of [[scaling, autoscalingText(own.autoscaling, time)], [residence, residenceText(own.residence, time)]]) {
+      text(element, words);
+      element.hidden = !words;
+    }
+    const routed = live && [routeTable(status.models, live), rolloutLines(live.evidence)].filter(Boolean).flat(Infinity);
+    shared.hidden = !routed?.length;
+    fill(route, routed || []);
     if (drawn !== (drawn = JSON.stringify([own.batching.reasons, own.batching.sizes]))) counts(own.batching);
     fill(workers, workerTable(live ? live.workers.map((each) => [placeOf(each), each.state.toLowerCase(), each.memory, each.cpuSeconds])
       : model.workers.map((each) => [placeOf(each), each.status.toLowerCase(), each.memoryUsage, null])));
@@ -90,14 +101,6 @@ export function detail(main, [name, version]) {
       formed = true;
       fill(form, settingsForm(await json("settings"), model.modelName, model.modelVersion, own.settings));
     }
-  }
-
-  function autoscalingText(now) {
-    const parts = [`Autoscaling: ${now.minWorkers} to ${now.maxWorkers} workers`, `target ${now.targetQueueMs} ms`,
-      now.predictedWaitMs == null ? "no decision yet" : `predicted wait ${now.predictedWaitMs.toFixed(0)} ms`];
-    if (now.blocked) parts.push(now.reason.split(", but ").pop());
-    else if (now.quietSeconds != null) parts.push(`quiet for ${now.quietSeconds.toFixed(0)} of ${now.takenAwayAfter} s`);
-    return parts.join(", ");
   }
 
   function problems(own) {

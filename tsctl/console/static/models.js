@@ -5,12 +5,13 @@ import { card, command, fill, h, text } from "/dom.js";
 import { eventList } from "/happened.js";
 import { figures } from "/history.js";
 import { milliseconds, rate } from "/numbers.js";
+import { budgetText, stateText, workersText } from "/presence.js";
 
 export const LEVELS = { ready: "good", crashing: "bad", failed: "bad", degraded: "warn", loading: "warn", starting: "warn" };
 const EVENTS = 8;
 const MANY = 15; // versions; the events of more stand above them, and are fewer
 const COLUMNS = [
-  ["Workers", (model) => `${model.ready} / ${model.wanted}`],
+  ["Workers", workersText],
   ["Queue", (model) => model.queued],
   ["Running", (model) => model.running, null, "wide-only"],
   ["Requests / s", (model, now) => (model.requests ? rate(now.rate) : model.arrivalsPerSecond.toFixed(1))],
@@ -49,7 +50,7 @@ export function models(main) {
       const share = now.shadow ? "shadow" : `${+(now.share * 100).toPrecision(3)} %`;
       text(usual, !routed ? "default" : now.rollout ? `${share}, ${now.rollout}` : share);
       state.className = `state ${LEVELS[now.state] ?? ""}`;
-      text(state, now.restarting ? `${now.state}, ${now.restarting} restarting` : now.state);
+      text(state, stateText(now));
       const seen = figures(now.name, now.version);
       COLUMNS.forEach(([, value, alarms], index) => {
         text(cells[index], value(now, seen));
@@ -72,7 +73,8 @@ export function models(main) {
       if (body.children[index] !== each.element) body.insertBefore(each.element, body.children[index] ?? null);
     });
     const trouble = status.models.filter((model) => LEVELS[model.state] === "bad").length;
-    text(count, `${status.models.length} ${status.models.length === 1 ? "version" : "versions"}${trouble ? `, ${trouble} in trouble` : ""}`);
+    text(count, [`${status.models.length} ${status.models.length === 1 ? "version" : "versions"}`, trouble ? `${trouble} in trouble` : "",
+      budgetText(status.memory)].filter(Boolean).join(", "));
     const shown = status.models.length ? listed : none;
     if (place.firstChild !== shown) fill(place, shown);
     const many = status.models.length > MANY;
