@@ -328,7 +328,7 @@ class Registrar:
         await asyncio.gather(*(self.retiring.end(model) for model in self.live))
 
     def _check_name(self, request: Registration, name: str, *, replace: bool) -> None:
-        registered = [model for model in self._registry if model.name == name]
+        registered = self._registry.versions(name) if name in self._registry else []
         check_name(request, name, registered, {entry.name for entry in self.ledger.pending}, replace=replace)
 
     async def _wait_or_discard(self, model: ModelVersion, progress: Progress) -> None:

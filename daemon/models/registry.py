@@ -48,6 +48,10 @@ class Registry:
         for name in sorted(self._names):
             yield from self._names[name].models.values()
 
+    def __contains__(self, name: object) -> bool:
+        """Return whether a model of this name is registered."""
+        return name in self._names
+
     def find(self, name: str, version: str | None = None) -> ModelVersion:
         """Find a version, or the default one.
 

@@ -28,7 +28,8 @@ from daemon.lifecycle.upgrade.states import Step, UpgradeEvent, advance
 from daemon.lifecycle.upgrade.successor import Successor, SuccessorGone
 from daemon.metrics.totals import OutgoingCounts
 from daemon.models.archives.directories import Progress as Report
-from daemon.models.persistence.snapshot import Snapshot, SnapshotEntry, encode_snapshot
+from daemon.models.persistence.encoding import encode_snapshot
+from daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
 from daemon.models.version import ModelState

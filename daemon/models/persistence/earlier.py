@@ -45,9 +45,9 @@ def earlier_after(saved: Snapshot, now: Snapshot, *, change: str, time: float) -
     before, after = _by_name(saved.models), _by_name(now.models)
     kept = {each.name: each for each in saved.earlier}
     for name, versions in before.items():
-        route, rollout = saved.routes.get(name), saved.rollouts.get(name)
-        unchanged = _compared(versions) == _compared(after.get(name, ())) and route == now.routes.get(name)
-        if unchanged or (rollout is not None and rollout.going_on):
+        route, rollout, others = saved.routes.get(name), saved.rollouts.get(name), after.get(name, [])
+        same = versions == others or _compared(versions) == _compared(others)  # most are the very same objects
+        if (same and route == now.routes.get(name)) or (rollout is not None and rollout.going_on):
             continue
         known = kept.pop(name, None)
         if known is None or not change or known.change != change:

@@ -8,8 +8,13 @@ from collections.abc import Callable, Iterable
 from daemon.models.archives.directories import Directories
 from daemon.models.persistence.snapshot import SnapshotEntry
 from daemon.models.persistence.snapshot_file import SnapshotFile
+from daemon.models.registering.source import Source
 from daemon.models.registry import Registry
+from daemon.models.request import Registration
 from daemon.models.version import ModelVersion
+from handlers.wire import Declared
+
+_Facts = tuple[Registration, bool, bool, Source, Declared | None, tuple[str, ...]]
 
 
 class Ledger:
@@ -30,6 +35,7 @@ class Ledger:
         self._registry = registry
         self._directories = directories
         self._chosen: dict[str, str] = {}  # default versions that were chosen by a client
+        self._made: dict[ModelVersion, tuple[_Facts, SnapshotEntry]] = {}  # of the last write
 
     async def save(self) -> None:
         """Write the snapshot, and remove directories that only the old one referred to.
@@ -79,20 +85,32 @@ class Ledger:
         self.memory.handed = frozenset()
 
     def _entries(self) -> list[SnapshotEntry]:
-        settled = (model for model in self._registry if model not in self.unsettled and not model.request.ephemeral)
-        return [self._entry(model) for model in settled] + [each for each in self.pending if not each.request.ephemeral]
+        """Return the entries; one that has not changed is the same object, which spares comparing and encoding it."""
+        before, self._made = self._made, {}
+        for model in self._registry:
+            if model not in self.unsettled and not model.request.ephemeral:
+                facts, known = self._facts(model), before.get(model)
+                self._made[model] = known if known and known[0] == facts else (facts, self._entry(model))
+        entries = [entry for _, entry in self._made.values()]
+        return entries + [each for each in self.pending if not each.request.ephemeral]
+
+    def _facts(self, model: ModelVersion) -> _Facts:
+        """Return all that an entry is made of; most are the same objects as before, so that comparing is quick."""
+        default = self._registry.is_default(model)
+        chosen = default and self._chosen.get(model.name) == model.version
+        return model.request, default, chosen, model.source, model.declared, tuple(model.notes)
 
     def _entry(self, model: ModelVersion) -> SnapshotEntry:
-        source, default = model.source, self._registry.is_default(model)
+        request, default, chosen, source, declared, notes = self._facts(model)
         return SnapshotEntry(
             name=model.name,
             version=model.version,
-            request=model.request,
+            request=request,
             default=default,
-            chosen=default and self._chosen.get(model.name) == model.version,
+            chosen=chosen,
             unpacked=None if source.unpacked is None else source.unpacked.name,
             archive=source.mark,
             listed=source.listed,
-            declared=model.declared,
-            notes=tuple(model.notes),
+            declared=declared,
+            notes=notes,
         )

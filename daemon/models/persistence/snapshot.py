@@ -1,4 +1,4 @@
-"""The snapshot file of the registered versions: its format, and atomic writes.
+"""The snapshot file of the registered versions: what it holds (encoding.py has its text), reading, atomic writes.
 
     write `.snapshot-…` ──▶ fsync it ──▶ rename it to `snapshot.json` ──▶ fsync the directory
 
@@ -28,7 +28,7 @@ from daemon.models.settings import ROWS, Overrides
 from handlers.wire import Declared
 
 FORMAT = 1
-_OVERRIDES = "wishes"  # the key of a registration's `overrides` in the file
+OVERRIDES = "wishes"  # the key of a registration's `overrides` in the file
 _DRAFT = ".snapshot-"
 _PLAIN = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,254}")  # one path component, never `..`
 
@@ -108,12 +108,6 @@ class Snapshot:
         return frozenset(entry.unpacked for entry in (*self.models, *earlier) if entry.unpacked is not None)
 
 
-def encode_snapshot(snapshot: Snapshot) -> bytes:
-    """Return the file's content: JSON, indented for human readers."""
-    document = _rename_key(msgspec.to_builtins(snapshot, enc_hook=_encode_overrides), "overrides", _OVERRIDES)
-    return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
-
-
 def decode_snapshot(content: bytes) -> Snapshot:
     """Decode a file's content.
 
@@ -121,7 +115,7 @@ def decode_snapshot(content: bytes) -> Snapshot:
         BrokenSnapshot: the content is no snapshot, or its format is unknown.
     """
     try:
-        document = _known_declarations(_rename_key(msgspec.json.decode(content), _OVERRIDES, "overrides"))
+        document = _known_declarations(_rename_key(msgspec.json.decode(content), OVERRIDES, "overrides"))
         snapshot = msgspec.convert(document, Snapshot, dec_hook=_decode_overrides)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenSnapshot(str(error)) from None
@@ -159,10 +153,6 @@ def _known_declarations(document: Any) -> Any:
             except msgspec.ValidationError:
                 entry["declared"] = None
     return document
-
-
-def _encode_overrides(overrides: Overrides) -> dict[str, Any]:
-    return {**overrides.said, "since": overrides.since}
 
 
 def _decode_overrides(_: type, document: Any) -> Overrides:

@@ -14,6 +14,7 @@ from pathlib import Path
 from daemon.core.errors import NotRemembered
 from daemon.models.persistence import snapshot
 from daemon.models.persistence.earlier import CHANGE, earlier_after
+from daemon.models.persistence.encoding import SnapshotEncoder, encode_snapshot
 from daemon.models.persistence.snapshot import BrokenSnapshot, EarlierModel, Snapshot, SnapshotEntry
 from daemon.models.routing.routes import Routes
 from daemon.models.settings import without_zero_timeouts
@@ -45,7 +46,8 @@ class SnapshotFile:
         self.kept: frozenset[str] | None = frozenset()
         self.handed: frozenset[str] = frozenset()
         snapshot.remove_drafts(file.parent)
-        self._written: bytes | None = snapshot.encode_snapshot(self.last)  # the file's content; None if unknown
+        self._encoder = SnapshotEncoder()
+        self._written: bytes | None = self._encoder.encode(self.last)  # the file's content; None if unknown
         try:
             content = snapshot.read_content(file)
             if content is not None:  # the bytes read, because an earlier version may have encoded them differently
@@ -76,7 +78,7 @@ class SnapshotFile:
         try:
             return self._file.read_bytes() == self._written
         except FileNotFoundError:
-            return self._written == snapshot.encode_snapshot(Snapshot())
+            return self._written == encode_snapshot(Snapshot())
         except OSError:
             return False
 
@@ -95,7 +97,7 @@ class SnapshotFile:
             if routes is not None:
                 now = replace(now, routes=dict(routes.by_model), rollouts=dict(routes.rollouts))
             now = replace(now, earlier=earlier_after(self._saved, now, change=CHANGE.get(), time=time.time()))
-            content = snapshot.encode_snapshot(now)
+            content = self._encoder.encode(now)
             if content == self._written:
                 return  # nothing has changed, or the previous write contained the change
             try:

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, SnapshotEntry, decode_snapshot, encode_snapshot
+from daemon.models.persistence.encoding import encode_snapshot
+from daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, SnapshotEntry, decode_snapshot
 from daemon.models.persistence.snapshot_file import SnapshotFile
 from daemon.models.request import Registration
 from daemon.models.settings import Overrides

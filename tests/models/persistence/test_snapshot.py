@@ -11,12 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.models.archives.unpack import ArchiveMark
+from daemon.models.persistence.encoding import encode_snapshot
 from daemon.models.persistence.snapshot import (
     BrokenSnapshot,
     Snapshot,
     SnapshotEntry,
     decode_snapshot,
-    encode_snapshot,
     read_snapshot,
     remove_drafts,
     set_aside,

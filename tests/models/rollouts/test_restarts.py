@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, decode_snapshot, encode_snapshot
+from daemon.models.persistence.encoding import encode_snapshot
+from daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, decode_snapshot
 from daemon.models.rollouts.rollout import Rollout, RolloutEvent, RolloutState, parse_conditions
 from daemon.models.routing.route import parse_route
 from tests.kit.daemon import StubDaemon

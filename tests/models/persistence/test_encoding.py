@@ -1,0 +1,84 @@
+"""The snapshot's text is that of the whole document, and only parts that have changed are encoded."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daemon.models.persistence import encoding
+from daemon.models.persistence.encoding import SnapshotEncoder, encode_snapshot
+from daemon.models.persistence.snapshot import EarlierModel, Snapshot, SnapshotEntry
+from daemon.models.request import Registration
+from daemon.models.rollouts.rollout import Rollout
+from daemon.models.routing.route import Route
+from tests.kit.daemon import StubDaemon
+from tests.models.persistence.test_snapshot import entries, words
+
+routes = st.builds(Route, weights=st.just((("1.0", 40.0), ("2.0", 60.0))))
+earlier = st.builds(
+    EarlierModel, name=words, change=words, time=st.floats(0, 1e9), versions=st.lists(entries, max_size=2).map(tuple),
+    route=st.none() | routes,
+)  # fmt: skip
+whole = st.builds(
+    Snapshot, models=st.lists(entries, max_size=3).map(tuple), earlier=st.lists(earlier, max_size=2).map(tuple),
+    routes=st.dictionaries(words, routes, max_size=2),
+)  # fmt: skip
+
+
+@given(whole)
+def test_the_text_is_indented_json_as_if_encoded_in_one_piece(snapshot: Snapshot) -> None:
+    text = encode_snapshot(snapshot)
+
+    assert text == msgspec.json.format(text, indent=2) + b"\n"
+
+
+@given(st.lists(whole, min_size=2, max_size=4), st.data())
+def test_an_encoder_that_knows_a_part_writes_the_same_text(snapshots: list[Snapshot], data: st.DataObject) -> None:
+    parts = [entry for each in snapshots for entry in each.models]
+    encoder = SnapshotEncoder()
+
+    for each in snapshots:
+        models = tuple(data.draw(st.lists(st.sampled_from(parts), max_size=4))) if parts else ()
+        mixed = replace(each, models=models)
+        assert encoder.encode(mixed) == encode_snapshot(mixed)
+
+
+def test_the_members_of_the_document_are_the_fields_of_the_snapshot() -> None:
+    rollout = Rollout(version="2.0", steps=(50.0, 100.0), every=60.0, conditions=(), before=(("1.0", 100.0),))
+    document = msgspec.json.decode(encode_snapshot(Snapshot(rollouts={"m": rollout})))
+
+    assert list(document) == list(Snapshot.__dataclass_fields__)
+    assert document["rollouts"]["m"]["version"] == "2.0"
+
+
+def test_only_what_has_changed_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    encoded: list[str] = []
+    text_of = encoding._part_text
+
+    def noted(part: SnapshotEntry | EarlierModel) -> bytes:
+        encoded.append(part.name)
+        return text_of(part)
+
+    monkeypatch.setattr(encoding, "_part_text", noted)
+    one, two, three = (SnapshotEntry(name=name, version="1", request=Registration(url="m.mar")) for name in "abc")
+    encoder = SnapshotEncoder()
+    encoder.encode(Snapshot(models=(one, two)))
+
+    encoder.encode(Snapshot(models=(one, replace(two, default=True), three)))
+
+    assert encoded == ["a", "b", "b", "c"]
+
+
+async def test_a_version_that_has_not_changed_keeps_its_entry(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await bench.register(bench.mar())
+    memory = bench.registrar.ledger.memory
+    (before,) = memory._saved.models
+
+    await bench.register(bench.mar(name="other"))
+
+    kept, new = memory._saved.models
+    assert (kept is before, new.name) == (True, "other")
