@@ -3,12 +3,10 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from prometheus_client import Metric
-
 from daemon.api.management.describe import FIRST_WORKER_ID
 from daemon.api.observing.processes import process_facts
 from daemon.events.event import KINDS
-from daemon.metrics.exposition import Labels, family
+from daemon.metrics.exposition import Labels, MetricFamily, family
 from daemon.metrics.families import HOST
 from daemon.models.registry import Registry
 from daemon.models.routing.steering import share_of
@@ -72,7 +70,7 @@ MEMORY = ("tsctl_worker_memory_bytes", "gauge", "Memory of a worker that is in R
 PROCESSOR = ("tsctl_worker_cpu_seconds_total", "counter", "Processor time of a worker's process")
 
 
-def gauges(registry: Registry) -> Iterator[Metric]:
+def gauges(registry: Registry) -> Iterator[MetricFamily]:
     """Yield the present state of each version; unregistered ones have no samples."""
     models = [(_labels(model), model) for model in registry]
     for name, text, value in GAUGES:
@@ -96,13 +94,13 @@ def _copies(registry: Registry) -> list[tuple[Labels, float]]:
     ]
 
 
-def events(counts: Counter[str] | None) -> Iterator[Metric]:
+def events(counts: Counter[str] | None) -> Iterator[MetricFamily]:
     """Yield the daemon's events by kind, with a zero for those that have not come, so that a rate sees the first."""
     values = [] if counts is None else [({"kind": kind, "level": KINDS[kind].level}, counts[kind]) for kind in KINDS]
     yield family("tsctl_events_total", "counter", "Events of the daemon by kind", values)
 
 
-def load_times(registry: Registry) -> Iterator[Metric]:
+def load_times(registry: Registry) -> Iterator[MetricFamily]:
     """Yield TorchServe's gauge of each worker's start."""
     found = [
         ({"WorkerName": f"W-{FIRST_WORKER_ID + index}-{model.name}_{model.version}"} | HOST, worker.load_time)
@@ -116,7 +114,7 @@ def load_times(registry: Registry) -> Iterator[Metric]:
     )  # fmt: skip
 
 
-def processes(registry: Registry) -> Iterator[Metric]:
+def processes(registry: Registry) -> Iterator[MetricFamily]:
     """Yield what the process of each worker takes."""
     found = [
         (_labels(model) | {"worker": str(place)}, process_facts(local_pid(slot.worker)))

@@ -2,7 +2,7 @@
 
 Observers are plain objects that are notified of events, with the time as an argument, and have no
 clock and no loop. A model version has one, held by its sources, so that no request needs a look-up.
-Families for `prometheus_client` are made from the observers at each scrape.
+Families are made from the observers at each scrape.
 
     histogram              plain numbers: counts by bucket, and a sum
     version                one model version: requests, queue, batches, inference
@@ -13,7 +13,7 @@ Families for `prometheus_client` are made from the observers at each scrape.
     totals                 all counts, for the daemon that replaces this one
     machine                processor, memory, disk and GPUs, read at each scrape
     families  merged       the exposed families; merged: those emitted by handlers
-    exposition             families → prometheus_client → text
+    exposition             families → text, as `prometheus_client` writes it
 
 The counters of a version stay after unregistration, so that a sum over the host never falls and
 the same version registered again goes on counting. Its gauges and histograms are removed.

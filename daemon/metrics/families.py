@@ -2,11 +2,9 @@
 
 import socket
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from prometheus_client import Metric
-
-from daemon.metrics.exposition import Labels, family, histograms
+from daemon.metrics.exposition import Labels, MetricFamily, family, histograms
 from daemon.metrics.machine.gpu import Gpu
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.refusals import OTHER, REASONS
@@ -18,13 +16,13 @@ NONE_REFUSED = dict.fromkeys((*REASONS.values(), OTHER), 0)  # a rate sees the f
 _UNITS = {"CPU": "percent", "Mem": "megabytes", "Dis": "gigabytes"}
 
 
-def answered(metrics: Metrics) -> Iterator[Metric]:
+def answered(metrics: Metrics) -> Iterator[MetricFamily]:
     """Yield the answers by status, on every address."""
     for group, count in metrics.answers.items():
         yield family(f"Requests{group}", "counter", f"Answers with a status of {group.lower()}", [(HOST, count)])
 
 
-def sums(metrics: Metrics) -> Iterator[Metric]:
+def sums(metrics: Metrics) -> Iterator[MetricFamily]:
     """Yield TorchServe's three counters; requests without a version count under `default`, whichever that was."""
     by_labels: defaultdict[tuple[str, str], Sums] = defaultdict(Sums)
     for each in metrics.counted:
@@ -48,7 +46,7 @@ def sums(metrics: Metrics) -> Iterator[Metric]:
     )  # fmt: skip
 
 
-def last_batches(metrics: Metrics) -> Iterator[Metric]:
+def last_batches(metrics: Metrics) -> Iterator[MetricFamily]:
     """Yield TorchServe's gauges of the last batch: of the host, all models mixed, and of each model."""
     sent = max((v for v in metrics.versions if v.sent_at), key=lambda v: v.sent_at, default=None)
     if sent is not None:
@@ -64,14 +62,14 @@ def last_batches(metrics: Metrics) -> Iterator[Metric]:
         yield family("PredictionTime", "gauge", text, labelled)
 
 
-def machine(values: Mapping[str, float]) -> Iterator[Metric]:
+def machine(values: Mapping[str, float]) -> Iterator[MetricFamily]:
     """Yield processor, memory and disk; see `Host.read`."""
     for name, value in values.items():
         unit = "percent" if name.endswith("Utilization") else _UNITS[name[:3]]
         yield family(name, "gauge", f"{name} of this machine, {unit}", [(HOST, value)])
 
 
-def gpus(found: Iterable[Gpu]) -> Iterator[Metric]:
+def gpus(found: Iterable[Gpu]) -> Iterator[MetricFamily]:
     """Yield the gauges of this machine's GPUs."""
     texts = {
         "GPUUtilization": "How busy a GPU is, percent",
@@ -93,22 +91,21 @@ def gpu_values(found: Iterable[Gpu]) -> dict[str, list[tuple[str, float]]]:
     }
 
 
-def ours(metrics: Metrics) -> Iterator[Metric]:
+def ours(metrics: Metrics) -> Iterator[MetricFamily]:
     """Yield histograms and batches of each version."""
-    yield from _answers(metrics)
-    batches = [(_version(v) | {"reason": why}, n) for v in metrics.counted for why, n in sorted(v.batches.items())]
+    counted = [(_version(each), each) for each in metrics.counted]
+    yield from _answers(counted)
+    batches = [(la | {"reason": why}, n) for la, v in counted for why, n in sorted(v.batches.items())]
     yield family("tsctl_batches_total", "counter", "Batches sent to a worker, by reason", batches)
-    expired = [
-        (_version(v) | {"where": where}, n) for v in metrics.counted for where, n in sorted(v.expirations.items())
-    ]
+    expired = [(la | {"where": where}, n) for la, v in counted for where, n in sorted(v.expirations.items())]
     text = "Expired requests, by where they were: in the queue, or with a worker"
     yield family("tsctl_requests_expired_total", "counter", text, expired)
     text = "Failed batches whose requests were run again, each alone"
-    isolated = [(_version(v), v.isolated) for v in metrics.counted]
+    isolated = [(la, v.isolated) for la, v in counted]
     yield family("tsctl_isolated_batches_total", "counter", text, isolated)
-    failed = [(_version(v), v.failed_alone) for v in metrics.counted]
+    failed = [(la, v.failed_alone) for la, v in counted]
     yield family("tsctl_isolated_failures_total", "counter", "Requests of those batches that failed alone, too", failed)
-    quarantined = [(_version(v), v.quarantined) for v in metrics.counted]
+    quarantined = [(la, v.quarantined) for la, v in counted]
     text = "Requests rejected because the same request had ended workers"
     yield family("tsctl_requests_quarantined_total", "counter", text, quarantined)
     # A version that has had no worker has none of these: of hundreds that are loaded on demand, most are left out.
@@ -116,9 +113,13 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     text = "Whether workers end one after the other while they run requests (1) or not (0)"
     yield family("tsctl_model_crashing", "gauge", text, [(labels, int(v.crashing)) for labels, v in live])
     text = "Time from a request to its answer, if a worker had it: ok (below 500), error, or expired"
-    times = [(la | {"outcome": outcome}, one) for la, v in live for outcome, one in v.latencies.items()]
-    examples = [{} if v.exemplars is None else v.exemplars.of(outcome) for _, v in live for outcome in v.latencies]
-    yield histograms("tsctl_request_latency_seconds", text, times, examples)
+    times = [
+        ((la | {"outcome": outcome}, one), {} if v.exemplars is None else v.exemplars.of(outcome))
+        for la, v in live
+        for outcome, one in v.latencies.items()
+    ]
+    latency, examples = [each for each, _ in times], [found for _, found in times]
+    yield histograms("tsctl_request_latency_seconds", text, latency, examples)
     text = "Time that a request waited until it was sent to a worker"
     yield histograms("tsctl_queue_time_seconds", text, [(labels, v.queue_time) for labels, v in live])
     text = "Time of a batch in the worker"
@@ -130,21 +131,19 @@ def ours(metrics: Metrics) -> Iterator[Metric]:
     yield histograms("tsctl_stage_seconds", text, stages)
     text = "Requests in a batch"
     yield histograms("tsctl_batch_size", text, [(labels, v.batch_size) for labels, v in live])
-    dropped = [
-        (_version(v) | {"reason": why}, n) for v in metrics.counted for why, n in sorted(v.emitted.dropped.items())
-    ]
+    dropped = [(la | {"reason": why}, n) for la, v in counted for why, n in sorted(v.emitted.dropped.items())]
     text = "Measurements of a handler that are not shown, by reason"
     yield family("tsctl_handler_metrics_dropped_total", "counter", text, dropped)
 
 
-def clients(metrics: Metrics) -> Iterator[Metric]:
+def clients(metrics: Metrics) -> Iterator[MetricFamily]:
     """Yield the answers to each client of the keys file, by status."""
     counted = [(name, code, count) for name, codes in metrics.clients.items() for code, count in codes.items()]
     rows = [({"client": name, "code": code}, count) for name, code, count in sorted(counted)]
     yield family("tsctl_client_requests_total", "counter", "Answers to a client of the keys file, by status", rows)
 
 
-def loop(metrics: Metrics) -> Iterator[Metric]:
+def loop(metrics: Metrics) -> Iterator[MetricFamily]:
     """Yield the stalls of the event loop."""
     text = "How often the event loop stood still for half a second or more"
     yield family("tsctl_event_loop_stalls_total", "counter", text, [({}, metrics.stalls)])
@@ -152,16 +151,15 @@ def loop(metrics: Metrics) -> Iterator[Metric]:
     yield family("tsctl_event_loop_stall_seconds_total", "counter", text, [({}, metrics.stalled_seconds)])
 
 
-def spans(counts: Counter[str] | None) -> Iterator[Metric]:
+def spans(counts: Counter[str] | None) -> Iterator[MetricFamily]:
     """Yield the spans of recorded requests by what became of them, while traces are on."""
     text = "Spans of traced requests: sent to the collector, lost on the way, or dropped as too many waited"
     values = [] if counts is None else [({"outcome": outcome}, count) for outcome, count in counts.items()]
     yield family("tsctl_trace_spans_total", "counter", text, values)
 
 
-def _answers(metrics: Metrics) -> Iterator[Metric]:
+def _answers(counted: Sequence[tuple[Labels, VersionMetrics]]) -> Iterator[MetricFamily]:
     """Yield the requests of each version by what became of them, and the lives of its workers."""
-    counted = [(_version(each), each) for each in metrics.counted]
     codes = [(la | {"code": str(code)}, n) for la, v in counted for code, n in sorted(v.codes.items())]
     yield family("tsctl_requests_total", "counter", "Answered requests by status, refused and expired ones too", codes)
     zeros: dict[bool, dict[str, int]] = {True: NONE_REFUSED, False: {}}  # as for the histograms

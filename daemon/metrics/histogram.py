@@ -58,6 +58,8 @@ class Histogram:
         """
         made, index = Histogram(bounds), 0
         made.sum = self.sum
+        if not any(self.counts):
+            return made
         for bound, count in zip(self.bounds, self.counts, strict=False):
             if bound > bounds[index]:
                 index += 1

@@ -3,10 +3,8 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
-from prometheus_client import Metric
-
 from daemon.metrics.emitted import Series
-from daemon.metrics.exposition import Labels, family, histograms
+from daemon.metrics.exposition import Labels, MetricFamily, family, histograms
 from daemon.metrics.histogram import Histogram
 from daemon.metrics.metrics import Metrics
 from handlers.wire import BOUNDS
@@ -20,7 +18,7 @@ def _as_they_are(name: str, labels: Labels) -> Labels:  # noqa: ARG001 - as `Sel
     return labels
 
 
-def emitted(metrics: Metrics, labels_of: Callable[[str, Labels], Labels] = _as_they_are) -> Iterator[Metric]:
+def emitted(metrics: Metrics, labels_of: Callable[[str, Labels], Labels] = _as_they_are) -> Iterator[MetricFamily]:
     """Yield the families.
 
     Where versions differ in the type of a name, the version registered last is right, and

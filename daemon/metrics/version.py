@@ -77,6 +77,7 @@ class VersionMetrics:
         self.crashing = False
         self.ok, self.failed, self.late = Histogram(FINE), Histogram(FINE), Histogram(FINE)
         self.window = Window()
+        self._counts: Counts | None = None  # the last ones
         self.queue_time = Histogram(SECONDS)
         self.batch_size = Histogram(BATCH_SIZES)
         self.inference_time = Histogram(SECONDS)
@@ -115,9 +116,12 @@ class VersionMetrics:
 
     @property
     def counts(self) -> Counts:
-        """The counts for `recent`, as of now."""
-        errors = sum([count for code, count in self.codes.items() if code >= 500])
-        return Counts(self.codes.total(), errors, tuple(self.fine.counts))
+        """The counts for `recent`, as of now; the same object as long as no request is answered."""
+        requests = self.codes.total()
+        if self._counts is None or self._counts.requests != requests:
+            errors = sum([count for code, count in self.codes.items() if code >= 500])
+            self._counts = Counts(requests, errors, tuple(self.fine.counts)) if requests else Counts()
+        return self._counts
 
     def recent(self, now: float) -> Recent:
         """Return what the last minute was like."""
@@ -266,6 +270,7 @@ class VersionMetrics:
 
     def _share_counters(self, other: "VersionMetrics") -> None:
         self.named, self.unnamed = other.named, other.unnamed
+        self._counts = None
         self.batches, self.expirations, self._isolations = other.batches, other.expirations, other._isolations
         self.codes, self.refusals, self._returns = other.codes, other.refusals, other._returns
         self._starts, self.exits = other._starts, other.exits

@@ -4,9 +4,7 @@ import re
 import socket
 from collections.abc import Iterable
 
-from prometheus_client import Metric
-
-from daemon.metrics.exposition import render
+from daemon.metrics.exposition import MetricFamily, render
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
 from handlers.sdk.pending_metrics import PendingMetrics
@@ -33,7 +31,7 @@ def values(text: str) -> dict[str, float]:
     return read
 
 
-def shown(families: Iterable[Metric]) -> dict[str, float]:
+def shown(families: Iterable[MetricFamily]) -> dict[str, float]:
     return values(render(families).decode())
 
 

@@ -9,12 +9,11 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from daemon.api import gauges
 from daemon.metrics import families
-from daemon.metrics.exposition import AT_ONCE, family, histograms, render, texts
+from daemon.metrics.exposition import MetricFamily, family, histograms, render, texts
 from daemon.metrics.histogram import Histogram
 from daemon.metrics.machine.gpu import Gpu
 from daemon.metrics.machine.host import HostMonitor
@@ -32,7 +31,7 @@ TORCHSERVE = re.compile(
 )
 
 
-def everything(metrics: Metrics) -> Iterator[Metric]:
+def everything(metrics: Metrics) -> Iterator[MetricFamily]:
     yield from families.answered(metrics)
     yield from families.sums(metrics)
     yield from families.last_batches(metrics)
@@ -116,13 +115,13 @@ def test_whatever_handlers_report_the_text_can_be_read(reports: list[tuple[Kind,
 
 
 @pytest.fixture
-def promtool() -> Callable[[Iterable[Metric]], tuple[int, list[str]]]:
+def promtool() -> Callable[[Iterable[MetricFamily]], tuple[int, list[str]]]:
     """Return a check of families by promtool, which returns its exit code and its complaints."""
     program = shutil.which("promtool")
     if program is None:
         pytest.skip("needs promtool, of the Debian package prometheus")
 
-    def check(made: Iterable[Metric]) -> tuple[int, list[str]]:
+    def check(made: Iterable[MetricFamily]) -> tuple[int, list[str]]:
         done = subprocess.run([program, "check", "metrics"], input=render(made), capture_output=True)
         return done.returncode, done.stderr.decode().splitlines()
 
@@ -131,7 +130,7 @@ def promtool() -> Callable[[Iterable[Metric]], tuple[int, list[str]]]:
 
 @pytest.mark.parametrize("openly", [False, True], ids=["text", "OpenMetrics"])
 def test_a_large_family_is_written_in_slices_that_are_one_family_together(openly: bool) -> None:
-    values = [({"model": f"m{index}"}, index) for index in range(2 * AT_ONCE + 1)]
+    values = [({"model": f"m{index}"}, index) for index in range(2 * MetricFamily.at_once + 1)]
     small = b"".join(texts([family("jobs", "gauge", "Jobs", values[:3])], openly=openly))
 
     pieces = list(texts([family("jobs", "gauge", "Jobs", values)], openly=openly))
@@ -144,7 +143,9 @@ def test_a_large_family_is_written_in_slices_that_are_one_family_together(openly
 
 
 @pytest.mark.slow
-def test_promtool_is_content_with_our_names(promtool: Callable[[Iterable[Metric]], tuple[int, list[str]]]) -> None:
+def test_promtool_is_content_with_our_names(
+    promtool: Callable[[Iterable[MetricFamily]], tuple[int, list[str]]],
+) -> None:
     metrics = registered("m/1.0", "n/2.0")
     for version in metrics.versions:
         run(version)
@@ -156,7 +157,7 @@ def test_promtool_is_content_with_our_names(promtool: Callable[[Iterable[Metric]
 
 @pytest.mark.slow
 def test_promtool_reads_everything_and_would_only_have_named_it_otherwise(
-    promtool: Callable[[Iterable[Metric]], tuple[int, list[str]]],
+    promtool: Callable[[Iterable[MetricFamily]], tuple[int, list[str]]],
 ) -> None:
     metrics = registered("m/1.0", "n/2.0")
     for version in metrics.versions:

@@ -1,12 +1,11 @@
 """The text of OpenMetrics, as the library's strict parser reads it, and its examples of recorded requests."""
 
 import pytest
-from prometheus_client import Metric
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from daemon.metrics import families
 from daemon.metrics.exemplars import Exemplars, TracedLatency
-from daemon.metrics.exposition import family, histograms, render, texts, wants_open
+from daemon.metrics.exposition import MetricFamily, family, histograms, render, texts, wants_open
 from daemon.metrics.histogram import SECONDS, Histogram
 from tests.metrics.reading import registered, report, values
 from tests.metrics.test_exposition import everything
@@ -15,7 +14,7 @@ from tests.metrics.test_metrics import run
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
-def openly(made: list[Metric]) -> str:
+def openly(made: list[MetricFamily]) -> str:
     return b"".join(texts(made, openly=True)).decode()
 
 

@@ -53,6 +53,10 @@ def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
                 exchange.respond(Response(200, worker, (JSON,)))
             case ["input", *named] if len(named) in (1, 2):
                 exchange.respond(await _input(registry.find(*named)))
+            case ["status"] if (document := own("status")) is not None:
+                # Not `json_response`: with 500 models the json module takes 10 ms to indent their list, this 1 ms.
+                text = msgspec.json.format(msgspec.json.encode(document), indent=2)
+                exchange.respond(Response(200, text + b"\n", (JSON,)))
             case [word] if (document := own(word)) is not None:
                 exchange.respond(json_response(document))
             case _:

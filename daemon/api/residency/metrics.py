@@ -2,9 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from prometheus_client import Metric
-
-from daemon.metrics.exposition import family
+from daemon.metrics.exposition import MetricFamily, family
 from daemon.models.registry import Registry
 from daemon.models.residency.state import ResidenceState
 from daemon.models.version import ModelVersion
@@ -30,7 +28,7 @@ LOADS = ("tsctl_model_loads_total", "Loads of the version, by reason: request, s
 UNLOADS = ("tsctl_model_unloads_total", "Unloadings of the version, by reason: idle, room, operator")
 
 
-def residency(registry: Registry) -> Iterator[Metric]:
+def residency(registry: Registry) -> Iterator[MetricFamily]:
     """Yield the gauges and counters of each version."""
     models = [({"model": model.name, "version": model.version}, model.residence, model) for model in registry]
     for name, text, value in GAUGES:

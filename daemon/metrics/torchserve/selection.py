@@ -81,11 +81,14 @@ class Selection:
         wanted = {name: kind for name, kind in self._kinds.items() if name not in found and self.shown(name)}
         return wanted if self._mode is not None else {}
 
-    def dimensions(self, name: str, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the labels of a metric of the server under the declared names, which TorchServe takes by position."""
+    def dimensions(self, name: str, labels: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the labels of a metric of the server under the declared names, which TorchServe takes by position.
+
+        Without declared names the labels themselves.
+        """
         declared = None if self._server is None else self._server.get(name)
         if declared is None or len(declared) != len(labels) or len(set(declared)) != len(labels):
-            return dict(labels)
+            return labels
         return dict(zip(declared, labels.values(), strict=True))
 
     def model_labels(self, name: str, labels: dict[str, str]) -> dict[str, str]:

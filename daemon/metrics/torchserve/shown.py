@@ -2,21 +2,18 @@
 
 from collections.abc import Iterable, Iterator
 
-from prometheus_client import Metric
-
+from daemon.metrics.exposition import MetricFamily, family
 from daemon.metrics.torchserve.selection import SERVER, Selection
 
 
-def shown(families: Iterable[Metric], selection: Selection) -> Iterator[Metric]:
+def shown(families: Iterable[MetricFamily], selection: Selection) -> Iterator[MetricFamily]:
     """Yield the selected families; those of the server with the declared names of their dimensions."""
     found = set()
     for each in families:
         found.add(each.name)
         if selection.shown(each.name):
             if each.name in SERVER:
-                each.samples = [
-                    sample._replace(labels=selection.dimensions(each.name, sample.labels)) for sample in each.samples
-                ]
+                each.rows = [(selection.dimensions(each.name, labels), value) for labels, value in each.rows]
             yield each
     for name, kind in selection.without_values(found).items():
-        yield Metric(name, f"{name} has no value yet", kind)
+        yield family(name, kind, f"{name} has no value yet", [])

@@ -1,10 +1,9 @@
 """TorchServe's metrics modes and declarations choose what `/metrics` shows; our own metrics are always there."""
 
 import pytest
-from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from daemon.metrics.exposition import family, histograms, render, texts
+from daemon.metrics.exposition import MetricFamily, family, histograms, render, texts
 from daemon.metrics.histogram import Histogram
 from daemon.metrics.merged import emitted
 from daemon.metrics.torchserve.selection import SERVER, Selection
@@ -82,7 +81,7 @@ def test_a_file_renames_the_dimensions_of_the_servers_metrics(declared: list[str
 
     (made,) = shown([family("ts_inference_requests_total", "counter", "x", [(dict(LABELS), 1)])], selection)
 
-    assert made.samples[0].labels == expected
+    assert made.rows == [(expected, 1)]
 
 
 def test_with_a_mode_the_text_is_torchserves_and_prometheus_reads_it() -> None:
@@ -119,7 +118,7 @@ def test_with_a_mode_the_text_is_torchserves_and_prometheus_reads_it() -> None:
 def test_empty_families_are_named_only_where_all_are_asked_for_and_openmetrics_stays_as_it_is() -> None:
     theirs = Selection("prometheus").as_torchserve
 
-    def made() -> list[Metric]:
+    def made() -> list[MetricFamily]:
         return [family("Heat", "gauge", "Heat", [({"Level": "x"}, 3)]), family("GPUUtilization", "gauge", "Busy", [])]
 
     named = b"".join(texts(made(), ["Heat"], as_torchserve=theirs)).decode()

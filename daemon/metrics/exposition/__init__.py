@@ -1,0 +1,165 @@
+"""Families of samples, and their text: Prometheus' format 0.0.4, or OpenMetrics 1.0.0.
+
+The text is that of `prometheus_client`, whose types the families have; lines.py writes the lines.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Any
+
+from prometheus_client import Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.samples import Sample
+
+from daemon.metrics.exemplars import TracedLatency
+from daemon.metrics.exposition.lines import HistogramRow, SampleWriter, as_samples, escaped, number
+from daemon.metrics.exposition.lines import Labels as Labels
+from daemon.metrics.histogram import Histogram
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+OPEN_CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"
+_EOF = b"# EOF\n"
+
+
+class MetricFamily(Metric):
+    """A family of counters or gauges, whose lines are written without a sample for each.
+
+    Attributes:
+        rows: the labels and the value of each; empty once samples of them were chosen.
+    """
+
+    at_once = 1000  # rows: 1 ms
+
+    def __init__(self, name: str, text: str, kind: str, rows: list[tuple[Labels, float]]) -> None:
+        super().__init__(name, text, kind)
+        self.rows: list[Any] = rows
+
+    def expand(self) -> None:
+        """Turn the rows into samples."""
+        self.samples, self.rows = self._samples(), []
+
+    def lines(self, begin: int, writer: SampleWriter) -> list[str]:
+        """Return the lines of `at_once` rows."""
+        return writer.values(self.name, self.rows[begin : begin + self.at_once])
+
+    def _samples(self) -> list[Sample]:
+        return [Sample(self.name, labels, value) for labels, value in self.rows]
+
+
+class HistogramFamily(MetricFamily):
+    """A family of histograms; the rows are `HistogramRow`."""
+
+    at_once = 50
+
+    def __init__(self, name: str, text: str, rows: list[HistogramRow]) -> None:
+        super().__init__(name, text, "histogram", [])
+        self.rows = rows
+
+    def lines(self, begin: int, writer: SampleWriter) -> list[str]:
+        return writer.histograms(self.name, self.rows[begin : begin + self.at_once])
+
+    def _samples(self) -> list[Sample]:
+        return [sample for row in self.rows for sample in as_samples(self.name, row)]
+
+
+def family(name: str, kind: str, text: str, values: Iterable[tuple[Labels, float]]) -> MetricFamily:
+    """Return a family of counters or gauges, one for each of `values`.
+
+    Where some share labels, also of several families, the same object spares escaping them again.
+    """
+    return MetricFamily(name, text, kind, list(values))
+
+
+def histograms(
+    name: str,
+    text: str,
+    values: Iterable[tuple[Labels, Histogram]],
+    examples: Iterable[Mapping[int, TracedLatency]] | None = None,
+) -> MetricFamily:
+    """Return a family of histograms.
+
+    Args:
+        examples: for each of them the examples by the index of their bucket; only OpenMetrics shows them.
+    """
+    known = repeat({}) if examples is None else examples
+    return HistogramFamily(name, text, [(*value, each) for value, each in zip(values, known, strict=False)])
+
+
+def texts(
+    families: Iterable[MetricFamily],
+    names: Collection[str] = (),
+    *,
+    openly: bool = False,
+    as_torchserve: Callable[[str], bool] = lambda name: False,
+) -> Iterator[bytes]:
+    """Return the text, a family at a time, of a large one about `at_once` rows at a time.
+
+    Args:
+        names: of families or of single samples to select; empty for all.
+        openly: in the format of OpenMetrics.
+        as_torchserve: whether the family of this name is written as by TorchServe, unless it is in OpenMetrics.
+    """
+    writer = SampleWriter(openly=openly)
+    for each in families:
+        theirs = not openly and as_torchserve(each.name)
+        chosen = bool(names) and each.name not in names
+        if theirs or chosen:
+            each.expand()
+            each.samples = [sample for sample in each.samples if not chosen or sample.name in names]
+        head, write = _head(each, openly=openly), _their_lines if theirs else writer.samples
+        if theirs and not each.samples and not names:
+            yield head.encode()
+        for begin in range(0, len(each.samples), MetricFamily.at_once):
+            yield _text("" if begin else head, write(each.samples[begin : begin + MetricFamily.at_once]))
+        for begin in range(0, len(each.rows), each.at_once):
+            yield _text("" if begin else head, each.lines(begin, writer))
+    if openly:
+        yield _EOF
+
+
+def _text(head: str, lines: Sequence[str]) -> bytes:
+    return "".join((head, *lines)).encode()
+
+
+def _head(made: MetricFamily, *, openly: bool) -> str:
+    kind, name = made.type, made.name
+    if openly and kind == "counter":  # there each of its samples ends so; TorchServe's, and those of handlers, may not
+        kind, name = ("counter", name.removesuffix("_total")) if name.endswith("_total") else ("unknown", name)
+    text = made.documentation.replace("\\", r"\\").replace("\n", r"\n")
+    text = text.replace('"', r"\"") if openly else text
+    return f"# HELP {name} {text}\n# TYPE {name} {kind}\n"
+
+
+def _their_lines(samples: Iterable[Sample]) -> list[str]:
+    """Return the lines of TorchServe's library: their labels' order, and a comma behind the last."""
+    lines = []
+    for sample in samples:
+        labels = "".join([f'{name}="{escaped(value)}",' for name, value in sample.labels.items()])
+        lines.append(f"{sample.name}{{{labels}}} {number(sample.value)}\n")
+    return lines
+
+
+def wants_open(accept: str) -> bool:
+    """Return whether a client asks for OpenMetrics, by the value of its header `Accept`, and not rather for text."""
+    weights = {"application/openmetrics-text": 0.0, "text/plain": 0.0}
+    for part in accept.split(","):
+        kind, *parameters = (word.strip().lower() for word in part.split(";"))
+        if kind in weights:
+            weights[kind] = max(weights[kind], _weight(parameters))
+    asked, text = weights.values()
+    return 0.0 < asked >= text
+
+
+def _weight(parameters: Iterable[str]) -> float:
+    for parameter in parameters:
+        if parameter.startswith("q="):
+            try:
+                return float(parameter[2:])
+            except ValueError:
+                return 0.0
+    return 1.0
+
+
+def render(families: Iterable[MetricFamily], names: Collection[str] = ()) -> bytes:
+    """Return the whole text."""
+    return b"".join(texts(families, names))
