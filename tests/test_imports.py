@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.http": ("daemon.http",),
     "daemon.lifecycle": (
         "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.metrics", "daemon.models",
-        "daemon.paths", "daemon.workers.cores",
+        "daemon.paths", "daemon.setting_values", "daemon.workers.cores",
     ),
     "daemon.lifecycle.upgrade.shim": (),
     "daemon.marfile": ("handlers.names",),

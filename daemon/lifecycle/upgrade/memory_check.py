@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daemon.metrics.machine.memory import PROC, descendants, parents_in, taken
-from daemon.models.scaling.memory import available, size_text
+from daemon.models.scaling.memory import available
+from daemon.setting_values import size_text
 
 
 @dataclass(frozen=True, slots=True)

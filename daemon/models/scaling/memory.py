@@ -42,8 +42,3 @@ def left_in(directory: Path) -> int | None:
         cached = sum(int(line.split()[1]) for line in lines if line.split()[:1] == [droppable])
         return max(0, int(most) - used + cached)
     return None
-
-
-def size_text(count: float) -> str:
-    """Return a number of bytes for people."""
-    return f"{count / 1024**3:.1f} GiB" if count >= 1024**3 else f"{count / 1024**2:.0f} MiB"

@@ -20,7 +20,7 @@ def test_a_shortage_says_what_is_needed_what_there_is_and_what_to_do() -> None:
     said = shortage(MemoryCheck(3 * 1024 * MIB, 700 * MIB, "the cgroup /sys/fs/cgroup/a"))
 
     assert said is not None
-    assert "about 3.0 GiB more memory" in said
+    assert "about 3 GiB more memory" in said
     assert "the cgroup /sys/fs/cgroup/a has 700 MiB left" in said
     assert "--no-check-memory" in said
 

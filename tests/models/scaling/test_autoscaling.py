@@ -119,7 +119,7 @@ def test_a_worker_without_memory_is_not_added(monkeypatch: pytest.MonkeyPatch) -
     scaled.ask(2.0, 20.0)
 
     assert scaled.model.pool.wanted == 1
-    assert scaled.events[-1].endswith(", but a worker takes 1.0 GiB, and the cgroup /pod has 512 MiB left")
+    assert scaled.events[-1].endswith(", but a worker takes 1 GiB, and the cgroup /pod has 512 MiB left")
 
 
 def test_workers_that_are_still_loading_need_their_memory_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_a_worker_without_memory_on_its_gpu_is_not_added() -> None:
 
     assert scaled.model.pool.wanted == 1
     [event] = scaled.events
-    assert event.endswith(", but a worker takes 6.0 GiB, and GPU 1 has 2.0 GiB left"), "told once, however often read"
+    assert event.endswith(", but a worker takes 6 GiB, and GPU 1 has 2 GiB left"), "told once, however often read"
 
 
 def test_a_worker_is_added_when_its_gpu_has_become_free() -> None:

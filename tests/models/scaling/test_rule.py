@@ -100,15 +100,15 @@ HOST = DeviceMemory(where="this machine", takes=GIB, left=100 * GIB)
         pytest.param([HOST], "", id="the host has room"),
         pytest.param(
             [HOST, DeviceMemory(where="GPU 1", takes=6 * GIB, left=2 * GIB)],
-            "a worker takes 6.0 GiB, and GPU 1 has 2.0 GiB left", id="a GPU without room is one",
+            "a worker takes 6 GiB, and GPU 1 has 2 GiB left", id="a GPU without room is one",
         ),
         pytest.param(
-            [DeviceMemory(where="GPU 0", takes=GIB, left=GIB)], "a worker takes 1.0 GiB, and GPU 0 has 1.0 GiB left",
+            [DeviceMemory(where="GPU 0", takes=GIB, left=GIB)], "a worker takes 1 GiB, and GPU 0 has 1 GiB left",
             id="a worker takes more while it runs",
         ),
         pytest.param(
             [DeviceMemory(where="GPU 0", takes=GIB, left=2 * GIB, loading=1)],
-            "a worker takes 1.0 GiB, and GPU 0 has 2.0 GiB left", id="one that is loading there needs its memory, too",
+            "a worker takes 1 GiB, and GPU 0 has 2 GiB left", id="one that is loading there needs its memory, too",
         ),
         pytest.param([DeviceMemory(where="GPU 0", takes=GIB, left=3 * GIB, loading=1)], "", id="both have room"),
         pytest.param([DeviceMemory(where="GPU 0", takes=0, left=0)], "", id="an unknown need is no obstacle"),
