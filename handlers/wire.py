@@ -208,12 +208,9 @@ Measured = Annotated[list[Measurement], Meta(max_length=MOST_SERIES)]
 
 
 class Optimized(msgspec.Struct, array_like=True):
-    """The outcome of one optimisation of the model.
+    """The outcome of one optimisation: why it was not applied, or a warning; `idle`: there was nothing to do.
 
-    Attributes:
-        drift: how far the model's output moved (drift.py); None if never compared.
-        seconds: time spent on applying and checking.
-        reason: why the optimisation was not applied.
+    `drift`: how far the output moved; `speed`: rows of a timed batch, its seconds without and with it.
     """
 
     name: Label
@@ -221,6 +218,9 @@ class Optimized(msgspec.Struct, array_like=True):
     drift: float | None
     seconds: Seconds
     reason: Text = ""
+    speed: tuple[Count, Seconds, Seconds] | None = None
+    warning: Text = ""
+    idle: bool = False
 
 
 class Input(msgspec.Struct, array_like=True):

@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
@@ -19,7 +20,7 @@ import msgspec
 from handlers import wire
 from handlers.names import COMPILE
 from handlers.process.connection import DaemonConnection, Disconnected, take_over
-from handlers.process.forking import die_with, enter_group
+from handlers.process.forking import die_with, enter_group, run_apart
 from handlers.process.memory import give_memory_back, keep_memory
 from handlers.process.schedule import alone
 from handlers.process.threads import set_threads
@@ -92,12 +93,15 @@ def runtime_class(mode: wire.Mode) -> type[Runtime]:
 def prepare_for_all(load: wire.Load) -> Prepared:
     """Prepare a model in a template, including optimisations, so that workers share the optimised weights.
 
-    `compile` is left to each worker: compiled code depends on the number of threads, and compiling starts threads.
+    Whether these are worth having shows in a forked process, with the threads of the worker for whom this is done: a
+    template runs nothing in parallel. `compile` is left to each worker: compiling starts threads.
     """
     prepared = prepare(load)
     if COMPILE in (load.optimize or ()):
         return prepared
-    return prepared._replace(optimized=prepared.runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size))
+    apart = partial(run_apart, load.threads, load.cpus)
+    optimized = prepared.runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size, load.threads, apart)
+    return prepared._replace(optimized=optimized)
 
 
 def alike(load: wire.Load) -> wire.Load:

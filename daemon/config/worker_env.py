@@ -35,8 +35,9 @@ def model_environment(environment: Mapping[str, str], config: Config) -> dict[st
         if name not in _SERVICE_MANAGER and (hidden is None or not hidden.fullmatch(name))
     }
     chosen = {variable: name for name, variable in _VARIABLES.items() if config.origins[name] != "default"}
-    # A value set by hand stays: several daemons may share compiled models.
+    # Values set by hand stay: several daemons may share compiled models, and trials.
     kept.setdefault("TORCHINDUCTOR_CACHE_DIR", str(paths.compiled_dir(config.state_dir)))
+    kept.setdefault("OPTIMIZE_TRIALS_DIR", str(paths.trials_dir(config.state_dir)))
     if not any(name in kept for name in _SPINS_CHOSEN):
         kept |= _SPINS
     return kept | {variable: _text(getattr(config, name)) for variable, name in chosen.items()}

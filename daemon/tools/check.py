@@ -28,6 +28,7 @@ from daemon.http.messages import new_request_id
 from daemon.models.registering.spec import mode_of
 from daemon.models.registrar import Registrar, Registration
 from daemon.models.registry import Registry
+from daemon.models.reporting.optimized import optimized_of
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
 from daemon.workers.local_engine import LocalEngine
@@ -56,6 +57,7 @@ def describe(model: ModelVersion) -> dict[str, Any]:
         "startupTimeout": settings.startup_timeout,
         "declared": declared_document(model.declared),
         "notes": list(model.notes),
+        "optimize": optimized_of(model),
     }
 
 

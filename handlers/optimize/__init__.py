@@ -1,12 +1,13 @@
 """Run a loaded model faster, and check that its output stays the same.
 
-    handler with its model ──▶ asked.py    the default optimisations, and those asked for by name
-                           ──▶ samples.py  inputs to check them on
-                           ──▶ apply.py    one after the other: apply, run, compare (drift.py), keep or take back
+    handler with its model ──▶ asked.py  the default optimisations, and those asked for by name
+                           ──▶ apply.py  as was found out before (trials/verdicts.py), else as a trial finds
+                           ──▶ trial.py  one after the other: apply, compare drift and speed (trials), keep or take back
+                           ──▶ steps.py  what each changes
 
     fast_images    builtin/fast_images.py    decode to bytes, resize and normalise those
     fold           folding.py   merge each batch normalisation into the convolution before it
-    channels_last  apply.py     weights in the memory order that suits convolutions best
+    channels_last  steps.py     weights in the memory order that suits convolutions best
     bf16           bfloat16.py  weights and activations in 16 bits
     compile        inductor.py  torch.compile, with every batch size compiled before the worker is ready
 

@@ -1,7 +1,8 @@
-"""Apply optimisations to a handler's model, each checked against the plain model.
+"""Optimise a handler's model: as a trial finds (trial.py), or as an earlier one of the same archive here has found.
 
-An optimisation that cannot be applied, or drifts beyond its tolerance, is reverted: with a warning for a default of the
-handler; for one asked for by name the model is rejected, because an operator who asks for `bf16` counts on its speed.
+A default of the handler that cannot be applied, drifts beyond its tolerance, or is no faster is taken back. An
+optimisation asked for by name that cannot be applied, or drifts, has the model rejected: the operator counts on the
+optimisation. One that is no faster is kept, and named in the log and in `tsctl describe`.
 """
 
 import logging
@@ -10,43 +11,44 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
-from torch import nn
 
 from handlers import wire
-from handlers.builtin import fast_images
-from handlers.optimize import bfloat16, folding, inductor
 from handlers.optimize.asked import chosen
-from handlers.optimize.drift import TF32_TOLERANCE, TOLERANCES, drift
-from handlers.optimize.samples import CHECKED_ROWS, sample_rows
+from handlers.optimize.steps import NotApplied, Steps, in_words
+from handlers.optimize.trial import Clock, Trial
+from handlers.optimize.trials.drift import TOLERANCES
+from handlers.optimize.trials.processor import read_processor
+from handlers.optimize.trials.verdicts import archive_of, entry_of
 from handlers.requests.excerpt import message_of
 from handlers.sdk.errors import HandlerError
-from handlers.sdk.plain_model import PlainModel
 
 _log = logging.getLogger(__name__)
 
-
-class NotApplied(Exception):
-    """An optimisation has not been applied; the message gives the reason.
-
-    Args:
-        idle: the optimisation has nothing to do, which is not a failure.
-    """
-
-    def __init__(self, reason: str, drift: float | None = None, *, idle: bool = False) -> None:
-        super().__init__(reason)
-        self.drift = drift
-        self.idle = idle
+# Runs a function in a process of its own, and returns its result; raises ChildProcessError if the process dies.
+Apart = Callable[[Callable[[], bytes]], bytes]
 
 
 def optimize(
-    handler: Any, asked: Sequence[str] | None, model_dir: Path, config: Mapping[str, Any], batch_size: int
+    handler: Any,
+    asked: Sequence[str] | None,
+    model_dir: Path,
+    config: Mapping[str, Any],
+    batch_size: int,
+    *,
+    threads: int = 0,
+    apart: Apart | None = None,
+    clock: Clock = time.perf_counter,
 ) -> list[wire.Optimized]:
     """Optimise the model of an initialized handler.
 
     Args:
         handler: any object; only one with a `model` that is a `torch.nn.Module` can be optimised.
         asked: the optimisations asked for by name, None for the handler's defaults.
+        threads: those that the model will have; 0 for this process's.
+        apart: where a trial runs, if not in this process, which must not run anything in parallel then.
+        clock: returns seconds; times the model in a trial.
 
     Returns:
         The outcome of each optimisation, in the order of application.
@@ -60,12 +62,35 @@ def optimize(
         return []
     tolerances = read_tolerances(config)
     try:
-        work = _Work(handler, model_dir, config, batch_size)
+        steps = Steps(handler, model_dir, config, batch_size)
+        threads = threads or torch.get_num_threads()
+        where = _where(handler)
+        facts = {
+            "archive": archive_of(model_dir), "where": where, "torch": str(torch.__version__), "threads": threads,
+            "batch_size": batch_size, "wanted": wanted, "tolerances": tolerances,
+        }  # fmt: skip
+
+        def attempt() -> Tried:
+            trial = Trial(steps, tolerances, f"{threads} thread{'s' * (threads != 1)} of {where}", clock)
+            outcomes = [trial.attempt(name, by_name) for name, by_name in wanted.items()]
+            return Tried(outcomes, trial.sure)
+
+        with entry_of(facts) as entry:
+            if entry.outcomes is None:
+                tried = attempt() if apart is None else _attempt_apart(attempt, apart)
+                if tried.sure:
+                    entry.keep(tried.outcomes)
+                outcomes = tried.outcomes if apart is None else _repeat(steps, tried.outcomes, wanted, took=True)
+            else:
+                outcomes = _repeat(steps, entry.outcomes, wanted)
     except NotApplied as error:
         if any(wanted.values()):
             raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {error}") from error.__cause__
-        return [wire.Optimized(name, False, None, 0.0, message_of(error)) for name in wanted]
-    return [work.do(name, by_name, tolerances.get(name)) for name, by_name in wanted.items()]
+        _log.info("the model is served without optimisations: %s", error)
+        outcomes = [wire.Optimized(name, False, None, 0.0, message_of(error), idle=True) for name in wanted]
+    for outcome in outcomes:
+        _note(outcome)
+    return outcomes
 
 
 def read_tolerances(config: Mapping[str, Any]) -> dict[str, float]:
@@ -83,126 +108,75 @@ def read_tolerances(config: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(value) for name, value in given.items()}
 
 
-class _Work:
-    """The state of optimising a handler: the steps applied, and the plain model's output for the sample."""
+def _where(handler: Any) -> str:
+    if handler.device is not None and handler.device.type == "cuda":
+        return torch.cuda.get_device_name(handler.device)
+    return str(read_processor())
 
-    def __init__(self, handler: Any, model_dir: Path, config: Mapping[str, Any], batch_size: int) -> None:
-        self._handler = handler
-        self._batch_size = batch_size
-        model = getattr(handler, "model", None)
-        if not hasattr(handler, "load_again"):
-            raise NotApplied("the handler is not a subclass of BaseHandler, so its model cannot be found")
-        if not isinstance(model, nn.Module):
-            raise NotApplied(f"the model is a {type(model).__name__}, and only a torch.nn.Module can be optimised")
-        if hasattr(model, "_orig_mod"):
-            raise NotApplied("`pt2` in model-config.yaml has the model compiled already")
-        rows = sample_rows(handler, model_dir, config)
-        if not rows:
-            raise NotApplied("there is no sample to check on: name a file of the archive as `warmup`")
-        self._applied: list[Callable[[], None]] = []
-        self._plain: PlainModel | None = None
-        self._full_drift = 0.0  # of full batches, where these run differently from others
-        self._steps = {
-            "fast_images": self._fast_images,
-            "fold": self._fold,
-            "channels_last": self._channels_last,
-            "bf16": self._bf16,
-            "compile": self._compile,
-        }
-        for row in rows:
-            self._row = row
-            try:
-                self._inputs = self._preprocess(CHECKED_ROWS)
-                self._expected = self._infer(self._inputs)
-                return
-            except Exception as error:  # noqa: BLE001 - user code may raise anything
-                failed = error
-        raise NotApplied(f"the plain model fails on the sample: {_in_words(failed)}") from failed
 
-    def do(self, name: str, by_name: bool, tolerance: float | None) -> wire.Optimized:
-        """Apply one optimisation; revert on failure or too much drift."""
-        began = time.perf_counter()
-        step = self._steps[name]
+class Tried(msgspec.Struct):
+    """The result of a trial; with an error there are no outcomes.
+
+    Attributes:
+        sure: the outcomes hold for the next load, too.
+        refused: why the model is to be rejected.
+        not_applied: why no optimisation can be tried.
+    """
+
+    outcomes: list[wire.Optimized] = []
+    sure: bool = True
+    refused: str = ""
+    not_applied: str = ""
+
+
+def _attempt_apart(attempt: Callable[[], Tried], apart: Apart) -> Tried:
+    def work() -> bytes:
         try:
-            if name != "fast_images" and self._plain is None:
-                self._plain = self._handler.plain = PlainModel.of(self._handler)
-            step()
-            found = self._pixel_drift() if name == "fast_images" else drift(self._expected, self._infer(self._inputs))
-            found = max(found, self._full_drift)
-            most = self._tolerance(name) if tolerance is None else tolerance
-            if not found <= most:
-                raise NotApplied(f"its drift is {found:.1e}, and {most:.1e} is tolerated", found)
-        except Exception as error:  # noqa: BLE001 - a compiler may raise anything
-            why = error if isinstance(error, NotApplied) else NotApplied(_in_words(error))
-            if not why.idle:
-                self._take_back(name)
-            return _taken_back(name, why, time.perf_counter() - began, by_name)
-        self._applied.append(step)
-        return wire.Optimized(name, True, found, time.perf_counter() - began)
+            return msgspec.msgpack.encode(attempt())
+        except HandlerError as error:
+            return msgspec.msgpack.encode(Tried(refused=str(error)))
+        except NotApplied as error:
+            return msgspec.msgpack.encode(Tried(not_applied=str(error)))
 
-    def _take_back(self, name: str) -> None:
-        """Start again from the plain model: an optimisation changes the model in place."""
-        if name == "fast_images":
-            fast_images.stop_using(self._handler)
-        elif self._plain is not None:
-            self._handler.model = self._plain.fresh()
-            for step in self._applied:
-                if step != self._fast_images:
-                    step()
-
-    def _tolerance(self, name: str) -> float:
-        if self._handler.device.type == "cuda" and torch.backends.cudnn.allow_tf32 and name != "fast_images":
-            return max(TF32_TOLERANCE, TOLERANCES[name])
-        # Precision lost by bf16 stays lost in later steps.
-        return TOLERANCES["bf16" if self._bf16 in self._applied else name]
-
-    def _preprocess(self, rows: int) -> Any:
-        return self._handler.preprocess([dict(self._row) for _ in range(rows)])
-
-    def _infer(self, inputs: Any) -> Any:
-        return self._handler.inference(inputs)
-
-    def _pixel_drift(self) -> float:
-        return fast_images.pixel_drift(self._inputs, self._preprocess(CHECKED_ROWS))
-
-    def _fast_images(self) -> None:
-        if not fast_images.use(self._handler):
-            raise NotApplied("the handler does not prepare images as `image_classifier` does")
-
-    def _fold(self) -> None:
-        if not folding.fold(self._handler.model):
-            raise NotApplied("no convolution is followed by a batch normalisation of its own", idle=True)
-
-    def _channels_last(self) -> None:
-        if not any(parameter.dim() == 4 for parameter in self._handler.model.parameters()):
-            raise NotApplied("the model has no two-dimensional convolution", idle=True)
-        self._handler.model.to(memory_format=torch.channels_last)
-
-    def _bf16(self) -> None:
-        reason = bfloat16.refusal(self._handler.device)
-        if reason:
-            raise NotApplied(reason)
-        self._handler.model = bfloat16.Bfloat16(self._handler.model).eval()
-
-    def _compile(self) -> None:
-        reason = inductor.refusal(self._handler.model, self._handler.device)
-        if reason:
-            raise NotApplied(reason)
-        compiled = self._handler.model = inductor.Compiled(self._handler.model, self._handler.device).eval()
-        inductor.compile_sizes(compiled, lambda size: self._infer(self._preprocess(size)), self._batch_size)
-        if self._handler.device.type == "cpu":  # elsewhere no weights are packed
-            full = self._preprocess(self._batch_size)
-            self._full_drift = compiled.compile_full(lambda: self._infer(full))
+    try:
+        tried = msgspec.msgpack.decode(apart(work), type=Tried)
+    except ChildProcessError as error:
+        raise NotApplied(f"the process that tried them died ({error})") from None
+    if tried.refused:
+        raise HandlerError(tried.refused)
+    if tried.not_applied:
+        raise NotApplied(tried.not_applied)
+    return tried
 
 
-def _taken_back(name: str, why: NotApplied, seconds: float, by_name: bool) -> wire.Optimized:
-    if by_name and not why.idle:
-        raise HandlerError(f"`optimize: {name}` cannot be done: {why}") from why.__cause__
-    if not why.idle:
-        _log.warning("the model is served without the optimisation %s: %s", name, why)
-    return wire.Optimized(name, False, why.drift, seconds, message_of(why))
+def _repeat(
+    steps: Steps, outcomes: Sequence[wire.Optimized], wanted: Mapping[str, bool], *, took: bool = False
+) -> list[wire.Optimized]:
+    """Apply what a trial has kept, without checks.
+
+    Args:
+        took: whether the trial's seconds are told, too.
+    """
+    done: list[wire.Optimized] = []
+    for outcome in outcomes:
+        began, names = time.perf_counter(), list(steps.done)
+        try:
+            if outcome.applied:
+                steps.apply(outcome.name)
+        except Exception as error:
+            if wanted[outcome.name]:
+                raise HandlerError(f"`optimize: {outcome.name}` cannot be done: {in_words(error)}") from error
+            steps.start_again(names)
+            outcome = msgspec.structs.replace(outcome, applied=False, reason=in_words(error), warning="")
+        seconds = time.perf_counter() - began + outcome.seconds * took
+        done.append(msgspec.structs.replace(outcome, seconds=seconds))
+    return done
 
 
-def _in_words(error: BaseException) -> str:
-    text = message_of(error).strip()
-    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
+def _note(outcome: wire.Optimized) -> None:
+    """Write to the model's log where an optimisation is not as wanted."""
+    if outcome.warning:
+        _log.warning("the optimisation %s was asked for: %s", outcome.name, outcome.warning)
+    elif not outcome.applied and not outcome.idle:
+        level = logging.WARNING if outcome.speed is None else logging.INFO  # slower is no failure
+        _log.log(level, "the model is served without the optimisation %s: %s", outcome.name, outcome.reason)

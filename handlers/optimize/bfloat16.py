@@ -4,7 +4,6 @@ Numbers keep the range of float32 and lose two thirds of their digits. Without h
 would be many times slower than in float32, so `bf16` is rejected there.
 """
 
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,9 +11,8 @@ from torch import nn
 
 from handlers.optimize.around import ModelWrapper
 from handlers.optimize.trees import map_tensors
+from handlers.optimize.trials.processor import BFLOAT16, read_processor
 
-# Flags of /proc/cpuinfo: Intel and AMD, then ARM.
-FAST_FLAGS = frozenset({"amx_bf16", "avx512_bf16", "bf16", "svebf16"})
 FAST_CAPABILITY = 8  # NVIDIA's Ampere, the first with bfloat16 in its tensor cores
 
 
@@ -28,14 +26,9 @@ def refusal(device: torch.device, cpuinfo: str | None = None) -> str:
         major, _ = torch.cuda.get_device_capability(device)
         name = torch.cuda.get_device_name(device)
         return "" if major >= FAST_CAPABILITY else f"the GPU ({name}) has no fast path for bfloat16"
-    if cpuinfo is None:
-        cpuinfo = Path("/proc/cpuinfo").read_text()
-    facts = dict(line.split(":", 1) for line in cpuinfo.splitlines() if ":" in line)
-    facts = {key.strip().lower(): value.strip() for key, value in facts.items()}
-    flags = facts.get("flags") or facts.get("features") or ""
-    if FAST_FLAGS.isdisjoint(flags.split()):
-        name = facts.get("model name", "unknown model")
-        return f"the processor ({name}) has no fast path for bfloat16: neither AMX nor AVX512_BF16"
+    processor = read_processor(cpuinfo)
+    if BFLOAT16.isdisjoint(processor.flags):
+        return f"the processor ({processor.name}) has no fast path for bfloat16: neither AMX nor AVX512_BF16"
     return ""
 
 

@@ -23,8 +23,8 @@ import torch
 from torch import nn
 
 from handlers.optimize.around import ModelWrapper
-from handlers.optimize.drift import drift
 from handlers.optimize.trees import map_tensors
+from handlers.optimize.trials.drift import drift
 
 COMPILERS = ("g++", "clang++")
 

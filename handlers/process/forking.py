@@ -17,9 +17,10 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 
 from handlers.process.memory import give_memory_back
+from handlers.process.threads import set_threads
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 _ADOPTION = 10.0  # seconds until the intermediate process must have ended
@@ -92,6 +93,47 @@ def _await(daemon: int) -> None:
     while os.getppid() == between and between != daemon and time.monotonic() < end:
         time.sleep(0.0002)
     die_with(daemon)
+
+
+def run_apart(threads: int, cpus: Collection[int], work: Callable[[], bytes]) -> bytes:
+    """Run a function in a forked process with so many threads for each operation, wait, and return its result.
+
+    Args:
+        cpus: the processors that the process may use; empty for all of this one's.
+
+    Raises:
+        ChildProcessError: the process has ended without a result; the message gives its signal or exit code.
+        OSError: there is no memory or no pid for a process.
+    """
+    reading, writing = os.pipe()
+    ours = os.getpid()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            die_with(ours)
+            os.close(reading)
+            gc.enable()
+            if cpus:
+                os.sched_setaffinity(0, cpus)
+            set_threads(threads)
+            result = work()
+            with open(writing, "wb") as pipe:
+                pipe.write(result)
+            code = 0
+        except BaseException as error:  # noqa: BLE001 - the parent's stack must not run a second time
+            print(f"{type(error).__name__}: {error}", file=sys.stderr)  # noqa: T201
+        finally:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(code)
+    os.close(writing)
+    with open(reading, "rb") as pipe:
+        result = pipe.read()
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code:
+        raise ChildProcessError(f"signal {-code}" if code < 0 else f"exit code {code}")
+    return result
 
 
 def open_descriptors() -> set[str]:

@@ -4,7 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from handlers import wire
 from handlers.envelopes.entry import enveloped
@@ -18,6 +18,9 @@ from handlers.sdk.context import Context
 from handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
 from handlers.sdk.loader import EntryPoint, load_handler
 from handlers.tensors.views import Views
+
+if TYPE_CHECKING:
+    from handlers.optimize.apply import Apart
 
 
 def read_model_config(load: wire.Load) -> dict[str, Any]:
@@ -108,8 +111,19 @@ class Runtime:
         other.views = self.views
         return other
 
-    def optimize(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int) -> list[wire.Optimized]:
+    def optimize(
+        self,
+        asked: Sequence[str] | None,
+        model_dir: Path,
+        batch_size: int,
+        threads: int = 0,
+        apart: "Apart | None" = None,
+    ) -> list[wire.Optimized]:
         """Optimise the model, as asked or by the handler's defaults; see handlers/optimize.
+
+        Args:
+            threads: those that the model will have; 0 for this process's.
+            apart: runs a trial in a process of its own; None for this process.
 
         Raises:
             HandlerError: an optimisation asked for by name cannot be applied.
@@ -120,7 +134,8 @@ class Runtime:
 
         self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
         try:
-            return optimize(self._entry.instance, asked, model_dir, self.config, batch_size)
+            instance = self._entry.instance
+            return optimize(instance, asked, model_dir, self.config, batch_size, threads=threads, apart=apart)
         finally:
             self._context.end_batch()
 

@@ -8,19 +8,21 @@ from daemon.config.worker_env import model_environment
 from tests.kit.build import make_config
 
 CACHE = "TORCHINDUCTOR_CACHE_DIR"
+TRIALS = "OPTIMIZE_TRIALS_DIR"
 SPINS = "GOMP_SPINCOUNT"
 
 
 def test_what_nobody_chose_is_left_as_it_was_inherited(tmp_path: Path) -> None:
-    inherited = {"PATH": "/bin", "TS_SERVICE_ENVELOPE": "json", CACHE: "/mine", SPINS: "7"}
+    inherited = {"PATH": "/bin", "TS_SERVICE_ENVELOPE": "json", CACHE: "/mine", TRIALS: "/mine", SPINS: "7"}
 
     assert model_environment(inherited, make_config(tmp_path)) == inherited
 
 
-def test_what_is_compiled_is_kept_in_the_state_directory(tmp_path: Path) -> None:
+def test_what_is_compiled_or_tried_is_kept_in_the_state_directory(tmp_path: Path) -> None:
     config = make_config(tmp_path)
 
     assert model_environment({}, config)[CACHE] == str(config.state_dir / "compiled")
+    assert model_environment({}, config)[TRIALS] == str(config.state_dir / "trials")
 
 
 def test_threads_that_wait_soon_leave_their_core_to_others(tmp_path: Path) -> None:
@@ -31,7 +33,7 @@ def test_threads_that_wait_soon_leave_their_core_to_others(tmp_path: Path) -> No
 def test_how_threads_wait_is_left_to_whoever_chose_it(chosen: dict[str, str], tmp_path: Path) -> None:
     environment = model_environment(chosen, make_config(tmp_path))
 
-    assert {name: value for name, value in environment.items() if name != CACHE} == chosen
+    assert {name: value for name, value in environment.items() if name not in (CACHE, TRIALS)} == chosen
 
 
 @pytest.mark.parametrize(
@@ -47,18 +49,18 @@ def test_how_threads_wait_is_left_to_whoever_chose_it(chosen: dict[str, str], tm
 )
 def test_a_setting_is_a_variable(setting: str, text: str, variable: str, value: str, tmp_path: Path) -> None:
     environment = model_environment(
-        {variable: "inherited", CACHE: "", SPINS: ""}, make_config(tmp_path, **{setting: text})
+        {variable: "inherited", CACHE: "", TRIALS: "", SPINS: ""}, make_config(tmp_path, **{setting: text})
     )
 
-    assert environment == {variable: value, CACHE: "", SPINS: ""}
+    assert environment == {variable: value, CACHE: "", TRIALS: "", SPINS: ""}
 
 
 def test_hidden_variables_are_left_out_by_their_whole_name(tmp_path: Path) -> None:
-    inherited = {"AWS_KEY": "k", "MY_AWS_KEY": "k", "aws_key": "k", "PATH": "/bin", CACHE: "", SPINS: ""}
+    inherited = {"AWS_KEY": "k", "MY_AWS_KEY": "k", "aws_key": "k", "PATH": "/bin", CACHE: "", TRIALS: "", SPINS: ""}
 
     environment = model_environment(inherited, make_config(tmp_path, hide_environment="AWS_.*|PATHS?"))
 
-    assert environment == {"MY_AWS_KEY": "k", "aws_key": "k", CACHE: "", SPINS: ""}
+    assert environment == {"MY_AWS_KEY": "k", "aws_key": "k", CACHE: "", TRIALS: "", SPINS: ""}
 
 
 def test_a_worker_cannot_find_the_service_manager_of_the_daemon(tmp_path: Path) -> None:
@@ -66,4 +68,4 @@ def test_a_worker_cannot_find_the_service_manager_of_the_daemon(tmp_path: Path) 
 
     environment = model_environment(inherited, make_config(tmp_path))
 
-    assert environment.keys() - {CACHE, SPINS} == {"PATH"}
+    assert environment.keys() - {CACHE, TRIALS, SPINS} == {"PATH"}

@@ -40,11 +40,8 @@ def test_what_the_handler_has_by_default_is_checked_and_told(served: Served, arc
 
     told = {each["name"]: each for each in served.describe("net")["tsctl"]["optimize"]}
 
-    assert {name: each["applied"] for name, each in told.items()} == {
-        "fast_images": True,
-        "fold": False,
-        "channels_last": True,
-    }
+    assert set(told) == {"fast_images", "fold", "channels_last"}
+    assert not told["fold"]["applied"]
     assert told["fold"]["reason"] == f"its drift is {told['fold']['drift']:.1e}, and 0.0e+00 is tolerated"
     assert "the model is served without the optimisation fold: its drift is" in served.tsctl("logs", "net")
     assert served.ask("/predictions/net", example_image()).status == 200
@@ -69,3 +66,23 @@ def test_what_is_asked_for_survives_a_restart(served: Served, archive: str) -> N
 
     assert (asked["value"], asked["origin"]) == (["none", "channels_last"], "register")
     assert "none,channels_last" in served.tsctl("config", "net")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("template", ["false", "true"])
+def test_a_trial_is_written_down_in_the_state_directory(template: str, served: Served, archive: str) -> None:
+    served.tsctl("stop")
+    served.environment["TSCTL_TEMPLATE"] = template
+    served.start()
+
+    served.tsctl("register", archive)
+
+    assert len(list((served.folder / "state" / "trials").glob("*.json"))) == 1
+    assert any("gain" in each for each in served.describe("net")["tsctl"]["optimize"])
+
+
+@pytest.mark.heavy
+def test_check_tells_of_each_optimisation(served: Served, archive: str) -> None:
+    checked = served.run("check", str(served.store / archive))
+
+    assert "optimize  fold: left out, drift " in checked.stderr

@@ -51,6 +51,15 @@ DESCRIBED: dict[str, Any] = {
         "optimize": [
             {"name": "fold", "applied": True, "drift": 2.5e-7, "seconds": 0.123},
             {"name": "bf16", "applied": False, "drift": None, "seconds": 0.5, "reason": "the model fails"},
+            {
+                "name": "compile",
+                "applied": True,
+                "drift": 3e-7,
+                "seconds": 35.0,
+                "gain": 0.75,
+                "batch": {"rows": 8, "withoutMs": 150.0, "withMs": 200.0},
+                "warning": "it is no gain",
+            },
         ],
         "error": {"message": "ValueError: no [weights]", "traceback": "Traceback\n  line", "output": ["printed"]},
         "replacement": None,
@@ -288,10 +297,11 @@ def test_describe_shows_what_became_of_the_optimisations(capsys: pytest.CaptureF
 
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     at = lines.index(["Optimizations"])
-    assert lines[at + 1 : at + 4] == [
-        ["NAME", "APPLIED", "DRIFT", "TOOK", "WHY", "NOT"],
-        ["fold", "yes", "2.5e-07", "0.12", "s"],
-        ["bf16", "no", "-", "0.50", "s", "the", "model", "fails"],
+    assert lines[at + 1 : at + 5] == [
+        ["NAME", "APPLIED", "DRIFT", "GAIN", "TOOK", "NOTE"],
+        ["fold", "yes", "2.5e-07", "-", "0.12", "s"],
+        ["bf16", "no", "-", "-", "0.50", "s", "the", "model", "fails"],
+        ["compile", "yes", "3.0e-07", "0.75x", "35.00", "s", "it", "is", "no", "gain"],
     ]
 
 

@@ -11,6 +11,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
+from tsctl.terminal.optimized import COLUMNS, row_of
 from tsctl.terminal.verb import Verb
 
 MOST_BARS = 16  # of a histogram, so that all bars fit on the screen
@@ -95,12 +96,7 @@ def show(document: dict[str, Any]) -> None:
         render.table((">PID", *(["NODE"] if on_nodes else []), "STATE", ">MEMORY", "STARTED"), rows)
     if ours["optimize"]:
         render.heading("Optimizations")
-        optimized = [
-            (each["name"], "yes" if each["applied"] else "no", _drift(each["drift"]), f"{each['seconds']:.2f} s",
-             each.get("reason", ""))
-            for each in ours["optimize"]
-        ]  # fmt: skip
-        render.table(("NAME", "APPLIED", ">DRIFT", ">TOOK", "WHY NOT"), optimized)
+        render.table(COLUMNS, map(row_of, ours["optimize"]))
     if batching["sizes"]:
         render.heading("Traffic")
         render.facts(_traffic(batching))
@@ -300,10 +296,6 @@ def _quarantined(quarantine: dict[str, int] | None) -> list[tuple[str, str]]:
     if quarantine["requestsRefused"]:
         texts.append(f"refused so far: {quarantine['requestsRefused']}")
     return [("quarantine", "; ".join(texts))] if texts else []
-
-
-def _drift(value: float | None) -> str:
-    return "-" if value is None else f"{value:.1e}"
 
 
 def _worker_states(ours: dict[str, Any]) -> list[str]:

@@ -62,8 +62,9 @@ def command(
       compile               torch.compile, for every batch size before readiness
       none                  no optimization
 
-    The default of the built-in image handlers is channels_last,fold,fast_images. Each is checked
-    against the plain model; `tsctl describe` shows the drift of the answers.
+    The default of the built-in image handlers is channels_last,fold,fast_images. Each is compared
+    with the model without; `tsctl describe` shows the drift of the answers, and the gain. A
+    default that is no faster here is left out; one that you name is kept, with a warning.
 
     With --replace, the registered version serves until every worker of the new archive is ready;
     then new requests go to the new workers, and the old workers finish their requests. No request

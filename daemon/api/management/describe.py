@@ -1,6 +1,5 @@
 """The describe document of a model version: TorchServe's keys in TorchServe's order, then `tsctl`."""
 
-import math
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -15,6 +14,7 @@ from daemon.api.observing.scaling import autoscaling_of
 from daemon.api.residency.documents import residence_of
 from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.registering.parallel import parallel_of
+from daemon.models.reporting.optimized import optimized_of
 from daemon.models.routing.routes import Routes
 from daemon.models.shadowing.comparison import RESULTS
 from daemon.models.version import ModelState, ModelVersion
@@ -131,7 +131,7 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "waits": next((worker.waits for worker in pool.workers if worker.waits), None),
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "residence": residence_of(model),
-        "optimize": _optimized(model),
+        "optimize": optimized_of(model),
         "settings": _settings(model),
         "declared": _declared(model),
         "notes": list(model.notes),
@@ -173,21 +173,6 @@ def _replacement(model: ModelVersion) -> dict[str, Any] | None:
         old = model.replaces
         return {"state": "finishing", "url": old.source.url, "queued": old.waiting, "running": old.running}
     return None
-
-
-def _optimized(model: ModelVersion) -> list[dict[str, Any]]:
-    """Return the result of each optimisation, from the youngest worker that has loaded the model."""
-    reports = [worker.optimized for worker in model.pool.workers if worker.optimized]
-    return [
-        {
-            "name": each.name,
-            "applied": each.applied,
-            "drift": each.drift if each.drift is None or math.isfinite(each.drift) else None,
-            "seconds": round(each.seconds, 3),
-            **({"reason": each.reason} if each.reason else {}),
-        }
-        for each in (reports[-1] if reports else ())
-    ]
 
 
 def _declared(model: ModelVersion) -> dict[str, Any] | None:

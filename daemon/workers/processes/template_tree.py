@@ -171,9 +171,10 @@ class Templates:
             place = self._grown(VISION, place, orders.Grow(list(IMPORTED)), _tell) or place
         shared = not spec.gpu_ids and spec.mode == "batch" and spec.ranks is None
         if shared and is_ours(spec.handler, spec.model_dir):
-            load = load_of(dataclasses.replace(spec, threads=1, batch_size=1))  # a worker is sent its own
-            key = f"{spec.model_name}/{spec.model_version} {fingerprint(load)}"
-            place = self._grown(key, place, orders.Grow([], load), spec.log) or place
+            # Threads and batch size may change without another template: a worker is sent its own.
+            alike = load_of(dataclasses.replace(spec, threads=1, batch_size=1))
+            key = f"{spec.model_name}/{spec.model_version} {fingerprint(alike)}"
+            place = self._grown(key, place, orders.Grow([], load_of(spec)), spec.log) or place
         return place
 
     def _first(self) -> Template | None:

@@ -207,6 +207,7 @@ def test_what_became_of_each_optimisation_is_told(house: House) -> None:
     house.engine.optimized = [
         Optimized("fold", True, 2.5e-7, 0.12345),
         Optimized("bf16", False, math.inf, 0.5, "its drift is inf, and 5.0e-02 is tolerated"),
+        Optimized("compile", True, 1e-7, 35.0, speed=(8, 0.15, 0.2), warning="it is no gain here"),
     ]
 
     assert ours(serve(house))["optimize"] == [
@@ -214,6 +215,10 @@ def test_what_became_of_each_optimisation_is_told(house: House) -> None:
         {
             "name": "bf16", "applied": False, "drift": None, "seconds": 0.5,
             "reason": "its drift is inf, and 5.0e-02 is tolerated",
+        },
+        {
+            "name": "compile", "applied": True, "drift": 1e-7, "seconds": 35.0, "gain": 0.75,
+            "batch": {"rows": 8, "withoutMs": 150.0, "withMs": 200.0}, "warning": "it is no gain here",
         },
     ]  # fmt: skip
 

@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from handlers.optimize.drift import drift
 from handlers.optimize.folding import fold
+from handlers.optimize.trials.drift import drift
 from tests.handlers.optimize.nets import settled
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 
-from handlers.optimize.drift import drift
+from handlers.optimize.trials.drift import drift
 
 NAN = math.nan
 

@@ -1,0 +1,161 @@
+"""The optimisations as changes of a handler in place, and what is run to check them."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from handlers.builtin import fast_images
+from handlers.optimize import bfloat16, folding, inductor
+from handlers.optimize.trials.samples import CHECKED_ROWS, sample_rows
+from handlers.requests.excerpt import message_of
+from handlers.sdk.plain_model import PlainModel
+
+FAST_IMAGES = "fast_images"  # changes the handler; all others change its model
+
+
+class NotApplied(Exception):
+    """An optimisation has not been applied; the message gives the reason.
+
+    Args:
+        idle: the optimisation has nothing to do, which is not a failure.
+    """
+
+    def __init__(self, reason: str, *, idle: bool = False) -> None:
+        super().__init__(reason)
+        self.idle = idle
+
+
+class CheckedSample(NamedTuple):
+    """A row for `preprocess`, the inputs made of `CHECKED_ROWS` of them, and the plain model's output for these."""
+
+    row: Mapping[str, Any]
+    inputs: Any
+    expected: Any
+
+
+class Steps:
+    """Applies optimisations to a handler whose model is loaded.
+
+    Attributes:
+        done: the names of those applied, in order.
+        full_drift: the drift of full batches, where these run differently from others.
+
+    Raises:
+        NotApplied: the handler's model cannot be optimised.
+    """
+
+    def __init__(self, handler: Any, model_dir: Path, config: Mapping[str, Any], batch_size: int) -> None:
+        self.handler = handler
+        self.batch_size = batch_size
+        model = getattr(handler, "model", None)
+        if not hasattr(handler, "load_again"):
+            raise NotApplied("the handler is not a subclass of BaseHandler, so its model cannot be found")
+        if not isinstance(model, nn.Module):
+            raise NotApplied(f"the model is a {type(model).__name__}, and only a torch.nn.Module can be optimised")
+        if hasattr(model, "_orig_mod"):
+            raise NotApplied("`pt2` in model-config.yaml has the model compiled already")
+        self._rows = sample_rows(handler, model_dir, config)
+        if not self._rows:
+            raise NotApplied("there is no sample to check on: name a file of the archive as `warmup`")
+        self.done: list[str] = []
+        self.full_drift = 0.0
+        self._ways: dict[str, Callable[[], None]] = {
+            FAST_IMAGES: self._fast_images,
+            "fold": self._fold,
+            "channels_last": self._channels_last,
+            "bf16": self._bf16,
+            "compile": self._compile,
+        }
+
+    @cached_property
+    def sample(self) -> CheckedSample:
+        """The first row that the present model can run.
+
+        Raises:
+            NotApplied: the model fails on all of them.
+        """
+        failed: Exception | None = None
+        for row in self._rows:
+            try:
+                inputs = self._of(row, CHECKED_ROWS)
+                return CheckedSample(row, inputs, self.infer(inputs))
+            except Exception as error:  # noqa: BLE001 - user code may raise anything
+                failed = error
+        assert failed is not None
+        raise NotApplied(f"the plain model fails on the sample: {in_words(failed)}") from failed
+
+    def preprocess(self, rows: int) -> Any:
+        """Return the model's input for so many rows of the sample."""
+        return self._of(self.sample.row, rows)
+
+    def _of(self, row: Mapping[str, Any], rows: int) -> Any:
+        return self.handler.preprocess([dict(row) for _ in range(rows)])
+
+    def infer(self, inputs: Any) -> Any:
+        """Return the model's output, once the device has finished."""
+        output = self.handler.inference(inputs)
+        if self.handler.device.type == "cuda":
+            torch.cuda.synchronize(self.handler.device)
+        return output
+
+    def apply(self, name: str) -> None:
+        """Apply one optimisation.
+
+        Raises:
+            NotApplied: the optimisation is not for this handler, model or machine.
+            Exception: any other; a compiler may raise anything.
+        """
+        if name != FAST_IMAGES and self.handler.plain is None:
+            self.handler.plain = PlainModel.of(self.handler)
+        self._ways[name]()
+        self.done.append(name)
+
+    def start_again(self, names: Sequence[str]) -> None:
+        """Load the plain model and apply only these: an optimisation that failed may have changed half of the model."""
+        self.stop_fast_images()
+        if self.handler.plain is not None:
+            self.handler.model = self.handler.plain.fresh()
+        self.done = []
+        for name in names:
+            self.apply(name)
+
+    def stop_fast_images(self) -> None:
+        fast_images.stop_using(self.handler)
+
+    def _fast_images(self) -> None:
+        if not fast_images.use(self.handler):
+            raise NotApplied("the handler does not prepare images as `image_classifier` does")
+
+    def _fold(self) -> None:
+        if not folding.fold(self.handler.model):
+            raise NotApplied("no convolution is followed by a batch normalisation of its own", idle=True)
+
+    def _channels_last(self) -> None:
+        if not any(parameter.dim() == 4 for parameter in self.handler.model.parameters()):
+            raise NotApplied("the model has no two-dimensional convolution", idle=True)
+        self.handler.model.to(memory_format=torch.channels_last)
+
+    def _bf16(self) -> None:
+        reason = bfloat16.refusal(self.handler.device)
+        if reason:
+            raise NotApplied(reason)
+        self.handler.model = bfloat16.Bfloat16(self.handler.model).eval()
+
+    def _compile(self) -> None:
+        reason = inductor.refusal(self.handler.model, self.handler.device)
+        if reason:
+            raise NotApplied(reason)
+        compiled = self.handler.model = inductor.Compiled(self.handler.model, self.handler.device).eval()
+        inductor.compile_sizes(compiled, lambda size: self.infer(self.preprocess(size)), self.batch_size)
+        if self.handler.device.type == "cpu":  # elsewhere no weights are packed
+            full = self.preprocess(self.batch_size)
+            self.full_drift = compiled.compile_full(lambda: self.infer(full))
+
+
+def in_words(error: BaseException) -> str:
+    text = message_of(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__

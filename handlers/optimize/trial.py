@@ -1,0 +1,178 @@
+"""A trial: apply the wanted optimisations one after the other, and keep those that are worth having.
+
+    apply ──▶ drift within its tolerance? ──▶ faster by the margin? ──yes, or unsure──▶ keep
+                     │ no                            │ no
+        by default   take back                       take back
+        by name      refuse the model                keep, with a warning
+
+On a machine too busy to tell, an optimisation is kept, and the trial is made again at the next load.
+
+Outputs are compared with the plain model's, times with those of the model without the optimisation at hand. Timed is
+the stage that changes: `preprocess` for `fast_images`, `inference` for all others, with a full batch.
+"""
+
+import copy
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+
+from handlers import wire
+from handlers.builtin import fast_images
+from handlers.optimize.steps import FAST_IMAGES, NotApplied, Steps, in_words
+from handlers.optimize.trials.drift import TF32_TOLERANCE, TOLERANCES, drift
+from handlers.optimize.trials.samples import CHECKED_ROWS
+from handlers.optimize.trials.speed import Result, Speed, measured_rows, race
+from handlers.requests.excerpt import message_of
+from handlers.sdk.errors import HandlerError
+
+Clock = Callable[[], float]
+
+
+class Trial:
+    """Tries optimisations on a handler.
+
+    Args:
+        place: where the times hold, for people: "2 threads of AMD EPYC".
+        tolerances: optimisation → largest drift, where the archive names one.
+        clock: returns seconds.
+
+    Attributes:
+        sure: no measurement of a speed was too disturbed to tell.
+
+    Raises:
+        NotApplied: the plain model fails on the sample.
+    """
+
+    def __init__(self, steps: Steps, tolerances: Mapping[str, float], place: str, clock: Clock) -> None:
+        self._steps = steps
+        self._tolerances = tolerances
+        self._place = place
+        self._clock = clock
+        self._expected = steps.sample.expected
+        self.sure = True
+        self._rows = 0  # of the batches that are timed
+
+    def attempt(self, name: str, by_name: bool) -> wire.Optimized:
+        """Apply one optimisation, and keep one that is worth having.
+
+        Raises:
+            HandlerError: the optimisation was asked for by name, and cannot be applied or drifts too far.
+        """
+        began = time.perf_counter()
+        steps, before, found = self._steps, self._copy(name), None
+        names = list(steps.done)
+        try:
+            steps.apply(name)
+            found = self._drift(name)
+            most = self._tolerance(name)
+            if not found <= most:
+                raise NotApplied(f"its drift is {found:.1e}, and {most:.1e} is tolerated")
+            speed, rows = self._race(name, before)
+        except Exception as error:  # noqa: BLE001 - a compiler may raise anything
+            why = error if isinstance(error, NotApplied) else NotApplied(in_words(error))
+            if by_name and not why.idle:
+                raise HandlerError(f"`optimize: {name}` cannot be done: {why}") from why.__cause__
+            self._take_back(name, before, names)
+            return wire.Optimized(name, False, found, time.perf_counter() - began, message_of(why), idle=why.idle)
+        if speed is None:
+            return wire.Optimized(name, True, found, time.perf_counter() - began)
+        self.sure = self.sure and speed.result is not Result.UNSURE
+        text = self._no_gain(speed, rows) if speed.result is Result.NO_GAIN else ""
+        if text and not by_name:
+            self._take_back(name, before, names)
+        seconds = time.perf_counter() - began
+        kept = by_name or not text
+        reason, warning = ("", text) if kept else (text, "")
+        return wire.Optimized(name, kept, found, seconds, reason, (rows, speed.without, speed.having), warning)
+
+    def _copy(self, name: str) -> Any:
+        """Return a model that stays as the model is before an optimisation, which may change that one in place."""
+        model = self._steps.handler.model
+        if name == FAST_IMAGES or name == "compile":
+            return model
+        try:
+            return copy.deepcopy(model)
+        except Exception:  # noqa: BLE001 - a model of the user's may refuse, in any way
+            return None
+
+    def _take_back(self, name: str, before: Any, names: list[str]) -> None:
+        if before is None:
+            self._steps.start_again(names)
+            return
+        self._steps.done = names
+        self._steps.handler.model = before
+        if name == FAST_IMAGES:
+            self._steps.stop_fast_images()
+
+    def _drift(self, name: str) -> float:
+        if name == FAST_IMAGES:
+            return fast_images.pixel_drift(self._steps.sample.inputs, self._steps.preprocess(CHECKED_ROWS))
+        return max(drift(self._expected, self._steps.infer(self._steps.sample.inputs)), self._steps.full_drift)
+
+    def _tolerance(self, name: str) -> float:
+        if name in self._tolerances:
+            return self._tolerances[name]
+        if self._steps.handler.device.type == "cuda" and torch.backends.cudnn.allow_tf32 and name != FAST_IMAGES:
+            return max(TF32_TOLERANCE, TOLERANCES[name])
+        # Precision lost by bf16 stays lost in later steps.
+        return TOLERANCES["bf16" if "bf16" in self._steps.done else name]
+
+    def _race(self, name: str, before: Any) -> tuple[Speed | None, int]:
+        """Return the speed with an optimisation and without, and the rows of the batches that were timed.
+
+        Returns:
+            None and 0 if the model cannot be copied, so that none is left without the optimisation.
+        """
+        steps, handler = self._steps, self._steps.handler
+        if name == FAST_IMAGES:
+
+            def usual() -> None:
+                steps.stop_fast_images()
+                steps.preprocess(steps.batch_size)
+
+            def fast() -> None:
+                fast_images.use(handler)
+                steps.preprocess(steps.batch_size)
+
+            try:
+                return race(usual, fast, self._clock), steps.batch_size
+            finally:
+                fast_images.use(handler)
+        if before is None:
+            return None, 0
+        after, rows = handler.model, self._rows_for(name, before)
+        inputs = steps.preprocess(rows)
+
+        def run(model: Any) -> None:
+            handler.model = model
+            steps.infer(inputs)
+
+        try:
+            return race(lambda: run(before), lambda: run(after), self._clock), rows
+        finally:
+            handler.model = after
+
+    def _rows_for(self, name: str, model: Any) -> int:
+        """Return with how many rows to time a model."""
+        if name == "compile":
+            return self._steps.batch_size  # full batches run in a graph of their own
+        if not self._rows:
+            handler, full = self._steps.handler, self._steps.preprocess(self._steps.batch_size)
+            after, handler.model = handler.model, model
+            try:
+                began = self._clock()
+                self._steps.infer(full)
+                self._rows = measured_rows(self._steps.batch_size, self._clock() - began)
+            finally:
+                handler.model = after
+        return self._rows
+
+    def _no_gain(self, speed: Speed, rows: int) -> str:
+        times = f"{_ms(speed.having)} with it, {_ms(speed.without)} without it, on {self._place}"
+        return f"it is no gain here: a batch of {rows} takes {times}"
+
+
+def _ms(seconds: float) -> str:
+    return f"{seconds * 1000:.3g} ms" if seconds < 0.9995 else f"{seconds:.2f} s"

@@ -1,0 +1,8 @@
+"""Whether an optimisation is worth having: the models with and without are compared.
+
+samples.py    inputs for both
+drift.py      how far the outputs are apart
+speed.py      how long a batch takes with the optimisation and without, measured in turns
+processor.py  the processor on which that is true
+verdicts.py   the outcomes, kept for the next load of the same archive on the same machine
+"""

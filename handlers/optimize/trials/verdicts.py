@@ -1,0 +1,99 @@
+"""The outcomes of trials, kept in files of one directory: one for each archive, machine and way to run it.
+
+The daemon names the directory in the environment (`OPTIMIZE_TRIALS_DIR`): `trials` in its state directory. Whoever
+loads a model locks the file; others that load the same one meanwhile wait, and find the outcomes.
+"""
+
+import fcntl
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import msgspec
+
+from handlers import wire
+
+VARIABLE = "OPTIMIZE_TRIALS_DIR"
+FORMAT = 1  # raised when trials are made differently, so that all are made again
+_DIGEST = re.compile("[0-9a-f]{64}")  # the name of the directory of an unpacked archive: the archive's SHA-256
+
+
+class KeptTrial(msgspec.Struct):
+    """The contents of a file: `facts` for people, and to be compared."""
+
+    facts: dict[str, Any]
+    outcomes: list[wire.Optimized]
+
+
+class TrialRecord:
+    """One file, locked.
+
+    Attributes:
+        outcomes: of the trial with these facts; None if there was none.
+    """
+
+    def __init__(self, facts: Mapping[str, Any], file: IO[bytes] | None) -> None:
+        self._facts = dict(facts)
+        self._file = file
+        self.outcomes: list[wire.Optimized] | None = None
+        if file is not None:
+            with suppress(msgspec.MsgspecError, OSError, UnicodeDecodeError):  # damaged: as if there were none
+                verdict = msgspec.json.decode(file.read(), type=KeptTrial)
+                if verdict.facts == self._facts:
+                    self.outcomes = verdict.outcomes
+
+    def keep(self, outcomes: list[wire.Optimized]) -> None:
+        """Write the outcomes; a disk that is full keeps none."""
+        if self._file is None:
+            return
+        with suppress(OSError):
+            self._file.truncate(0)
+            self._file.write(msgspec.json.format(msgspec.json.encode(KeptTrial(self._facts, outcomes))))
+            self._file.flush()
+
+
+@contextmanager
+def entry_of(facts: Mapping[str, Any]) -> Iterator[TrialRecord]:
+    """Lock the entry for these facts, JSON's kinds of values only; without a directory nothing is kept."""
+    plain = msgspec.json.decode(msgspec.json.encode({"format": FORMAT, **facts}))  # as they are read again
+    file = _open(plain)
+    if file is None:
+        yield TrialRecord(plain, None)
+        return
+    with file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        yield TrialRecord(plain, file)
+
+
+def _open(facts: dict[str, Any]) -> IO[bytes] | None:
+    directory = os.environ.get(VARIABLE)
+    if not directory:
+        return None
+    name = hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()[:32]
+    try:
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        return Path(directory, f"{name}.json").open("a+b")
+    except OSError:
+        return None
+
+
+def archive_of(model_dir: Path) -> str:
+    """Return the SHA-256 of an unpacked archive, from the name of its directory.
+
+    A directory that is served in place has none: then a digest of the names, sizes and times of its own files.
+    """
+    for place in (model_dir, *model_dir.parents):
+        if _DIGEST.fullmatch(place.name):
+            return place.name
+    digest = hashlib.sha256(str(model_dir).encode())
+    with os.scandir(model_dir) as found:
+        for entry in sorted(found, key=lambda each: each.name):
+            if entry.is_file():  # a worker that imports writes into __pycache__
+                status = entry.stat()
+                digest.update(f"{entry.name} {status.st_size} {status.st_mtime_ns}\n".encode())
+    return f"marks-{digest.hexdigest()}"

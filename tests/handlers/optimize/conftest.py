@@ -1,0 +1,37 @@
+"""Measurements of speed that a test decides."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from handlers.optimize import trial
+from handlers.optimize.trials.speed import Speed
+from tests.handlers.optimize.nets import put_archive
+
+
+class Races:
+    """Stands in for the measurement: runs both sides once, and gives the gain that the test has chosen."""
+
+    def __init__(self) -> None:
+        self.gain = 2.0
+        self.noise = 1.0
+        self.number = 0
+
+    def __call__(self, without: Callable[[], object], having: Callable[[], object], clock: object) -> Speed:
+        self.number += 1
+        without()
+        having()
+        return Speed(0.5 * self.gain, 0.5, self.noise)
+
+
+@pytest.fixture(autouse=True)
+def races(monkeypatch: pytest.MonkeyPatch) -> Races:
+    races = Races()
+    monkeypatch.setattr(trial, "race", races)
+    return races
+
+
+@pytest.fixture
+def entry(model_dir: Path) -> dict[str, str]:
+    return put_archive(model_dir)

@@ -1,0 +1,141 @@
+"""An optimisation that is no faster is taken back or named, and one trial is enough."""
+
+import logging
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+from torch import nn
+
+from handlers.optimize import trial
+from handlers.optimize.apply import optimize
+from handlers.optimize.trials import verdicts
+from handlers.process.forking import run_apart
+from tests.handlers.optimize.conftest import Races
+from tests.handlers.optimize.loading import answer, done, loaded
+
+
+def test_a_default_that_is_no_faster_is_taken_back(
+    model_dir: Path, entry: dict[str, str], races: Races, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = loaded(model_dir, entry)
+    before = answer(handler)
+    races.gain = 0.5
+    caplog.clear()
+
+    with caplog.at_level(logging.WARNING):
+        reports = done(handler, batch_size=3)
+
+    assert not any(report.applied for report in reports.values())
+    assert all(report.speed == (3, 0.25, 0.5) for report in reports.values())
+    sentence = r"it is no gain here: a batch of 3 takes 500 ms with it, 250 ms without it, on \d+ threads? of .*\)"
+    assert re.fullmatch(sentence, reports["fold"].reason)
+    assert isinstance(handler.model.bn1, nn.BatchNorm2d)
+    assert not handler.model.stem.weight.is_contiguous(memory_format=torch.channels_last)
+    assert "image_processing" not in vars(handler)
+    assert answer(handler) == before
+    assert caplog.messages == []
+
+
+def test_one_that_was_asked_for_and_is_no_faster_is_kept_and_named(
+    model_dir: Path, entry: dict[str, str], races: Races, caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = loaded(model_dir, entry)
+    races.gain = 0.5
+    caplog.clear()
+
+    with caplog.at_level(logging.WARNING):
+        report = done(handler, "none", "fold")["fold"]
+
+    assert report.applied
+    assert report.warning.startswith("it is no gain here: a batch of 2 takes 500 ms with it")
+    assert caplog.messages == [f"the optimisation fold was asked for: {report.warning}"]
+    assert isinstance(handler.model.bn1, nn.Identity)
+
+
+@pytest.mark.parametrize("gain", [2.0, 0.5])
+def test_a_trial_is_not_repeated_for_the_same_archive_and_way_to_run_it(
+    gain: float, model_dir: Path, entry: dict[str, str], races: Races, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    races.gain = gain
+    first_handler, second_handler = loaded(model_dir, entry), loaded(model_dir, entry)
+    first, answered = done(first_handler, "none", "fold", "channels_last"), answer(first_handler)
+    monkeypatch.setattr(trial, "drift", lambda plain, other: pytest.fail("the drift is known"))
+    tried = races.number
+
+    second = done(second_handler, "none", "fold", "channels_last")
+
+    assert races.number == tried == 2
+    assert {name: msgspec.structs.replace(each, seconds=0) for name, each in second.items()} == {
+        name: msgspec.structs.replace(each, seconds=0) for name, each in first.items()
+    }
+    assert answer(second_handler) == answered
+
+
+def test_on_a_machine_too_busy_to_tell_all_are_kept_and_tried_again_at_the_next_load(
+    model_dir: Path, entry: dict[str, str], races: Races, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    races.gain, races.noise = 0.9, 1.5
+
+    first = done(loaded(model_dir, entry))
+    races.noise = 1.0
+    second = done(loaded(model_dir, entry))
+
+    assert all(report.applied and not report.warning for report in first.values())
+    assert not any(report.applied for report in second.values())
+
+
+def test_another_batch_size_number_of_threads_or_choice_is_another_trial(
+    model_dir: Path, entry: dict[str, str], races: Races, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    ways: list[tuple[tuple[str, ...], int, int]] = [(("none", "fold"), 2, 1), (("none", "fold"), 3, 1)]
+    ways += [(("none", "fold"), 2, 4), (("none", "channels_last"), 2, 1)]
+    for asked, batch_size, threads in ways * 2:
+        handler = loaded(model_dir, entry)
+        optimize(handler, asked, model_dir, {}, batch_size, threads=threads)
+
+    assert races.number == len(ways)
+
+
+def test_in_a_template_the_trial_leaves_the_process_untouched_until_its_outcome_is_known(
+    model_dir: Path, entry: dict[str, str], races: Races
+) -> None:
+    handler, seen = loaded(model_dir, entry), []
+
+    def apart(work: Callable[[], bytes]) -> bytes:
+        seen.append(isinstance(handler.model.bn1, nn.BatchNorm2d))
+        result = run_apart(2, (), work)
+        seen.append(isinstance(handler.model.bn1, nn.BatchNorm2d))
+        return result
+
+    reports = optimize(handler, None, model_dir, {}, 2, threads=2, apart=apart)
+
+    assert seen == [True, True]
+    assert races.number == 0  # in this process
+    assert all(report.applied and report.speed == (2, 1.0, 0.5) for report in reports)
+    assert isinstance(handler.model.bn1, nn.Identity)
+
+
+def test_a_model_whose_trial_dies_is_served_as_it_is(
+    model_dir: Path, entry: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    handler = loaded(model_dir, entry)
+    before = answer(handler)
+
+    with caplog.at_level(logging.INFO):
+        reports = optimize(handler, None, model_dir, {}, 2, apart=_dies)
+
+    text = "the process that tried them died (signal 6)"
+    assert [report.reason for report in reports] == [text] * 3
+    assert f"the model is served without optimisations: {text}" in caplog.messages
+    assert answer(handler) == before
+
+
+def _dies(work: Callable[[], bytes]) -> bytes:
+    raise ChildProcessError("signal 6")

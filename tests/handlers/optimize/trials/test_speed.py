@@ -1,0 +1,73 @@
+"""Whether an optimisation is faster: a decision about measured times."""
+
+from collections.abc import Callable
+
+import pytest
+
+from handlers.optimize.trials.speed import BUDGET, LONG, Result, is_enough, judge, measured_rows, race
+
+
+@pytest.mark.parametrize(
+    ("without", "having", "gain", "result"),
+    [
+        pytest.param([1.0, 1.0], [0.5, 0.5], 2.0, Result.FASTER, id="twice as fast"),
+        pytest.param([1.0, 1.0], [2.0, 2.0], 0.5, Result.NO_GAIN, id="half as fast"),
+        pytest.param([1.0, 1.0], [1.0, 1.0], 1.0, Result.NO_GAIN, id="as fast is no gain"),
+        pytest.param([1.02, 1.02], [1.0, 1.0], 1.02, Result.FASTER, id="the margin itself is a gain"),
+        pytest.param([1.019, 1.019], [1.0, 1.0], 1.019, Result.NO_GAIN, id="less than the margin is none"),
+        pytest.param([1.0, 9.0, 1.0], [7.0, 0.5, 0.5], 2.0, Result.FASTER, id="a turn that others disturb is nothing"),
+        pytest.param([1.0, 9.0], [0.5, 0.5], 2.0, Result.UNSURE, id="a gain that is smaller than the noise"),
+        pytest.param([1.0, 1.5], [0.5, 0.75], 2.0, Result.FASTER, id="a gain that is larger than the noise"),
+        pytest.param([1.0, 1.2], [1.1, 1.1], 1 / 1.1, Result.UNSURE, id="a loss that is smaller than the noise"),
+        pytest.param([1.0, 1.05], [1.0, 1.0], 1.0, Result.NO_GAIN, id="no gain on a quiet machine"),
+        pytest.param([1.0, 1.2], [2.0, 2.0], 0.5, Result.NO_GAIN, id="a loss that is larger than the noise"),
+    ],
+)
+def test_the_shortest_times_decide_if_they_are_repeatable(
+    without: list[float], having: list[float], gain: float, result: Result
+) -> None:
+    speed = judge(without, having)
+
+    assert speed.gain == pytest.approx(gain)
+    assert speed.result is result
+
+
+@pytest.mark.parametrize(
+    ("without", "having", "elapsed", "enough"),
+    [
+        pytest.param([], [], 0.0, False, id="nothing is measured yet"),
+        pytest.param([1.0] * 2, [9.0] * 2, 99.0, False, id="two turns are too few however long they took"),
+        pytest.param([1.0] * 3, [9.0] * 3, 0.0, True, id="a clear loss needs no more than three"),
+        pytest.param([9.0] * 3, [1.0] * 3, 0.0, True, id="nor does a clear gain"),
+        pytest.param([1.0] * 3, [1.0] * 3, BUDGET - 0.1, False, id="a close one goes on"),
+        pytest.param([1.0] * 3, [1.0] * 3, BUDGET, True, id="until the time is spent"),
+        pytest.param([1.0, 1.3, 1.6], [1.0, 1.3, 1.6], BUDGET, False, id="an unsure one for twice as long"),
+        pytest.param([1.0, 1.3, 1.6], [1.0, 1.3, 1.6], 2 * BUDGET, True, id="and no longer"),
+        pytest.param([1.0] * 15, [1.0] * 15, 0.0, True, id="or there were fifteen turns"),
+    ],
+)
+def test_the_measurement_ends(without: list[float], having: list[float], elapsed: float, enough: bool) -> None:
+    assert is_enough(without, having, elapsed) is enough
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "seconds", "rows"), [(8, LONG, 8), (8, 2 * LONG, 4), (64, 64.0, 0.5), (1, 60.0, 1)]
+)
+def test_a_batch_that_takes_long_is_measured_with_fewer_rows(batch_size: int, seconds: float, rows: float) -> None:
+    assert measured_rows(batch_size, seconds) == max(1, int(rows))
+
+
+def test_both_sides_take_turns_and_change_places() -> None:
+    now, ran = [0.0], []
+
+    def side(name: str, seconds: float) -> Callable[[], None]:
+        def run() -> None:
+            ran.append(name)
+            now[0] += seconds
+
+        return run
+
+    speed = race(side("without", 0.3), side("having", 0.1), lambda: now[0])
+
+    assert "".join(name[0] for name in ran) == "wh" + "wh" + "hw" + "wh"
+    assert speed == pytest.approx((0.3, 0.1, 1.0))

@@ -1,0 +1,65 @@
+"""The outcomes of trials are found again: by archive, machine, and way to run the model."""
+
+from pathlib import Path
+
+import pytest
+
+from handlers import wire
+from handlers.optimize.trials.verdicts import VARIABLE, archive_of, entry_of
+
+FACTS = {"archive": "a" * 64, "threads": 2, "wanted": {"fold": False}}
+FOUND = [wire.Optimized("fold", True, 1e-7, 0.5, speed=(8, 0.2, 0.1))]
+
+
+@pytest.fixture
+def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv(VARIABLE, str(tmp_path / "trials"))
+    return tmp_path / "trials"
+
+
+def test_outcomes_are_found_with_the_same_facts_only(directory: Path) -> None:
+    with entry_of(FACTS) as entry:
+        assert entry.outcomes is None
+        entry.keep(FOUND)
+
+    with entry_of(FACTS) as again, entry_of(FACTS | {"threads": 1}) as other:
+        assert again.outcomes == FOUND
+        assert other.outcomes is None
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"\xff", b'{"facts": {}, "outcomes": []}'])
+def test_a_damaged_file_is_as_if_there_were_none_and_is_written_anew(damage: bytes, directory: Path) -> None:
+    with entry_of(FACTS) as entry:
+        entry.keep(FOUND)
+    (file,) = directory.iterdir()
+    file.write_bytes(damage)
+
+    with entry_of(FACTS) as entry:
+        assert entry.outcomes is None
+        entry.keep(FOUND)
+    with entry_of(FACTS) as entry:
+        assert entry.outcomes == FOUND
+
+
+def test_without_a_directory_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    for value in ("", str(tmp_path / "file" / "below")):
+        monkeypatch.setenv(VARIABLE, value)
+        for _ in range(2):
+            with entry_of(FACTS) as entry:
+                assert entry.outcomes is None
+                entry.keep(FOUND)
+
+
+def test_an_unpacked_archive_is_known_by_its_content_wherever_it_lies(tmp_path: Path) -> None:
+    assert archive_of(tmp_path / ("b" * 64)) == archive_of(tmp_path / "elsewhere" / ("b" * 64) / "net") == "b" * 64
+
+
+def test_files_that_are_served_in_place_are_known_by_their_marks(tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text("x")
+    before = archive_of(tmp_path)
+    (tmp_path / "__pycache__").mkdir()
+
+    assert archive_of(tmp_path) == before
+    (tmp_path / "net.py").write_text("xy")
+    assert archive_of(tmp_path) != before

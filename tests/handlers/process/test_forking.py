@@ -1,0 +1,43 @@
+"""A function that runs in a process of its own, and leaves this one as it was."""
+
+import os
+import signal
+
+import pytest
+
+from handlers.process.forking import run_apart
+
+pytestmark = pytest.mark.slow
+
+
+def test_the_result_comes_back_and_the_process_is_gone() -> None:
+    pid = int(run_apart(1, (), lambda: str(os.getpid()).encode()))
+
+    assert pid != os.getpid()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_it_has_the_processors_that_a_worker_would_have() -> None:
+    (first, *_) = sorted(os.sched_getaffinity(0))
+    before = os.sched_getaffinity(0)
+
+    assert run_apart(1, [first], lambda: repr(os.sched_getaffinity(0)).encode()) == repr({first}).encode()
+    assert os.sched_getaffinity(0) == before
+
+
+def test_a_result_of_any_length_comes_back() -> None:
+    assert run_apart(1, (), lambda: bytes(1_000_000)) == bytes(1_000_000)
+
+
+@pytest.mark.parametrize(
+    ("work", "words"),
+    [
+        pytest.param(lambda: os.kill(os.getpid(), signal.SIGKILL), "signal 9", id="killed"),
+        pytest.param(lambda: 1 / 0, "exit code 1", id="raised"),
+        pytest.param(lambda: os._exit(7), "exit code 7", id="left"),
+    ],
+)
+def test_a_process_without_a_result_is_an_error(work: object, words: str) -> None:
+    with pytest.raises(ChildProcessError, match=words):
+        run_apart(1, (), work)  # type: ignore[arg-type]
