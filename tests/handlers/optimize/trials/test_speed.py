@@ -36,7 +36,9 @@ def test_the_shortest_times_decide_if_they_are_repeatable(
     ("without", "having", "elapsed", "enough"),
     [
         pytest.param([], [], 0.0, False, id="nothing is measured yet"),
-        pytest.param([1.0] * 2, [9.0] * 2, 99.0, False, id="two turns are too few however long they took"),
+        pytest.param([9.0], [1.0], 99.0, False, id="one turn is too few however long it took"),
+        pytest.param([9.0] * 2, [1.0] * 2, 2 * BUDGET, True, id="two are enough if they are slow"),
+        pytest.param([9.0] * 2, [1.0] * 2, BUDGET, False, id="and else are not"),
         pytest.param([1.0] * 3, [9.0] * 3, 0.0, True, id="a clear loss needs no more than three"),
         pytest.param([9.0] * 3, [1.0] * 3, 0.0, True, id="nor does a clear gain"),
         pytest.param([1.0] * 3, [1.0] * 3, BUDGET - 0.1, False, id="a close one goes on"),
@@ -51,10 +53,11 @@ def test_the_measurement_ends(without: list[float], having: list[float], elapsed
 
 
 @pytest.mark.parametrize(
-    ("batch_size", "seconds", "rows"), [(8, LONG, 8), (8, 2 * LONG, 4), (64, 64.0, 0.5), (1, 60.0, 1)]
+    ("batch_size", "seconds", "rows"),
+    [(8, LONG, 8), (16, 2 * LONG, 8), (8, 4 * LONG, 4), (64, 40 * LONG, 4), (1, 60.0, 1)],
 )
-def test_a_batch_that_takes_long_is_measured_with_fewer_rows(batch_size: int, seconds: float, rows: float) -> None:
-    assert measured_rows(batch_size, seconds) == max(1, int(rows))
+def test_a_batch_that_takes_long_is_measured_with_fewer_rows(batch_size: int, seconds: float, rows: int) -> None:
+    assert measured_rows(batch_size, seconds) == rows
 
 
 def test_both_sides_take_turns_and_change_places() -> None:
