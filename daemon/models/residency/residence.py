@@ -28,6 +28,7 @@ class Residence:
         load_seconds: how long the last load took; None before the first.
         memory: bytes by device (decision.py), as last measured while the version was loaded; empty before.
         warm: bytes that its template keeps while unloaded.
+        left: whether the version has been retired, and takes no memory whatever its state was.
         loads, unloads: how often, by reason.
     """
 
@@ -42,6 +43,7 @@ class Residence:
         self.load_seconds: float | None = None
         self.memory: Mapping[str, int] = {}
         self.warm = 0
+        self.left = False
         self.loads: Counter[str] = Counter()
         self.unloads: Counter[str] = Counter()
         self._clock = clock
@@ -80,6 +82,7 @@ class Residence:
 
     def leave(self) -> None:
         """Note that the version has been retired: its memory is free."""
+        self.left = True
         self._changed()
 
     def forget_asked(self) -> None:

@@ -226,8 +226,13 @@ class Residency:
 
 
 def _matters(model: ModelVersion) -> bool:
-    """Return whether a version takes memory, or is asked for: of hundreds of registered ones few do."""
+    """Return whether a version takes memory, or is asked for: of hundreds of registered ones few do.
+
+    One that has been retired does neither, though a daemon that stops keeps it registered.
+    """
     residence = model.residence
+    if residence.left:
+        return False
     absent = residence.state is ResidenceState.UNLOADED or residence.state is ResidenceState.HELD
     return not absent or residence.asked is not None or residence.warm > 0 or not model.pool.empty
 

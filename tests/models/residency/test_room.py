@@ -191,3 +191,21 @@ def test_whatever_happens_each_request_is_answered_once_and_the_budget_holds(
     assert len(house.answers) == sent - left
     assert len({answer.partition(" ")[0] for answer in house.answers}) == sent - left
     assert {each for each in house.broken if not each.endswith("at once")} == set()
+
+
+def test_a_stopped_model_that_has_left_makes_room_for_one_whose_requests_still_wait() -> None:
+    """A daemon that stops keeps all its versions registered, and answers what waits for a load within the grace time."""
+    house = Watched({"m0": 8, "m1": 8}, 10)
+    first, second = house.add("m0"), house.add("m1")
+    house.ask(first, "before")
+    house.run(5.0)
+    house.ask(second, "waits")
+    for each in (first, second):
+        each.stop()
+
+    first.pool.drain(30.0)
+    house.run(1.0)
+    first.close()
+    house.run(5.0)
+
+    assert house.answers == ["before 200", "waits 200"]
