@@ -9,7 +9,7 @@ SPREAD := -n 2 --dist worksteal --durations 20
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env env "PATH=$(PATH)")
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy ray history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults simulate-scaling lives upgrades chaos chaos-ray chaos-rows chaos-routes bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean
+.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy ray history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults simulate-scaling lives upgrades chaos chaos-ray chaos-rows chaos-residency chaos-steered bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean
 
 # Prints the targets.
 help:
@@ -131,10 +131,10 @@ chaos: $(VENV)/.installed
 chaos-rows: $(VENV)/.installed
 	$(BIN)/python -m tests.lab.chaos.rows $(CHAOS_ROWS)
 
-# Changes routes and rolls versions out, one of them bad, while workers are killed and the daemon is replaced or killed; holds each
-# answer against the route of its moment. Ten minutes; CHAOS_ROUTES="--seconds 60 --seed 7" takes a minute.
-chaos-routes: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.chaos.routes $(CHAOS_ROUTES)
+# All at once: models on demand where a third fits, routes, rollouts, shadows, autoscaling, HTTP and gRPC, while workers are killed and
+# the daemon is upgraded and killed; holds each answer against the route of its moment. Ten minutes; CHAOS_STEERED="--seconds 60 --seed 7".
+chaos-steered: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.chaos.steered $(CHAOS_STEERED)
 
 # Twelve models that are loaded on demand, where about four fit: kills workers, replaces archives and the daemon, pins, unloads and
 # loads models under clients that ask for one after the other; ten minutes. CHAOS_RESIDENCY="--seconds 60 --seed 7" takes a minute.

@@ -60,6 +60,8 @@ class Faults(Crowd):
         done: what was done, and how often.
     """
 
+    kill_every = 0.2  # seconds
+
     def __init__(self, served: Served, ledger: Ledger, seed: str, every: float) -> None:
         self.done: Counter[str] = Counter()
         self._served = served
@@ -80,7 +82,7 @@ class Faults(Crowd):
         """Kill a worker that has answered: one that has not would count as one that cannot."""
         chance = random.Random(f"{self._seed} kills")
         mark = marked_environment(self._served)
-        while not self._over.wait(0.2):
+        while not self._over.wait(self.kill_every):
             for pid in chance.sample(there := self._ledger.answering(), len(there)):
                 if self._kill_worker(pid, mark):
                     self.done["workers killed"] += 1
@@ -145,12 +147,15 @@ class Faults(Crowd):
     def _upgrade(self) -> None:
         """Replace the daemon; the pauses are without chance, so that a short run has some, too."""
         while not self._over.wait(self._every):
-            options = ("--no-check-memory", "--timeout", f"{UPGRADE_PATIENCE:g}", "--json")
-            upgraded = self._served.run("upgrade", *options, patience=UPGRADE_PATIENCE)
-            if upgraded.returncode == 0:
-                self.done["daemon upgraded"] += 1
-            else:
-                self._ledger.broken.append(f"tsctl upgrade: {upgraded.stderr}")
+            self._replace_daemon()
+
+    def _replace_daemon(self) -> None:
+        options = ("--no-check-memory", "--timeout", f"{UPGRADE_PATIENCE:g}", "--json")
+        upgraded = self._served.run("upgrade", *options, patience=UPGRADE_PATIENCE)
+        if upgraded.returncode == 0:
+            self.done["daemon upgraded"] += 1
+        else:
+            self._ledger.broken.append(f"tsctl upgrade: {upgraded.stderr}")
 
 
 def ask_control(served: Served, method: str, path: str) -> Answer:

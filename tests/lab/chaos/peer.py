@@ -40,7 +40,6 @@ class Peer:
             Unanswered: the connection has ended.
             Broken: something came that was not asked for.
         """
-        self._expect_silence(asked)
         body = asked.body
         head = (
             f"POST /predictions/{model} HTTP/1.1\r\nHost: chaos\r\nContent-Type: application/octet-stream\r\n"
@@ -49,10 +48,15 @@ class Peer:
         if asked.deadline:
             head += f"x-request-deadline-ms: {asked.deadline}\r\n"
         head += "\r\n" if keep else "Connection: close\r\n\r\n"
+        self.send(asked.id, head.encode() + body[: int(share * len(body))])
+
+    def send(self, named: str, message: bytes) -> None:
+        """Send a request of this name, or the beginning of one. Raise as `ask`."""
+        self._expect_silence(named)
         try:
-            self._socket.sendall(head.encode() + body[: int(share * len(body))])
+            self._socket.sendall(message)
         except OSError as error:
-            raise Unanswered(f"{asked.id} could not be sent: {error}") from None
+            raise Unanswered(f"{named} could not be sent: {error}") from None
 
     def answer(self) -> Told:
         """Read an answer to its end, or to the end of the connection.
@@ -122,16 +126,16 @@ class Peer:
             raise Unanswered(f"the connection was closed, {where}")
         self._read += received
 
-    def _expect_silence(self, asked: Asked) -> None:
+    def _expect_silence(self, named: str) -> None:
         self._socket.setblocking(False)
         try:
             came = self._socket.recv(80, socket.MSG_PEEK)
         except BlockingIOError:
             return
         except OSError as error:
-            raise Unanswered(f"the connection ended before {asked.id}: {error}") from None
+            raise Unanswered(f"the connection ended before {named}: {error}") from None
         finally:
             self._socket.settimeout(PATIENCE)
         if came:
-            raise Broken(f"before {asked.id} was sent came {came!r}")
-        raise Unanswered(f"the connection was closed before {asked.id}, and nobody had said so")
+            raise Broken(f"before {named} was sent came {came!r}")
+        raise Unanswered(f"the connection was closed before {named}, and nobody had said so")

@@ -1,0 +1,140 @@
+"""`make chaos-steered`: models on demand, routes and rollouts, over HTTP and gRPC, while all that may fail does.
+
+    python -m tests.lab.chaos.steered [--seconds 600] [--seed N] [--upgrade-every 40]
+
+Twelve models are loaded on demand, four of them with versions under routes and rollouts that change, and the memory has
+room for a third. Workers are killed, and the daemon is upgraded and killed. Every request must be answered, by its
+model, and by the version that it names or one that the route of its moment has; the shares of versions lie within five
+standard deviations of their weights. A rollout of a bad version must be taken back, and one of a good version must not.
+"""
+
+import argparse
+import random
+import socket
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from daemon.marfile import Packing, write_archive
+from tests.e2e.served import Served
+from tests.lab.chaos.footprint import left_behind, wait_for
+from tests.lab.chaos.ledger import Ledger
+from tests.lab.chaos.steered.asking import CLIENTS, Askers
+from tests.lab.chaos.steered.outages import Outages
+from tests.lab.chaos.steered.steering import Steering
+from tests.lab.chaos.steered.verdict import BAD, bounds, hold
+from tests.lab.chaos.upgrades import command_of, marked
+
+STEERED = {"s0": ("1.0", "2.0", BAD), "s1": ("1.0", "2.0", BAD), "s2": ("1.0", "2.0", BAD), "s3": ("1.0", "2.0")}
+MODELS = STEERED | {f"m{number}": ("1.0",) for number in range(8)}
+SCALED = {"s0", "m0", "m1"}  # their number of workers follows the load
+KEPT = {"m0", "m1", "m2", "m3"}  # these stay in memory for a minute without a request, or until others need their room
+BUDGET = "72MiB"  # 19 versions, whose workers take about 12 MiB each
+SETTINGS = "minWorkers: 1\nmaxWorkers: {most}\nretry: true\nisolate: false\nloading: on_demand\nkeepAlive: {kept}s\n"
+HANDLER = """
+import os, random, time
+
+def handle(data, context):
+    manifest = context.manifest["model"]
+    if data and manifest["modelVersion"] == "3.0" and random.random() < 0.5:
+        raise ValueError("the bad version")
+    time.sleep(0.03 if manifest["modelName"] in {scaled!r} else 0.003)
+    by = f"{manifest['modelName']} {manifest['modelVersion']} {os.getpid()}"
+    return [told(by, row["body"]) for row in data or []]
+
+def told(by, body):
+    if isinstance(body, dict):  # a request of the Open Inference Protocol
+        text = f"{by} {body['inputs'][0]['data'][0]}"
+        return {"outputs": [{"name": "told", "datatype": "BYTES", "shape": [1], "data": [text]}]}
+    return f"{by} {body if isinstance(body, str) else bytes(body).decode()}"
+"""
+# What a run must have seen, by words of the daemon's log or of `Steering.done`.
+HAPPENED = ("a request came", "unloaded: idle", "daemon upgraded", "daemon killed", "workers killed", "routes")
+RARE = (  # what a long run must have seen, too
+    "unloaded: others needed the memory", "scaled from 1 to 2", "rollouts of a good version promoted by itself",
+    "rollouts of the bad version aborted by itself", "routes with a shadow",
+)  # fmt: skip
+LONG = 300.0  # seconds
+
+
+def pack(served: Served, model: str, version: str) -> str:
+    """Put an archive into the store; give its file name."""
+    (served.folder / "handler.py").write_text(HANDLER.replace("{scaled!r}", repr(SCALED)))
+    settings = SETTINGS.format(most=3 if model in SCALED else 1, kept=60 if model in KEPT else 2)
+    settings += "targetQueueMs: 5\n" if model in SCALED else ""
+    (served.folder / "model-config.yaml").write_text(settings)
+    packing = Packing(
+        model_name=model, version=version, handler=str(served.folder / "handler.py"),
+        config_file=served.folder / "model-config.yaml",
+    )  # fmt: skip
+    return write_archive(packing, served.store).rename(served.store / f"{model}-{version}.mar").name
+
+
+def free_address() -> str:
+    """Return an address on which nobody listens: a daemon that is started again has to have the same one."""
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{chosen.getsockname()[1]}"
+
+
+def storm(served: Served, seed: str, seconds: float, every: float) -> tuple[Ledger, Askers, Counter[str]]:
+    """Let everybody loose for a while, and stop; return what became of the requests, and what happened."""
+    ledger, outages = Ledger(), Outages()
+    addresses = free_address(), free_address()
+    served.environment |= {"UPGRADES_MARK": str(served.folder), "TSCTL_INFERENCE_ADDRESS": addresses[0]}
+    options = ("--models-memory", BUDGET, "--grpc-address", addresses[1])
+    served.start(*options)
+    try:
+        for model, versions in MODELS.items():
+            for version in versions:
+                served.tsctl("register", pack(served, model, version))
+        steering = Steering(served, ledger, seed, every, STEERED, outages, options)
+        askers = Askers(addresses, MODELS, lambda: steering.hot, outages, ledger, seed)
+        with steering, askers:
+            time.sleep(seconds)
+    finally:
+        served.stop()
+    wait_for(lambda: not marked(served), lambda: f"all end: {[*map(command_of, marked(served))]}")
+    ledger.broken += [f"left behind: {each}" for each in left_behind(served)]
+    log = "".join(path.read_text() for path in sorted((served.folder / "state" / "logs").glob("daemon.log*")))
+    happened = steering.done + Counter(
+        {each: log.count(each) for each in (*HAPPENED, *RARE) if each not in steering.done}
+    )
+    wanted = HAPPENED if seconds < LONG else HAPPENED + RARE
+    ledger.broken += [f"it never happened: {each}" for each in wanted if not happened[each]]
+    cut_off = 2 * CLIENTS * steering.done["daemon killed"]  # what it runs, and kept connections that are used later
+    ledger.broken += bounds(askers.kinds, steering.done["workers killed"], cut_off)
+    for model, epochs in steering.epochs.items():
+        told, wrong = hold(model, epochs, askers.seen[model])
+        happened += told
+        ledger.broken += wrong
+    return ledger, askers, happened
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.chaos.steered")
+    parser.add_argument("--seconds", type=float, default=600.0)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--upgrade-every", type=float, default=40.0, help="seconds")
+    given = parser.parse_args(arguments)
+    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
+    print(f"seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory() as folder:
+        served = Served(Path(folder))
+        every = min(given.upgrade_every, given.seconds / 5)
+        ledger, askers, happened = storm(served, str(seed), given.seconds, every)
+        for counts in (askers.kinds, askers.by_protocol, happened):
+            for what, count in sorted(counts.items()):
+                print(f"{count:8} {what}")
+        print(f"{askers.slowest:8.1f} seconds, the slowest answer")
+        print(f"{len(ledger.unanswered):8} unanswered\n{len(ledger.broken):8} broken")
+        print("\n".join((*ledger.unanswered[:20], *ledger.broken[:20])))
+        if ledger.unanswered or ledger.broken:
+            print((served.folder / "state/logs/daemon.log").read_text()[-4000:])
+    return 1 if ledger.unanswered or ledger.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

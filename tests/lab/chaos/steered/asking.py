@@ -1,0 +1,185 @@
+"""Clients that ask steered models over HTTP and both services of gRPC, and ask again where they are told to."""
+
+import contextlib
+import random
+import threading
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from typing import Any
+
+from daemon.api.grpc.protos.messages import message_class
+from daemon.api.grpc.server import load_grpc
+from tests.lab.chaos.crowd import Crowd
+from tests.lab.chaos.ledger import Ledger
+from tests.lab.chaos.peer import PATIENCE, Peer, Unanswered
+from tests.lab.chaos.steered.outages import Outages
+from tests.lab.chaos.steered.verdict import AGAIN, Asked, Kind, Seen, Told, judge
+from tests.lab.chaos.verdict import Broken
+
+TORCHSERVE = "org.pytorch.serve.grpc.inference.InferenceAPIsService/Predictions"
+OPEN_INFERENCE = "inference.GRPCInferenceService/ModelInfer"
+USERS = 200
+CLIENTS = 14  # the half of them steady
+
+
+class HttpClient:
+    """Asks over one connection after the other, each as long as it lasts."""
+
+    name = "HTTP"
+
+    def __init__(self, address: str, outages: Outages) -> None:
+        self._address = address
+        self._outages = outages
+        self._peer: Peer | None = None
+        self._opened = 0.0
+
+    def ask(self, asked: Asked, in_path: bool) -> Told:
+        body = asked.words.encode()
+        path = f"/predictions/{asked.model}" + (f"/{asked.version}" if in_path and asked.version else "")
+        head = f"POST {path} HTTP/1.1\r\nHost: chaos\r\nContent-Type: text/plain\r\nX-User: {asked.user}\r\n"
+        head += f"Content-Length: {len(body)}\r\n"
+        head += f"X-Model-Version: {asked.version}\r\n" if asked.version and not in_path else ""
+        try:
+            if self._peer is None:
+                self._opened = time.monotonic()
+                self._peer = Peer(self._address)
+            self._peer.send(asked.words, f"{head}\r\n".encode() + body)
+            told = self._peer.answer()
+        except Unanswered as error:
+            self.close()
+            return Told("", str(error), killed=self._outages.killed_since(self._opened))
+        if not told.whole or told.closes:
+            self.close()
+        status, later = str(told.status) if told.whole else "", "retry-after" in told.headers
+        return Told(status, told.body.decode(), later, last=told.closes)
+
+    def close(self) -> None:
+        if self._peer is not None:
+            self._peer.close()
+        self._peer = None
+
+
+class GrpcClient:
+    """Asks over one channel, by a call of TorchServe's service or of the Open Inference Protocol's."""
+
+    def __init__(self, address: str, outages: Outages, name: str) -> None:
+        self.name = f"gRPC, {name.partition('/')[0]}"
+        self._grpc = load_grpc()
+        self._outages = outages
+        self._ours = name == TORCHSERVE
+        kind = "org.pytorch.serve.grpc.inference.Prediction" if self._ours else "inference.ModelInfer"
+        self._request = message_class(f"{kind}sRequest" if self._ours else f"{kind}Request")
+        self._channel = self._grpc.insecure_channel(address, options=[("grpc.max_reconnect_backoff_ms", 1000)])
+        self._call = self._channel.unary_unary(
+            f"/{name}",
+            request_serializer=self._request.SerializeToString,
+            response_deserializer=message_class(f"{kind}Response").FromString,
+        )
+
+    def ask(self, asked: Asked, in_path: bool) -> Told:
+        metadata = [("x-user", asked.user)]
+        metadata += [("x-model-version", asked.version)] if asked.version and not in_path else []
+        request: Any = self._request(model_name=asked.model, model_version=asked.version if in_path else "")
+        if self._ours:
+            request.input["body"] = asked.words.encode()
+        else:
+            tensor = request.inputs.add(name="words", datatype="BYTES", shape=[1])
+            tensor.contents.bytes_contents.append(asked.words.encode())
+        begun = time.monotonic()
+        try:
+            answer = self._call(request, metadata=metadata, timeout=PATIENCE, wait_for_ready=True)
+        except self._grpc.RpcError as error:
+            later = any(key == "retry-after" for key, _ in error.trailing_metadata() or ())
+            killed, replaced = self._outages.killed_since(begun), self._outages.replaced_since(begun)
+            return Told(error.code().name, error.details() or "", later, killed, replaced)
+        body = answer.prediction if self._ours else answer.outputs[0].contents.bytes_contents[0]
+        return Told("OK", body.decode())
+
+    def close(self) -> None:
+        self._channel.close()
+
+
+class Askers(Crowd):
+    """Threads that ask: the steady ones for the model that is being steered, the others for one after the other.
+
+    Args:
+        models: name → versions.
+        hot: returns the model that is being steered.
+
+    Attributes:
+        kinds: how attempts ended.
+        by_protocol: right answers.
+        seen: by model, the attempts that named no version; without those that a replaced daemon answered.
+        slowest: seconds of one attempt that was right.
+    """
+
+    def __init__(
+        self, addresses: tuple[str, str], models: dict[str, tuple[str, ...]], hot: Callable[[], str],
+        outages: Outages, ledger: Ledger, seed: str,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kinds: Counter[Kind] = Counter()
+        self.by_protocol: Counter[str] = Counter()
+        self.seen: defaultdict[str, list[Seen]] = defaultdict(list)
+        self.slowest = 0.0
+        self._models = models
+        self._hot = hot
+        self._outages = outages
+        self._ledger = ledger
+        self._lock = threading.Lock()
+        http, grpc = addresses
+        makers: list[Callable[[], HttpClient | GrpcClient]] = [
+            lambda: HttpClient(http, outages),
+            lambda: GrpcClient(grpc, outages, TORCHSERVE),
+            lambda: GrpcClient(grpc, outages, OPEN_INFERENCE),
+        ]
+        self._threads = [
+            threading.Thread(
+                target=self._guarded,
+                args=(makers[number % 3], number < CLIENTS // 2, random.Random(f"{seed} client {number}")),
+            )
+            for number in range(CLIENTS)
+        ]
+
+    def _guarded(self, maker: Callable[[], HttpClient | GrpcClient], steady: bool, chance: random.Random) -> None:
+        try:
+            with contextlib.closing(maker()) as client:
+                while not self._over.wait(chance.uniform(0.0, 0.01 if steady else 0.5)):
+                    self._ask(client, self._draw(steady, chance), chance)
+        except Exception as error:  # noqa: BLE001 - a thread's bug would go unseen
+            self._ledger.broken.append(f"a client broke: {error!r}")
+
+    def _draw(self, steady: bool, chance: random.Random) -> Asked:
+        names = list(self._models)
+        model = self._hot() if steady else chance.choices(names, [1 / (1 + place) for place in range(len(names))])[0]
+        version = chance.choice(self._models[model]) if chance.random() < 0.3 else ""
+        return Asked(model, version, f"{chance.randrange(USERS)}", f"{chance.random()}")
+
+    def _ask(self, client: HttpClient | GrpcClient, asked: Asked, chance: random.Random) -> None:
+        """Ask until there is an answer, or the request was not answered as it must be."""
+        kind, in_path = None, chance.random() < 0.5
+        while kind is None or kind in AGAIN:
+            begun = time.monotonic()
+            try:
+                told = client.ask(asked, in_path)
+                kind, version, pid = judge(asked, told)
+            except Unanswered as error:
+                self._ledger.unanswered.append(f"{client.name}: {error}")
+                return
+            except Broken as error:
+                self._ledger.broken.append(f"{client.name}: {error}")
+                return
+            ended = time.monotonic()
+            if pid:
+                self._ledger.heard(pid)
+            with self._lock:
+                self.kinds[kind] += 1
+                if kind is Kind.RIGHT:
+                    self.by_protocol[client.name] += 1
+                    self.slowest = max(self.slowest, ended - begun)
+                if not asked.version and not told.last:
+                    self.seen[asked.model].append(Seen(begun, ended, asked.user, version))
+            if kind in AGAIN:
+                time.sleep(0.1)
+                self._outages.wait()
