@@ -141,6 +141,7 @@ class Daemon:
                 registrar.ledger.saved = lambda unsettled: None
                 if parts.service.startup.done:  # else models that are not loaded yet would be forgotten
                     parts.snapshots.write("shutdown", registrar.ledger.unsettled)
+            await registrar.rollouts.remember()
         parts.events_route.close()
         parts.held.close()
         shutdown.close(registrar, servers)

@@ -225,6 +225,7 @@ class Upgrade:
         """
         report("checking", 0, 0)
         await self._registrar.gate.emptied()
+        self._registrar.rollouts.keep_samples()
         try:  # it is on the disk already, unless a write failed, or nothing was to be restored
             await self._registrar.ledger.save()
         except NotRemembered as error:

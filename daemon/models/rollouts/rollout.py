@@ -10,7 +10,8 @@ COMPARING is the first state of a rollout with `compare`: the new version is a s
 a condition that was shown to hold, a new version that has failed, or a command. The route of ABORTED is the one before
 the rollout, the route of PROMOTED is the new version alone. A rollout that has ended is kept to be shown.
 
-The snapshot has the rollout with its step. A daemon that is restarted begins that step anew, with new counts.
+The snapshot has the rollout with its step. A daemon that stops in order, or is upgraded, writes what the step has shown
+(evidence.py), and the next one goes on from there; one that is killed leaves those that were written last.
 """
 
 import itertools
@@ -20,6 +21,7 @@ from enum import Enum
 from daemon.core.errors import BadRequest
 from daemon.core.states import follow
 from daemon.models.rollouts.conditions import DIFFERS, USUAL, Condition, parse_condition
+from daemon.models.rollouts.evidence import Samples
 from daemon.models.routing.route import Route
 
 MOST_STEPS = 20
@@ -74,6 +76,7 @@ class Rollout:
         route: the route before the rollout; None without one.
         state, step: of its life; `step` is an index of `steps`.
         reason: why it has ended.
+        samples: the findings of the step when the snapshot was written; None at its beginning.
     """
 
     version: str
@@ -86,6 +89,7 @@ class Rollout:
     state: RolloutState = RolloutState.STEPPING
     step: int = 0
     reason: str = ""
+    samples: Samples | None = None
 
     @property
     def going_on(self) -> bool:
@@ -149,6 +153,7 @@ def is_possible(rollout: Rollout) -> bool:
         and bool(weights and rollout.conditions)
         and all(weight > 0 for weight in weights)
         and all(0 < each.limit < 1 for each in rollout.conditions)
+        and (rollout.samples is None or rollout.samples.possible)
     )
 
 

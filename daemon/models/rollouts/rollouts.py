@@ -7,7 +7,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Coroutine, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from daemon.core.clock import Clock, Timer
@@ -17,8 +17,9 @@ from daemon.metrics.recent import Counts
 from daemon.models.gate import Gate
 from daemon.models.persistence.ledger import Ledger
 from daemon.models.registry import Registry
-from daemon.models.rollouts.conditions import QUANTILE, Condition, bound_of, less, together, trials_of
+from daemon.models.rollouts.conditions import together
 from daemon.models.rollouts.decision import Decision, Finding, decide, find
+from daemon.models.rollouts.evidence import StepRecord
 from daemon.models.rollouts.rollout import Rollout, RolloutEvent, RolloutState, advance
 from daemon.models.rollouts.sequential import Trials
 from daemon.models.routing.changes import RouteChanges
@@ -27,23 +28,6 @@ from daemon.models.shadowing.comparison import Agreement
 from daemon.models.version import ModelState
 
 LOOK = 1.0  # seconds between two decisions
-
-
-@dataclass(slots=True)
-class StepRecord:
-    """The counts of the versions when a step began.
-
-    Attributes:
-        began: on the daemon's clock.
-        new: of the new version.
-        compared: compared answers, and those that differ.
-        bounds: condition → the bound of its latency, and what the new version had counted when the bound was known.
-    """
-
-    began: float
-    new: Counts
-    compared: Trials
-    bounds: dict[str, tuple[float, Counts]] = field(default_factory=dict)
 
 
 class Rollouts:
@@ -79,6 +63,23 @@ class Rollouts:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+
+    def keep_samples(self) -> bool:
+        """Put the findings of each step into its rollout, for the next snapshot; return whether any goes on."""
+        kept = False
+        for name, rollout in self._registry.routes.rollouts.items():
+            if rollout.going_on and self._registry.holds(name, rollout.version):
+                facts = self._facts(name, rollout)
+                samples = self._record(name, rollout).samples(rollout.counted, self._clock.now(), *facts)
+                self._registry.routes.rollouts[name] = replace(rollout, samples=samples)
+                kept = True
+        return kept
+
+    async def remember(self) -> None:
+        """Write the findings of each step to the snapshot: the daemon stops in order, and the next one goes on."""
+        if self.keep_samples():
+            with suppress(NotRemembered):  # logged already
+                await self._ledger.save()
 
     def check(self, name: str, rollout: Rollout) -> None:
         """Check a rollout that is to start.
@@ -155,12 +156,8 @@ class Rollouts:
         """Return the evidence of the present step's requests."""
         if not rollout.going_on or not self._registry.holds(name, rollout.version):
             return []
-        counts = self._counts(name, [rollout.version])
-        record = self._records.get(name)
-        if record is None or min(less(counts, record.new).latencies) < 0 or counts.requests < record.new.requests:
-            # The step begins, or the version was registered anew.
-            record = self._records[name] = StepRecord(self._clock.now(), counts, self._compared(name, rollout.version))
-        return find(rollout, [(each, self._trials(name, rollout, record, counts, each)) for each in rollout.counted])
+        record, facts = self._record(name, rollout), self._facts(name, rollout)
+        return find(rollout, [(each, record.trials(each, *facts)) for each in rollout.counted])
 
     def decision(self, name: str, rollout: Rollout) -> Decision:
         """Return the decision about a rollout that is going on."""
@@ -196,7 +193,7 @@ class Rollouts:
         was = rollout.state
         state = advance(was, decision.event)
         step = rollout.step + 1 if was is state is RolloutState.STEPPING else rollout.step
-        rollout = replace(rollout, state=state, step=step, reason=decision.reason)
+        rollout = replace(rollout, state=state, step=step, reason=decision.reason, samples=None)
         self._registry.routes.rollouts[name] = rollout
         match state:
             case RolloutState.ABORTED:
@@ -235,23 +232,22 @@ class Rollouts:
         failure = model.pool.failure
         return f"no worker can load the version: {failure.error}" if failure is not None else "the version has failed"
 
-    def _trials(
-        self, name: str, rollout: Rollout, record: StepRecord, counts: Counts, condition: Condition
-    ) -> Trials | None:
-        """Return the requests that a condition counts in the present step."""
-        since, bound = record.new, None
-        if condition.kind == QUANTILE:
-            before = self._counts(name, [version for version, _ in rollout.before])
-            first = self._first.setdefault(name, before)
-            if condition.text not in record.bounds:
-                found = bound_of(condition, less(before, first))
-                if found is None:
-                    return None
-                record.bounds[condition.text] = found, counts
-            bound, since = record.bounds[condition.text]
-        compared, then = self._compared(name, rollout.version), record.compared
-        agreements = Trials(compared.total - then.total, compared.bad - then.bad)
-        return trials_of(condition, less(counts, since), bound, agreements)
+    def _record(self, name: str, rollout: Rollout) -> StepRecord:
+        """Return the record of the present step, which begins now if there is none."""
+        new, before, compared = self._facts(name, rollout)
+        record, samples = self._records.get(name), rollout.samples
+        if record is not None and not record.is_of(new):
+            record, samples = None, None  # the version was registered anew
+        if record is None:
+            first = self._first.get(name, before)
+            record = self._records[name] = StepRecord(self._clock.now(), new, first, compared, samples)
+            self._first[name] = record.before
+        return record
+
+    def _facts(self, name: str, rollout: Rollout) -> tuple[Counts, Counts, Trials]:
+        """Return the counts of the new version, of those before, and of compared answers."""
+        before = self._counts(name, [version for version, _ in rollout.before])
+        return self._counts(name, [rollout.version]), before, self._compared(name, rollout.version)
 
     def _counts(self, name: str, versions: Iterable[str]) -> Counts:
         held = [version for version in versions if self._registry.holds(name, version)]

@@ -14,6 +14,9 @@ from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.states import Step
 from daemon.lifecycle.upgrade.successor import SuccessorGone
 from daemon.metrics.totals import Totals
+from daemon.models.persistence.snapshot import read_snapshot
+from daemon.models.rollouts.rollout import Rollout, parse_conditions
+from daemon.models.rollouts.sequential import Trials
 from tests.kit.daemon import StubDaemon, until
 
 PLENTY = MemoryCheck(1, 2)
@@ -224,6 +227,24 @@ async def test_changes_that_were_begun_are_finished_before_the_new_daemon_starts
 
     assert old.models == [Expected("m", "1.0", True, 1)]
     assert list(bench.remembered) == ["m/1.0"]
+
+
+async def test_the_new_daemon_reads_what_the_step_of_a_rollout_has_shown(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    for version in ("1.0", "2.0"):
+        await bench.register(bench.mar(version=version))
+    conditions = parse_conditions("errors>1%", compare=False)
+    rollout = Rollout(version="2.0", steps=(100.0,), every=60.0, conditions=conditions, before=(("1.0", 1.0),))
+    await bench.registrar.rollouts.start("m", rollout)
+    bench.registry.find("m", "2.0").metrics.codes[200] += 5
+
+    await Old(bench, FakeSuccessor(ReadyToTakeOver("2.0"), TakenOver())).ask()
+
+    written = read_snapshot(bench.snapshot)
+    assert written is not None
+    samples = written.rollouts["m"].samples
+    assert samples is not None and samples.trials == {"errors>1%": Trials(5, 0)}
+    bench.registrar.rollouts.close()
 
 
 async def test_a_change_that_does_not_end_gives_the_upgrade_up(tmp_path: Path) -> None:

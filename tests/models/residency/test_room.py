@@ -194,7 +194,7 @@ def test_whatever_happens_each_request_is_answered_once_and_the_budget_holds(
 
 
 def test_a_stopped_model_that_has_left_makes_room_for_one_whose_requests_still_wait() -> None:
-    """A daemon that stops keeps all its versions registered, and answers what waits for a load within the grace time."""
+    """A daemon that stops keeps all versions registered, and answers what waits for a load within the grace time."""
     house = Watched({"m0": 8, "m1": 8}, 10)
     first, second = house.add("m0"), house.add("m1")
     house.ask(first, "before")
