@@ -4,7 +4,8 @@
 requeues or ends a job, so no half-states exist. The pump runs once per turn of the event loop, after
 the bytes that have already arrived have become jobs.
 
-A worker may get a second batch while it runs one (ahead.py), to start without waiting for the daemon.
+A worker may get a second batch while it runs one (ahead.py), to start without waiting for the daemon; not where
+batches are formed by length, since those left to choose from would be fewer.
 
 A job whose worker died returns to the head of the queue once, and then runs alone: if that job kills
 workers, no other job is lost with it. The same holds for the jobs of a batch of several that exceeded
@@ -171,8 +172,8 @@ class Dispatcher:
             ends.reverse()
             failed = len(ends)
             self._observer.lost(worker, outcomes, ends)
-        if self._tracer is not None:
-            self._trace(worker, batch, outcomes, seconds, now)
+        if self._tracer is not None and any(job.trace is not None for job in batch.jobs):
+            self._tracer.returned(worker.pid, batch, outcomes, seconds, now)
         if fate is not Fate.UNSTARTED:
             self.log.note(batch, worker.pid, seconds, failed, now)
         # A job that comes back unstarted is not known to be a suspect, if its like ended another worker meanwhile.
@@ -263,12 +264,6 @@ class Dispatcher:
         job.answer(reply)
         return reply.status
 
-    def _trace(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float, now: float) -> None:
-        for job in batch.jobs:
-            if job.trace is not None and self._tracer is not None:
-                self._tracer.returned(worker.pid, batch, outcomes, seconds, now)
-                return  # once for the batch
-
     def _take_out(self, job: Job, now: float) -> None:
         """Remove a waiting job from the queue."""
         self._queue.remove(job)
@@ -318,7 +313,7 @@ class Dispatcher:
                 left = decision.count
                 for share in range(decision.over, 0, -1):
                     size = -(-left // share)
-                    self._send(workers.take_idle(), self._take(size), decision.reason, now)
+                    self._send(workers.take_idle(), self._take_batch(size, now), decision.reason, now)
                     left -= size
                 continue
             # 3. … or when to ask again.
@@ -339,7 +334,7 @@ class Dispatcher:
 
     def _may_send_ahead(self, now: float) -> bool:
         head, size = self._queue.head, self._traffic.batch_size
-        if head.runs_alone or len(self._queue) < size:
+        if head.runs_alone or len(self._queue) < size or self._queue.grouping is not None:
             return False  # nearly always, and decided without further computation
         seconds = self._traffic.times.of(size)
         facts = self._facts()
@@ -369,6 +364,12 @@ class Dispatcher:
 
     def _take(self, count: int) -> list[Job]:
         jobs = self._queue.take(count)
+        for job in jobs:
+            self._callers.taken(job)
+        return jobs
+
+    def _take_batch(self, count: int, now: float) -> list[Job]:
+        jobs = self._queue.take_batch(count, now)
         for job in jobs:
             self._callers.taken(job)
         return jobs

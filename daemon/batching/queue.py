@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from itertools import chain, islice, takewhile
 
 from daemon.batching.deadlines import JobDeadlines
+from daemon.batching.policies.grouping import LOOK_AHEAD, LengthGrouping
 from daemon.core.errors import QueueFull
 from daemon.core.job import Job
 
@@ -43,6 +44,7 @@ class Queue:
         patience: seconds that a job of low priority lets others go first.
         deadlines: of the waiting jobs, parked or not.
         parked: jobs that must not be sent yet.
+        grouping: chooses the jobs of a batch by length; None for by age.
     """
 
     def __init__(self, name: str, max_jobs: int, max_bytes: int, patience: float = math.inf) -> None:
@@ -57,6 +59,7 @@ class Queue:
         self._aged, self._normal, self._low = Lane(), Lane(), Lane()
         self._lanes = (self._alone, self._suspects, self._aged, self._normal, self._low)
         self.parked = Lane()
+        self.grouping: LengthGrouping | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -196,6 +199,18 @@ class Queue:
         for job in taken:
             self._gone(job)
         return taken
+
+    def take_batch(self, count: int, now: float) -> list[Job]:
+        """As `take`, where `grouping` is set of the jobs that it chooses; the head, which runs not alone, is one."""
+        if self.grouping is None:
+            return self.take(count)
+        jobs = list(islice(chain(self._aged, self._normal), LOOK_AHEAD * count))
+        if len(jobs) < count:
+            jobs += islice(self._low, count - len(jobs))
+        chosen = self.grouping.choose(jobs, count, now)
+        for job in chosen:
+            self.remove(job)
+        return chosen
 
     def _add(self, job: Job, *, first: bool) -> Lane:
         if job.exclusive or job.attempt:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.observer import Tracing
 from daemon.batching.policies.collector import Collector
+from daemon.batching.policies.grouping import LengthGrouping
 from daemon.batching.policies.table import make_collector
 from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue, patience
@@ -323,6 +324,10 @@ class ModelVersion:
         """Set how long a job may wait, also for jobs that wait already, and what may wait; forget suspects."""
         self.queue.patience = patience(self.settings.max_delay)
         self.dispatcher.expiry.queue_timeout = self.settings.queue_timeout or math.inf
+        batches = not self.by_rows and self.sequences is None
+        self.traffic.learn_lengths(batches and self.settings.group_by_length)
+        padded = self.traffic.padded
+        self.queue.grouping = None if padded is None else LengthGrouping(padded, self.dispatcher.expiry.queue_timeout)
         # A request of a sequence cannot run alone elsewhere, as a suspect would.
         self.dispatcher.quarantine.set(self.settings.quarantine and self.sequences is None)
         limit(self.sequences, self.settings, self.max_workers)

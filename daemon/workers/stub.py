@@ -30,6 +30,7 @@ class StubEngine:
     Attributes:
         load_time: seconds from the start of a worker until it is ready.
         batch_time: batch size → seconds.
+        jobs_time: the jobs of a batch → seconds, in place of `batch_time`; None for that.
         load_failure: the failure of every load, or None if loading works.
         answer: job → reply.
         capacity: batches that a worker may hold.
@@ -44,6 +45,7 @@ class StubEngine:
     load_time: float = 0.0
     batch_time: Callable[[int], float] = field(default=lambda _size: 0.0)
     load_failure: LoadFailure | None = None
+    jobs_time: Callable[[Sequence[Job]], float] | None = None
     answer: Callable[[Job], Reply] = echo
     capacity: int = CAPACITY
     optimized: Sequence[Optimized] = ()
@@ -58,9 +60,13 @@ class StubEngine:
         self.workers.append(worker)
         return worker
 
-    def begin(self, size: int, finished: Callable[[float], None]) -> Timer:
+    def seconds(self, jobs: Sequence[Job]) -> float:
+        """Return the seconds of a batch."""
+        return self.batch_time(len(jobs)) if self.jobs_time is None else self.jobs_time(jobs)
+
+    def begin(self, jobs: Sequence[Job], finished: Callable[[float], None]) -> Timer:
         """Begin a batch: call `finished` at its end, with the seconds that it took."""
-        seconds = self.batch_time(size)
+        seconds = self.seconds(jobs)
         return self.clock.later(seconds, lambda: finished(seconds))
 
 
@@ -163,7 +169,7 @@ class StubWorker:
         self._events.loaded(self)
 
     def _begin(self, batch: Batch) -> None:
-        self._timer = self._engine.begin(len(batch.jobs), self._finish)
+        self._timer = self._engine.begin(batch.jobs, self._finish)
 
     def _finish(self, seconds: float) -> None:
         self.answered = True
@@ -198,7 +204,7 @@ class StubRowWorker(StubWorker):
         assert self.state is WorkerState.READY, self
         self.in_flight.take(batch)
         self.batches.append(batch)
-        self._timers[batch.id] = self._engine.begin(1, lambda seconds: self.end(batch.id, seconds))
+        self._timers[batch.id] = self._engine.begin(batch.jobs, lambda seconds: self.end(batch.id, seconds))
 
     def set_limits(self, batch_size: int, response_timeout: float) -> None:
         super().set_limits(batch_size, response_timeout)

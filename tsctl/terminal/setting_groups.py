@@ -26,7 +26,7 @@ DAEMON: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 MODEL: dict[str, tuple[str, ...]] = {
-    "Batching": ("batch_size", "max_delay", "policy"),
+    "Batching": ("batch_size", "max_delay", "policy", "group_by_length"),
     "Workers": (
         "workers",
         "max_workers",

@@ -1,10 +1,13 @@
 """The state of batching for a model version, as a document.
 
-policy, batchSize, maxBatchDelay        the settings; milliseconds, as everywhere in this API
+policy, batchSize, maxBatchDelay,       the settings; milliseconds, as everywhere in this API
+groupByLength
 mode, places                            `batch`; or `continuous`, `async`, and the most requests in a worker
 running                                 requests in workers now
 learned.batchMs, learned.requestMs      a batch of n takes batchMs + n · requestMs (l(b) = αb + β of Nexus, SOSP '19);
                                         None before the first batch
+learned.byteMs                          what each request of a batch takes longer for each byte of the longest; None
+                                        where batches are not formed by length
 learned.guess                           true while all batches had one size: the division into the two is a guess
 learned.together                        average time of recent batches ("ms"), by number of busy workers ("busy", with
                                         the batch's own) and by batch size ("size")
@@ -32,12 +35,14 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
         "policy": settings.policy,
         "mode": mode_of(settings),
         "places": places_of(settings) if model.by_rows else None,
+        "groupByLength": settings.group_by_length,
         "batchSize": settings.batch_size,
         "maxBatchDelay": _ms(settings.max_delay),
         "running": model.running,
         "learned": {
             "batchMs": _ms(times.per_batch) if times.known else None,
             "requestMs": _ms(times.per_job) if times.known else None,
+            "byteMs": None if traffic.padded is None else round(traffic.padded.per_byte * 1000, 6),
             "guess": times.known and not times.spread,
             "together": [
                 {"busy": kind.busy, "size": kind.size, "ms": _ms(kind.seconds)} for kind in traffic.together.measured()

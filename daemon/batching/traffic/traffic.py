@@ -8,6 +8,7 @@ replies at a dispatch was tried: it shortens the second and spoils the tail unde
 from collections import deque
 
 from daemon.batching.traffic.callers import Callers
+from daemon.batching.traffic.padded import PaddedTimes
 from daemon.batching.traffic.survival import Survival
 from daemon.batching.traffic.times import BatchTimes
 from daemon.batching.traffic.together import Together
@@ -42,6 +43,7 @@ class Traffic:
         last_return, last_time: when the last batch came back, and its seconds in the worker.
         missing: the clients of that batch that have neither come back nor closed their connection.
         busy, running: workers that have a batch, and the jobs in these batches.
+        padded: learns how long batches take by their longest job, while that matters; else None.
         trace: when the latest jobs arrived.
         crowd: how many regular connections there were at each of these times.
     """
@@ -50,6 +52,7 @@ class Traffic:
         self.batch_size = batch_size
         self.times = BatchTimes()
         self.together = Together(self.times)
+        self.padded: PaddedTimes | None = None
         self.gaps = Survival()
         self.turnarounds = Survival()
         self.callers = Callers(self)
@@ -78,6 +81,13 @@ class Traffic:
         """Return how many connections send regularly."""
         self.callers.forget_silent(now, self.turnarounds)
         return self.callers.regulars
+
+    def learn_lengths(self, wanted: bool) -> None:
+        """Learn how long batches take by their longest job, or forget that."""
+        if not wanted:
+            self.padded = None
+        elif self.padded is None:
+            self.padded = PaddedTimes(self.times)
 
     def arrived(self, job: Job) -> None:
         now, trace, callers = job.arrived, self.trace, self.callers
@@ -127,8 +137,11 @@ class Traffic:
             busy: as returned by `back`.
         """
         if seconds and not batch.first and batch.reason != "retry":
-            self.times.add(len(batch.jobs), seconds)
-            self.together.add(busy, len(batch.jobs), seconds)
+            typical = seconds
+            if self.padded is not None:
+                typical = self.padded.add(len(batch.jobs), max([job.size for job in batch.jobs]), seconds)
+            self.times.add(len(batch.jobs), typical)
+            self.together.add(busy, len(batch.jobs), typical)
         self.last_time = seconds or self.last_time
         answered = sum(
             job.phase is JobPhase.SENT for job in batch.jobs

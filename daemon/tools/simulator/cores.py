@@ -5,10 +5,11 @@ proceeds at min(1, n/k) seconds a second. A batch is therefore slowed by the bat
 (processor sharing).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from daemon.core.clock import Clock, Timer
+from daemon.core.job import Job
 from daemon.workers.stub import StubEngine
 
 Finished = Callable[[float], None]
@@ -89,5 +90,5 @@ class SharingEngine(StubEngine):
 
     cores: Cores = field(kw_only=True)
 
-    def begin(self, size: int, finished: Finished) -> Timer:
-        return self.cores.run(self.batch_time(size), finished)
+    def begin(self, jobs: Sequence[Job], finished: Finished) -> Timer:
+        return self.cores.run(self.seconds(jobs), finished)

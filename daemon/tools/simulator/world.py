@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Protocol
 
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.policies.collector import Collector
+from daemon.batching.policies.grouping import LengthGrouping
 from daemon.batching.queue import Queue, patience
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock, FakeClock, Timer
@@ -36,6 +38,9 @@ class SimulatedModel:
         low: the fraction of requests with low priority.
         cores: the number of cores that the workers share; by default each worker has its own.
         load_time: seconds until a worker is ready; the first ones are ready at the start.
+        lengths: of requests, from which one is drawn at random for each. A batch is padded to its longest, and takes
+            a + c·n·longest / their mean. None: all are alike.
+        group_by_length: batches are formed of requests with similar lengths.
     """
 
     a: float = 0.008
@@ -49,13 +54,20 @@ class SimulatedModel:
     low: float = 0.0
     cores: float = math.inf
     load_time: float = 0.0
+    lengths: Sequence[int] = ()
+    group_by_length: bool = False
 
 
 class Service(Protocol):
     """The time of batches."""
 
-    def seconds(self, size: int, busy: int, chance: random.Random) -> float:
-        """Draw the time of a batch, in seconds; `busy` is the number of busy workers, including this one."""
+    def seconds(self, size: float, busy: int, chance: random.Random) -> float:
+        """Draw the time of a batch, in seconds.
+
+        Args:
+            size: jobs of the mean length that take as long as this batch.
+            busy: the number of busy workers, including this one.
+        """
 
 
 class Linear:
@@ -64,7 +76,7 @@ class Linear:
     def __init__(self, model: SimulatedModel) -> None:
         self._model = model
 
-    def seconds(self, size: int, busy: int, chance: random.Random) -> float:  # noqa: ARG002 - one core each
+    def seconds(self, size: float, busy: int, chance: random.Random) -> float:  # noqa: ARG002 - one core each
         noise = self._model.noise
         return (self._model.a + self._model.c * size) * chance.uniform(1 - noise, 1 + noise)
 
@@ -173,17 +185,22 @@ class World:
         self._chance = random.Random(f"service {seed}")
         self._service = service or Linear(model)
         self._priority = random.Random(f"priority {seed}")
+        self._lengths = random.Random(f"lengths {seed}")
+        self._mean_length = fmean(model.lengths) if model.lengths else 0.0
         self.model = model
         self.measured = Measured()
         self.traffic = Traffic(model.batch_size)
         engine: StubEngine
         if model.cores < model.workers:
             cores = Cores(self.clock, model.cores)
-            engine = SharingEngine(self.clock, batch_time=self._batch_time, answer=_answer, cores=cores)
+            engine = SharingEngine(self.clock, jobs_time=self._seconds, answer=_answer, cores=cores)
         else:
-            engine = StubEngine(self.clock, batch_time=self._batch_time, answer=_answer)
+            engine = StubEngine(self.clock, jobs_time=self._seconds, answer=_answer)
         self.pool = Pool(engine, _SPEC, self.clock, self, cores=1)
-        self.queue = Queue("simulated", 1_000_000, 1_000_000, patience(model.max_delay))
+        self.queue = Queue("simulated", 1_000_000, 2**40, patience(model.max_delay))
+        self.traffic.learn_lengths(model.group_by_length)
+        if self.traffic.padded is not None:
+            self.queue.grouping = LengthGrouping(self.traffic.padded, model.queue_timeout)
         collector = make_collector(model.batch_size, model.max_delay, self.traffic)
         clock: Clock = Stepping(self.clock) if stepping else self.clock
         self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.traffic)
@@ -208,7 +225,10 @@ class World:
                     self.measured.low.append(answered)
             done()
 
-        self.dispatcher.submit(Job("", (), (), arrived, deliver, low_priority=low, budget=budget, caller=caller))
+        job = Job("", (), (), arrived, deliver, low_priority=low, budget=budget, caller=caller)
+        if self.model.lengths:
+            job.size = self._lengths.choice(self.model.lengths)
+        self.dispatcher.submit(job)
 
     def run(self, requests: int, longest: float = 1e9) -> Measured:
         """Advance the clock until so many requests have ended, at most `longest` seconds."""
@@ -220,7 +240,10 @@ class World:
         self.measured.reasons = self.dispatcher.reasons
         return self.measured
 
-    def _batch_time(self, size: int) -> float:
+    def _seconds(self, jobs: Sequence[Job]) -> float:
+        size = float(len(jobs))
+        if self._mean_length:
+            size *= max(job.size for job in jobs) / self._mean_length
         seconds = self._service.seconds(size, self.pool.ready - self.pool.idle, self._chance)
         return seconds if self._processor is None else self._processor.run(seconds, self.clock.now())
 

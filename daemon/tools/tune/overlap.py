@@ -30,7 +30,7 @@ ALONE = Contention()  # no slowdown
 class Times(Protocol):
     """The time of batches without overlap, in seconds; see daemon.tools.simulator.world.Service."""
 
-    def seconds(self, size: int, busy: int, chance: random.Random) -> float: ...
+    def seconds(self, size: float, busy: int, chance: random.Random) -> float: ...
 
 
 class Overlap:
@@ -54,7 +54,7 @@ class Overlap:
         """The recent fraction of the batches' time that overlapped with others."""
         return min(1.0, self._batches_shared / self._batches) if self._batches else 0.0
 
-    def batch(self, size: int, busy: int, chance: random.Random, now: float) -> float:
+    def batch(self, size: float, busy: int, chance: random.Random, now: float) -> float:
         """Draw the time of a batch that starts now, in seconds."""
         seconds = self._times.seconds(size, busy, chance) * (1 + (self._beside.batches - 1) * self.shared)
         self._running = [end for end in self._running if end > now]

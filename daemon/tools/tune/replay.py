@@ -66,7 +66,7 @@ class Shared:
         self.now: Callable[[], float] = lambda: 0.0
         self._overlap = overlap
 
-    def seconds(self, size: int, busy: int, chance: random.Random) -> float:
+    def seconds(self, size: float, busy: int, chance: random.Random) -> float:
         return self._overlap.batch(size, busy, chance, self.now())
 
 

@@ -98,7 +98,7 @@ class PlacementTimes:
 
     # daemon.tools.simulator.world.Service
 
-    def seconds(self, size: int, busy: int, chance: random.Random) -> float:
+    def seconds(self, size: float, busy: int, chance: random.Random) -> float:
         """Draw the time of a batch that starts as the `busy`-th of the running ones, in seconds."""
         alone = self.curves[1]
         if self.workers == 1 or busy <= 1:

@@ -116,12 +116,13 @@ async def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:
 
     assert batching_of(model) == {
         "policy": "auto",
+        "groupByLength": False,
         "mode": "batch",
         "places": None,
         "batchSize": 8,
         "maxBatchDelay": 2.5,
         "running": 0,
-        "learned": {"batchMs": None, "requestMs": None, "guess": False, "together": []},
+        "learned": {"batchMs": None, "requestMs": None, "byteMs": None, "guess": False, "together": []},
         "arrivalsPerSecond": 0.0,
         "turnaroundMs": None,
         "regularConnections": 0,
@@ -150,6 +151,7 @@ async def test_what_was_learned_is_told(tmp_path: Path) -> None:
     assert told["learned"] == {
         "batchMs": pytest.approx(8.0),
         "requestMs": pytest.approx(0.4),
+        "byteMs": None,
         "guess": False,
         "together": [
             {"busy": 1, "size": 1, "ms": pytest.approx(8.4)},
@@ -205,3 +207,15 @@ async def test_connections_turnaround_and_the_longest_hold_are_told(tmp_path: Pa
 
     house.clock.advance(20.0)
     assert batching_of(model)["regularConnections"] == 0
+
+
+async def test_what_a_byte_costs_is_told_where_batches_are_formed_by_length(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    model = await house.serve("m", config="batchSize: 2\ngroupByLength: true")
+    assert model.traffic.padded is not None
+    model.traffic.padded.per_byte = 0.0000123
+
+    document = batching_of(model)
+
+    assert document["groupByLength"] is True
+    assert document["learned"]["byteMs"] == 0.0123

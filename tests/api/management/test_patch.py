@@ -92,6 +92,7 @@ def test_the_description_of_the_api_has_the_parameters(house: House) -> None:
         "batch_size": "integer",
         "max_batch_delay": "number",
         "batching": "string",
+        "group_by_length": "boolean",
         "response_timeout": "number",
         "startup_timeout": "number",
         "job_queue_size": "integer",
@@ -108,8 +109,9 @@ def test_the_description_of_the_api_has_the_parameters(house: House) -> None:
 
 
 NAMES = (
-    "batch_size, max_batch_delay, batching, target_queue_ms, loading, keep_alive, pinned, response_timeout,"
-    " startup_timeout, job_queue_size, job_queue_bytes, queue_timeout, client_timeout, record_input, quarantine"
+    "batch_size, max_batch_delay, batching, group_by_length, target_queue_ms, loading, keep_alive, pinned,"
+    " response_timeout, startup_timeout, job_queue_size, job_queue_bytes, queue_timeout, client_timeout, record_input,"
+    " quarantine"
 )
 
 

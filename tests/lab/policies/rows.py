@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from daemon.tools.simulator.world import Measured, SimulatedModel, World
+from tests.lab.lengths import QUESTIONS
 from tests.lab.policies.loads import Bursts, Churn, Closed, Diurnal, Load, Modulated, Poisson, Recorded, far
 from tests.lab.policies.rules import make_rule
 
@@ -52,13 +54,15 @@ def rate(share: float, model: SimulatedModel = MODEL) -> float:
     return share * model.batch_size / (model.a + model.c * model.batch_size)
 
 
-def _with(model: SimulatedModel = MODEL, **changes: float) -> SimulatedModel:
+def _with(model: SimulatedModel = MODEL, **changes: Any) -> SimulatedModel:
     values = {name: getattr(model, name) for name in SimulatedModel.__dataclass_fields__}
     return SimulatedModel(**values | changes)
 
 
 _EIGHT = _with(batch_size=8)
 _TWO = _with(workers=2)
+TEXTS = _with(lengths=QUESTIONS)
+ALIKE = _with(TEXTS, group_by_length=True)
 # A recorded trace: two periodic callers, one of them in pairs.
 _TRACE = tuple(sorted([*(0.05 * i for i in range(200)), *(0.033 * i + d for i in range(300) for d in (0.0, 0.004))]))
 
@@ -82,6 +86,10 @@ CLOSED: Sequence[Row] = (
     Row("2 workers, 8 clients, CPU-like", Closed(8), _with(CPU_LIKE, workers=2)),
     Row("the same, a connection a request", Closed(8, kept=False), _with(CPU_LIKE, workers=2)),
     Row("8 clients, tiny model", Closed(8), TINY),
+    Row("64 clients, texts", Closed(64), TEXTS),
+    Row("the same, grouped by length", Closed(64), ALIKE),
+    Row("128 clients, texts", Closed(128), TEXTS),
+    Row("the same, grouped by length", Closed(128), ALIKE),
 )
 OPEN: Sequence[Row] = (
     *(Row(f"Poisson, load {share:g}", Poisson(rate(share))) for share in (0.05, 0.1, 0.3, 0.5, 0.7, 0.9)),
@@ -91,6 +99,8 @@ OPEN: Sequence[Row] = (
     Row("8 curls in 24 ms, every second, delay 100 ms", Bursts(8, 0.024, 1.0), _with(max_delay=0.1)),
     Row("a recorded trace", Recorded(_TRACE)),
     Row("Poisson, load .3, CPU-like", Poisson(rate(0.3, CPU_LIKE)), CPU_LIKE),
+    Row("Poisson, load .4, texts", Poisson(rate(0.4)), TEXTS),
+    Row("the same, grouped by length", Poisson(rate(0.4)), ALIKE),
     Row("Poisson, load .3, beside the same", Poisson(rate(0.3)), beside=Poisson(rate(0.3))),
 )
 OVERLOAD = Row("Poisson, load 1.1", Poisson(rate(1.1)))

@@ -54,9 +54,11 @@ def heading(seeds: Sequence[int]) -> str:
     return f"""\
 A batch of n takes a + c·n; a 8 ms, c 0.4 ms, batch size 32, delay 20 ms, one worker, where nothing else is said.
 CPU-like: a 6 ms, c 24 ms, batch size 8, delay 50 ms. Tiny: a 1.5 ms, c 0.05 ms. Service times vary by ± 5 %, and
-a client's next request comes 0.3 ms + Exp(0.7 ms) after its answer, 5 ms + Exp(15 ms) far away. Each number is the
-mean of {len(seeds)} runs (seeds {min(seeds)} to {max(seeds)}) of 6 000 requests, the first tenth left out. Every
-policy meets the same arrivals."""
+a client's next request comes 0.3 ms + Exp(0.7 ms) after its answer, 5 ms + Exp(15 ms) far away. Texts have the
+lengths of questions to a bank (BANKING77), and a batch of n is padded to its longest: it takes a + c·n·longest / mean.
+Grouped by length, each policy decides when a batch is sent and how large it may be, `groupByLength` which requests are
+in it. Each number is the mean of {len(seeds)} runs (seeds {min(seeds)} to {max(seeds)}) of 6 000 requests, the first
+tenth left out. Every policy meets the same arrivals."""
 
 
 def markdown(results: Iterable[tuple[Row, Sequence[Cell]]]) -> Iterator[str]:

@@ -12,7 +12,7 @@ CHANCE = random.Random(1)
 class Second:
     """Every batch takes a second alone."""
 
-    def seconds(self, size: int, busy: int, chance: random.Random) -> float:
+    def seconds(self, size: float, busy: int, chance: random.Random) -> float:
         return 1.0
 
 

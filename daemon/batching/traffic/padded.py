@@ -1,0 +1,84 @@
+"""Predict how long a batch takes whose jobs are padded to the longest of them: a text model's, for example.
+
+    l(n, longest) = per_batch + n·(per_job + per_byte·(longest - typical))
+
+The slope `per_byte` is learned by least squares on n and n·longest, with forgetting. `per_batch` and `per_job` are
+those of `BatchTimes`, which learns from times that are corrected to batches of the typical longest job. A constant part
+of a job's bytes, such as a JSON document around the text, is absorbed by `per_job`.
+"""
+
+from collections.abc import Sequence
+
+from daemon.batching.traffic.times import CLIP, FORGETTING, BatchTimes
+from daemon.core.job import Job
+
+RIDGE = 0.001  # of the mean squared: added to the variance of sizes, which may be 0
+
+
+class PaddedTimes:
+    """The model.
+
+    Args:
+        times: learn from the corrected times, which `add` returns.
+
+    Attributes:
+        per_byte: seconds that each job of a batch takes longer for each byte of the longest; 0.0 until known.
+        typical: the mean length of the longest job of a batch, in bytes.
+    """
+
+    def __init__(self, times: BatchTimes) -> None:
+        self.per_byte = 0.0
+        self.typical = 0.0
+        self._times = times
+        self._weight = 0.0
+        self._origin = 0  # of lengths: the first one, so that a constant part does not hide the differences
+        # Weighted means, and sums of products around them: n, v = n·(longest - origin), y = seconds.
+        self._n = self._v = self._y = 0.0
+        self._nn = self._nv = self._vv = self._ny = self._vy = 0.0
+
+    def __repr__(self) -> str:
+        return f"<PaddedTimes {self._times!r}, {self.per_byte * 1e6:.3g} µs a byte over {self.typical:.0f}>"
+
+    @property
+    def per_batch(self) -> float:
+        """The seconds of a batch that depend on neither its size nor its lengths; 0.0 until known."""
+        return self._times.per_batch
+
+    def of(self, jobs: Sequence[Job]) -> float:
+        """Predict the seconds of a batch of these jobs, at least one; 0.0 while nothing is known."""
+        return self.per_batch + len(jobs) * self.of_job(max([job.size for job in jobs]))
+
+    def of_job(self, longest: float) -> float:
+        """Return the seconds that each job takes in a batch with this longest one, without the fixed time."""
+        return max(0.0, self._times.per_job + self.per_byte * (longest - self.typical))
+
+    def add(self, count: int, longest: int, seconds: float) -> float:
+        """Learn from a batch of `count` jobs; return the seconds that it would have taken with a typical longest job.
+
+        Args:
+            longest: bytes of the longest job.
+            seconds: as measured in the worker.
+        """
+        if self._times.known:
+            seconds = min(seconds, CLIP * (self.per_batch + count * self.of_job(longest)))
+        if not self._weight:
+            self._origin = longest
+        self._weight = self._weight * FORGETTING + 1.0
+        step = 1.0 / self._weight
+        self.typical += (longest - self.typical) * step
+        volume = count * (longest - self._origin)
+        n, v, y = count - self._n, volume - self._v, seconds - self._y
+        self._n += n * step
+        self._v += v * step
+        self._y += y * step
+        left = 1.0 - step  # West's update of weighted sums of products
+        self._nn = FORGETTING * self._nn + left * n * n
+        self._nv = FORGETTING * self._nv + left * n * v
+        self._vv = FORGETTING * self._vv + left * v * v
+        self._ny = FORGETTING * self._ny + left * n * y
+        self._vy = FORGETTING * self._vy + left * v * y
+        nn = self._nn + RIDGE * self._weight * self._n * self._n
+        determinant = self._vv * nn - self._nv * self._nv
+        if determinant > 0.0:
+            self.per_byte = max(0.0, (self._vy * nn - self._ny * self._nv) / determinant)
+        return max(seconds / CLIP, seconds - self.per_byte * count * (longest - self.typical))
