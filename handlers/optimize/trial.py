@@ -5,7 +5,8 @@
         by default   take back                       take back
         by name      refuse the model                keep, with a warning
 
-On a machine too busy to tell, an optimisation is kept, and the trial is made again at the next load.
+On a machine too busy to tell, an optimisation is kept, and the trial is made again at the next load. A default is kept
+untimed where a batch takes over half a second: the first answer would wait for it.
 
 Outputs are compared with the plain model's, times with those of the model without the optimisation at hand. Timed is
 the stage that changes: `preprocess` for `fast_images`, `inference` for all others, with a full batch.
@@ -23,7 +24,7 @@ from handlers.builtin import fast_images
 from handlers.optimize.steps import FAST_IMAGES, NotApplied, Steps, in_words
 from handlers.optimize.trials.drift import TF32_TOLERANCE, TOLERANCES, drift
 from handlers.optimize.trials.samples import CHECKED_ROWS
-from handlers.optimize.trials.speed import Result, Speed, measured_rows, race
+from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET, LONGEST_DEFAULT, Result, Speed, measured_rows, race
 from handlers.requests.excerpt import message_of
 from handlers.sdk.errors import HandlerError
 
@@ -53,6 +54,7 @@ class Trial:
         self._expected = steps.sample.expected
         self.sure = True
         self._rows = 0  # of the batches that are timed
+        self._full: float | None = None  # about how many seconds a full batch takes
 
     def attempt(self, name: str, by_name: bool) -> wire.Optimized:
         """Apply one optimisation, and keep one that is worth having.
@@ -69,7 +71,7 @@ class Trial:
             most = self._tolerance(name)
             if not found <= most:
                 raise NotApplied(f"its drift is {found:.1e}, and {most:.1e} is tolerated")
-            speed, rows = self._race(name, before)
+            speed, rows = (None, 0) if self._is_too_slow(name, by_name) else self._race(name, before, by_name)
         except Exception as error:  # noqa: BLE001 - a compiler may raise anything
             why = error if isinstance(error, NotApplied) else NotApplied(in_words(error))
             if by_name and not why.idle:
@@ -119,13 +121,24 @@ class Trial:
         # Precision lost by bf16 stays lost in later steps.
         return TOLERANCES["bf16" if "bf16" in self._steps.done else name]
 
-    def _race(self, name: str, before: Any) -> tuple[Speed | None, int]:
+    def _is_too_slow(self, name: str, by_name: bool) -> bool:
+        """Return whether the first answer would wait too long for the times of a default."""
+        if by_name or name == FAST_IMAGES:
+            return False
+        if self._full is None:
+            began = self._clock()
+            self._steps.infer(self._steps.sample.inputs)
+            self._full = (self._clock() - began) * self._steps.batch_size / CHECKED_ROWS
+        return self._full > LONGEST_DEFAULT
+
+    def _race(self, name: str, before: Any, by_name: bool) -> tuple[Speed | None, int]:
         """Return the speed with an optimisation and without, and the rows of the batches that were timed.
 
         Returns:
             None and 0 if the model cannot be copied, so that none is left without the optimisation.
         """
         steps, handler = self._steps, self._steps.handler
+        budget = BUDGET if by_name else DEFAULT_BUDGET
         if name == FAST_IMAGES:
 
             def usual() -> None:
@@ -137,7 +150,7 @@ class Trial:
                 steps.preprocess(steps.batch_size)
 
             try:
-                return race(usual, fast, self._clock), steps.batch_size
+                return race(usual, fast, self._clock, budget), steps.batch_size
             finally:
                 fast_images.use(handler)
         if before is None:
@@ -150,7 +163,7 @@ class Trial:
             steps.infer(inputs)
 
         try:
-            return race(lambda: run(before), lambda: run(after), self._clock), rows
+            return race(lambda: run(before), lambda: run(after), self._clock, budget), rows
         finally:
             handler.model = after
 

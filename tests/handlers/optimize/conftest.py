@@ -17,9 +17,13 @@ class Races:
         self.gain = 2.0
         self.noise = 1.0
         self.number = 0
+        self.budgets: list[float] = []
 
-    def __call__(self, without: Callable[[], object], having: Callable[[], object], clock: object) -> Speed:
+    def __call__(
+        self, without: Callable[[], object], having: Callable[[], object], clock: object, budget: float
+    ) -> Speed:
         self.number += 1
+        self.budgets.append(budget)
         without()
         having()
         return Speed(0.5 * self.gain, 0.5, self.noise)

@@ -1,5 +1,6 @@
 """An optimisation that is no faster is taken back or named, and one trial is enough."""
 
+import itertools
 import logging
 import re
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from torch import nn
 from handlers.optimize import trial
 from handlers.optimize.apply import optimize
 from handlers.optimize.trials import verdicts
+from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET
 from handlers.process.forking import run_apart
 from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.loading import answer, done, loaded
@@ -54,6 +56,34 @@ def test_one_that_was_asked_for_and_is_no_faster_is_kept_and_named(
     assert report.warning.startswith("it is no gain here: a batch of 2 takes 500 ms with it")
     assert caplog.messages == [f"the optimisation fold was asked for: {report.warning}"]
     assert isinstance(handler.model.bn1, nn.Identity)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "timed"),
+    [
+        pytest.param(0.1, ["fast_images", "fold", "channels_last"], id="a batch of two takes 0.1 s"),
+        pytest.param(0.6, ["fast_images"], id="a batch of two takes 0.6 s"),
+    ],
+)
+def test_the_first_answer_of_a_slow_model_does_not_wait_for_the_times_of_defaults(
+    seconds: float, timed: list[str], model_dir: Path, entry: dict[str, str], races: Races
+) -> None:
+    times = itertools.count(0.0, seconds)
+    reports = optimize(loaded(model_dir, entry), None, model_dir, {}, 2, clock=lambda: next(times))
+
+    assert all(report.applied for report in reports)
+    assert [report.name for report in reports if report.speed is not None] == timed
+    assert set(races.budgets) == {DEFAULT_BUDGET}
+
+
+def test_one_that_was_asked_for_is_timed_however_slow_the_model(
+    model_dir: Path, entry: dict[str, str], races: Races
+) -> None:
+    times = itertools.count(0.0, 0.6)
+    reports = optimize(loaded(model_dir, entry), ("none", "fold"), model_dir, {}, 2, clock=lambda: next(times))
+
+    assert [report.speed is not None for report in reports] == [True]
+    assert races.budgets == [BUDGET]
 
 
 @pytest.mark.parametrize("gain", [2.0, 0.5])
