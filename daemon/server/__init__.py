@@ -152,6 +152,8 @@ class Daemon:
             listener.stop()
         loading.cancel()
         await shutdown.finish_forms(parts.turns)
+        if self.successor is None:  # else the file is the successor's
+            await registrar.ledger.keep_measured()
         await shutdown.stop_models(registrar)
         await calls
         parts.engines.close()

@@ -31,6 +31,7 @@ def test_a_model_is_loaded_by_a_request_unloaded_when_idle_and_held_by_an_operat
     served.tsctl("unload", "echo")
     served.stop()
     served.start()
+    assert residence["loadSeconds"] == served.describe("echo")["tsctl"]["residence"]["loadSeconds"] > 0.0
     refused = served.ask("/predictions/echo", b"x")
     assert (refused.status, "tsctl load echo" in refused.json["message"]) == (503, True)
     served.tsctl("set", "echo", "--keep-alive", "forever")
@@ -42,9 +43,15 @@ def test_an_upgrade_keeps_what_is_loaded_and_what_is_not(served: Served) -> None
     for name in ("here", "away"):
         served.tsctl("register", served.pack("echo", name), "--loading", "on_demand")
     assert served.ask("/predictions/here", b"x").status == 200
+    served.register("echo", "--loading", "on_demand", "--keep-alive", "1s")
+    assert served.ask("/predictions/echo", b"x").status == 200
+    eventually(lambda: state(served, "echo") == "unloaded", "the idle model is unloaded")
+    took = served.describe("echo")["tsctl"]["residence"]["loadSeconds"]
 
     served.tsctl("upgrade")
     served.note_address()
+
+    assert served.describe("echo")["tsctl"]["residence"]["loadSeconds"] == took > 0.0
 
     assert {name: state(served, name) for name in ("here", "away")} == {"here": "ready", "away": "unloaded"}
     assert served.ask("/predictions/away", b"x").status == 200

@@ -7,7 +7,7 @@ lastUsed, unloadsAt         when a request last came or was answered, and when t
                             seconds since the epoch; null for never, and while it has work
 keepAlive                   seconds that it stays loaded without work; null for always
 loads, unloads              how often, by reason: request, startup, operator; idle, room, operator
-loadSeconds                 how long the last load took; null before the first
+loadSeconds                 how long the last load took, maybe before a restart; null before the first
 memory                      bytes by device, as last measured while the version was loaded; empty before
 template                    bytes that its template keeps while the version is unloaded
 """

@@ -70,12 +70,12 @@ def _compared(entries: Sequence[SnapshotEntry]) -> dict[str, SnapshotEntry]:
 
 
 def _without_learned(entry: SnapshotEntry) -> SnapshotEntry:
-    """Return the entry without the members that its workers have told: new workers tell them again."""
-    return replace(entry, declared=None, notes=())
+    """Return the entry without the members that come from its workers: new workers tell them again."""
+    return replace(entry, declared=None, notes=(), load_seconds=None, memory={})
 
 
 def _without_workers(entry: SnapshotEntry) -> SnapshotEntry:
     """Return the entry without the members whose change is none."""
     asked = Overrides(**{name: value for name, value in entry.request.overrides.said.items() if name not in _WORKERS})
     request = replace(entry.request, overrides=asked, synchronous=True, sha256="", model_version=None)
-    return replace(entry, request=request, archive=None, chosen=False, listed=False, declared=None, notes=())
+    return replace(_without_learned(entry), request=request, archive=None, chosen=False, listed=False)

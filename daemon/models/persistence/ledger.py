@@ -3,7 +3,7 @@
 Each change writes the snapshot before the answer: every acknowledged change is on the disk.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 from daemon.models.archives.directories import Directories
 from daemon.models.persistence.snapshot import SnapshotEntry
@@ -14,7 +14,7 @@ from daemon.models.request import Registration
 from daemon.models.version import ModelVersion
 from handlers.wire import Declared
 
-_Facts = tuple[Registration, bool, bool, Source, Declared | None, tuple[str, ...]]
+_Facts = tuple[Registration, bool, bool, Source, Declared | None, tuple[str, ...], float | None, Mapping[str, int]]
 
 
 class Ledger:
@@ -61,6 +61,18 @@ class Ledger:
         self.unsettled.discard(model)
         await self.save()
 
+    async def keep_measured(self) -> None:
+        """Write what the last loads took, of the versions that the file holds; the daemon stops.
+
+        A failure is logged only: the next daemon measures again.
+        """
+        measured = {
+            (model.name, model.version): (model.residence.load_seconds, model.residence.memory)
+            for model in self._registry
+            if model.residence.load_seconds is not None
+        }
+        await self.memory.keep_measured(measured)
+
     def choose_default(self, name: str, version: str) -> None:
         """Choose the version that answers when a client names none; the next change writes the choice.
 
@@ -98,10 +110,12 @@ class Ledger:
         """Return all that an entry is made of; most are the same objects as before, so that comparing is quick."""
         default = self._registry.is_default(model)
         chosen = default and self._chosen.get(model.name) == model.version
-        return model.request, default, chosen, model.source, model.declared, tuple(model.notes)
+        source, declared, residence = model.source, model.declared, model.residence
+        notes, memory = tuple(model.notes), residence.memory
+        return model.request, default, chosen, source, declared, notes, residence.load_seconds, memory
 
     def _entry(self, model: ModelVersion) -> SnapshotEntry:
-        request, default, chosen, source, declared, notes = self._facts(model)
+        request, default, chosen, source, declared, notes, load_seconds, memory = self._facts(model)
         return SnapshotEntry(
             name=model.name,
             version=model.version,
@@ -113,4 +127,6 @@ class Ledger:
             listed=source.listed,
             declared=declared,
             notes=notes,
+            load_seconds=load_seconds,
+            memory=dict(memory),
         )

@@ -7,7 +7,7 @@ on the disk refers to them.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -111,6 +111,33 @@ class SnapshotFile:
                 raise NotRemembered(self._file, str(error.strerror)) from error
             self._written = content
             self._saved, self.kept = now, now.directories
+
+    async def keep_measured(self, measured: Mapping[tuple[str, str], tuple[float | None, Mapping[str, int]]]) -> None:
+        """Write the time of the last load and the memory of versions that the file holds; all else stays as it is.
+
+        Args:
+            measured: name and version → as in `SnapshotEntry`.
+        """
+        async with self._lock:
+            if self._written is None:  # the disk may have a later state than this object
+                return
+            models = tuple(
+                replace(entry, load_seconds=found[0], memory=dict(found[1]))
+                if (found := measured.get((entry.name, entry.version))) is not None
+                else entry
+                for entry in self._saved.models
+            )
+            if models == self._saved.models:
+                return
+            now = replace(self._saved, models=models)
+            content = self._encoder.encode(now)
+            try:
+                await asyncio.to_thread(snapshot.write_snapshot, self._file, content)
+            except OSError as error:
+                self._written = None
+                _log.warning("what loads took is forgotten: cannot write %s: %s", self._file, error.strerror)
+            else:
+                self._written, self._saved = content, now
 
     def _set_aside(self, error: BrokenSnapshot) -> None:
         try:

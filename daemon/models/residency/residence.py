@@ -10,6 +10,7 @@ from daemon.models.residency.state import TRANSITIONS, ResidenceEvent, Residence
 from daemon.workers.pool import Pool
 
 USUAL_LOAD = 5.0  # seconds: the estimate of a load before the first
+LONGEST_LOAD, MOST_MEMORY = 86_400.0, 2**50  # seconds and bytes that a snapshot may claim
 
 
 class Residence:
@@ -25,7 +26,7 @@ class Residence:
         kind: of that reason: request, startup, operator, idle, room; empty before the first move, and of a failure.
         asked: when the first request came that waits for a load, on the daemon's clock; None if none does.
         loaded_at: when the last load was done, on the daemon's clock.
-        load_seconds: how long the last load took; None before the first.
+        load_seconds: how long the last load took, maybe that of an earlier daemon; None before the first.
         memory: bytes by device (decision.py), as last measured while the version was loaded; empty before.
         warm: bytes that its template keeps while unloaded.
         left: whether the version has been retired, and takes no memory whatever its state was.
@@ -67,6 +68,13 @@ class Residence:
     def age(self) -> float:
         """Seconds since the last load was done."""
         return self._clock.now() - self.loaded_at
+
+    def recall(self, load_seconds: float | None, memory: Mapping[str, int]) -> None:
+        """Take what an earlier daemon has measured; values that cannot be are ignored."""
+        if load_seconds is not None and 0.0 < load_seconds < LONGEST_LOAD:
+            self.load_seconds = load_seconds
+        if memory and all(0 <= size < MOST_MEMORY for size in memory.values()):
+            self.memory = dict(memory)
 
     def ask(self) -> None:
         """Note that a request waits for a load."""
