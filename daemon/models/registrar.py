@@ -14,7 +14,6 @@ disk. persistence/restore.py serves the registrations of an earlier run again.
 
 import asyncio
 import contextlib
-import shutil
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -30,6 +29,7 @@ from daemon.metrics.metrics import Metrics
 from daemon.models.archives.directories import Directories
 from daemon.models.archives.directories import Progress as Progress
 from daemon.models.archives.opening import Archives
+from daemon.models.archives.sources.parts import recover
 from daemon.models.archives.unpack import Limits
 from daemon.models.build import ModelFactory
 from daemon.models.change import check_files
@@ -126,8 +126,11 @@ class Registrar:
         self.owners = OwnerWatch(self.unregister_all)
 
     def clean(self) -> None:
-        """Remove partial downloads, and unpacked archives that neither a model nor the snapshot refers to."""
-        shutil.rmtree(paths.downloads_dir(self._config.state_dir), ignore_errors=True)
+        """Remove leftovers: unpacked archives that neither a model nor the snapshot refers to, and downloads.
+
+        The parts of downloads stay with which a later command goes on.
+        """
+        recover(paths.downloads_dir(self._config.state_dir))
         self.directories.clean()
 
     async def register(

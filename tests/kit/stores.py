@@ -23,6 +23,7 @@ class StoreServer:
         asked: the ranges that were asked for.
         cuts: how many of the next answers with content end in the middle.
         spoils: whether content is sent with another first byte.
+        held: content behind the first range is not sent before this is set; None to send all.
     """
 
     def __init__(self, port: int) -> None:
@@ -31,6 +32,7 @@ class StoreServer:
         self.asked: list[str] = []
         self.cuts = 0
         self.spoils = False
+        self.held: threading.Event | None = None
 
     def document(self, method: str, path: str, body: bytes) -> Any:
         """Return the JSON that answers a request; None if the path names content, or nothing."""
@@ -61,6 +63,8 @@ class StoreServer:
         whole = f"0-{len(content) - 1}"
         first, _, last = handler.headers.get("Range", f"bytes={whole}").removeprefix("bytes=").partition("-")
         self.asked.append(f"{first}-{last}")
+        if self.held is not None and first != "0":
+            self.held.wait()
         part = content[int(first) : int(last) + 1]
         handler.send_response(206)
         handler.send_header("Content-Range", f"bytes {first}-{last}/{len(content)}")

@@ -1,7 +1,8 @@
 """Archives from URLs that the operator allows, up to a limit of bytes.
 
 https:// http://    downloaded to a temporary file, which is removed when the context closes (sources/web.py)
-s3:// gs:// hf://   the same, by a program of its own (sources/objects.py)
+s3:// gs:// hf://   the same, by a program of its own (sources/objects.py); after an interruption the next command
+                    goes on (sources/parts.py)
 file://             a path of this machine, once the URL is allowed
 """
 
@@ -22,6 +23,7 @@ from daemon.config.config import Config
 from daemon.core.errors import ArchiveNotFound, DownloadFailed
 from daemon.models.archives.sources.allowed import check_url
 from daemon.models.archives.sources.objects import fetch_object, is_object
+from daemon.models.archives.sources.parts import fetch_rest
 from daemon.models.archives.sources.web import Progress, fetch
 from daemon.models.archives.store import locate
 
@@ -101,13 +103,22 @@ async def downloaded(
     file = place / (PurePosixPath(unquote(urlsplit(url).path)).name[:200] or "archive")
     try:
         if is_object(url):
-            await _in_thread(lambda report: fetch_object(url, file, limit, report, stopped.is_set), progress)
+            await _in_thread(lambda report: _fetch_rest(url, file, folder, limit, report, stopped.is_set), progress)
         else:
             await _in_thread(lambda report: fetch(url, file, allowed, limit, report, stopped.is_set), progress)
         yield file
     finally:
         stopped.set()
         shutil.rmtree(place, ignore_errors=True)
+
+
+def _fetch_rest(
+    url: str, file: Path, folder: Path, limit: int, progress: Progress, stopped: Callable[[], bool]
+) -> None:
+    try:
+        fetch_rest(url, file, folder, lambda data, tag: fetch_object(url, data, limit, progress, stopped, tag))
+    except OSError as error:
+        raise DownloadFailed(url, f"cannot write to `{folder}`: {error.strerror}") from None
 
 
 def _make_place(folder: Path) -> Path:

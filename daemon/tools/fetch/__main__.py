@@ -21,15 +21,19 @@ def main() -> None:
             told.flush()
 
         end = _download(
-            order["url"], Path(order["file"]), order["limit"], lambda done, total: tell({"done": done, "total": total})
+            order["url"],
+            Path(order["file"]),
+            order["limit"],
+            lambda done, total: tell({"done": done, "total": total}),
+            Path(order["tag"]) if order.get("tag") else None,
         )
         tell({"end": end})
 
 
-def _download(url: str, file: Path, limit: int, progress: Progress) -> str:
+def _download(url: str, file: Path, limit: int, progress: Progress, tag: Path | None) -> str:
     """Return the failure in words; empty for none."""
     try:
-        download(open_object(url), file, limit, progress)
+        download(open_object(url), file, limit, progress, tag_file=tag)
     except FetchError as error:
         return str(error)
     except Exception as error:  # noqa: BLE001 - the clients' errors have no class in common

@@ -2,12 +2,15 @@
 
 piece   1 MiB at first; twice as much while a piece takes under a second, up to 32 MiB; so that progress is told
 cut     the piece is asked for again, after a pause that doubles; what has been written stays
+part    what an earlier download has written of the same content is read instead, and checked with the rest
 """
 
+import fcntl
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from daemon.tools.fetch.stores import STORES, Digest, FetchError, digest_of, filesystem_of
 
@@ -26,7 +29,8 @@ class RemoteObject(NamedTuple):
         size: bytes.
         read: returns the bytes from one position to another.
         digest: of all bytes; None if the store knows none.
-        tag: what the store calls this content now; another object under the same name has another one.
+        tag: what the store calls this content now; another object under the same name has another one. Begins with a
+            space if the store knows only the size.
     """
 
     size: int
@@ -70,12 +74,19 @@ def _tag(details: dict[str, Any]) -> str:
 
 
 def download(
-    found: RemoteObject, file: Path, limit: int, progress: Progress, sleep: Callable[[float], None] = time.sleep
+    found: RemoteObject,
+    file: Path,
+    limit: int,
+    progress: Progress,
+    sleep: Callable[[float], None] = time.sleep,
+    tag_file: Path | None = None,
 ) -> None:
-    """Write an object to a new file.
+    """Write an object to a file.
 
     Args:
+        file: a new one, or one with the beginning of the content that `tag_file` names.
         limit: the largest size, in bytes.
+        tag_file: names the content of `file`, for a later download; None for none. Gone if the content is refused.
 
     Raises:
         FetchError: the object is too large, was changed meanwhile, or does not have its digest.
@@ -84,8 +95,11 @@ def download(
     if found.size > limit:
         raise FetchError(f"the archive is larger than the {limit} bytes of `archive_bytes`")
     before = found.tag()
-    done, piece = 0, LEAST_PIECE
-    with file.open("xb") as written:
+    piece = LEAST_PIECE
+    with file.open("a+b") as written:
+        # A daemon that was killed leaves this program, which may write one more piece before it notices.
+        fcntl.flock(written, fcntl.LOCK_EX)
+        done = _take_part(found, written, tag_file, before, progress)
         while done < found.size:
             begun = time.monotonic()
             data = _insist(found, done, min(done + piece, found.size), sleep)
@@ -99,6 +113,35 @@ def download(
                 piece = min(2 * piece, MOST_PIECE)
             elif took > SLOW:
                 piece = max(piece // 2, LEAST_PIECE)
+    try:
+        _check(found, before)
+    except FetchError:
+        if tag_file is not None:
+            tag_file.unlink(missing_ok=True)
+        raise
+
+
+def _take_part(found: RemoteObject, file: BinaryIO, tag_file: Path | None, tag: str, progress: Progress) -> int:
+    """Return how many bytes the file has of this content; those are hashed. Another content is removed."""
+    done, length = 0, file.seek(0, os.SEEK_END)
+    if tag_file is not None and length <= found.size and tag_file.is_file() and tag_file.read_text() == tag:
+        file.seek(0)
+        while data := file.read(LEAST_PIECE):
+            if found.digest is not None:
+                found.digest.hashed.update(data)
+            done += len(data)
+            progress(done, found.size)
+        return done
+    if tag_file is not None:
+        tag_file.unlink(missing_ok=True)
+    file.truncate(0)
+    if tag_file is not None and not tag.startswith(" "):
+        tag_file.write_text(tag)
+    return done
+
+
+def _check(found: RemoteObject, before: str) -> None:
+    """Raise FetchError if the object was replaced since the tag `before`, or does not have its digest."""
     if found.tag() != before:
         raise FetchError("the object was replaced while it was downloaded")
     if found.digest is not None and found.digest.hashed.hexdigest() != found.digest.expected:

@@ -29,10 +29,14 @@ def is_object(url: str) -> bool:
     return url.lower().startswith(SCHEMES)
 
 
-def fetch_object(url: str, file: Path, limit: int, progress: Progress, stopped: Callable[[], bool]) -> None:
-    """Download into a new file. Blocks: for a thread.
+def fetch_object(
+    url: str, file: Path, limit: int, progress: Progress, stopped: Callable[[], bool], tag: Path | None = None
+) -> bool:
+    """Download into a file, and return whether the object is whole. Blocks: for a thread.
 
     Args:
+        file: a new one, or the part that `tag` belongs to.
+        tag: the file that says of which content `file` has the beginning; None to begin anew.
         limit: the largest size of the archive, in bytes.
         stopped: when true, the download ends and the file is left incomplete.
 
@@ -55,15 +59,17 @@ def fetch_object(url: str, file: Path, limit: int, progress: Progress, stopped: 
     try:
         with contextlib.suppress(BrokenPipeError):  # the program has ended, which its missing end tells
             assert process.stdin is not None
-            process.stdin.write(json.dumps({"url": url, "file": str(file), "limit": limit}).encode() + b"\n")
+            order = {"url": url, "file": str(file), "limit": limit, "tag": None if tag is None else str(tag)}
+            process.stdin.write(json.dumps(order).encode() + b"\n")
         for event in _events(process, stopped):
             if "end" in event:
                 if event["end"]:
                     raise DownloadFailed(url, event["end"])
-                return
+                return True
             progress(event["done"], event["total"])
         if not stopped():
             raise DownloadFailed(url, "the program for it has ended, or takes too long")
+        return False
     finally:
         process.kill()
         for stream in (process.stdin, process.stdout):
