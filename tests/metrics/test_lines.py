@@ -31,7 +31,6 @@ class _One:
 
 
 def by_library(made: MetricFamily, *, openly: bool) -> str:
-    made.expand()
     text: bytes = openmetrics.generate_latest(_One(made)) if openly else generate_latest(_One(made))
     return text.decode()
 

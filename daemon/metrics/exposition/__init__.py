@@ -25,18 +25,25 @@ class MetricFamily(Metric):
     """A family of counters or gauges, whose lines are written without a sample for each.
 
     Attributes:
-        rows: the labels and the value of each; empty once samples of them were chosen.
+        rows: the labels and the value of each; empty once some of the samples were chosen.
     """
 
     at_once = 1000  # rows: 1 ms
+    rows: list[Any]
 
     def __init__(self, name: str, text: str, kind: str, rows: list[tuple[Labels, float]]) -> None:
-        super().__init__(name, text, kind)
-        self.rows: list[Any] = rows
+        super().__init__(name, text, kind)  # which sets `samples`
+        self.rows = rows
 
-    def expand(self) -> None:
-        """Turn the rows into samples."""
-        self.samples, self.rows = self._samples(), []
+    @property
+    def samples(self) -> list[Sample]:
+        """The samples, made of the rows; set those that were chosen among them."""
+        return self._chosen or self._samples()
+
+    @samples.setter
+    def samples(self, chosen: list[Sample]) -> None:
+        self._chosen = chosen
+        self.rows = []
 
     def lines(self, begin: int, writer: SampleWriter) -> list[str]:
         """Return the lines of `at_once` rows."""
@@ -104,13 +111,13 @@ def texts(
         theirs = not openly and as_torchserve(each.name)
         chosen = bool(names) and each.name not in names
         if theirs or chosen:
-            each.expand()
             each.samples = [sample for sample in each.samples if not chosen or sample.name in names]
         head, write = _head(each, openly=openly), _their_lines if theirs else writer.samples
-        if theirs and not each.samples and not names:
+        samples = [] if each.rows else each.samples
+        if theirs and not samples and not names:
             yield head.encode()
-        for begin in range(0, len(each.samples), MetricFamily.at_once):
-            yield _text("" if begin else head, write(each.samples[begin : begin + MetricFamily.at_once]))
+        for begin in range(0, len(samples), MetricFamily.at_once):
+            yield _text("" if begin else head, write(samples[begin : begin + MetricFamily.at_once]))
         for begin in range(0, len(each.rows), each.at_once):
             yield _text("" if begin else head, each.lines(begin, writer))
     if openly:
