@@ -105,7 +105,8 @@ def storm(served: Served, seed: str, seconds: float, every: float) -> tuple[Ledg
     wanted = HAPPENED if seconds < LONG else HAPPENED + RARE
     ledger.broken += [f"it never happened: {each}" for each in wanted if not happened[each]]
     cut_off = 2 * CLIENTS * steering.done["daemon killed"]  # what it runs, and kept connections that are used later
-    ledger.broken += bounds(askers.kinds, steering.done["workers killed"], cut_off)
+    replaced = CLIENTS * happened["daemon upgraded"]  # each client's connection once
+    ledger.broken += bounds(askers.kinds, steering.done["workers killed"], cut_off, replaced)
     for model, epochs in steering.epochs.items():
         told, wrong = hold(model, epochs, askers.seen[model])
         happened += told

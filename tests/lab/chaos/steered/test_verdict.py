@@ -109,4 +109,4 @@ def test_a_request_is_answered_by_a_route_of_its_time(asked: float, answered: fl
 def test_refusals_are_bounded(kind: Kind, count: int, wrong: int) -> None:
     kinds = Counter({Kind.RIGHT: 1000 - count, kind: count})
 
-    assert len(bounds(kinds, killed=10, cut_off=14)) == wrong
+    assert len(bounds(kinds, killed=10, cut_off=14, replaced=10)) == wrong

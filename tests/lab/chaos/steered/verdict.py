@@ -165,16 +165,19 @@ def unlikely(epoch: Epoch, sure: Sequence[Seen], unsure: int) -> list[str]:
     return wrong
 
 
-def bounds(kinds: Counter[Kind], killed: int, cut_off: int) -> list[str]:
+def bounds(kinds: Counter[Kind], killed: int, cut_off: int, replaced: int) -> list[str]:
     """Return a sentence for each kind of refusal that is too frequent.
 
     Args:
         killed: workers that were killed.
         cut_off: the most attempts that the killed daemons can have cut off.
+        replaced: the most attempts over gRPC that the replaced daemons can have refused.
     """
-    most, total = MOST_REFUSED * kinds.total(), kinds.total()
-    many = [kind for kind in (Kind.REFUSED, Kind.REPLACED) if kinds[kind] > most]
-    wrong = [f"{kinds[kind]} of {total} attempts ended so: {kind}" for kind in many]
+    wrong = []
+    if kinds[Kind.REFUSED] > MOST_REFUSED * kinds.total():
+        wrong.append(f"{kinds[Kind.REFUSED]} of {kinds.total()} attempts ended so: {Kind.REFUSED}")
+    if kinds[Kind.REPLACED] > replaced:
+        wrong.append(f"{kinds[Kind.REPLACED]} attempts ended so: {Kind.REPLACED}; at most {replaced} can have")
     if kinds[Kind.DIED] > killed / 2:
         wrong.append(f"{kinds[Kind.DIED]} requests were told of two workers each, and {killed} were killed")
     if kinds[Kind.CUT_OFF] > cut_off:
