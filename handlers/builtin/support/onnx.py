@@ -1,5 +1,6 @@
 """ONNX models, run by onnxruntime if installed."""
 
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +8,15 @@ import torch
 
 from handlers.sdk.errors import HandlerError
 
+CUDA = "CUDAExecutionProvider"
+_log = logging.getLogger(__name__)
+
 
 def load_session(path: Path, device: torch.device) -> Any:
     """Open an ONNX file.
 
     Returns:
-        An `onnxruntime.InferenceSession`, on the GPU if `device` is one, else on the CPU.
+        An `onnxruntime.InferenceSession`: on the GPU if `device` is one and onnxruntime can use it, else the CPU.
 
     Raises:
         HandlerError: onnxruntime is not installed, or cannot read the file.
@@ -27,7 +31,15 @@ def load_session(path: Path, device: torch.device) -> Any:
     options.intra_op_num_threads = torch.get_num_threads()  # the default is every core of the machine
     providers: list[Any] = ["CPUExecutionProvider"]
     if device.type == "cuda":
-        providers.insert(0, ("CUDAExecutionProvider", {"device_id": device.index or 0}))
+        if CUDA in onnxruntime.get_available_providers():
+            providers.insert(0, (CUDA, {"device_id": device.index or 0}))
+        else:
+            _log.warning(
+                "%s runs on the CPU: onnxruntime %s has no %s, which the package onnxruntime-gpu has",
+                path.name,
+                onnxruntime.__version__,
+                CUDA,
+            )
     try:
         return onnxruntime.InferenceSession(str(path), sess_options=options, providers=providers)
     except Exception as error:  # onnxruntime's errors have no common base class

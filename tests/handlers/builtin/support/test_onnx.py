@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from handlers.builtin.base import BaseHandler
+from handlers.builtin.support.onnx import load_session
 from handlers.sdk.errors import HandlerError
 from tests.handlers.samples import context_of
 
@@ -43,7 +44,7 @@ def test_the_model_is_a_session_as_in_torchserve(archive: Path) -> None:
     handler = load(archive)
 
     assert [each.name for each in handler.model.get_inputs()] == ["a", "b"]
-    assert handler.model.get_providers() == ["CPUExecutionProvider"]
+    assert handler.model.get_providers()[-1] == "CPUExecutionProvider"
     assert handler.model.get_session_options().intra_op_num_threads == torch.get_num_threads()
 
 
@@ -51,6 +52,21 @@ def test_the_default_inference_runs_it(archive: Path) -> None:
     result = load(archive).inference(torch.ones(3, 2), torch.full((3, 2), 2.0))
 
     assert torch.equal(result, torch.full((3, 2), 3.0))
+
+
+def test_an_onnxruntime_without_cuda_runs_the_model_on_the_cpu_of_a_machine_with_a_gpu(
+    archive: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    import onnxruntime
+
+    monkeypatch.setattr(onnxruntime, "get_available_providers", lambda: ["CPUExecutionProvider"])
+
+    session = load_session(archive / "net.onnx", torch.device("cuda:0"))
+
+    assert session.get_providers() == ["CPUExecutionProvider"]
+    (said,) = caplog.messages
+    assert said.startswith("net.onnx runs on the CPU: onnxruntime ")
+    assert said.endswith(" has no CUDAExecutionProvider, which the package onnxruntime-gpu has")
 
 
 def test_several_outputs_are_a_list(archive: Path) -> None:
