@@ -7,6 +7,14 @@ from pathlib import Path
 import pytest
 import torch
 
+from tests.handlers.device import missing
+
+
+@pytest.fixture(autouse=True, scope="session")
+def device_is_there() -> None:
+    """Fail every test where the device is missing: on the CPU, which handlers take then, they would prove nothing."""
+    assert not missing(), missing()
+
 
 @pytest.fixture(autouse=True, scope="session")
 def one_thread() -> None:

@@ -7,13 +7,15 @@ from typing import Any
 
 from handlers import wire
 from handlers.sdk.context import Context
+from tests.handlers.device import GPU_ID
 
 
 def context_of(
     model_dir: Path, model: Mapping[str, Any] | None = None, config: Mapping[str, Any] | None = None
 ) -> Context:
-    """Make a worker's context on the CPU; `model` is the manifest's entry of that name."""
-    return Context("net", str(model_dir), {"model": dict(model or {})}, batch_size=8, model_yaml_config=config)
+    """Make a worker's context on the tests' device; `model` is the manifest's entry of that name."""
+    manifest = {"model": dict(model or {})}
+    return Context("net", str(model_dir), manifest, batch_size=8, gpu_id=GPU_ID, model_yaml_config=config)
 
 
 def row(value: bytes, content_type: str = "", *, request_id: str = "r0", name: str = "body") -> wire.Row:

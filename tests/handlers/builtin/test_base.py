@@ -10,6 +10,7 @@ import torch
 from handlers.builtin.base import BaseHandler, payload_of
 from handlers.sdk.context import Context
 from handlers.wire import STAGE_TIME, STAGES
+from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of, write
 
 NET = """
@@ -57,8 +58,8 @@ def test_initialize_sets_what_torchserves_handlers_use(context: Context, model_d
 
     assert handler.initialized
     assert handler.context is context
-    assert handler.device == torch.device("cpu")
-    assert handler.map_location == "cpu"
+    assert handler.device == DEVICE
+    assert handler.map_location == DEVICE.type
     assert handler.mapping == {"0": "cat"}
     assert handler.manifest == {"model": {"modelFile": "net.py"}}
     assert handler.model_yaml_config == {"minWorkers": 1}

@@ -10,6 +10,7 @@ import torch
 from PIL import Image
 
 from handlers.builtin.image_classifier import ImageClassifier, middle
+from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of, write
 
 # Its logits are the means of red, green and blue, and their opposites: six classes.
@@ -120,7 +121,7 @@ def test_an_image_of_any_mode_reaches_the_model_as_normalised_rgb(
     tensor = classifier.preprocess([{"body": encoded(image, image_format)}])
 
     assert tensor.shape == (1, 3, 224, 224)
-    seen = tensor.mean(dim=(0, 2, 3)) * STD + MEAN
+    seen = tensor.cpu().mean(dim=(0, 2, 3)) * STD + MEAN
     assert (seen * 255).tolist() == pytest.approx(colour, abs=1.5)
 
 
@@ -169,3 +170,4 @@ def test_a_subclass_with_its_own_transform_gets_the_files_own_mode(classifier: I
 
     assert modes == ["L"]
     assert tensor.shape == (1, 1, 28, 28)
+    assert tensor.device == DEVICE

@@ -11,6 +11,7 @@ from handlers.builtin.image_classifier import ImageClassifier
 from handlers.builtin.image_segmenter import ImageSegmenter
 from handlers.runtime.runtime import Runtime
 from handlers.sdk.loader import EntryPoint
+from tests.handlers.device import on_device
 from tests.handlers.samples import context_of, row
 
 
@@ -22,7 +23,7 @@ def segment(images: torch.Tensor) -> dict[str, torch.Tensor]:
 
 @pytest.fixture
 def segmenter() -> ImageSegmenter:
-    segmenter = ImageSegmenter()
+    segmenter = on_device(ImageSegmenter())
     segmenter.model = segment
     return segmenter
 

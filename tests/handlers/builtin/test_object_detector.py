@@ -12,6 +12,7 @@ from handlers import wire
 from handlers.builtin.object_detector import ObjectDetector
 from handlers.runtime.runtime import Runtime
 from handlers.sdk.loader import EntryPoint
+from tests.handlers.device import DEVICE, on_device
 from tests.handlers.samples import context_of, row
 
 
@@ -28,9 +29,9 @@ class Corners:
     @staticmethod
     def detect(height: int, width: int) -> dict[str, torch.Tensor]:
         return {
-            "boxes": torch.tensor([[0.0, 0.0, width, height], [0.0, 0.0, width / 2, height / 2]]),
-            "labels": torch.tensor([1, 2]),
-            "scores": torch.tensor([0.5, 0.25]),
+            "boxes": torch.tensor([[0.0, 0.0, width, height], [0.0, 0.0, width / 2, height / 2]], device=DEVICE),
+            "labels": torch.tensor([1, 2], device=DEVICE),
+            "scores": torch.tensor([0.5, 0.25], device=DEVICE),
         }
 
 
@@ -41,7 +42,7 @@ def model() -> Corners:
 
 @pytest.fixture
 def detector(model: Corners) -> ObjectDetector:
-    detector = ObjectDetector()
+    detector = on_device(ObjectDetector())
     detector.model = model
     detector.mapping = {"1": "cat", "2": "dog"}
     return detector

@@ -13,6 +13,7 @@ from handlers.runtime.runtime import Runtime
 from handlers.sdk.context import Context
 from handlers.sdk.errors import HandlerError
 from handlers.sdk.loader import EntryPoint
+from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of
 
 JSON = "application/json"
@@ -154,7 +155,9 @@ def test_kserve_v2_gives_data_its_shape(tensor: dict[str, Any], data: Any) -> No
         pytest.param([[1, 2], [3, 4]], {"datatype": "INT64", "data": [1, 2, 3, 4], "shape": [4]}, id="nested lists"),
         pytest.param([True], {"datatype": "BOOL", "data": [True], "shape": [1]}, id="booleans"),
         pytest.param(
-            torch.ones(1, 2, requires_grad=True), {"datatype": "FP32", "data": [1, 1], "shape": [2]}, id="a tensor"
+            torch.ones(1, 2, requires_grad=True, device=DEVICE),
+            {"datatype": "FP32", "data": [1, 1], "shape": [2]},
+            id="a tensor",
         ),
         pytest.param("yes", {"datatype": "BYTES", "data": ["yes"], "shape": [1]}, id="a text"),
         pytest.param({"cat": 0.9}, {"datatype": "BYTES", "data": [{"cat": 0.9}], "shape": [1]}, id="an object, whole"),
@@ -239,7 +242,7 @@ def test_an_item_that_cannot_be_sealed_fails_its_request_only(name: str) -> None
 
 def test_a_tensor_of_a_type_that_numpy_lacks_fails_its_request_only() -> None:
     good = {"inputs": [{"name": "x", "shape": [1], "datatype": "INT64", "data": [1]}]}
-    items = [torch.ones(1, dtype=torch.bfloat16), torch.tensor([2])]
+    items = [torch.ones(1, dtype=torch.bfloat16, device=DEVICE), torch.tensor([2], device=DEVICE)]
 
     answers = run("kservev2", lambda data, context: items, good, good)
 

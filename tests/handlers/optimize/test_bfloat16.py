@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from handlers.optimize.bfloat16 import Bfloat16, refusal
+from tests.handlers.device import DEVICE
 
 CPU = torch.device("cpu")
 
@@ -58,10 +59,11 @@ class Mixed(nn.Module):
 
 
 def test_it_takes_and_gives_float32() -> None:
-    model = Mixed()
+    model = Mixed().to(DEVICE)
     narrow = Bfloat16(model)
 
-    output = narrow(torch.tensor([1]), [torch.ones(1, 2)], scale=torch.tensor(2.0))
+    numbers, ones, scale = (each.to(DEVICE) for each in (torch.tensor([1]), torch.ones(1, 2), torch.tensor(2.0)))
+    output = narrow(numbers, [ones], scale=scale)
 
     assert model.types == (torch.int64, torch.bfloat16, torch.bfloat16)
     assert (output["out"].dtype, output["best"].dtype, output["name"]) == (torch.float32, torch.int64, "x")

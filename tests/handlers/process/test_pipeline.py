@@ -17,6 +17,7 @@ from handlers.runtime.runtime import Runtime
 from handlers.sdk.errors import HandlerError, UnreadablePayload, UnreadableRows
 from handlers.sdk.loader import EntryPoint
 from handlers.torchserve.micro_batching import MicroBatching
+from tests.handlers.device import on_device
 from tests.handlers.samples import context_of
 
 PATIENCE = 20.0  # seconds until a test that hangs fails; no test waits for it
@@ -67,7 +68,7 @@ class Run:
     """A pipeline and what came out of it."""
 
     def __init__(self, handler: BaseHandler, model_dir: Path, lanes: int = 2) -> None:
-        self.handler = handler
+        self.handler = on_device(handler)
         self.runtime = Runtime(EntryPoint(handler, handler.handle), context_of(model_dir))
         self.pipeline = Pipeline(self.runtime, lanes)
         self.answers: list[list[wire.Answer]] = []
@@ -156,7 +157,7 @@ BATCHES = [
 
 @pytest.mark.parametrize("rows", BATCHES)
 def test_the_answers_are_those_of_a_worker_without_a_pipeline(run: Run, rows: list[wire.Row], tmp_path: Path) -> None:
-    plain = Tracing()
+    plain = on_device(Tracing())
     expected = Runtime(EntryPoint(plain, plain.handle), context_of(tmp_path)).run(rows)
     run.submit(*rows)
     run.pipeline.close()

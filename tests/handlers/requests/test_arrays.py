@@ -12,8 +12,9 @@ from handlers.requests.arrays import JSON, NPY
 from handlers.requests.rows import encode_item
 from handlers.sdk.context import RequestProcessor
 from handlers.sdk.errors import NotSerialisable
+from tests.handlers.device import DEVICE
 
-TENSOR = torch.tensor([[1.5, 2.0]])
+TENSOR = torch.tensor([[1.5, 2.0]], device=DEVICE)
 ARRAY = np.array([[1.5, 2.0]])
 
 

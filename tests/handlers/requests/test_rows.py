@@ -12,6 +12,7 @@ from handlers import wire
 from handlers.requests.rows import decode_rows, encode_item, failure, headers_of
 from handlers.sdk.context import RequestProcessor
 from handlers.sdk.errors import NotSerialisable
+from tests.handlers.device import DEVICE
 from tests.handlers.samples import row
 
 JSON = "application/json"
@@ -111,7 +112,7 @@ def test_an_item_becomes_bytes(item: object, body: bytes, headers: list[tuple[st
 
 
 def test_a_tensor_is_what_torch_saves() -> None:
-    tensor = torch.tensor([1.5, -2.0])
+    tensor = torch.tensor([1.5, -2.0], device=DEVICE)
 
     answer = answer_to(tensor)
 
@@ -157,7 +158,7 @@ def nested() -> list[Any]:
     [
         pytest.param(object(), id="an object"),
         pytest.param({1, 2}, id="a set"),
-        pytest.param({"a": torch.zeros(1)}, id="a tensor within a dict"),
+        pytest.param({"a": torch.zeros(1, device=DEVICE)}, id="a tensor within a dict"),
         pytest.param({(1, 2): 3}, id="a key that is no string"),
         pytest.param(itself(), id="a list that holds itself"),
         pytest.param(nested(), id="a list that is nested without end"),

@@ -12,6 +12,7 @@ from handlers.runtime.runtime import Runtime, read_model_config
 from handlers.sdk.context import Context
 from handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload
 from handlers.sdk.loader import EntryPoint
+from tests.handlers.device import GPU_ID
 from tests.handlers.samples import context_of, row, write
 
 IDS = ("r0", "r1", "r2")
@@ -199,7 +200,8 @@ def test_it_knows_whether_the_handler_brings_its_own_handle(model_dir: Path, sou
     write(model_dir / "mine.py", f"    from handlers.builtin.base import BaseHandler\n    {source}\n")
     manifest = {"model": {"modelFile": "net.py"}}
 
-    runtime = Runtime.load(wire.Load("net", "1.0", str(model_dir), "mine.py", manifest, batch_size=1, threads=1))
+    load = wire.Load("net", "1.0", str(model_dir), "mine.py", manifest, batch_size=1, threads=1, gpu_id=GPU_ID)
+    runtime = Runtime.load(load)
 
     assert runtime.own_handle is own
 

@@ -19,6 +19,7 @@ from handlers.sdk.errors import InvalidResult, NotSerialisable
 from handlers.tensor_heads import InferHead, WantedTensor
 from handlers.tensors.datatypes import DTYPES
 from handlers.tensors.outputs import encode_outputs
+from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of
 from tests.handlers.tensors.test_arrays import VALUES
 
@@ -81,10 +82,10 @@ def test_bytes_follow_the_json() -> None:
 @pytest.mark.parametrize(
     ("item", "datatype", "values"),
     [
-        (torch.tensor([1.5]), "FP32", [1.5]),
-        (torch.tensor([1.5], dtype=torch.bfloat16), "BF16", [1.5]),
-        (torch.tensor([1], requires_grad=False), "INT64", [1]),
-        (torch.tensor([1.0], requires_grad=True), "FP32", [1.0]),
+        (torch.tensor([1.5], device=DEVICE), "FP32", [1.5]),
+        (torch.tensor([1.5], dtype=torch.bfloat16, device=DEVICE), "BF16", [1.5]),
+        (torch.tensor([1], requires_grad=False, device=DEVICE), "INT64", [1]),
+        (torch.tensor([1.0], requires_grad=True, device=DEVICE), "FP32", [1.0]),
         ([1, 2], "INT64", [1, 2]),
         ([1.5], "FP64", [1.5]),
         ([True], "BOOL", [True]),

@@ -16,6 +16,7 @@ from handlers.sdk.context import Context
 from handlers.torchserve import process_memory, util
 from handlers.torchserve.base_envelope import BaseEnvelope
 from handlers.torchserve.batch_streamer import TextIteratorStreamerBatch
+from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of
 
 
@@ -110,8 +111,8 @@ def transformers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_batch_of_texts_is_streamed_step_by_step() -> None:
     streamer = TextIteratorStreamerBatch(tokenizer=None, batch_size=2)
 
-    streamer.put(torch.tensor([[1, 2], [3, 4]]))
-    streamer.put(torch.tensor([5, 6]))
+    streamer.put(torch.tensor([[1, 2], [3, 4]], device=DEVICE))
+    streamer.put(torch.tensor([5, 6], device=DEVICE))
     streamer.end()
 
     assert list(streamer) == [
@@ -124,4 +125,4 @@ def test_a_batch_of_texts_is_streamed_step_by_step() -> None:
 @pytest.mark.usefixtures("transformers")
 def test_a_batch_of_another_size_is_refused() -> None:
     with pytest.raises(ValueError, match="made for 2 rows, and is given 3"):
-        TextIteratorStreamerBatch(tokenizer=None, batch_size=2).put(torch.zeros(3, 1))
+        TextIteratorStreamerBatch(tokenizer=None, batch_size=2).put(torch.zeros(3, 1, device=DEVICE))

@@ -14,6 +14,7 @@ from handlers.requests.arrays import JSON, NPY, wanted_type
 from handlers.sdk.errors import NotSerialisable
 from handlers.typed.answers import encode_answer
 from handlers.typed.arrays import read_npy
+from tests.handlers.device import DEVICE
 from tests.handlers.typed.calls import ask, request, told, type_of
 
 documents = st.recursive(
@@ -43,8 +44,12 @@ def test_a_document_that_is_answered_as_it_came_is_the_same_document(document: A
     ("value", "body"),
     [
         pytest.param({"a": np.float32(0.5), "b": [np.arange(2)]}, b'{"a":0.5,"b":[[0,1]]}', id="NumPy within a dict"),
-        pytest.param([torch.tensor([1.5]), torch.tensor(True)], b"[[1.5],true]", id="tensors within a list"),
-        pytest.param(torch.tensor([1.0], requires_grad=True), b"[1.0]", id="a tensor with a gradient"),
+        pytest.param(
+            [torch.tensor([1.5], device=DEVICE), torch.tensor(True, device=DEVICE)],
+            b"[[1.5],true]",
+            id="tensors within a list",
+        ),
+        pytest.param(torch.tensor([1.0], requires_grad=True, device=DEVICE), b"[1.0]", id="a tensor with a gradient"),
         pytest.param(np.int64(3), b"3", id="a NumPy number"),
         pytest.param(None, b"null", id="None"),
         pytest.param(float("nan"), b"null", id="not a number"),
@@ -89,7 +94,10 @@ def test_accept_names_the_form_of_an_array(accept: str, expected: str) -> None:
     assert wanted_type([("Host", "x"), ("accept", accept)]) == expected
 
 
-@pytest.mark.parametrize("value", [np.array([[1, 2]]), torch.tensor([[1, 2]]), torch.ones(1, 2, dtype=torch.bfloat16)])
+@pytest.mark.parametrize(
+    "value",
+    [np.array([[1, 2]]), torch.tensor([[1, 2]], device=DEVICE), torch.ones(1, 2, dtype=torch.bfloat16, device=DEVICE)],
+)
 def test_an_array_is_a_file_where_the_client_asks_for_one(value: Any) -> None:
     def predict(text: str) -> Any:
         return value

@@ -18,6 +18,7 @@ from handlers.builtin.vision import VisionHandler
 from handlers.runtime.runtime import Runtime
 from handlers.sdk.errors import UnreadablePayload
 from handlers.sdk.loader import EntryPoint
+from tests.handlers.device import on_device
 from tests.handlers.samples import context_of
 
 
@@ -39,6 +40,7 @@ def explain(handler: VisionHandler, *targets: bytes) -> list[wire.Answer]:
         wire.Row(f"r{index}", [("explain", "True")], [("data", "", buffer.getvalue()), ("target", "", target)])
         for index, target in enumerate(targets)
     ]
+    on_device(handler)
     return Runtime(EntryPoint(handler, handler.handle), context_of(Path("/"))).run(rows)
 
 

@@ -15,9 +15,10 @@ from torch._inductor import aoti_compile_and_package
 from handlers.builtin.support.modelfile import load_model
 from handlers.sdk.errors import HandlerError
 from handlers.sdk.loader import import_file
+from tests.handlers.device import DEVICE, GPU_ID, ROUNDING
 from tests.handlers.samples import write
 
-CPU = torch.device("cpu")
+CLOSE: dict[str, Any] = {} if GPU_ID is None else {"rtol": ROUNDING, "atol": ROUNDING}  # torch's own on the CPU
 NET = """
     import torch
     class Net(torch.nn.Module):
@@ -39,7 +40,7 @@ class Times(torch.nn.Module):
 
 
 def load(model_dir: Path, config: dict[str, Any] | None = None, **model: str) -> Any:
-    return load_model(model_dir, {"model": model}, config or {}, CPU)
+    return load_model(model_dir, {"model": model}, config or {}, DEVICE)
 
 
 def test_a_model_file_and_its_state_dict(model_dir: Path) -> None:
@@ -48,7 +49,7 @@ def test_a_model_file_and_its_state_dict(model_dir: Path) -> None:
 
     model = load(model_dir, modelFile="net.py", serializedFile="weights.pth")
 
-    assert model(torch.ones(1)).item() == 3.0
+    assert model(torch.ones(1, device=DEVICE)).item() == 3.0
     assert not model.training
 
 
@@ -57,7 +58,7 @@ def test_a_model_file_without_weights_is_fine(model_dir: Path) -> None:
 
     model = load(model_dir, modelFile="net.py")
 
-    assert model(torch.ones(1)).item() == 2.0
+    assert model(torch.ones(1, device=DEVICE)).item() == 2.0
     assert not model.training
 
 
@@ -67,7 +68,7 @@ def test_of_paths_in_the_manifest_only_the_names_count(model_dir: Path) -> None:
 
     model = load(model_dir, modelFile="/home/me/net.py", serializedFile="out/weights.pth")
 
-    assert model(torch.ones(1)).item() == 3.0
+    assert model(torch.ones(1, device=DEVICE)).item() == 3.0
 
 
 def test_torchscript(model_dir: Path) -> None:
@@ -75,7 +76,7 @@ def test_torchscript(model_dir: Path) -> None:
 
     model = load(model_dir, serializedFile="model.pt")
 
-    assert model(torch.ones(2)).tolist() == [3.0, 3.0]
+    assert model(torch.ones(2, device=DEVICE)).tolist() == [3.0, 3.0]
     assert not model.training
 
 
@@ -85,7 +86,7 @@ def test_loading_torchscript_warns_of_nothing(model_dir: Path) -> None:
 
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
-        load_model(model_dir, {"model": {"serializedFile": "model.pt"}}, {}, CPU)
+        load_model(model_dir, {"model": {"serializedFile": "model.pt"}}, {}, DEVICE)
 
     assert [str(each.message) for each in warned] == []
 
@@ -97,8 +98,8 @@ def test_an_exported_program_takes_batches_of_any_size(model_dir: Path) -> None:
 
     model = load(model_dir, serializedFile="model.pt2")
 
-    assert [model(torch.ones(count, 1)).shape for count in (1, 5)] == [(1, 1), (5, 1)]
-    assert model(torch.ones(1, 1)).item() == 3.0
+    assert [model(torch.ones(count, 1, device=DEVICE)).shape for count in (1, 5)] == [(1, 1), (5, 1)]
+    assert model(torch.ones(1, 1, device=DEVICE)).item() == 3.0
 
 
 @pytest.mark.heavy
@@ -106,8 +107,8 @@ def test_an_exported_program_takes_batches_of_any_size(model_dir: Path) -> None:
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 def test_a_package_of_aotinductor_takes_batches_of_any_size(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(model_dir / "cache"))
-    net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)).eval()
-    images = torch.randn(5, 3, 8, 8, generator=torch.Generator().manual_seed(1))
+    net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)).eval().to(DEVICE)
+    images = torch.randn(5, 3, 8, 8, generator=torch.Generator().manual_seed(1)).to(DEVICE)
     program = torch.export.export(net, (images,), dynamic_shapes=({0: torch.export.Dim("batch", max=64)},))
     aoti_compile_and_package(program, package_path=str(model_dir / "model.pt2"))
     unpacked = model_dir / "unpacked"
@@ -117,10 +118,10 @@ def test_a_package_of_aotinductor_takes_batches_of_any_size(model_dir: Path, mon
 
     model = load(model_dir, serializedFile="model.pt2")
 
-    assert list(unpacked.iterdir()) == []
+    assert GPU_ID is not None or list(unpacked.iterdir()) == []  # on a GPU, kernels are read from these files later
     for count in (1, 2, 5):
         with torch.inference_mode():
-            torch.testing.assert_close(model(images[:count]), net(images[:count]))
+            torch.testing.assert_close(model(images[:count]), net(images[:count]), **CLOSE)
 
 
 def test_a_package_of_aotinductor_that_does_not_run_here_is_refused(
@@ -136,7 +137,7 @@ def test_a_package_of_aotinductor_that_does_not_run_here_is_refused(
     with pytest.raises(HandlerError, match=r"^`model.pt2` is not an AOTInductor package for this machine: "):
         load(model_dir, serializedFile="model.pt2")
 
-    assert list(unpacked.iterdir()) == []
+    assert GPU_ID is not None or list(unpacked.iterdir()) == []
 
 
 @pytest.mark.heavy
@@ -144,8 +145,8 @@ def test_a_package_of_aotinductor_that_does_not_run_here_is_refused(
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 def test_a_library_of_aotinductor_takes_batches_of_any_size(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(model_dir / "cache"))
-    net = torch.nn.Linear(3, 2).eval()
-    rows = torch.randn(5, 3, generator=torch.Generator().manual_seed(1))
+    net = torch.nn.Linear(3, 2).eval().to(DEVICE)
+    rows = torch.randn(5, 3, generator=torch.Generator().manual_seed(1)).to(DEVICE)
     shapes = {"input": {0: torch.export.Dim("batch", max=64)}}
     with torch.no_grad():
         written = torch._export.aot_compile(net, (rows,), dynamic_shapes=shapes)
@@ -199,7 +200,7 @@ def test_weights_that_hold_code_are_refused_with_a_way_out(pickled: Path) -> Non
 def test_weights_that_hold_code_are_loaded_when_the_archive_is_trusted(pickled: Path) -> None:
     model = load(pickled, {"weightsOnly": False}, modelFile="net.py", serializedFile="weights.pt")
 
-    assert model(torch.ones(1)).item() == 5.0
+    assert model(torch.ones(1, device=DEVICE)).item() == 5.0
     assert not model.training
 
 
@@ -311,4 +312,4 @@ def test_a_lack_of_memory_is_not_the_files_fault(model_dir: Path, monkeypatch: p
 @pytest.mark.parametrize("manifest", [{}, {"model": {}}, {"model": {"handler": "h.py"}}])
 def test_an_archive_without_a_model_says_so(model_dir: Path, manifest: dict[str, Any]) -> None:
     with pytest.raises(HandlerError, match="neither a model file nor a serialized file"):
-        load_model(model_dir, manifest, {}, CPU)
+        load_model(model_dir, manifest, {}, DEVICE)

@@ -9,6 +9,7 @@ from torch import nn
 
 from handlers.builtin.base import BaseHandler
 from handlers.builtin.support.whole_numbers import dtype_for
+from tests.handlers.device import DEVICE, on_device
 from tests.handlers.samples import context_of
 
 
@@ -40,7 +41,7 @@ class Counted(nn.Module):
 def handler_of(model: Any) -> BaseHandler:
     handler = BaseHandler()
     handler.model = model
-    return handler
+    return on_device(handler)
 
 
 def ask(handler: BaseHandler, *payloads: Any) -> list[Any]:
@@ -62,7 +63,7 @@ def ask(handler: BaseHandler, *payloads: Any) -> list[Any]:
 def test_whole_numbers_become_the_models_dtype(model: Any, payload: list[Any]) -> None:
     dtype = next((each.dtype for each in model.parameters()), torch.float32)
     with torch.no_grad():
-        expected = model(torch.tensor([payload], dtype=dtype)).tolist()
+        expected = model.to(DEVICE)(torch.tensor([payload], dtype=dtype, device=DEVICE)).tolist()
 
     torch.testing.assert_close(torch.tensor(ask(handler_of(model), payload)), torch.tensor(expected))
 
@@ -70,7 +71,7 @@ def test_whole_numbers_become_the_models_dtype(model: Any, payload: list[Any]) -
 @pytest.mark.parametrize("model", [nn.Embedding(4, 2), Lookup(), nn.Sequential(nn.Embedding(4, 2), nn.Linear(2, 1))])
 def test_a_model_that_takes_whole_numbers_gets_them(model: nn.Module) -> None:
     with torch.no_grad():
-        expected = model(torch.tensor([[1, 3]])).tolist()
+        expected = model.to(DEVICE)(torch.tensor([[1, 3]], device=DEVICE)).tolist()
 
     handler = handler_of(model)
 

@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 import torch
 
+from handlers.optimize.trees import map_tensors
 from handlers.optimize.trials.drift import drift
+from tests.handlers.device import DEVICE
 
 NAN = math.nan
 
@@ -35,4 +37,6 @@ NAN = math.nan
     ],
 )
 def test_drift(plain: Any, other: Any, expected: float) -> None:
+    plain, other = (map_tensors(each, lambda tensor: tensor.to(DEVICE)) for each in (plain, other))
+
     assert drift(plain, other) == expected
