@@ -9,7 +9,7 @@ SPREAD := -n 2 --dist worksteal --durations 20
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env env "PATH=$(PATH)")
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy ray history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults simulate-scaling lives upgrades chaos chaos-ray chaos-rows chaos-residency chaos-steered bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean
+.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy ray history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults simulate-scaling lives upgrades chaos chaos-ray chaos-rows chaos-residency chaos-steered bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean gpu
 
 # Prints the targets.
 help:
@@ -151,6 +151,13 @@ chaos-ray: $(VENV)/.ray-installed
 bench: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.benchmarks $(BENCH)
 	$(BIN)/python -m tests.lab.benchmarks.grpc_calls
+
+# Runs the tests of handlers and optimisations on a GPU, measures a served ResNet-50 beside its loop without a server there, and
+# writes docs/benchmarks-gpu.md; under eight minutes. DEVICE=cpu tries all of it without a GPU, GPU="--only benchmark --sources"
+# passes arguments on. Without a GPU, one sentence and exit code 2.
+DEVICE ?= cuda:0
+gpu: $(VENV)/.installed
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.gpu --device $(DEVICE) $(GPU)
 
 # Measures token streams of a served engine beside its loop without a server, on the compiled modules of a wheel. About five
 # minutes, two of them for the wheel; on a quiet machine. STREAMS="--rounds 3 --eager" passes arguments on.

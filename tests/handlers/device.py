@@ -4,10 +4,10 @@ import os
 from typing import TypeVar
 
 import torch
-from handlers.optimize.drift import TF32_TOLERANCE
 from torch import nn
 
 from handlers.builtin.base import BaseHandler
+from handlers.optimize.trials.drift import TF32_TOLERANCE
 
 VARIABLE = "TSCTL_TEST_DEVICE"
 DEVICE = torch.device(os.environ.get(VARIABLE, "cpu"))

@@ -25,7 +25,11 @@ class Net(ResNet):
     def __init__(self):
         super().__init__({block}, {layers})
 """
-_LAYERS = {"resnet18": ("BasicBlock", [2, 2, 2, 2]), "resnet152": ("Bottleneck", [3, 8, 36, 3])}
+_LAYERS = {
+    "resnet18": ("BasicBlock", [2, 2, 2, 2]),
+    "resnet50": ("Bottleneck", [3, 4, 6, 3]),
+    "resnet152": ("Bottleneck", [3, 8, 36, 3]),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class Served:
     """A model and a request to it.
 
     Attributes:
-        name: `constant`, `brief` (the same, and it takes 20 ms), `resnet18`, `resnet152` or `tensor`.
+        name: `constant`, `brief` (the same, and it takes 20 ms), `resnet18`, `resnet50`, `resnet152` or `tensor`.
         body: the file that is sent.
         right: whether an answer's body is right.
         expected: class → probability; None if the model gives none.

@@ -1,0 +1,46 @@
+"""How busy the GPU is while something else runs, from `nvidia-smi`, read twice a second."""
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from daemon.metrics.machine.gpu import QUERY, Gpu, parse_gpus
+
+EVERY_MS = 500
+
+
+@dataclass
+class Busy:
+    """The readings of one GPU; without any, the machine has no program that tells."""
+
+    readings: list[Gpu] = field(default_factory=list)
+
+    @property
+    def percent(self) -> float | None:
+        """The mean share of the time in which a kernel ran, in percent; None if it was not read."""
+        found = [each.busy for each in self.readings if each.busy is not None]
+        return sum(found) / len(found) if found else None
+
+
+@contextmanager
+def watched(index: str, program: str | None = None) -> Iterator[Busy]:
+    """Read the GPU of this index while the block runs; the figures are there after it.
+
+    Args:
+        program: `nvidia-smi`, where it is another one.
+    """
+    busy = Busy()
+    program = program or shutil.which("nvidia-smi")
+    if program is None:
+        yield busy
+        return
+    command = [program, *QUERY, f"--loop-ms={EVERY_MS}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as reading:
+        try:
+            yield busy
+        finally:
+            reading.terminate()
+            output, _ = reading.communicate()
+            busy.readings += [gpu for gpu in parse_gpus(output) if gpu.index == index]

@@ -1,0 +1,104 @@
+"""The page docs/benchmarks-gpu.md."""
+
+from collections.abc import Mapping, Sequence
+from statistics import median
+
+from tests.lab.gpu.rounds import Measured
+from tests.lab.gpu.tests import Outcome
+
+GOAL = 0.90  # of the images a second of the loop without a server
+TITLE = "# Benchmarks on a GPU\n"
+METHOD = f"""\
+`make gpu` measures and writes this page; `make gpu DEVICE=cpu` tries it without a GPU, with a small network, and writes
+another file.
+
+* **Work**: a JPEG of 500 × 375 pixels in, the five most probable classes out; random weights; `image_classifier` with
+  its default optimisations; the photograph is decoded, cut and normalised for each request.
+* **Loop**: the same handler in a process without a server. One thread reads the next batches while another runs the
+  model.
+* **Served**: a real daemon with one worker, a closed loop of four clients for each row of a batch, over HTTP from the
+  same machine. Loop and daemon run in turns; the ratio is the median of the rounds' ratios. The goal is at least
+  {GOAL:.2f}.
+* **GPU**: the share of the time in which a kernel ran while the daemon served, as `nvidia-smi` tells it.
+* **By Triton's method**: a closed loop of fixed concurrency in windows of 5 s, until of the last three the largest
+  throughput and the largest average latency are within 10 % of the smallest, at most ten windows, as
+  [Perf Analyzer](https://docs.nvidia.com/deeplearning/triton-inference-server/user-guide/docs/perf_analyzer/docs/cli.html)
+  does by default. The load generator is that of `tsctl bench`; each window is a run of its own.
+"""
+NOT_YET = f"""{TITLE}
+**Not measured on a GPU yet.** No figure of tsctl on a GPU is known, and none is claimed.
+
+{METHOD}"""
+
+
+def table(measured: Sequence[Measured]) -> str:
+    """Write a row for each batch size."""
+    lines = [
+        "| batch size | clients | loop, images/s | served, images/s | ratio | GPU busy | p50 | p99 | errors |",
+        "|---" * 9 + "|",
+    ]
+    for each in measured:
+        busy = [reading for reading in each.busy if reading is not None]
+        cells = [
+            str(each.batch),
+            str(each.clients),
+            f"{median(each.loop):.1f}",
+            f"{median(load.rate for load in each.served):.1f}",
+            f"{each.ratio:.2f}",
+            f"{median(busy):.0f} %" if busy else "not read",
+            milliseconds(median(load.p50 for load in each.served)),
+            milliseconds(median(load.p99 for load in each.served)),
+            str(sum(load.errors for load in each.served)),
+        ]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def triton_table(measured: Sequence[Measured]) -> str:
+    """Write the rows by Triton's method."""
+    lines = ["| batch size | concurrency | infer/s | avg latency | p50 | p99 | windows |", "|---" * 7 + "|"]
+    for each in measured:
+        found = each.stabilised
+        if found is not None:
+            windows = str(found.windows) if found.stable else f"{found.windows}, not stable"
+            times = " | ".join(map(milliseconds, (found.latency, found.p50, found.p99)))
+            lines.append(f"| {each.batch} | {each.clients} | {found.rate:.1f} | {times} | {windows} |")
+    return "\n".join(lines) + "\n"
+
+
+def verdict(measured: Sequence[Measured]) -> str:
+    """Write whether the goal is met, and by which batch sizes it is not."""
+    short = [f"{each.batch} ({each.ratio:.2f})" for each in measured if each.ratio < GOAL]
+    return (
+        f"The goal of {GOAL:.2f} is missed at batch size {', '.join(short)}."
+        if short
+        else f"The goal of {GOAL:.2f} is met."
+    )
+
+
+def page(facts: Mapping[str, str], measured: Sequence[Measured], tested: Outcome | None) -> str:
+    """Write the page.
+
+    Args:
+        facts: name → value, of the machine and the run.
+        tested: None if the tests were not run.
+    """
+    parts = [TITLE]
+    if facts["device"] == "cpu":
+        parts.append(
+            "**These are not figures of a GPU**: the measurement was tried on the CPU, with a small network.\n"
+        )
+    parts += ["\n".join(f"* {name}: {value}" for name, value in facts.items() if value) + "\n", METHOD]
+    parts += [f"## {facts['network']}, JPEG in\n", table(measured), verdict(measured) + "\n"]
+    parts += ["## By Triton's method\n", triton_table(measured)]
+    if tested is not None:
+        counts = ", ".join(f"{count} {word}" for word, count in tested.counts.items())
+        parts += [
+            "## Tests\n",
+            f"The tests of handlers and optimisations on `{facts['device']}`: {counts}, {tested.seconds:.0f} s.\n",
+        ]
+    return "\n".join(parts)
+
+
+def milliseconds(seconds: float) -> str:
+    return f"{seconds * 1000:.1f} ms"

@@ -1,0 +1,96 @@
+"""The measurements: the loop and the daemon in turns, on the same device, for each batch size; then Triton's method."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from statistics import median
+
+from tests.lab.benchmarks import models
+from tests.lab.gpu import load, served, windows
+from tests.lab.gpu.busy import watched
+from tests.lab.gpu.load import Load
+from tests.lab.gpu.loop import Loop
+from tests.lab.gpu.windows import Stabilised
+
+BATCHES = (8, 32)
+CLIENTS = 4  # for each row of a batch: two batches are with the worker, which reads ahead, and two wait
+WARM_UP = 2.0  # seconds; the daemon learns who comes how often, and cuDNN and the allocator what comes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How long it takes.
+
+    Attributes:
+        rounds: how often the loop and the daemon run in turns.
+        seconds: of each.
+        window, trials: of Triton's method.
+    """
+
+    rounds: int = 3
+    seconds: float = 8.0
+    window: float = windows.WINDOW
+    trials: int = windows.TRIALS
+
+
+QUICK = Plan(rounds=1, seconds=2.0, window=2.0, trials=3)
+
+
+@dataclass
+class Measured:
+    """The figures of one batch size, by round.
+
+    Attributes:
+        loop: images a second without a server.
+        busy: percent of the time, while the daemon runs; None where it was not read.
+        stabilised: by Triton's method, at `clients`.
+    """
+
+    batch: int
+    clients: int
+    loop: list[float] = field(default_factory=list)
+    served: list[Load] = field(default_factory=list)
+    busy: list[float | None] = field(default_factory=list)
+    stabilised: Stabilised | None = None
+
+    @property
+    def ratio(self) -> float:
+        """Served over the loop: the median of the rounds."""
+        return median(ours.rate / bare for bare, ours in zip(self.loop, self.served, strict=True))
+
+
+def measure(network: str, device: str, batch: int, plan: Plan, *, stabilise: bool) -> Measured:
+    """Measure one batch size.
+
+    Raises:
+        DidNotStart: the daemon gives no right answer.
+        RuntimeError: the loop or the load generator ended.
+    """
+    made = Measured(batch, CLIENTS * batch)
+    body = models.resnet(network).body.read_bytes()
+    with tempfile.TemporaryDirectory(prefix="tsctl-gpu-") as folder:
+        loop = Loop(network, device, batch)
+        try:
+            running = served.start(network, device, batch, Path(folder))
+            try:
+                ask = partial(load.run, running.port, running.target, body, made.clients)
+                ask(WARM_UP)
+                for _ in range(plan.rounds):
+                    made.loop.append(loop.run(plan.seconds))
+                    with watched(device.removeprefix("cuda:")) as busy:
+                        made.served.append(ask(plan.seconds))
+                    made.busy.append(busy.percent)
+                if stabilise:
+                    made.stabilised = windows.measure(lambda: ask(plan.window), plan.trials)
+            finally:
+                running.stop()
+        finally:
+            loop.stop()
+    return made
+
+
+def all_of(network: str, device: str, plan: Plan, batches: Sequence[int] = BATCHES) -> list[Measured]:
+    """Measure each batch size; the last also by Triton's method."""
+    return [measure(network, device, batch, plan, stabilise=batch == batches[-1]) for batch in batches]
