@@ -34,7 +34,7 @@ def show(found: dict[str, Any], sample: str) -> None:
             click.echo(line)
     if found["recommended"] is None:
         return
-    for line in verdict(found):
+    for line in [*verdict(found), *lengths_text(found)]:
         click.echo(line)
     if found["commands"]:
         for line in found["commands"]:
@@ -56,6 +56,20 @@ def verdict(found: dict[str, Any]) -> list[str]:
         f"  {_figures(best)}",
     ]
     return lines if now is None else [*lines, f"  now: {_figures(now)}"]
+
+
+def lengths_text(found: dict[str, Any]) -> list[str]:
+    """Return the lines about batches of requests with similar lengths; none where these would gain little."""
+    gain = found.get("lengths")
+    if gain is None:
+        return []
+    return [
+        f"  requests have {gain['least']} to {gain['most']} bytes, {gain['median']:g} in the median: if the model pads"
+        " a batch to its longest,",
+        f"  forming batches by length gives {gain['throughput']:.2f} times the requests a second and"
+        f" {gain['p99']:.2f} times the p99 (simulated):",
+        f"  tsctl set {found['model']} --group-by-length",
+    ]
 
 
 def _figures(point: dict[str, Any]) -> str:

@@ -66,13 +66,14 @@ def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
 
 
 def trace_of(model: ModelVersion) -> dict[str, Any]:
-    """Return the arrival times of the latest requests in seconds, for replaying them."""
+    """Return the arrival times of the latest requests in seconds, and their bytes, for replaying them."""
     traffic = model.traffic
     trace = list(traffic.trace)
     return {
         "modelName": model.name,
         "modelVersion": model.version,
         "times": [round(moment - trace[0], 6) for moment in trace],
+        "lengths": list(traffic.lengths),
         "silence": round(model.clock.now() - trace[-1], 6) if trace else None,
         "workers": model.pool.wanted,
         "settings": settings_of(model),

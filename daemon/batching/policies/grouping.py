@@ -15,10 +15,12 @@ from daemon.batching.policies.collector import SLACK
 from daemon.batching.traffic.padded import PaddedTimes
 from daemon.core.job import Job
 
-# Times as long by age. Closed loops of 2 to 8 batches of clients whose lengths hardly differ (lognormal, sigma 0.1),
-# simulated: the p99 is up to 1.8 times as long at 1.0, 1.6 at 1.05, 1.2 at 1.1, for at most 10 % more answers.
-WORTH_IT = 1.1
-LOOK_AHEAD = 4  # batches of waiting jobs that are considered: with 16 the p99 is up to 1.4 times as long
+# Times as long by age. With lengths whose deviation is a fifth of the mean, four batches of clients and batches of 32,
+# simulated with three batches considered: 1.18 times the answers and 1.7 times the p99 at 1.1; 1.03 and 1.15 at 1.2.
+WORTH_IT = 1.2
+# Batches of waiting jobs that are considered. Texts, 128 clients, batches of 32, simulated: 1.47, 1.78, 1.91 and 1.93
+# times the answers and 0.74, 0.81, 0.93 and 0.95 times the p99 of batches by age at 1, 2, 3 and 4.
+LOOK_AHEAD = 2
 
 
 def alike(costs: Sequence[float], batch_size: int, per_batch: float) -> list[int]:
@@ -83,7 +85,7 @@ class LengthGrouping:
         if len(jobs) == 1 or batch_size == 1:
             return list(jobs[:1])
         padded = self._padded
-        costs = [padded.of_job(job.size) for job in jobs]
+        costs = padded.of_jobs([job.size for job in jobs])
         chosen = [jobs[index] for index in alike(costs, batch_size, padded.per_batch)]
         oldest = jobs[:batch_size]
         behind = set(oldest).difference(chosen)

@@ -41,16 +41,25 @@ class PaddedTimes:
 
     @property
     def per_batch(self) -> float:
-        """The seconds of a batch that depend on neither its size nor its lengths; 0.0 until known."""
-        return self._times.per_batch
+        """The seconds of a batch that depend on neither its size nor its lengths; 0.0 until known.
+
+        While all batches had one size, this is at most what a batch of jobs without bytes would take.
+        """
+        times = self._times
+        empty = times.of(self._n) - self._n * self.per_byte * self.typical
+        return times.per_batch if times.spread or empty <= 0.0 else min(times.per_batch, empty)
 
     def of(self, jobs: Sequence[Job]) -> float:
         """Predict the seconds of a batch of these jobs, at least one; 0.0 while nothing is known."""
-        return self.per_batch + len(jobs) * self.of_job(max([job.size for job in jobs]))
+        return self.per_batch + len(jobs) * self.of_jobs([max([job.size for job in jobs])])[0]
 
-    def of_job(self, longest: float) -> float:
-        """Return the seconds that each job takes in a batch with this longest one, without the fixed time."""
-        return max(0.0, self._times.per_job + self.per_byte * (longest - self.typical))
+    def of_jobs(self, lengths: Sequence[int]) -> list[float]:
+        """Return, for each length, the seconds of a job in a batch whose longest has that, without the fixed time."""
+        times = self._times
+        known = times.per_job
+        if not times.spread and self._n:
+            known += (times.per_batch - self.per_batch) / self._n
+        return [max(0.0, known + self.per_byte * (length - self.typical)) for length in lengths]
 
     def add(self, count: int, longest: int, seconds: float) -> float:
         """Learn from a batch of `count` jobs; return the seconds that it would have taken with a typical longest job.
@@ -60,7 +69,7 @@ class PaddedTimes:
             seconds: as measured in the worker.
         """
         if self._times.known:
-            seconds = min(seconds, CLIP * (self.per_batch + count * self.of_job(longest)))
+            seconds = min(seconds, CLIP * (self.per_batch + count * self.of_jobs([longest])[0]))
         if not self._weight:
             self._origin = longest
         self._weight = self._weight * FORGETTING + 1.0

@@ -45,6 +45,7 @@ class Traffic:
         busy, running: workers that have a batch, and the jobs in these batches.
         padded: learns how long batches take by their longest job, while that matters; else None.
         trace: when the latest jobs arrived.
+        lengths: the bytes of these jobs.
         crowd: how many regular connections there were at each of these times.
     """
 
@@ -67,6 +68,7 @@ class Traffic:
         self._busy_at = 0.0
         self._flights: dict[int, _Flight] = {}  # by the batch's id
         self.trace: deque[float] = deque(maxlen=TRACE_LENGTH)
+        self.lengths: deque[int] = deque(maxlen=TRACE_LENGTH)
         self.crowd: deque[int] = deque(maxlen=TRACE_LENGTH)
         self._replies: deque[float] = deque()
 
@@ -96,6 +98,7 @@ class Traffic:
             self.gaps.add(self.gap)
         self.last_arrival = now
         trace.append(now)
+        self.lengths.append(job.size)
         replies = self._replies
         while replies:
             replied = replies.popleft()

@@ -39,7 +39,8 @@ class SimulatedModel:
         cores: the number of cores that the workers share; by default each worker has its own.
         load_time: seconds until a worker is ready; the first ones are ready at the start.
         lengths: of requests, from which one is drawn at random for each. A batch is padded to its longest, and takes
-            a + c·n·longest / their mean. None: all are alike.
+            a + c·n·longest / length. Without any, all are alike.
+        length: see `lengths`; 0.0 for their mean.
         group_by_length: batches are formed of requests with similar lengths.
     """
 
@@ -55,6 +56,7 @@ class SimulatedModel:
     cores: float = math.inf
     load_time: float = 0.0
     lengths: Sequence[int] = ()
+    length: float = 0.0
     group_by_length: bool = False
 
 
@@ -186,7 +188,7 @@ class World:
         self._service = service or Linear(model)
         self._priority = random.Random(f"priority {seed}")
         self._lengths = random.Random(f"lengths {seed}")
-        self._mean_length = fmean(model.lengths) if model.lengths else 0.0
+        self._length = (model.length or fmean(model.lengths)) if model.lengths else 0.0
         self.model = model
         self.measured = Measured()
         self.traffic = Traffic(model.batch_size)
@@ -242,8 +244,8 @@ class World:
 
     def _seconds(self, jobs: Sequence[Job]) -> float:
         size = float(len(jobs))
-        if self._mean_length:
-            size *= max(job.size for job in jobs) / self._mean_length
+        if self._length:
+            size *= max(job.size for job in jobs) / self._length
         seconds = self._service.seconds(size, self.pool.ready - self.pool.idle, self._chance)
         return seconds if self._processor is None else self._processor.run(seconds, self.clock.now())
 

@@ -9,6 +9,7 @@ A separate process, `python -P -m daemon.tools.tune`: an order on stdin, JSON li
     candidates   the settings to try
     replay       one setting under that traffic, in the simulator
     simulating   all candidates: a short run each, a long one for the best
+    lengths      whether batches of requests with similar lengths would pay
     checking     trials of the most important ones: the real model, served for some seconds
     frontier     the settings that no other beats, and the one to recommend
 

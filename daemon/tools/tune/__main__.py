@@ -19,7 +19,8 @@ from daemon.core.clock import LoopClock
 from daemon.core.errors import DaemonError
 from daemon.tools.tune.candidates import placements, worker_counts
 from daemon.tools.tune.checking import check
-from daemon.tools.tune.frontier import Point
+from daemon.tools.tune.frontier import Point, recommend
+from daemon.tools.tune.lengths import compare
 from daemon.tools.tune.load import LoadPlan, NoLoad, plan_load
 from daemon.tools.tune.measuring.contention import measure_contention
 from daemon.tools.tune.measuring.harness import HarnessLoadFailed, SampleFailed
@@ -92,6 +93,24 @@ async def rehearse(order: TuneOrder, body: bytes, plan: LoadPlan, simulated: Sim
         engine.close()
 
 
+def lengths_of(
+    order: TuneOrder,
+    measured: Sequence[PlacementTimes],
+    way: Overhead,
+    plan: LoadPlan,
+    points: Sequence[Point],
+    body: bytes,
+) -> dict[str, Any] | None:
+    """Return what the recommended setting gains by forming batches by length; None for little, or if it does."""
+    best, _ = recommend(points, order.slo)
+    if best is None or order.trace["settings"].get("groupByLength"):
+        return None
+    setting = best.setting
+    times = next(each for each in measured if (each.workers, each.threads) == (setting.workers, setting.threads))
+    size = sum(len(param.value) for param in parse_body(order.content_type, body))
+    return compare(best, times, plan, way, order.trace.get("lengths", ()), size)
+
+
 def main() -> int:
     order = read_order(sys.stdin.buffer.readline())
     body = sys.stdin.buffer.read()
@@ -103,7 +122,8 @@ def main() -> int:
         points = uvloop.run(rehearse(order, body, plan, simulated)) if plan.clients else simulated.points
         load = {"text": plan.text, "clients": plan.clients or None, "requestsPerSecond": plan.offered}
         found = document(points, order.slo, simulated.now)
-        tell("done", load=load, way=asdict(way), tried=simulated.tried, **found)
+        lengths = lengths_of(order, measured, way, plan, points, body)
+        tell("done", load=load, way=asdict(way), tried=simulated.tried, lengths=lengths, **found)
     except NoLoad as error:
         tell("failed", message=str(error), details="")
     except SampleFailed as error:

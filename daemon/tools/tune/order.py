@@ -9,7 +9,8 @@ The output is JSON lines, each with a `stage`:
     way          latency, cost: seconds of a request outside the model
     replaying    done, total (settings)
     trying       done, total (trials); workers, threads, batchSize
-    done         load, points, frontier (indices of points), recommended (index or None), rule, now (index)
+    done         load, lengths (or None), points, frontier (indices of points), recommended (index or None), rule,
+                 now (index)
     failed       message, details: there is no result
 """
 

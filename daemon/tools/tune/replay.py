@@ -9,8 +9,8 @@ after a pause: in step is the slower of the two.
 
 import random
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import fmean
 
@@ -36,6 +36,21 @@ class Overhead:
 
     latency: float = 0.0
     cost: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Requests whose batches are padded to the longest.
+
+    Attributes:
+        recorded: bytes, from which each request's are drawn; at least one, none of them 0.
+        measured: bytes of the request that batch times were measured with.
+        grouped: batches are formed by length.
+    """
+
+    recorded: Sequence[int]
+    measured: int
+    grouped: bool
 
 
 class Lane:
@@ -146,10 +161,17 @@ class _Run:
     keeps_up: bool
 
 
-def replay(setting: Candidate, times: PlacementTimes, plan: LoadPlan, way: Overhead, requests: int) -> Point:
+def replay(
+    setting: Candidate,
+    times: PlacementTimes,
+    plan: LoadPlan,
+    way: Overhead,
+    requests: int,
+    lengths: Lengths | None = None,
+) -> Point:
     """Run a setting under the load until so many requests are answered, or the recording ends."""
     count = RUNS if plan.clients > 1 else 1
-    runs = [_run(setting, times, plan, way, requests // count, seed) for seed in range(1, count + 1)]
+    runs = [_run(setting, times, plan, way, requests // count, seed, lengths) for seed in range(1, count + 1)]
     latencies = sorted(latency for run in runs for latency in run.latencies)
     sizes = sum((run.sizes for run in runs), Counter[int]())
     return Point(
@@ -163,8 +185,18 @@ def replay(setting: Candidate, times: PlacementTimes, plan: LoadPlan, way: Overh
     )
 
 
-def _run(setting: Candidate, times: PlacementTimes, plan: LoadPlan, way: Overhead, requests: int, seed: int) -> _Run:
+def _run(
+    setting: Candidate,
+    times: PlacementTimes,
+    plan: LoadPlan,
+    way: Overhead,
+    requests: int,
+    seed: int,
+    lengths: Lengths | None,
+) -> _Run:
     model = SimulatedModel(batch_size=setting.batch_size, max_delay=setting.max_delay, workers=setting.workers)
+    if lengths is not None:
+        model = replace(model, lengths=lengths.recorded, length=lengths.measured, group_by_length=lengths.grouped)
     overlap = Overlap(times, times.beside)
     service = Shared(overlap)
     world = World(model, partial(make_collector, setting.policy), seed, service=service, stepping=True)

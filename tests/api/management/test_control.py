@@ -47,6 +47,7 @@ def test_the_trace_is_in_seconds_since_the_first_arrival(house: House) -> None:
     _, trace = asyncio.run(house.tell("GET", "/tsctl/trace/m/1.0"))
 
     assert trace["times"] == [0.0, 0.25, 1.75]
+    assert trace["lengths"] == [0, 0, 0]
     assert trace["silence"] == 3.0
     assert (trace["modelName"], trace["modelVersion"], trace["workers"]) == ("m", "1.0", 1)
     assert (trace["settings"]["batchSize"], trace["settings"]["batching"]) == (4, "auto")

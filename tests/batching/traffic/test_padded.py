@@ -29,11 +29,11 @@ def learned(sizes: str, constant: int = 0, batches: int = 300) -> tuple[BatchTim
 @pytest.mark.parametrize("constant", [0, 2000], ids=["text", "text in a document"])
 @pytest.mark.parametrize("sizes", ["any", "few long"])
 def test_the_time_of_a_batch_is_learned_by_its_size_and_longest_job(sizes: str, constant: int) -> None:
-    times, padded = learned(sizes, constant)
+    _, padded = learned(sizes, constant)
 
     assert padded.per_byte == pytest.approx(PER_BYTE, rel=0.1)
     for count, longest in [(8, 100), (8, 300), (2, 300), (1, 400)]:
-        predicted = times.per_batch + count * padded.of_job(longest + constant)
+        predicted = padded.per_batch + count * padded.of_jobs([longest + constant])[0]
         assert predicted == pytest.approx(seconds(count, longest), rel=0.15)
 
 
@@ -73,3 +73,12 @@ def test_jobs_of_one_length_show_nothing_of_a_byte() -> None:
 
     assert padded.per_byte == 0.0
     assert times.of(4) == pytest.approx(A + 4 * PER_JOB)
+
+
+def test_while_all_batches_had_one_size_the_fixed_cost_is_at_most_that_of_empty_jobs() -> None:
+    times, padded = learned("full")
+
+    assert not times.spread
+    assert padded.per_batch == pytest.approx(A + 8 * PER_JOB, rel=0.5)
+    assert times.per_batch > 5 * padded.per_batch
+    assert padded.per_batch + 8 * padded.of_jobs([150])[0] == pytest.approx(seconds(8, 150), rel=0.1)
