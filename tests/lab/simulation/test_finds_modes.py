@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -224,29 +224,16 @@ def does_not_wait_for_the_one_before(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Sequences, "_review", review)
 
 
-class Held:
-    """A transport that holds back one frame."""
-
-    def __init__(self) -> None:
-        self.frame = b""
-
-    def write(self, frame: bytes) -> None:
-        self.frame = frame
-
-
 def swaps_rows_on_their_way(patch: pytest.MonkeyPatch) -> None:
-    held: dict[RowWorker, bytes] = {}
+    held: dict[RowWorker, bytearray] = {}
 
     def predict(worker: RowWorker, batch: Batch) -> None:
-        transport, worker._transport = worker._transport, cast(Any, Held())
-        assert transport is not None
         once(worker, batch)
-        frame, worker._transport = cast(Any, worker._transport).frame, transport
+        frame = worker._frames.pop()
         if worker not in held:
             held[worker] = frame
         else:
-            transport.write(frame)
-            transport.write(held.pop(worker))
+            worker._frames += [frame, held.pop(worker)]
 
     once = RowWorker.predict
     patch.setattr(RowWorker, "predict", predict)
