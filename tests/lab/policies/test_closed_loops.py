@@ -98,8 +98,6 @@ def test_batch_times_that_were_first_guessed_ten_times_wrong_cost_less_than_two_
 
 # By length, `auto` is up to a seventh behind the best of these rules.
 BY_AGE = [row for row in CLOSED if not row.model.group_by_length]
-    row for row in CLOSED if not row.model.group_by_length
-]  # by length, `auto` is up to a seventh behind the best
 
 
 @pytest.mark.heavy
