@@ -45,7 +45,11 @@ class Screen:
     def run(self, line: str) -> list[str]:
         """Clear the screen, run a line to its end, and return what stands on the screen below the line."""
         self.press("C-l")
-        self.type(line)
+        self._run("send-keys", "-l", line)
+        last = line.split()[-1]
+        # Otherwise the prompt before the line could be taken for the one after.
+        self.wait(lambda lines: "".join(lines).endswith(last), f"`{last}` was typed")
+        self.press("Enter")
         return self.ended()
 
     def ended(self) -> list[str]:
