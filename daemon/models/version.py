@@ -198,6 +198,12 @@ class ModelVersion:
         return not self.queue.waiting and not self.dispatcher.running
 
     @property
+    def used_at(self) -> float:
+        """Return when the last request came or was answered, on the daemon's clock; -inf before the first."""
+        trace = self.traffic.trace
+        return max(trace[-1] if trace else -math.inf, self.metrics.returned_at or -math.inf)
+
+    @property
     def waiting(self) -> int:
         """Return the number of jobs that no worker has started: in the queue, or sent ahead to a busy worker."""
         return self.queue.waiting + self.pool.unstarted
