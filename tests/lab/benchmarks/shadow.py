@@ -54,6 +54,13 @@ def measure(served: Served, seconds: float, load: tuple[str, ...], *, shadow: bo
     return Round(found["requestsPerSecond"], found["latency"]["p50"], found["latency"]["p99"], ran, dropped)
 
 
+def load_of(name: str, found: dict[str, list[tuple[Round, Round]]]) -> tuple[str, ...]:
+    """Return the flags of `tsctl bench`; the capacity is that of one client without a shadow, in the same round."""
+    if name == "random moments":
+        return ("--rate", f"{SHARE / found['one client'][-1][0].p50:.1f}")
+    return ("-c", "1" if name == "one client" else "8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=2.0)
@@ -69,15 +76,11 @@ def main() -> None:
                 (served.store / name).rename(served.store / f"m-{version}.mar")
                 served.tsctl("register", f"m-{version}.mar", "--workers", "1", "--batch-size", "1")
             (served.folder / "body").write_bytes(BODIES[given.model])
-            alone = measure(served, 2.0, ("-c", "1"), shadow=False)
-            loads = {
-                "one client": ("-c", "1"),
-                "eight clients": ("-c", "8"),
-                "random moments": ("--rate", f"{SHARE / alone.p50:.1f}"),
-            }
-            found: dict[str, list[tuple[Round, Round]]] = {name: [] for name in loads}
+            names = ("one client", "eight clients", "random moments")
+            found: dict[str, list[tuple[Round, Round]]] = {name: [] for name in names}
             for number in range(given.rounds):
-                for name, load in loads.items():
+                for name in names:
+                    load = load_of(name, found)
                     turns = {turn: measure(served, given.seconds, load, shadow=turn) for turn in _order(number)}
                     found[name].append((turns[False], turns[True]))
         finally:
