@@ -24,7 +24,6 @@ from tests.lab.gpu.served import doctor
 PAGE = ROOT / "docs" / "benchmarks-gpu.md"
 TRIED = ROOT / ".bench" / "benchmarks-gpu-tried.md"  # ignored by git: figures of a CPU are no figures of a GPU
 NETWORK, SMALL = "resnet50", "resnet18"
-PROCESSES = 2
 
 
 def benchmark(device: str, seen: Seen, plan: rounds.Plan, tested: tests.Outcome | None) -> str:
@@ -63,7 +62,7 @@ def main(arguments: list[str]) -> int:
         return subprocess.run(command, cwd=TREE, env=os.environ | {COMPILED: "1"}).returncode
     # For the processes that are started: what is not installed is found here.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    tested = None if given.only == "benchmark" else tests.run(given.device, PROCESSES)
+    tested = None if given.only == "benchmark" else tests.run(given.device)
     if given.only != "tests":
         text = benchmark(given.device, seen, rounds.QUICK if given.quick else rounds.Plan(), tested)
         out.parent.mkdir(exist_ok=True)

@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from tests.handlers.device import VARIABLE
 from tests.lab.benchmarks.environments import ROOT
 
-# Not those of templates: a template has never called CUDA, and these tests fork the process that they run in.
-CHOSEN = ("tests/handlers", "--ignore=tests/handlers/test_template.py")
+# Not those of templates: a template has never called CUDA, and these tests fork the process that they run in. Nor those
+# of an installation, which there need not be.
+CHOSEN = (
+    "tests/handlers",
+    "--ignore=tests/handlers/test_template.py",
+    "--ignore=tests/handlers/runtime/test_elsewhere.py",
+)
 COMPILING = ("tests/handlers/optimize/test_inductor.py", "tests/handlers/builtin/support/test_modelfile.py")
 COUNT = re.compile(r"(\d+) (passed|failed|skipped|errors?)\b")
 
@@ -29,10 +34,10 @@ class Outcome:
     good: bool
 
 
-def run(device: str, processes: int) -> Outcome:
-    """Run them; their output goes to this process's."""
+def run(device: str) -> Outcome:
+    """Run them in one process, which calls CUDA once; their output goes to this process's."""
     began = time.monotonic()
-    common = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(processes)]
+    common = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     # The second: models that a compiler compiles, which are `heavy`.
     commands = [[*common, *CHOSEN], [*common, "-m", "heavy", *COMPILING]]
     counts: dict[str, int] = {}
