@@ -9,7 +9,7 @@ SPREAD := -n 2 --dist worksteal --durations 20
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env env "PATH=$(PATH)")
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy ray history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults simulate-scaling lives upgrades chaos chaos-ray chaos-rows chaos-residency chaos-steered bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean gpu
+.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy ray history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults simulate-scaling lives upgrades chaos chaos-ray chaos-rows chaos-residency chaos-steered bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean gpu guard
 
 # Prints the targets.
 help:
@@ -151,6 +151,12 @@ chaos-ray: $(VENV)/.ray-installed
 bench: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.benchmarks $(BENCH)
 	$(BIN)/python -m tests.lab.benchmarks.grpc_calls
+
+# Compares what a request costs the daemon with the last release: fails where its processor time for the constant answer is over
+# 1.05 times as much. Builds both compiled, and measures them in turns; five minutes on two cores. Before the first release the
+# other one is the commit in tests/lab/guard/baseline.txt; GUARD="--baseline COMMIT" takes another.
+guard: $(VENV)/.installed
+	$(BIN)/python -m tests.lab.guard $(GUARD)
 
 # Runs the tests of handlers and optimisations on a GPU, measures a served ResNet-50 beside its loop without a server there, and
 # writes docs/benchmarks-gpu.md; under eight minutes. DEVICE=cpu tries all of it without a GPU, GPU="--only benchmark --sources"

@@ -20,15 +20,15 @@ FOLDER = ROOT / ".compiled"
 COMPILED = "TSCTL_TESTED_COMPILED"  # in the environment of tests that run on compiled modules
 
 
-def build(into: Path) -> Path:
-    """Build the wheel of this tree, compiled; give its path.
+def build(into: Path, source: Path = ROOT) -> Path:
+    """Build the wheel of this tree, or of another one, compiled; give its path.
 
     Raises:
         Missing: it could not be built.
     """
     shutil.rmtree(into, ignore_errors=True)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    done = subprocess.run([*command, "-w", into, ROOT], env=os.environ | {"TSCTL_COMPILE": "1"})
+    done = subprocess.run([*command, "-w", into, source], env=os.environ | {"TSCTL_COMPILE": "1"})
     if done.returncode:
         raise Missing("the wheel could not be built; what pip said is above")
     return next(into.glob("tsctl-*.whl"))

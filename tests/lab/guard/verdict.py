@@ -1,0 +1,33 @@
+"""From the ratios of the pairs to the verdict."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import median
+
+LIMIT = 1.05  # times the baseline's processor time for a request
+PAIRS = 9  # an odd number: the median is then one of them, and four of nine may be anything
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The outcome.
+
+    Attributes:
+        ratio: the median of the pairs' ratios, this tree over the baseline.
+        good: at most `LIMIT`.
+    """
+
+    ratio: float
+    good: bool
+
+
+def judge(pairs: Sequence[tuple[float, float]], limit: float = LIMIT) -> Verdict:
+    """Judge pairs of (baseline, this tree), in any unit of cost for a request, measured right after each other.
+
+    Raises:
+        ValueError: there are no pairs, or a cost is not above 0: such a measurement proves nothing.
+    """
+    if not pairs or any(min(pair) <= 0 for pair in pairs):
+        raise ValueError(f"expected pairs of costs above 0, got {list(pairs)}")
+    ratio = median(ours / theirs for theirs, ours in pairs)
+    return Verdict(ratio, ratio <= limit)
