@@ -96,10 +96,6 @@ def test_batch_times_that_were_first_guessed_ten_times_wrong_cost_less_than_two_
     assert fmean(guessed) >= 0.98 * throughput(row, "auto")
 
 
-# By length, `auto` is up to a seventh behind the best of these rules.
-BY_AGE = [row for row in CLOSED if not row.model.group_by_length]
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("row", CLOSED, ids=lambda row: row.name)
 def test_no_job_is_held_longer_than_the_delay_and_no_batch_is_too_large(row: Row) -> None:
@@ -110,9 +106,12 @@ def test_no_job_is_held_longer_than_the_delay_and_no_batch_is_too_large(row: Row
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("row", BY_AGE, ids=lambda row: row.name)
+@pytest.mark.parametrize("row", CLOSED, ids=lambda row: row.name)
 def test_no_other_servers_rule_is_much_better_anywhere(row: Row) -> None:
-    auto = row.world("auto").run(REQUESTS).settled().throughput
+    """In the mean of all seeds: where lengths are drawn, a single one may favour either rule by 4 %."""
+    means = {
+        policy: fmean(row.world(policy, seed).run(REQUESTS).settled().throughput for seed in SEEDS)
+        for policy in ("auto", "greedy", "torchserve", "triton", "bentoml", "litserve")
+    }
 
-    for policy in ("greedy", "torchserve", "triton", "bentoml", "litserve"):
-        assert auto >= 0.97 * row.world(policy).run(REQUESTS).settled().throughput, policy
+    assert means["auto"] >= 0.97 * max(means.values()), means

@@ -67,11 +67,8 @@ def test_a_tiny_model_is_not_held_up() -> None:
     assert fmean(run.mean for run in runs(row, "auto")) <= 1.03 * fmean(run.mean for run in runs(row, "greedy"))
 
 
-BY_AGE = [row for row in OPEN if not row.model.group_by_length]  # by length, a job may be held for 1.3 times the delay
-
-
 @pytest.mark.heavy
-@pytest.mark.parametrize("row", [*BY_AGE, OVERLOAD], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [*OPEN, OVERLOAD], ids=lambda row: row.name)
 def test_no_job_is_held_longer_than_the_delay_and_no_batch_is_too_large(row: Row) -> None:
     measured = row.world("auto").run(REQUESTS)
 
