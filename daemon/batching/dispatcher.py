@@ -313,7 +313,8 @@ class Dispatcher:
                 left = decision.count
                 for share in range(decision.over, 0, -1):
                     size = -(-left // share)
-                    self._send(workers.take_idle(), self._take_batch(size, now), decision.reason, now)
+                    jobs = self._taken(queue.take_batch(size, now))
+                    self._send(workers.take_idle(), jobs, decision.reason, now)
                     left -= size
                 continue
             # 3. … or when to ask again.
@@ -363,13 +364,10 @@ class Dispatcher:
                 listener()
 
     def _take(self, count: int) -> list[Job]:
-        jobs = self._queue.take(count)
-        for job in jobs:
-            self._callers.taken(job)
-        return jobs
+        return self._taken(self._queue.take(count))
 
-    def _take_batch(self, count: int, now: float) -> list[Job]:
-        jobs = self._queue.take_batch(count, now)
+    def _taken(self, jobs: list[Job]) -> list[Job]:
+        """Note that jobs have left the queue, and return them."""
         for job in jobs:
             self._callers.taken(job)
         return jobs

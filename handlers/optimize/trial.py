@@ -53,8 +53,7 @@ class Trial:
         self._clock = clock
         self._expected = steps.sample.expected
         self.sure = True
-        self._rows = 0  # of the batches that are timed
-        self._full: float | None = None  # about how many seconds a full batch takes
+        self._full: float | None = None  # seconds
 
     def attempt(self, name: str, by_name: bool) -> wire.Optimized:
         """Apply one optimisation, and keep one that is worth having.
@@ -123,13 +122,15 @@ class Trial:
 
     def _is_too_slow(self, name: str, by_name: bool) -> bool:
         """Return whether the first answer would wait too long for the times of a default."""
-        if by_name or name == FAST_IMAGES:
-            return False
+        return not by_name and name != FAST_IMAGES and self._full_seconds() > LONGEST_DEFAULT
+
+    def _full_seconds(self) -> float:
+        """Return about how long a full batch takes, by the sample's `CHECKED_ROWS`; measured once."""
         if self._full is None:
             began = self._clock()
             self._steps.infer(self._steps.sample.inputs)
             self._full = (self._clock() - began) * self._steps.batch_size / CHECKED_ROWS
-        return self._full > LONGEST_DEFAULT
+        return self._full
 
     def _race(self, name: str, before: Any, by_name: bool) -> tuple[Speed | None, int]:
         """Return the speed with an optimisation and without, and the rows of the batches that were timed.
@@ -155,7 +156,9 @@ class Trial:
                 fast_images.use(handler)
         if before is None:
             return None, 0
-        after, rows = handler.model, self._rows_for(name, before)
+        after, rows = handler.model, steps.batch_size
+        if name != "compile":  # whose full batches run in a graph of their own
+            rows = measured_rows(rows, self._full_seconds())
         inputs = steps.preprocess(rows)
 
         def run(model: Any) -> None:
@@ -166,21 +169,6 @@ class Trial:
             return race(lambda: run(before), lambda: run(after), self._clock, budget), rows
         finally:
             handler.model = after
-
-    def _rows_for(self, name: str, model: Any) -> int:
-        """Return with how many rows to time a model."""
-        if name == "compile":
-            return self._steps.batch_size  # full batches run in a graph of their own
-        if not self._rows:
-            handler, full = self._steps.handler, self._steps.preprocess(self._steps.batch_size)
-            after, handler.model = handler.model, model
-            try:
-                began = self._clock()
-                self._steps.infer(full)
-                self._rows = measured_rows(self._steps.batch_size, self._clock() - began)
-            finally:
-                handler.model = after
-        return self._rows
 
     def _no_gain(self, speed: Speed, rows: int) -> str:
         times = f"{_ms(speed.having)} with it, {_ms(speed.without)} without it, on {self._place}"

@@ -17,14 +17,14 @@ import time
 from typing import Any
 
 from daemon.models.residency.state import ResidenceState
-from daemon.models.residency.use import has_work, is_movable, keep_alive_of, last_use
+from daemon.models.residency.use import has_work, is_movable, keep_alive_of
 from daemon.models.version import ModelVersion
 
 
 def residence_of(model: ModelVersion) -> dict[str, Any]:
     """Return the document of a version."""
     residence, now, epoch = model.residence, model.clock.now(), time.time()
-    used, keep_alive = last_use(model), keep_alive_of(model)
+    used, keep_alive = model.used_at, keep_alive_of(model)
     goes = residence.state is ResidenceState.LOADED and is_movable(model) and not has_work(model)
     unloads = max(used, residence.loaded_at) + keep_alive if goes else math.inf
     return {

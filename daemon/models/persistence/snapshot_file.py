@@ -101,16 +101,10 @@ class SnapshotFile:
             if content == self._written:
                 return  # nothing has changed, or the previous write contained the change
             try:
-                await asyncio.to_thread(snapshot.write_snapshot, self._file, content)
+                await self._write(now, content)
             except OSError as error:
-                # The disk may have the old file or the new one: the next change is written in any case, even if it
-                # restores the old state, and directories of both are kept.
-                self._written = None
-                self.kept = None if self.kept is None else self.kept | now.directories
                 self._failed(f"a change was applied, and will be lost: cannot write {self._file}: {error.strerror}")
                 raise NotRemembered(self._file, str(error.strerror)) from error
-            self._written = content
-            self._saved, self.kept = now, now.directories
 
     async def keep_measured(self, measured: Mapping[tuple[str, str], tuple[float | None, Mapping[str, int]]]) -> None:
         """Write the time of the last load and the memory of versions that the file holds; all else stays as it is.
@@ -130,14 +124,22 @@ class SnapshotFile:
             if models == self._saved.models:
                 return
             now = replace(self._saved, models=models)
-            content = self._encoder.encode(now)
             try:
-                await asyncio.to_thread(snapshot.write_snapshot, self._file, content)
+                await self._write(now, self._encoder.encode(now))
             except OSError as error:
-                self._written = None
                 _log.warning("what loads took is forgotten: cannot write %s: %s", self._file, error.strerror)
-            else:
-                self._written, self._saved = content, now
+
+    async def _write(self, now: Snapshot, content: bytes) -> None:
+        try:
+            await asyncio.to_thread(snapshot.write_snapshot, self._file, content)
+        except OSError:
+            # The disk may have the old file or the new one: the next change is written in any case, even if it
+            # restores the old state, and directories of both are kept.
+            self._written = None
+            self.kept = None if self.kept is None else self.kept | now.directories
+            raise
+        self._written = content
+        self._saved, self.kept = now, now.directories
 
     def _set_aside(self, error: BrokenSnapshot) -> None:
         try:

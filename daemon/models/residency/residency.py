@@ -12,7 +12,7 @@ from daemon.core.clock import Clock, Timer
 from daemon.core.errors import NoReadyWorker
 from daemon.models.residency.decision import IDLE, Memory, ResidencePlan, VersionFacts, decide, total
 from daemon.models.residency.state import ResidenceState
-from daemon.models.residency.use import has_work, is_movable, keep_alive_of, last_use
+from daemon.models.residency.use import has_work, is_movable, keep_alive_of
 from daemon.models.version import ModelVersion
 from daemon.setting_values import parse_size, size_text, span_text
 
@@ -127,12 +127,12 @@ class Residency:
             model.sequences.forget(now)
         return VersionFacts(
             version=model,
-            state=ResidenceState.UNLOADING if _is_leaving(model) else residence.state,
+            state=_state_of(model),
             movable=is_movable(model),
             has_work=has_work(model),
             asked=residence.asked,
             loaded_at=residence.loaded_at,
-            used=last_use(model),
+            used=model.used_at,
             keep_alive=keep_alive_of(model),
             memory=self._memory_of(model),
             warm=residence.warm,
@@ -195,7 +195,7 @@ class Residency:
         return total(
             VersionFacts(
                 version=model,
-                state=ResidenceState.UNLOADING if _is_leaving(model) else model.residence.state,
+                state=_state_of(model),
                 memory=self._memory_of(model),
                 warm=model.residence.warm,
             ).takes
@@ -237,10 +237,12 @@ def _matters(model: ModelVersion) -> bool:
     return not absent or residence.asked is not None or residence.warm > 0 or not model.pool.empty
 
 
-def _is_leaving(model: ModelVersion) -> bool:
-    """Return whether a version has workers, and soon will have none: an operator's command, or its retirement."""
-    held = model.residence.state is ResidenceState.HELD
-    return (held and not model.pool.empty) or (model.stopping and model.residence.resident)
+def _state_of(model: ModelVersion) -> ResidenceState:
+    """Return the state; UNLOADING while a version that an operator unloads, or that is retired, still has workers."""
+    residence = model.residence
+    held = residence.state is ResidenceState.HELD
+    leaving = (held and not model.pool.empty) or (model.stopping and residence.resident)
+    return ResidenceState.UNLOADING if leaving else residence.state
 
 
 def _note_warm(model: ModelVersion, memory: Memory) -> None:

@@ -1,15 +1,9 @@
-"""When a version was used, and when it will have been idle for its keep-alive; on the daemon's clock."""
+"""Whether a version may be unloaded, and after how long without work."""
 
 import math
 
 from daemon.models.version import ModelVersion
 from daemon.setting_values import FOREVER
-
-
-def last_use(model: ModelVersion) -> float:
-    """Return when the last request came or was answered; -inf before the first."""
-    trace = model.traffic.trace
-    return max(trace[-1] if trace else -math.inf, model.metrics.returned_at or -math.inf)
 
 
 def has_work(model: ModelVersion) -> bool:

@@ -69,8 +69,8 @@ class Rollouts:
         kept = False
         for name, rollout in self._registry.routes.rollouts.items():
             if rollout.going_on and self._registry.holds(name, rollout.version):
-                facts = self._facts(name, rollout)
-                samples = self._record(name, rollout).samples(rollout.counted, self._clock.now(), *facts)
+                record, facts = self._record(name, rollout)
+                samples = record.samples(rollout.counted, self._clock.now(), *facts)
                 self._registry.routes.rollouts[name] = replace(rollout, samples=samples)
                 kept = True
         return kept
@@ -156,7 +156,7 @@ class Rollouts:
         """Return the evidence of the present step's requests."""
         if not rollout.going_on or not self._registry.holds(name, rollout.version):
             return []
-        record, facts = self._record(name, rollout), self._facts(name, rollout)
+        record, facts = self._record(name, rollout)
         return find(rollout, [(each, record.trials(each, *facts)) for each in rollout.counted])
 
     def decision(self, name: str, rollout: Rollout) -> Decision:
@@ -232,9 +232,14 @@ class Rollouts:
         failure = model.pool.failure
         return f"no worker can load the version: {failure.error}" if failure is not None else "the version has failed"
 
-    def _record(self, name: str, rollout: Rollout) -> StepRecord:
-        """Return the record of the present step, which begins now if there is none."""
-        new, before, compared = self._facts(name, rollout)
+    def _record(self, name: str, rollout: Rollout) -> tuple[StepRecord, tuple[Counts, Counts, Trials]]:
+        """Return the record of the present step, which begins now if there is none, and what it is asked with.
+
+        That is the counts of the new version, of those before, and of compared answers.
+        """
+        new = self._counts(name, [rollout.version])
+        before = self._counts(name, [version for version, _ in rollout.before])
+        compared = self._compared(name, rollout.version)
         record, samples = self._records.get(name), rollout.samples
         if record is not None and not record.is_of(new):
             record, samples = None, None  # the version was registered anew
@@ -242,12 +247,7 @@ class Rollouts:
             first = self._first.get(name, before)
             record = self._records[name] = StepRecord(self._clock.now(), new, first, compared, samples)
             self._first[name] = record.before
-        return record
-
-    def _facts(self, name: str, rollout: Rollout) -> tuple[Counts, Counts, Trials]:
-        """Return the counts of the new version, of those before, and of compared answers."""
-        before = self._counts(name, [version for version, _ in rollout.before])
-        return self._counts(name, [rollout.version]), before, self._compared(name, rollout.version)
+        return record, (new, before, compared)
 
     def _counts(self, name: str, versions: Iterable[str]) -> Counts:
         held = [version for version in versions if self._registry.holds(name, version)]

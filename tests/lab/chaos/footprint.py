@@ -77,7 +77,8 @@ def measure(served: Served, workers: int) -> Footprint:
 
 
 def left_behind(served: Served) -> list[str]:
-    """Name what a daemon that has been stopped has left, and should not have."""
+    """Wait until all processes of a daemon that is stopped have ended; name what it has left, and should not have."""
+    wait_for(lambda: not marked(served), lambda: f"all end: {[*map(command_of, marked(served))]}")
     state, socket = served.folder / "state", served.folder / "control.sock"
     wanted = kept_directories(state / "snapshot.json")
     left = [directory for directory in (state / "models").iterdir() if directory.name not in wanted]

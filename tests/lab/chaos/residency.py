@@ -7,10 +7,8 @@ seldom, and some leave. Meanwhile workers are killed, archives replaced, keep-al
 and loaded by an operator, and the daemon replaced. Nothing may be unanswered, wrong, or run more often than promised.
 """
 
-import argparse
 import random
 import sys
-import tempfile
 import threading
 import time
 from collections import Counter
@@ -20,10 +18,10 @@ from daemon.marfile import Packing, write_archive
 from tests.e2e.served import ARCHIVES, Served
 from tests.lab.chaos.crowd import Crowd
 from tests.lab.chaos.faults import Faults
-from tests.lab.chaos.footprint import left_behind, wait_for
+from tests.lab.chaos.footprint import left_behind
 from tests.lab.chaos.ledger import Ledger
 from tests.lab.chaos.peer import Peer, Unanswered
-from tests.lab.chaos.upgrades import command_of, marked
+from tests.lab.chaos.run import Plan, run
 from tests.lab.chaos.verdict import Broken, Kind, Rules, judge
 
 MODELS = [f"m{index:02}" for index in range(12)]
@@ -149,7 +147,6 @@ def storm(served: Served, seed: str, seconds: float, upgrade_every: float) -> tu
             time.sleep(seconds)
     finally:
         served.stop()
-    wait_for(lambda: not marked(served), lambda: f"all end: {[*map(command_of, marked(served))]}")
     ledger.broken += [f"left behind: {each}" for each in left_behind(served)]
     ledger.broken += [f"{model} has answered nothing" for model in MODELS if not ledger.kinds[model][Kind.RIGHT]]
     log = "".join(path.read_text() for path in sorted((served.folder / "state" / "logs").glob("daemon.log*")))
@@ -160,25 +157,15 @@ def storm(served: Served, seed: str, seconds: float, upgrade_every: float) -> tu
     return ledger, happened
 
 
+def _storm(folder: Path, plan: Plan) -> tuple[Served, Ledger, list[str]]:
+    served = Served(folder)
+    ledger, happened = storm(served, str(plan.seed), plan.seconds, plan.upgrade_every)
+    total: Counter[Kind] = sum(ledger.kinds.values(), Counter())
+    return served, ledger, [f"{count:8} {what}" for what, count in (*sorted(total.items()), *sorted(happened.items()))]
+
+
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.lab.chaos.residency")
-    parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--upgrade-every", type=float, default=30.0, help="seconds")
-    given = parser.parse_args(arguments)
-    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
-    print(f"seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        served = Served(Path(folder))
-        ledger, happened = storm(served, str(seed), given.seconds, min(given.upgrade_every, given.seconds / 5))
-        total: Counter[Kind] = sum(ledger.kinds.values(), Counter())
-        for what, count in (*sorted(total.items()), *sorted(happened.items())):
-            print(f"{count:8} {what}")
-        print(f"{len(ledger.unanswered):8} unanswered\n{len(ledger.broken):8} broken")
-        print("\n".join((*ledger.unanswered[:20], *ledger.broken[:20])))
-        if ledger.unanswered or ledger.broken:
-            print((served.folder / "state/logs/daemon.log").read_text()[-4000:])
-    return 1 if ledger.unanswered or ledger.broken else 0
+    return run("python -m tests.lab.chaos.residency", arguments, _storm, seconds=600.0, upgrade_every=30.0)
 
 
 if __name__ == "__main__":

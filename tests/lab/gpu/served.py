@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.lab.benchmarks import models
 from tests.lab.benchmarks.environments import ROOT
-from tests.lab.benchmarks.peers.ours import ROUGH
+from tests.lab.benchmarks.peers.ours import ROUGH, daemon_command
 from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
 
 QUEUE = 1000  # requests: more than there are clients, of whom none is to be rejected
@@ -38,14 +38,7 @@ class OnDevice(Peer):
             further += f"deviceIds: [{self._device.removeprefix('cuda:')}]\n"
         mar = models.archive(setup.served, store, setup.batch_size, setup.delay, further)
         port = free_port()
-        command: list[str | Path] = [
-            sys.executable, "-m", "daemon",
-            "--socket", setup.folder / "s",
-            "--state-dir", setup.folder / "state",
-            "--model-store", store,
-            "--models", mar.name,
-            "--inference-address", f"127.0.0.1:{port}",
-        ]  # fmt: skip
+        command = daemon_command([sys.executable], setup, mar, port)
         process = spawn(command, setup.folder, {"TSCTL_SOCKET": str(setup.folder / "s")})
         return Running(process, port, f"/predictions/{setup.served.name}", setup.folder / "output.log", ("handlers",))
 

@@ -1,6 +1,7 @@
 """tsctl's daemon, as a wheel of this working tree installs it, compiled: every feature on, the access log too."""
 
 import sys
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 
@@ -13,6 +14,18 @@ NETWORKS = ("resnet18", "resnet152")
 COMPILED = FOLDER / "compiled"
 COMPILING = 400.0  # seconds that a worker may take to load its model: compiling is slow, once
 ROUGH = 0.05  # of a probability, relative: what bfloat16 may do to it
+
+
+def daemon_command(python: Sequence[str | Path], setup: Setup, mar: Path, port: int) -> list[str | Path]:
+    """Return the command of a daemon with one model, whose files are in the folder of the set-up."""
+    return [
+        *python, "-m", "daemon",
+        "--socket", setup.folder / "s",
+        "--state-dir", setup.folder / "state",
+        "--model-store", mar.parent,
+        "--models", mar.name,
+        "--inference-address", f"127.0.0.1:{port}",
+    ]  # fmt: skip
 
 
 class Ours(Peer):
@@ -54,14 +67,7 @@ class Ours(Peer):
         overrides = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
         mar = archive(setup.served, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
         port = free_port()
-        command: list[str | Path] = [
-            self._python, "-P", "-m", "daemon",
-            "--socket", setup.folder / "s",
-            "--state-dir", setup.folder / "state",
-            "--model-store", store,
-            "--models", mar.name,
-            "--inference-address", f"127.0.0.1:{port}",
-        ]  # fmt: skip
+        command = daemon_command([self._python, "-P"], setup, mar, port)
         # What was compiled is kept for the next round: it would be in the state directory, which is new in each.
         process = spawn(command, setup.folder, {"TORCHINDUCTOR_CACHE_DIR": str(COMPILED)})
         output = setup.folder / "output.log"

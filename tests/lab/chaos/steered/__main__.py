@@ -8,24 +8,21 @@ model, and by the version that it names or one that the route of its moment has;
 standard deviations of their weights. A rollout of a bad version must be taken back, and one of a good version must not.
 """
 
-import argparse
-import random
 import socket
 import sys
-import tempfile
 import time
 from collections import Counter
 from pathlib import Path
 
 from daemon.marfile import Packing, write_archive
 from tests.e2e.served import Served
-from tests.lab.chaos.footprint import left_behind, wait_for
+from tests.lab.chaos.footprint import left_behind
 from tests.lab.chaos.ledger import Ledger
+from tests.lab.chaos.run import Plan, run
 from tests.lab.chaos.steered.asking import CLIENTS, Askers
 from tests.lab.chaos.steered.outages import Outages
 from tests.lab.chaos.steered.steering import Steering
 from tests.lab.chaos.steered.verdict import BAD, bounds, hold
-from tests.lab.chaos.upgrades import command_of, marked
 
 STEERED = {"s0": ("1.0", "2.0", BAD), "s1": ("1.0", "2.0", BAD), "s2": ("1.0", "2.0", BAD), "s3": ("1.0", "2.0")}
 MODELS = STEERED | {f"m{number}": ("1.0",) for number in range(8)}
@@ -96,7 +93,6 @@ def storm(served: Served, seed: str, seconds: float, every: float) -> tuple[Ledg
             time.sleep(seconds)
     finally:
         served.stop()
-    wait_for(lambda: not marked(served), lambda: f"all end: {[*map(command_of, marked(served))]}")
     ledger.broken += [f"left behind: {each}" for each in left_behind(served)]
     log = "".join(path.read_text() for path in sorted((served.folder / "state" / "logs").glob("daemon.log*")))
     happened = steering.done + Counter(
@@ -114,27 +110,16 @@ def storm(served: Served, seed: str, seconds: float, every: float) -> tuple[Ledg
     return ledger, askers, happened
 
 
+def _storm(folder: Path, plan: Plan) -> tuple[Served, Ledger, list[str]]:
+    served = Served(folder)
+    ledger, askers, happened = storm(served, str(plan.seed), plan.seconds, plan.upgrade_every)
+    counts = [each for found in (askers.kinds, askers.by_protocol, happened) for each in sorted(found.items())]
+    lines = [f"{count:8} {what}" for what, count in counts]
+    return served, ledger, [*lines, f"{askers.slowest:8.1f} seconds, the slowest answer"]
+
+
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.lab.chaos.steered")
-    parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--upgrade-every", type=float, default=40.0, help="seconds")
-    given = parser.parse_args(arguments)
-    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
-    print(f"seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        served = Served(Path(folder))
-        every = min(given.upgrade_every, given.seconds / 5)
-        ledger, askers, happened = storm(served, str(seed), given.seconds, every)
-        for counts in (askers.kinds, askers.by_protocol, happened):
-            for what, count in sorted(counts.items()):
-                print(f"{count:8} {what}")
-        print(f"{askers.slowest:8.1f} seconds, the slowest answer")
-        print(f"{len(ledger.unanswered):8} unanswered\n{len(ledger.broken):8} broken")
-        print("\n".join((*ledger.unanswered[:20], *ledger.broken[:20])))
-        if ledger.unanswered or ledger.broken:
-            print((served.folder / "state/logs/daemon.log").read_text()[-4000:])
-    return 1 if ledger.unanswered or ledger.broken else 0
+    return run("python -m tests.lab.chaos.steered", arguments, _storm, seconds=600.0, upgrade_every=40.0)
 
 
 if __name__ == "__main__":
