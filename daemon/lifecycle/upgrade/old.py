@@ -228,6 +228,7 @@ class Upgrade:
         self._registrar.rollouts.keep_samples()
         try:  # it is on the disk already, unless a write failed, or nothing was to be restored
             await self._registrar.ledger.save()
+            await self._registrar.ledger.keep_measured()
         except NotRemembered as error:
             raise SuccessorGone(f"the snapshot for the new daemon cannot be written: {error.reason}") from None
         if asked.check_memory:

@@ -85,6 +85,9 @@ class SnapshotFile:
     async def save(self, entries: Callable[[], Iterable[SnapshotEntry]], routes: Routes | None = None) -> None:
         """Write the registered versions to the file; return when they are on the disk.
 
+        Other times or memory of loads are written with any other change, and by `keep_measured`, but are none alone: a
+        daemon that has started would write the file anew for them.
+
         Args:
             entries: returns the entries to write; called when the previous write is done.
             routes: written with the entries; None for none.
@@ -97,9 +100,11 @@ class SnapshotFile:
             if routes is not None:
                 now = replace(now, routes=dict(routes.by_model), rollouts=dict(routes.rollouts))
             now = replace(now, earlier=earlier_after(self._saved, now, change=CHANGE.get(), time=time.time()))
-            content = self._encoder.encode(now)
-            if content == self._written:
+            known = {(each.name, each.version): each for each in self._saved.models}
+            same = tuple(_but_measured(known.get((each.name, each.version)), each) for each in now.models)
+            if self._encoder.encode(replace(now, models=same)) == self._written:
                 return  # nothing has changed, or the previous write contained the change
+            content = self._encoder.encode(now)
             try:
                 await self._write(now, content)
             except OSError as error:
@@ -160,3 +165,10 @@ def _with_timeouts(entry: SnapshotEntry) -> SnapshotEntry:
         _log.warning(sentence, entry.name, entry.version, name)
     overrides = entry.request.overrides.changed(dict.fromkeys(dropped))
     return replace(entry, request=replace(entry.request, overrides=overrides))
+
+
+def _but_measured(old: SnapshotEntry | None, new: SnapshotEntry) -> SnapshotEntry:
+    """Return the old entry if nothing has changed since but what the last load took."""
+    if old is None or old is new or replace(old, load_seconds=new.load_seconds, memory=new.memory) != new:
+        return new
+    return old

@@ -55,6 +55,15 @@ async def test_any_change_writes_what_loads_took_so_that_a_kill_forgets_little(t
     assert bench.registrar.ledger.memory.earlier == ()  # a load is no change that a rollback would undo
 
 
+async def test_what_loads_took_alone_is_no_change_for_which_the_file_is_written_anew(tmp_path: Path) -> None:
+    bench = await loaded(tmp_path)
+    before = bench.snapshot.read_bytes()
+
+    await bench.registrar.ledger.save()
+
+    assert bench.snapshot.read_bytes() == before
+
+
 async def test_a_snapshot_that_was_not_restored_keeps_its_versions(tmp_path: Path) -> None:
     first = await loaded(tmp_path)
     await first.registrar.ledger.keep_measured()
