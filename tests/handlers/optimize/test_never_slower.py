@@ -1,8 +1,11 @@
 """An optimisation that is no faster is taken back or named, and one trial is enough."""
 
 import itertools
+import json
 import logging
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +18,10 @@ from handlers.optimize import trial
 from handlers.optimize.apply import optimize
 from handlers.optimize.trials import verdicts
 from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET
-from handlers.process.forking import run_apart
 from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.loading import answer, done, loaded
+
+ROOT = Path(__file__).parents[3]
 
 
 def test_a_default_that_is_no_faster_is_taken_back(
@@ -133,23 +137,45 @@ def test_another_batch_size_number_of_threads_or_choice_is_another_trial(
     assert races.number == len(ways)
 
 
+# In a process of its own, which has run nothing in parallel, as a template has not: a fork loses the threads of torch.
+TEMPLATE = """
+import json, sys
+from pathlib import Path
+import torch
+torch.set_num_threads(1)
+from torch import nn
+from handlers.optimize import trial
+from handlers.optimize.apply import optimize
+from handlers.process.forking import run_apart
+from tests.handlers.optimize.conftest import Races
+from tests.handlers.optimize.loading import loaded
+
+races = trial.race = Races()
+handler, seen = loaded(Path(sys.argv[1]), json.loads(sys.argv[2])), []
+
+def apart(work):
+    seen.append(isinstance(handler.model.bn1, nn.BatchNorm2d))
+    result = run_apart(2, (), work)
+    seen.append(isinstance(handler.model.bn1, nn.BatchNorm2d))
+    return result
+
+reports = optimize(handler, None, Path(sys.argv[1]), {}, 2, threads=2, apart=apart)
+told = [[report.applied, report.speed] for report in reports]
+print(json.dumps([seen, races.number, told, isinstance(handler.model.bn1, nn.Identity)]))
+"""
+
+
 def test_in_a_template_the_trial_leaves_the_process_untouched_until_its_outcome_is_known(
-    model_dir: Path, entry: dict[str, str], races: Races
+    model_dir: Path, entry: dict[str, str]
 ) -> None:
-    handler, seen = loaded(model_dir, entry), []
-
-    def apart(work: Callable[[], bytes]) -> bytes:
-        seen.append(isinstance(handler.model.bn1, nn.BatchNorm2d))
-        result = run_apart(2, (), work)
-        seen.append(isinstance(handler.model.bn1, nn.BatchNorm2d))
-        return result
-
-    reports = optimize(handler, None, model_dir, {}, 2, threads=2, apart=apart)
+    program = [sys.executable, "-c", TEMPLATE, str(model_dir), json.dumps(entry)]
+    ended = subprocess.run(program, capture_output=True, text=True, check=True, cwd=ROOT, timeout=60)
+    seen, raced, told, folded = json.loads(ended.stdout.splitlines()[-1])
 
     assert seen == [True, True]
-    assert races.number == 0  # in this process
-    assert all(report.applied and report.speed == (2, 1.0, 0.5) for report in reports)
-    assert isinstance(handler.model.bn1, nn.Identity)
+    assert raced == 0  # in that process
+    assert told and all(report == [True, [2, 1.0, 0.5]] for report in told)
+    assert folded
 
 
 def test_a_model_whose_trial_dies_is_served_as_it_is(
