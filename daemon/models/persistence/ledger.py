@@ -3,7 +3,7 @@
 Each change writes the snapshot before the answer: every acknowledged change is on the disk.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from daemon.models.archives.directories import Directories
 from daemon.models.persistence.snapshot import SnapshotEntry
@@ -44,10 +44,7 @@ class Ledger:
             NotRemembered: the snapshot could not be written.
         """
         self.saved(self.unsettled)
-        before = self.memory.kept or frozenset()
-        await self.memory.save(self._entries, self._registry.routes)
-        for name in before - (self.memory.kept or frozenset()):
-            self._directories.remove_unused(self._directories.named(name))
+        await self._clear_up(self.memory.save(self._entries, self._registry.routes))
 
     async def remember(self, model: ModelVersion) -> None:
         """Write the snapshot, including this version even if its registration is still in progress.
@@ -71,7 +68,14 @@ class Ledger:
             for model in self._registry
             if model.residence.load_seconds is not None
         }
-        await self.memory.keep_measured(measured)
+        await self._clear_up(self.memory.keep_measured(measured))
+
+    async def _clear_up(self, writing: Awaitable[None]) -> None:
+        """Wait for a write, and remove directories that only the old snapshot referred to."""
+        before = self.memory.kept or frozenset()
+        await writing
+        for name in before - (self.memory.kept or frozenset()):
+            self._directories.remove_unused(self._directories.named(name))
 
     def choose_default(self, name: str, version: str) -> None:
         """Choose the version that answers when a client names none; the next change writes the choice.

@@ -76,6 +76,17 @@ def measure(served: Served, workers: int) -> Footprint:
     )
 
 
+def stop_alone(served: Served) -> None:
+    """Stop the daemon when all that it has replaced have ended.
+
+    Until then it removes no directory that they may use; stopped earlier, it leaves that to the next start.
+    """
+    try:
+        wait_for(lambda: len(_daemons(served)) <= 1, lambda: f"one daemon is left: {_told(served)}")
+    finally:
+        served.stop()
+
+
 def left_behind(served: Served) -> list[str]:
     """Wait until all processes of a daemon that is stopped have ended; name what it has left, and should not have."""
     wait_for(lambda: not marked(served), lambda: f"all end: {[*map(command_of, marked(served))]}")
@@ -112,6 +123,10 @@ def wait_for(condition: Callable[[], bool], what: Callable[[], str]) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"it never happened: {what()}"
         time.sleep(0.1)
+
+
+def _daemons(served: Served) -> list[int]:
+    return [pid for pid in marked(served) if " -m daemon " in f"{command_of(pid)} "]
 
 
 def _told(served: Served) -> list[str]:

@@ -18,7 +18,7 @@ from daemon.marfile import Packing, write_archive
 from tests.e2e.served import ARCHIVES, Served
 from tests.lab.chaos.crowd import Crowd
 from tests.lab.chaos.faults import Faults
-from tests.lab.chaos.footprint import left_behind
+from tests.lab.chaos.footprint import left_behind, stop_alone
 from tests.lab.chaos.ledger import Ledger
 from tests.lab.chaos.peer import Peer, Unanswered
 from tests.lab.chaos.run import Plan, run
@@ -146,7 +146,7 @@ def storm(served: Served, seed: str, seconds: float, upgrade_every: float) -> tu
         with Strangers(served.url.removeprefix("http://"), ledger, seed), faults:
             time.sleep(seconds)
     finally:
-        served.stop()
+        stop_alone(served)
     ledger.broken += [f"left behind: {each}" for each in left_behind(served)]
     ledger.broken += [f"{model} has answered nothing" for model in MODELS if not ledger.kinds[model][Kind.RIGHT]]
     log = "".join(path.read_text() for path in sorted((served.folder / "state" / "logs").glob("daemon.log*")))

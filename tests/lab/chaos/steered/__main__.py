@@ -16,7 +16,7 @@ from pathlib import Path
 
 from daemon.marfile import Packing, write_archive
 from tests.e2e.served import Served
-from tests.lab.chaos.footprint import left_behind
+from tests.lab.chaos.footprint import left_behind, stop_alone
 from tests.lab.chaos.ledger import Ledger
 from tests.lab.chaos.run import Plan, run
 from tests.lab.chaos.steered.asking import CLIENTS, Askers
@@ -92,7 +92,7 @@ def storm(served: Served, seed: str, seconds: float, every: float) -> tuple[Ledg
         with steering, askers:
             time.sleep(seconds)
     finally:
-        served.stop()
+        stop_alone(served)
     ledger.broken += [f"left behind: {each}" for each in left_behind(served)]
     log = "".join(path.read_text() for path in sorted((served.folder / "state" / "logs").glob("daemon.log*")))
     happened = steering.done + Counter(
