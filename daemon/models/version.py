@@ -63,7 +63,6 @@ class ModelVersion:
         before: the settings of the version that this one replaces, None for a registration.
         declared: the inputs of a typed or built-in handler; None for any other, and until a worker has loaded it.
         notes: sentences of the first worker for the model's author.
-        form_input: the one input of a typed handler, unless that is an image; None for several.
         recorded: the latest request that can be sent again, if `record_input` is set.
         by_rows: workers run requests on their own, not in batches.
         sequences: the open sequences; None if the version has none.
@@ -72,6 +71,7 @@ class ModelVersion:
         reports: adds the version's events.
         tracer: records the traces of its requests; None while requests are not traced.
         listeners: called after each change of the pool, after each batch, and when jobs have expired.
+        arrivals: called before each request.
     """
 
     def __init__(
@@ -108,10 +108,10 @@ class ModelVersion:
         self.autoscaler: Autoscaler | None = None
         self.before: SettingsBefore | None = None
         self.declared, self.notes = declared, notes
-        self.form_input = _form_input(declared)
         self.recorded: Sample | None = None
         self.clock = clock
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
+        self.arrivals: dict[Callable[[], None], None] = {}
         self.metrics = VersionMetrics(self.name, self.version)
         self.metrics.exits.update(dict.fromkeys(ENDS, 0))  # a rate sees the first one only after a zero
         self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
@@ -204,6 +204,12 @@ class ModelVersion:
         return max(trace[-1] if trace else -math.inf, self.metrics.returned_at or -math.inf)
 
     @property
+    def form_input(self) -> Input | None:
+        """Return the one input of a typed handler, unless that is an image; None for several."""
+        inputs = () if self.declared is None or self.declared.built_in else self.declared.inputs
+        return inputs[0] if len(inputs) == 1 and inputs[0].kind != "image" else None
+
+    @property
     def waiting(self) -> int:
         """Return the number of jobs that no worker has started: in the queue, or sent ahead to a busy worker."""
         return self.queue.waiting + self.pool.unstarted
@@ -223,6 +229,8 @@ class ModelVersion:
             QueueFull: a limit of the queue would be passed.
             Quarantined: the same request has ended workers.
         """
+        for call in tuple(self.arrivals) if self.arrivals else ():
+            call()
         self.metrics.requested(job)
         try:
             if self.stopping:
@@ -279,7 +287,6 @@ class ModelVersion:
     def learn(self, declared: Declared | None, notes: Sequence[str]) -> None:
         """Note what a worker tells of the handler, and choose the default batch size by that."""
         self.declared, self.notes = declared, notes
-        self.form_input = _form_input(declared)
         settings = with_default_batch_size(self.settings, self.source.manifest.handler, declared)
         if settings is not self.settings:
             self.reports.add("settings-changed", f"batch size {settings.batch_size}, {settings.origins['batch_size']}")
@@ -351,9 +358,6 @@ class ModelVersion:
             raise error
         self.residence.ask()
 
-    def _no_worker_error(self) -> DaemonError:
-        return no_worker_error(self.name, self.pool.failure, unloaded=self.request.held)
-
     def _changed(self) -> None:
         for listener in tuple(self.listeners):
             listener()
@@ -379,7 +383,8 @@ class ModelVersion:
                 first = next(worker for worker in self.pool.workers if worker.state is WorkerState.READY)
                 self.learn(first.declared, first.notes)
         elif self.queue.waiting and self.pool.hopeless and not self.residence.comes:
-            self.dispatcher.refuse_all(self._stopping_error() if self.stopping else self._no_worker_error())
+            missing = no_worker_error(self.name, self.pool.failure, unloaded=self.request.held)
+            self.dispatcher.refuse_all(self._stopping_error() if self.stopping else missing)
         self._changed()
 
     def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
@@ -392,8 +397,3 @@ class ModelVersion:
 
     def worker_started(self) -> None:
         self.metrics.worker_started()
-
-
-def _form_input(declared: Declared | None) -> Input | None:
-    inputs = () if declared is None or declared.built_in else declared.inputs
-    return inputs[0] if len(inputs) == 1 and inputs[0].kind != "image" else None

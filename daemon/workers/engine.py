@@ -186,6 +186,15 @@ class Worker(Protocol):
     def set_limits(self, batch_size: int, response_timeout: float) -> None:
         """Expect batches of this size, to be answered within this many seconds, from the next batch on."""
 
+    def suspend(self) -> None:
+        """Stop computing, until `resume`, so that others have the processors; no timeout counts meanwhile.
+
+        A worker on a node of a cluster goes on, and so does one that is not ready.
+        """
+
+    def resume(self) -> None:
+        """Go on computing after `suspend`; `drain` does the same first."""
+
     def drain(self, grace: float) -> None:
         """Finish the batches in hand, then exit; killed after `grace` seconds, inf for never."""
 

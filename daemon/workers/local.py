@@ -69,6 +69,8 @@ class LocalWorker(asyncio.Protocol):
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
         self._memory_timer: Timer | None = None
+        self._suspended: float | None = None  # since when
+        self._not_computed = 0.0  # seconds of the running batch in which the worker was suspended
         self._hung = False  # killed for a batch that took too long, whatever the worker reported afterwards
         self._too_large = False  # killed for its memory
         if spec.max_memory is not None:
@@ -115,7 +117,27 @@ class LocalWorker(asyncio.Protocol):
             self._told_batch_size = batch_size
             self._transport.write(wire.encode(wire.BatchSize(batch_size)))
 
+    def suspend(self) -> None:
+        if self._suspended is None and self.state is WorkerState.READY and self._process.suspend():
+            self._suspended = self._clock.now()
+            self._timer.cancel()
+
+    def resume(self) -> None:
+        if self._suspended is None:
+            return
+        self._process.resume()
+        since, self._suspended = self._suspended, None
+        if self.in_flight:
+            self._not_computed += self._clock.now() - since
+        self._time_anew()
+
+    def _time_anew(self) -> None:
+        """Start the response timeout, after `suspend`."""
+        if self.in_flight:
+            self._time_response()
+
     def drain(self, grace: float) -> None:
+        self.resume()
         if self.state in (WorkerState.DRAINING, WorkerState.EXITED):
             return
         loading = self.state is not WorkerState.READY
@@ -202,6 +224,8 @@ class LocalWorker(asyncio.Protocol):
         The time in which the worker may wait for clients with unread pieces is added.
         """
         self._timer.cancel()
+        if self._suspended is not None:
+            return
         seconds = self._spec.response_timeout
         if self._flows and self.in_flight.running is not None and self._flows.used_up(self.in_flight.running.id):
             seconds += PATIENCE
@@ -358,7 +382,8 @@ class LocalWorker(asyncio.Protocol):
             self._timer.cancel()
         self.answered = True
         outcomes = outcomes_of(batch, done)
-        seconds = done.seconds
+        seconds = max(0.0, done.seconds - self._not_computed) if self._not_computed else done.seconds
+        self._not_computed = 0.0
         if done.isolation is not None:  # isolated runs are not part of the batch's duration
             seconds = max(0.0, seconds - done.isolation.seconds)
             self._spec.isolated(done.isolation)

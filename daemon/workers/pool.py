@@ -202,6 +202,15 @@ class Pool:
         self.failure = failure
         self.slots = [Slot(SlotState.GAVE_UP)]
 
+    def suspend(self) -> None:
+        """Stop the workers from computing, until `resume`; those that start meanwhile go on."""
+        for worker in self.workers:
+            worker.suspend()
+
+    def resume(self) -> None:
+        for worker in self.workers:
+            worker.resume()
+
     def drain(self, grace: float | None) -> None:
         """Retire all workers; each finishes its batches, within `grace` seconds, by default the response timeout."""
         self.wanted = 0

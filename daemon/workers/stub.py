@@ -23,6 +23,27 @@ def echo(job: Job) -> Reply:
     return Reply(200, bytes(job.params[0].value) if job.params else b"")
 
 
+class Computation:
+    """A batch that ends after some seconds, those not counted in which it is suspended; a timer, too."""
+
+    def __init__(self, clock: Clock, seconds: float, finished: Callable[[float], None]) -> None:
+        self._clock = clock
+        self._seconds, self._left = seconds, seconds
+        self._finished = finished
+        self.resume()
+
+    def resume(self) -> None:
+        self._since = self._clock.now()
+        self._timer = self._clock.later(self._left, lambda: self._finished(self._seconds))
+
+    def suspend(self) -> None:
+        self._left -= self._clock.now() - self._since
+        self.cancel()
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+
 @dataclass
 class StubEngine:
     """An engine on a clock.
@@ -64,10 +85,9 @@ class StubEngine:
         """Return the seconds of a batch."""
         return self.batch_time(len(jobs)) if self.jobs_time is None else self.jobs_time(jobs)
 
-    def begin(self, jobs: Sequence[Job], finished: Callable[[float], None]) -> Timer:
+    def begin(self, jobs: Sequence[Job], finished: Callable[[float], None]) -> Computation:
         """Begin a batch: call `finished` at its end, with the seconds that it took."""
-        seconds = self.seconds(jobs)
-        return self.clock.later(seconds, lambda: finished(seconds))
+        return Computation(self.clock, self.seconds(jobs), finished)
 
 
 class StubWorker:
@@ -96,7 +116,8 @@ class StubWorker:
         self._engine = engine
         self._events = events
         self._batch_events = batches
-        self._timer: Timer = engine.clock.later(engine.load_time, self._load)
+        self._timer: Timer | Computation = engine.clock.later(engine.load_time, self._load)
+        self.suspended = False
 
     def __repr__(self) -> str:
         return f"<StubWorker {self.pid} {self.state.name}{' busy' if self.in_flight else ''}>"
@@ -117,7 +138,24 @@ class StubWorker:
     def set_limits(self, batch_size: int, response_timeout: float) -> None:
         self.spec = self.spec.limited(batch_size, response_timeout)
 
+    def suspend(self) -> None:
+        if self.state is WorkerState.READY and not self.suspended:
+            self.suspended = True
+            for each in self._computing:
+                each.suspend()
+
+    def resume(self) -> None:
+        if self.suspended:
+            self.suspended = False
+            for each in self._computing:
+                each.resume()
+
+    @property
+    def _computing(self) -> list[Computation]:
+        return [self._timer] if self.in_flight and isinstance(self._timer, Computation) else []
+
     def drain(self, grace: float) -> None:  # noqa: ARG002 - a stub's batch always ends
+        self.resume()
         self.state = advance(self.state, WorkerEvent.STOP)
         if not self.in_flight:
             self._exit(0, "stopped")
@@ -198,7 +236,11 @@ class StubRowWorker(StubWorker):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.in_flight = RowsInFlight(self.spec.rows)
-        self._timers: dict[int, Timer] = {}
+        self._timers: dict[int, Timer | Computation] = {}
+
+    @property
+    def _computing(self) -> list[Computation]:
+        return [each for each in self._timers.values() if isinstance(each, Computation)]
 
     def predict(self, batch: Batch) -> None:
         assert self.state is WorkerState.READY, self

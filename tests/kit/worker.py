@@ -82,6 +82,14 @@ class FakeLife:
     def __init__(self, spec: Any, protocol: Any, templates: Any, loop: Any, clock: Any, over: Any, arena: Any) -> None:
         self.over = over
         self.killed: list[str] = []
+        self.suspended = False
+
+    def suspend(self) -> bool:
+        self.suspended = not self.node
+        return self.suspended
+
+    def resume(self) -> None:
+        self.suspended = False
 
     def kill(self, because: str, kind: str = STOPPED) -> None:
         assert kind in ENDS

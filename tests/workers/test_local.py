@@ -208,3 +208,76 @@ def test_each_batch_of_an_unreachable_worker_may_have_begun(kind: str) -> None:
 
     fates = [outcome.fate for outcome in bench.log.outcomes]
     assert fates == ([Fate.LOST] * 4 if kind == UNREACHABLE else [Fate.UNSTARTED] * 2 + [Fate.LOST] * 2)
+
+
+def test_a_suspended_worker_has_the_response_timeout_again_when_it_goes_on() -> None:
+    bench = ready(response_timeout=5.0)
+    bench.predict(1, "a")
+    bench.clock.advance(4.0)
+
+    bench.worker.suspend()
+    bench.clock.advance(100.0)
+    assert bench.process.life.suspended and bench.process.life.killed == []
+    bench.worker.resume()
+    bench.clock.advance(4.9)
+    assert not bench.process.life.suspended and bench.process.life.killed == []
+    bench.clock.advance(0.2)
+
+    assert bench.process.life.killed == ["response timeout of 5 s"]
+
+
+def test_the_time_in_which_a_worker_was_suspended_is_not_its_batchs() -> None:
+    bench = ready()
+    bench.predict(1, "a")
+    bench.worker.suspend()
+    bench.worker.suspend()
+    bench.clock.advance(2.0)
+    bench.worker.resume()
+    bench.worker.resume()
+
+    bench.process.say(wire.Done(1, answers("a"), 2.5))
+    bench.predict(2, "b")
+    bench.process.say(wire.Done(2, answers("b"), 0.5))
+
+    assert bench.log.events == ["loaded", "ended 1 after 0.5", "ended 2 after 0.5"]
+
+
+def test_an_answer_that_a_worker_wrote_before_it_was_suspended_is_taken() -> None:
+    bench = ready(response_timeout=5.0)
+    bench.predict(1, "a")
+    bench.predict(2, "b")
+    bench.worker.suspend()
+
+    bench.process.say(wire.Done(1, answers("a"), 0.5))
+    bench.clock.advance(100.0)
+
+    assert bench.log.events == ["loaded", "ended 1 after 0.5"] and bench.process.life.killed == []
+
+
+def test_a_suspended_worker_that_is_drained_goes_on() -> None:
+    bench = ready()
+    bench.predict(1, "a")
+    bench.worker.suspend()
+
+    bench.worker.drain(30.0)
+
+    assert not bench.process.life.suspended
+
+
+def test_a_worker_that_loads_is_not_suspended() -> None:
+    bench = Conversation()
+
+    bench.worker.suspend()
+
+    assert not bench.process.life.suspended
+
+
+def test_a_worker_on_a_node_is_not_suspended_and_keeps_its_timeout() -> None:
+    bench = ready(response_timeout=5.0)
+    bench.process.life.node = "node-1"
+    bench.predict(1, "a")
+
+    bench.worker.suspend()
+    bench.clock.advance(5.1)
+
+    assert bench.process.life.killed == ["response timeout of 5 s"]

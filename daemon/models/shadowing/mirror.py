@@ -4,18 +4,13 @@
                                              └─its client leaves──▶ forgotten   └─the shadow refuses──▶ dropped
 
 A client waits for nothing of this: its answer goes out first, and a copy begins only while no request of the whole
-daemon waits, no version of the model runs one, and a worker of the shadow is idle. Nor does it begin at once: a client
-that asks again when it has its answer would find the cores taken each time. The model, and the shadow, must have been
-idle for four times as long as the last copy took. Of requests at random moments at most 15 % then meet a copy of 2.5 to
-25 ms: a copy for each request takes x = rate · duration of the time, and the gaps that are long enough leave room for
-x · exp(-4x) / (1 - exp(-5x)), which is less from x = 0.15 on.
-
-A copy that has begun is not interrupted. Copies have bounds of their own, beyond which requests are not copied.
+daemon waits, no version of the model runs one, and a worker of the shadow is idle (idle_time.py). A request that comes
+while a copy runs suspends that, until the daemon is idle again. Copies have bounds of their own, beyond which requests
+are not copied.
 """
 
-import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from random import Random
 from weakref import WeakSet
@@ -26,15 +21,13 @@ from daemon.core.errors import DaemonError
 from daemon.core.job import Job, Param, Piece, Reply
 from daemon.models.routing.route import Route
 from daemon.models.shadowing.comparison import DROPPED, Agreement, compare, is_failure
+from daemon.models.shadowing.idle_time import QUIET, IdleTime, Others
 from daemon.models.shadowing.watching import AskedOf, Receivers
 from daemon.models.version import ModelVersion
 
 MOST_COPIES = 64  # of one model, from their request's arrival until the shadow has them
 MOST_BYTES = 16 * 1024 * 1024  # of these copies, with the answers that they are compared with
 MOST_OF_ONE = 4 * 1024 * 1024
-LOOK_AGAIN = 0.01  # seconds between two looks for idle time while copies wait
-QUIET = 4.0  # times the last copy's duration that a copy waits in idle time …
-LEAST_QUIET, MOST_QUIET = LOOK_AGAIN, 0.1  # … in seconds; longer, copies of a slow model would find no time at all
 
 
 class Copy:
@@ -73,7 +66,7 @@ class Mirror:
         route: Route,
         clock: Clock,
         random: Random,
-        others: Callable[[], tuple[Iterable[ModelVersion], Iterable[ModelVersion]]],
+        others: Others,
         shadow: Callable[[], ModelVersion | None],
         counts: "Counter[str]",
         differs: Callable[[str, str], None],
@@ -81,8 +74,8 @@ class Mirror:
         self.route = route
         self._clock = clock
         self._random = random
-        self._others = others
         self._shadow = shadow
+        self._idle_time = IdleTime(clock, others)
         self._counts = counts
         self._differs = differs
         # Weak, because nobody tells of a request whose client has left: its copy goes with its job.
@@ -90,8 +83,6 @@ class Mirror:
         self._waiting: deque[Copy] = deque()
         self._timer: Timer | None = None
         self._closed = False
-        self._took = 0.0  # the last copy
-        self._active = -math.inf  # when a copy began or ended
 
     def __repr__(self) -> str:
         return f"<Mirror to {self.route.shadow} {len(self._copies)} copies, {len(self._waiting)} waiting>"
@@ -99,6 +90,7 @@ class Mirror:
     def close(self) -> None:
         """Drop the copies that wait, and copy nothing more."""
         self._closed = True
+        self._idle_time.close()
         while self._waiting:
             self._drop(self._waiting.popleft())
         if self._timer is not None:
@@ -145,30 +137,24 @@ class Mirror:
             shadow = self._shadow()
             if shadow is None or shadow.stopping or not shadow.pool.serving:
                 self._drop(self._waiting.popleft())
-            elif left := self._until_quiet(shadow):
+            elif not shadow.pool.idle or shadow.queue.waiting:
+                self._timer = self._clock.later(QUIET, self._go_on)
+                return
+            elif left := self._idle_time.wait(shadow):
                 self._timer = self._clock.later(left, self._go_on)
                 return
             else:
                 self._run(shadow, self._waiting.popleft())
 
-    def _until_quiet(self, shadow: ModelVersion) -> float:
-        """Return the seconds until the next look for idle time; 0.0 if a copy may begin."""
-        everything, answering = self._others()
-        if not (is_idle(everything, answering) and shadow.pool.idle and not shadow.queue.waiting):
-            return LOOK_AGAIN
-        since = max(self._active, *(model.used_at for model in answering))
-        return max(0.0, since + quiet_time(self._took) - self._clock.now())
-
     def _run(self, shadow: ModelVersion, copy: Copy) -> None:
         answered: list[bytes] = []
-        began = self._active = self._clock.now()
         job = Job(
-            copy.asked.id, copy.asked.params, copy.asked.headers, began,
-            partial(self._compare, copy, answered, began), partial(self._take, answered), low_priority=True,
+            copy.asked.id, copy.asked.params, copy.asked.headers, self._clock.now(),
+            partial(self._compare, copy, answered), partial(self._take, answered), low_priority=True,
         )  # fmt: skip
         job.infer = copy.asked.infer
         try:
-            shadow.submit(job)
+            self._idle_time.run(shadow, job)
         except DaemonError:
             self._drop(copy)
 
@@ -179,9 +165,8 @@ class Mirror:
             piece.flow.wanted = True
             self._clock.soon(piece.flow.drained)
 
-    def _compare(self, copy: Copy, answered: list[bytes], began: float, reply: Reply) -> None:
-        self._active = self._clock.now()
-        self._took = self._active - began
+    def _compare(self, copy: Copy, answered: list[bytes], reply: Reply) -> None:
+        self._idle_time.end()
         if answered:
             reply = Reply(reply.status, b"".join((*answered, reply.body)), error=reply.error)
         assert copy.reply is not None
@@ -195,16 +180,6 @@ class Mirror:
     def _drop(self, copy: Copy) -> None:
         self._copies.discard(copy)
         self._counts[DROPPED] += 1
-
-
-def is_idle(everything: Iterable[ModelVersion], answering: Iterable[ModelVersion]) -> bool:
-    """Return whether a copy may run: nothing waits in the daemon, and nothing runs of the versions that answer."""
-    return all(not model.waiting for model in everything) and all(model.idle for model in answering)
-
-
-def quiet_time(took: float) -> float:
-    """Return the seconds of idle time that a copy waits for, if the last one took so many."""
-    return min(MOST_QUIET, max(LEAST_QUIET, QUIET * took))
 
 
 def _bytes(value: Payload) -> bytes:

@@ -121,6 +121,14 @@ class WorkerProcess:
             self._source.cancel(self._request)
             self._clock.soon(self._over)
 
+    def suspend(self) -> bool:
+        """Stop the process, until `resume`; return whether there is one on this machine."""
+        return self._process is not None and self._process.suspend()
+
+    def resume(self) -> None:
+        if self._process is not None:
+            self._process.resume()
+
     def socket_closed(self) -> None:
         """Note that the socket has closed: a mere hint that the process has ended."""
         self._socket_closed = True

@@ -41,9 +41,22 @@ class Process:
 
     def kill(self) -> None:
         """Kill the process, which need not exist any more, and its group now."""
+        self._signal(signal.SIGKILL)
+
+    def suspend(self) -> bool:
+        """Stop the process and its group, until `resume`; return whether they run on this machine."""
+        return self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Let the process and its group go on."""
+        self._signal(signal.SIGCONT)
+
+    def _signal(self, number: signal.Signals) -> bool:
         if self.returncode is None:  # otherwise the number may be another process's
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, signal.SIGKILL)
+                os.killpg(self.pid, number)
+                return True
+        return False
 
 
 def _wait_for(pid: int) -> int:

@@ -42,6 +42,12 @@ class RemoteProcess(Process):
         if self.returncode is None:
             self._kill()
 
+    def suspend(self) -> bool:
+        return False
+
+    def resume(self) -> None:
+        """Do nothing: the process was not stopped."""
+
 
 class Bridge:
     """The bridge's process, and the workers that were ordered of it.

@@ -106,6 +106,13 @@ class RowWorker(LocalWorker):
             if not flow.wanted:
                 flow.refuse()  # the client has gone
 
+    def _time_anew(self) -> None:
+        self._last = self._clock.now()
+        self._heard = dict.fromkeys(self._heard, self._last)
+        self._watched = False
+        if self.in_flight:
+            self._watch(self._last)
+
     def _batch_heard(self, batch: Batch) -> None:
         self._last = self._clock.now()
         if self._heard.pop(batch.id, None) is not None:  # else the piece made its client leave
@@ -131,7 +138,7 @@ class RowWorker(LocalWorker):
 
     def _watch(self, now: float) -> None:
         """Set the timer for the first time at which anything may be late; when it is due, most rows were heard of."""
-        if not self._watched:
+        if not self._watched and self._suspended is None:
             self._watched = True
             first = next(iter(self._heard.values()), self._last) + self._spec.response_timeout
             self._timer = self._clock.later(max(0.0, min(first, self._hangs_at()) - now), self._response_timeout)

@@ -13,7 +13,8 @@ from daemon.core.errors import PredictionFailed
 from daemon.core.job import Job, Reply
 from daemon.models.routing.route import Route
 from daemon.models.shadowing import mirror as mirrors
-from daemon.models.shadowing.mirror import LEAST_QUIET, MOST_QUIET, Mirror, quiet_time
+from daemon.models.shadowing.idle_time import QUIET
+from daemon.models.shadowing.mirror import Mirror
 from daemon.models.shadowing.watching import AskedOf, Receivers
 from daemon.models.version import ModelVersion
 from tests.kit.version import StubVersion
@@ -60,7 +61,7 @@ def test_a_copy_begins_when_its_client_has_its_answer() -> None:
     both.ask("a")
     both.clock.advance(1.0)
     assert (both.main.client.answered, both.copied) == (["a"], [])
-    both.clock.advance(LEAST_QUIET)
+    both.clock.advance(QUIET)
 
     assert (both.main.client.answered, both.copied) == (["a"], ["a"])
     both.clock.advance(1.0)
@@ -84,34 +85,12 @@ def test_a_client_that_asks_again_at_once_never_meets_a_copy() -> None:
     both = Shadowed()
     for number in range(20):
         both.ask(str(number))
-        both.clock.advance(1.0 + LEAST_QUIET / 2)
+        both.clock.advance(1.0 + QUIET / 2)
     assert (len(both.main.client.answered), both.copied) == (20, [])
 
-    both.clock.advance(LEAST_QUIET)
+    both.clock.advance(QUIET)
 
     assert both.copied == ["0"], "now there is a pause"
-
-
-def test_copies_leave_time_between_them() -> None:
-    both = Shadowed()
-    both.ask("a")
-    both.ask("b")
-    both.clock.advance(2.0 + LEAST_QUIET + 1.0)
-    assert (both.copied, both.counts) == (["a"], {"same": 1})
-
-    both.clock.advance(0.9 * MOST_QUIET)
-    assert both.copied == ["a"]
-    both.clock.advance(0.2 * MOST_QUIET)
-
-    assert both.copied == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("took", "expected"),
-    [(0.0, LEAST_QUIET), (0.001, LEAST_QUIET), (0.01, 0.04), (0.02, 0.08), (0.5, MOST_QUIET)],
-)
-def test_the_pause_before_a_copy_follows_the_last_one(took: float, expected: float) -> None:
-    assert quiet_time(took) == pytest.approx(expected)
 
 
 def test_requests_that_wait_anywhere_go_before_copies() -> None:

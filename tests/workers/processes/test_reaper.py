@@ -49,3 +49,21 @@ async def test_a_child_that_ends_with_the_daemon_is_reaped_once() -> None:
         await asyncio.sleep(0)
 
     assert failed == [] and told == []
+
+
+async def test_a_suspended_child_stops_with_its_children_until_it_is_resumed() -> None:
+    children = Children(asyncio.get_running_loop(), FakeClock())
+    pid = os.posix_spawn("/bin/sh", ["sh", "-c", "sleep 600 & wait"], {"PATH": "/usr/bin:/bin"}, setsid=True)
+    ended = asyncio.Event()
+    process = children.add(pid, ended.set)
+
+    assert process.suspend()
+    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
+    process.resume()
+    os.waitid(os.P_PID, pid, os.WCONTINUED | os.WNOWAIT)
+    process.suspend()
+    process.kill()  # ends one that is suspended, too
+    await ended.wait()
+
+    assert not process.suspend(), "its number may be another's"
+    children.end()

@@ -362,3 +362,31 @@ def test_a_worker_that_has_ended_keeps_none_of_its_requests() -> None:
 
     assert isinstance(bench.worker.in_flight, RowsInFlight)
     assert [bench.worker.in_flight.number_of(job) for job in (a, b)] == [None, None]
+
+
+def test_rows_of_a_suspended_worker_have_their_timeouts_again_when_it_goes_on() -> None:
+    bench = Rows()
+    bench.begin("a", "b")
+    bench.clock.advance(9.0)
+
+    bench.worker.suspend()
+    bench.clock.advance(100.0)
+    bench.worker.resume()
+    bench.clock.advance(9.9)
+    assert (bench.told, bench.killed) == ([], [])
+    bench.clock.advance(0.2)
+
+    assert bench.killed == ["response timeout of 10 s"]
+
+
+def test_a_worker_whose_rows_ended_while_it_was_suspended_times_the_next_ones() -> None:
+    bench = Rows()
+    bench.begin("a")
+    bench.worker.suspend()
+    bench.say(wire.Done(1, [OK], 0.1))
+    bench.worker.resume()
+
+    bench.predict(2, "b")
+    bench.clock.advance(10.1)
+
+    assert bench.killed == ["response timeout of 10 s"]

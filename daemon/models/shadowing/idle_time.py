@@ -1,0 +1,118 @@
+"""Idle time, in which a shadow runs copies, and its end: what a request needs is taken from a copy at once.
+
+    computes ──a request comes──▶ suspended ──idle again, for a while──▶ computes
+        └──the last copy ends, or a client asks the shadow itself──▶ not watched
+
+Suspended means that the kernel runs none of the workers' threads (SIGSTOP): what remains to be paid for a copy is the
+caches that it has used. On a node of a cluster a copy goes on.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+
+from daemon.core.clock import Clock, Timer
+from daemon.core.job import Job
+from daemon.models.version import ModelVersion
+
+QUIET = 0.01  # seconds without a request: a client that asks again at once is not to wake what it suspends
+
+# Returns all versions of the daemon, and those of the model that answer clients.
+Others = Callable[[], tuple[Iterable[ModelVersion], Iterable[ModelVersion]]]
+
+
+class IdleTime:
+    """The idle time of one model's shadow, which runs its copies here."""
+
+    def __init__(self, clock: Clock, others: Others) -> None:
+        self._clock = clock
+        self._others = others
+        self._copies = 0
+        self._shadow: ModelVersion | None = None  # while copies run that may be suspended
+        self._watched: list[ModelVersion] = []
+        self._since: float | None = None  # when the workers were suspended
+        self._came = -math.inf  # when a request came last, while copies ran
+        self._timer: Timer | None = None
+
+    def wait(self, shadow: ModelVersion) -> float:
+        """Return the seconds until the next look for idle time; 0.0 while there is some."""
+        everything, answering = self._others()
+        if not is_idle(everything, answering, shadow):
+            return QUIET
+        since = max(self._came, *(model.used_at for model in answering))
+        return max(0.0, since + QUIET - self._clock.now())
+
+    def run(self, shadow: ModelVersion, copy: Job) -> None:
+        """Let the shadow run a copy, which requests suspend; call `end` when it is answered.
+
+        Raises:
+            DaemonError: the shadow refuses the copy.
+        """
+        shadow.arrivals.pop(self._release, None)  # this is no client's request
+        try:
+            shadow.submit(copy)
+            self._copies += 1
+        finally:
+            if self._copies:
+                self._watch(shadow)
+
+    def _watch(self, shadow: ModelVersion) -> None:
+        self._shadow = shadow
+        self._watched = list(self._others()[0])
+        for model in self._watched:
+            model.arrivals[self._release if model is shadow else self._suspend] = None
+
+    def end(self) -> None:
+        """Note that a copy has ended."""
+        self._copies -= 1
+        if not self._copies:
+            self._release()
+
+    def close(self) -> None:
+        """Let copies go on, whatever comes."""
+        self._release()
+
+    def _suspend(self) -> None:
+        self._came = self._clock.now()
+        shadow = self._shadow
+        if self._since is None and shadow is not None and shadow.dispatcher.running <= self._copies:
+            self._since = self._came
+            shadow.pool.suspend()
+            self._timer = self._clock.later(QUIET, self._look)
+
+    def _look(self) -> None:
+        assert self._shadow is not None
+        left = self.wait(self._shadow)
+        if left:
+            self._timer = self._clock.later(left, self._look)
+        else:
+            self._resume()
+
+    def _resume(self) -> None:
+        if self._since is not None and self._shadow is not None:
+            self._shadow.pool.resume()
+            self._since = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _release(self) -> None:
+        """Watch the copies no more."""
+        self._resume()
+        for model in self._watched:
+            model.arrivals.pop(self._suspend, None)
+            model.arrivals.pop(self._release, None)
+        self._watched.clear()
+        self._shadow = None
+
+
+def is_idle(everything: Iterable[ModelVersion], answering: Iterable[ModelVersion], shadow: ModelVersion) -> bool:
+    """Return whether a copy may run.
+
+    Nothing waits in the daemon, nothing runs of the versions that answer, and what runs of others leaves the shadow
+    the cores that it uses.
+    """
+    others = [model for model in everything if model is not shadow]
+    if any(model.waiting for model in others) or not all(model.idle for model in answering):
+        return False
+    used = sum(model.pool.busy * model.pool.threads for model in others)
+    return shadow.pool.cores - used >= min(shadow.pool.threads, shadow.pool.cores)
