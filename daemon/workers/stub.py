@@ -85,7 +85,7 @@ class StubEngine:
         """Return the seconds of a batch."""
         return self.batch_time(len(jobs)) if self.jobs_time is None else self.jobs_time(jobs)
 
-    def begin(self, jobs: Sequence[Job], finished: Callable[[float], None]) -> Computation:
+    def begin(self, jobs: Sequence[Job], finished: Callable[[float], None]) -> Timer:
         """Begin a batch: call `finished` at its end, with the seconds that it took."""
         return Computation(self.clock, self.seconds(jobs), finished)
 
@@ -116,7 +116,7 @@ class StubWorker:
         self._engine = engine
         self._events = events
         self._batch_events = batches
-        self._timer: Timer | Computation = engine.clock.later(engine.load_time, self._load)
+        self._timer: Timer = engine.clock.later(engine.load_time, self._load)
         self.suspended = False
 
     def __repr__(self) -> str:
@@ -236,7 +236,7 @@ class StubRowWorker(StubWorker):
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
         self.in_flight = RowsInFlight(self.spec.rows)
-        self._timers: dict[int, Timer | Computation] = {}
+        self._timers: dict[int, Timer] = {}
 
     @property
     def _computing(self) -> list[Computation]:

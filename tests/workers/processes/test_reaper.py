@@ -12,6 +12,14 @@ def start_child() -> int:
     return os.posix_spawn("/bin/true", ["true"], {}, setsid=True)
 
 
+def start_child_with_a_child() -> int:
+    return os.posix_spawn("/bin/sh", ["sh", "-c", "sleep 600 & wait"], {"PATH": "/usr/bin:/bin"}, setsid=True)
+
+
+def await_change(pid: int, change: int) -> None:
+    os.waitid(os.P_PID, pid, change | os.WNOWAIT)
+
+
 def await_end(pid: int) -> None:
     """Wait until a child has ended, while the loop does not turn."""
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
@@ -53,14 +61,14 @@ async def test_a_child_that_ends_with_the_daemon_is_reaped_once() -> None:
 
 async def test_a_suspended_child_stops_with_its_children_until_it_is_resumed() -> None:
     children = Children(asyncio.get_running_loop(), FakeClock())
-    pid = os.posix_spawn("/bin/sh", ["sh", "-c", "sleep 600 & wait"], {"PATH": "/usr/bin:/bin"}, setsid=True)
+    pid = start_child_with_a_child()
     ended = asyncio.Event()
     process = children.add(pid, ended.set)
 
     assert process.suspend()
-    os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
+    await_change(pid, os.WSTOPPED)
     process.resume()
-    os.waitid(os.P_PID, pid, os.WCONTINUED | os.WNOWAIT)
+    await_change(pid, os.WCONTINUED)
     process.suspend()
     process.kill()  # ends one that is suspended, too
     await ended.wait()
