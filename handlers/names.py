@@ -1,7 +1,9 @@
-"""The built-in handlers: their names in an archive, and their classes.
+"""The built-in handlers: their names in an archive, and their classes; other names that archives use.
 
-A constant table, importable without torch.
+Importable without torch.
 """
+
+from pathlib import Path
 
 BUILT_IN: dict[str, tuple[str, str]] = {
     "base_handler": ("handlers.builtin.base", "BaseHandler"),
@@ -36,7 +38,7 @@ def split_handler(handler: str) -> tuple[str, str]:
 
 
 # The names that `optimize:` accepts, in the order of application. See handlers/optimize.
-OPTIMIZATIONS = ("fast_images", "fold", "channels_last", "bf16", "compile")
+OPTIMIZATIONS = ("fast_images", "fold", "channels_last", "bf16", "int8", "compile")
 COMPILE = "compile"
 NO_OPTIMIZATION = "none"  # excludes also the handler's defaults
 
@@ -58,3 +60,14 @@ def parse_optimizations(value: object) -> tuple[str, ...]:
     if not asked <= set(known):
         raise ValueError(f"a list of {', '.join(known)}")
     return tuple(name for name in known if name in asked)
+
+
+def sample_files(model_dir: Path, named: object) -> list[Path]:
+    """Return the paths that `warmup` names, which need not exist; none if it is neither a name nor a list of names."""
+    names = [named] if isinstance(named, str) else named
+    if not isinstance(names, list) or not all(isinstance(name, str) and name for name in names):
+        return []
+    found = [model_dir / Path(name).name for name in names]  # archives are flat
+    if len(found) == 1 and found[0].is_dir():
+        return sorted(file for file in found[0].iterdir() if file.is_file())
+    return found

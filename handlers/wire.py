@@ -13,9 +13,8 @@
 A worker whose model runs row by row (`Load.mode`) takes batches of one row, up to its capacity at the same time, and
 answers them in any order: Predict starts the row, a Chunk is a piece of its answer, Done its end; a Round holds pieces
 and ends of many rows. Cancel asks for an early end; the Done comes all the same: each row ends exactly once.
-A handler runs in the worker's process and can write frames of its own. The daemon therefore checks every message
-against the constraints below (msgspec checks them in C: 40 ns of 750 ns for a `Done`) and rejects any violation.
-No sockets and no asyncio here: bytes in, messages out.
+A handler can write frames of its own: the daemon checks every message against the constraints below (msgspec, in C: 40
+ns of 750 ns for a `Done`) and rejects any violation. No sockets and no asyncio here: bytes in, messages out.
 """
 
 import struct
@@ -221,6 +220,7 @@ class Optimized(msgspec.Struct, array_like=True):
     speed: tuple[Count, Seconds, Seconds] | None = None
     warning: Text = ""
     idle: bool = False
+    agreement: float | None = None  # the fraction of best classes that stay the same
 
 
 class Input(msgspec.Struct, array_like=True):

@@ -78,7 +78,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "handlers.ray", "handlers.frame_reader", "handlers.orders", "handlers.process.forking", "handlers.wire",
     ),
     "handlers.ray.messages": ("handlers.orders",),
-    "handlers.requests": ("handlers.requests", "handlers.moved", "handlers.sdk", "handlers.wire"),
+    "handlers.requests": (
+        "handlers.requests", "handlers.moved", "handlers.names", "handlers.sdk", "handlers.wire",
+    ),
     "handlers.runtime": (
         "handlers.runtime", "handlers.envelopes", "handlers.moved", "handlers.optimize", "handlers.requests",
         "handlers.sdk", "handlers.tensors", "handlers.torchserve.table", "handlers.typed", "handlers.wire",

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 
@@ -99,12 +99,14 @@ class BaseHandler:
         initialized: `initialize` has succeeded.
         load_again: loads another copy of the model, as `initialize` did; None before.
         whole_as: the dtype in which the model takes whole numbers, once it has raised for them; else None.
+        chooses_class: whether answers are the best classes of the model's output; None for whether there is a mapping.
         plain: provides the model as loaded, if `model` has been optimised since.
     """
 
     model: Any = PerBatch()
     context: Any = PerBatch()
     whole_as: torch.dtype | None = None
+    chooses_class: ClassVar[bool | None] = None
 
     def __init__(self) -> None:
         self.model = None

@@ -31,6 +31,7 @@ class ImageClassifier(VisionHandler):
     """
 
     topk = 5
+    chooses_class = True
 
     image_processing = transforms.Compose([
         as_rgb,

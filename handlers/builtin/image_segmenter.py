@@ -17,6 +17,7 @@ class ImageSegmenter(VisionHandler):
     """
 
     image_processing = ImageClassifier.image_processing
+    chooses_class = True
 
     @timed
     def postprocess(self, data: dict[str, torch.Tensor]) -> list[Any]:

@@ -20,6 +20,7 @@ class ObjectDetector(VisionHandler):
 
     image_processing = transforms.Compose([as_rgb, transforms.ToTensor()])
     threshold = 0.5
+    chooses_class = False
 
     @timed
     def preprocess(self, data: list[Any]) -> torch.Tensor | list[torch.Tensor]:  # type: ignore[override]

@@ -38,6 +38,7 @@ class TextClassifier(TextHandler):
     """
 
     ngrams = 2
+    chooses_class = True
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         if type(self).preprocess is not TextClassifier.preprocess:

@@ -15,7 +15,8 @@ import msgspec
 import torch
 
 from handlers import wire
-from handlers.optimize.asked import chosen
+from handlers.optimize.asked import chosen, clash_of
+from handlers.optimize.int8.calibration import Scales
 from handlers.optimize.steps import NotApplied, Steps, in_words
 from handlers.optimize.trial import Clock, Trial
 from handlers.optimize.trials.drift import TOLERANCES
@@ -60,6 +61,8 @@ def optimize(
     wanted = chosen(asked, type(handler))
     if not wanted:
         return []
+    if clash := clash_of(wanted):
+        raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {clash}")
     tolerances = read_tolerances(config)
     try:
         steps = Steps(handler, model_dir, config, batch_size)
@@ -73,15 +76,17 @@ def optimize(
         def attempt() -> Tried:
             trial = Trial(steps, tolerances, f"{threads} thread{'s' * (threads != 1)} of {where}", clock)
             outcomes = [trial.attempt(name, by_name) for name, by_name in wanted.items()]
-            return Tried(outcomes, trial.sure)
+            return Tried(outcomes, trial.sure, steps.scales)
 
         with entry_of(facts) as entry:
             if entry.outcomes is None:
                 tried = attempt() if apart is None else _attempt_apart(attempt, apart)
                 if tried.sure:
-                    entry.keep(tried.outcomes)
+                    entry.keep(tried.outcomes, tried.scales)
+                steps.scales = tried.scales
                 outcomes = tried.outcomes if apart is None else _repeat(steps, tried.outcomes, wanted, took=True)
             else:
+                steps.scales = entry.scales
                 outcomes = _repeat(steps, entry.outcomes, wanted)
     except NotApplied as error:
         if any(wanted.values()):
@@ -119,12 +124,14 @@ class Tried(msgspec.Struct):
 
     Attributes:
         sure: the outcomes hold for the next load, too.
+        scales: of `int8`; None without.
         refused: why the model is to be rejected.
         not_applied: why no optimisation can be tried.
     """
 
     outcomes: list[wire.Optimized] = []
     sure: bool = True
+    scales: Scales | None = None
     refused: str = ""
     not_applied: str = ""
 

@@ -1,6 +1,6 @@
 """The optimisations of a model: its handler's defaults, and those asked for by name."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from handlers.names import NO_OPTIMIZATION, OPTIMIZATIONS
 
@@ -11,6 +11,10 @@ DEFAULTS: dict[tuple[str, str], tuple[str, ...]] = {
     ("handlers.builtin.image_classifier", "ImageClassifier"): ("fast_images", "fold", "channels_last"),
     ("handlers.builtin.image_segmenter", "ImageSegmenter"): ("fast_images", "fold", "channels_last"),
 }
+
+
+# A model on integers has next to nothing left in floating point for these to make faster.
+CLASHES = {"int8": ("bf16", "compile")}
 
 
 def chosen(asked: Sequence[str] | None, handler_class: type) -> dict[str, bool]:
@@ -28,3 +32,13 @@ def chosen(asked: Sequence[str] | None, handler_class: type) -> dict[str, bool]:
     if NO_OPTIMIZATION not in names:
         usual = DEFAULTS.get((handler_class.__module__, handler_class.__qualname__), ())
     return {name: name in names for name in OPTIMIZATIONS if name in names or name in usual}
+
+
+def clash_of(wanted: Iterable[str]) -> str:
+    """Return why optimisations exclude each other; empty if they do not."""
+    names = set(wanted)
+    for name, others in CLASHES.items():
+        for other in others:
+            if {name, other} <= names:
+                return f"`{name}` replaces what `{other}` makes faster; drop one of them"
+    return ""

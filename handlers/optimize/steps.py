@@ -1,7 +1,7 @@
 """The optimisations as changes of a handler in place, and what is run to check them."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,11 +10,17 @@ from torch import nn
 
 from handlers.builtin import fast_images
 from handlers.optimize import bfloat16, folding, inductor
-from handlers.optimize.trials.samples import CHECKED_ROWS, sample_rows
+from handlers.optimize.int8.calibration import Scales
+from handlers.optimize.int8.model import Int8, refusal
+from handlers.optimize.trials.agreement import agreement
+from handlers.optimize.trials.drift import drift
+from handlers.optimize.trials.samples import CHECKED_ROWS, archive_rows, made_up_rows
+from handlers.optimize.trials.variants import varied
 from handlers.requests.excerpt import message_of
 from handlers.sdk.plain_model import PlainModel
 
 FAST_IMAGES = "fast_images"  # changes the handler; all others change its model
+INT8 = "int8"
 
 
 class NotApplied(Exception):
@@ -43,6 +49,7 @@ class Steps:
     Attributes:
         done: the names of those applied, in order.
         full_drift: the drift of full batches, where these run differently from others.
+        scales: of `int8`, as calibrated now or by an earlier trial; None before.
 
     Raises:
         NotApplied: the handler's model cannot be optimised.
@@ -58,16 +65,20 @@ class Steps:
             raise NotApplied(f"the model is a {type(model).__name__}, and only a torch.nn.Module can be optimised")
         if hasattr(model, "_orig_mod"):
             raise NotApplied("`pt2` in model-config.yaml has the model compiled already")
-        self._rows = sample_rows(handler, model_dir, config)
+        self._samples = archive_rows(model_dir, config)
+        self._rows = [*self._samples[:1], *made_up_rows(handler)]  # the best first
         if not self._rows:
             raise NotApplied("there is no sample to check on: name a file of the archive as `warmup`")
         self.done: list[str] = []
         self.full_drift = 0.0
+        self.scales: Scales | None = None
+        self._calibrated: list[tuple[Any, Any]] = []  # inputs, and the outputs of the model without `int8`
         self._ways: dict[str, Callable[[], None]] = {
             FAST_IMAGES: self._fast_images,
             "fold": self._fold,
             "channels_last": self._channels_last,
             "bf16": self._bf16,
+            "int8": self._int8,
             "compile": self._compile,
         }
 
@@ -144,6 +155,33 @@ class Steps:
         if reason:
             raise NotApplied(reason)
         self.handler.model = bfloat16.Bfloat16(self.handler.model).eval()
+
+    def _int8(self) -> None:
+        reason = refusal(self.handler.model, self.handler.device)
+        if reason:
+            raise NotApplied(reason)
+        model = self.handler.model = Int8(self.handler.model).eval()
+        if self.scales is None:
+            rows = self._samples if self.sample.row is self._rows[0] and self._samples else [self.sample.row]
+            inputs = list(varied([partial(self._of, row, 1) for row in rows]))
+            self._calibrated = []
+            self.scales = model.calibrate(lambda: self._calibrated.extend((each, self.infer(each)) for each in inputs))
+        if not model.convert(self.scales):
+            raise NotApplied("no convolution or linear layer of torch.nn in float32 runs in it; drop `int8`")
+
+    def compare_int8(self) -> tuple[float, float | None, int]:
+        """Return the drift and the agreement on the inputs of the calibration, and their number; forgets these.
+
+        The agreement is None where the handler's answers are not classes.
+        """
+        plain = [output for _, output in self._calibrated]
+        other = [self.infer(each) for each, _ in self._calibrated]
+        self._calibrated = []
+        chooses = self.handler.chooses_class
+        if chooses is None:
+            chooses = self.handler.mapping is not None
+        apart = max(drift(mine, its) for mine, its in zip(plain, other, strict=True))
+        return apart, agreement(plain, other) if chooses else None, len(plain)
 
     def _compile(self) -> None:
         reason = inductor.refusal(self.handler.model, self.handler.device)

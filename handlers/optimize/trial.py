@@ -13,6 +13,7 @@ the stage that changes: `preprocess` for `fast_images`, `inference` for all othe
 """
 
 import copy
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,7 +22,7 @@ import torch
 
 from handlers import wire
 from handlers.builtin import fast_images
-from handlers.optimize.steps import FAST_IMAGES, NotApplied, Steps, in_words
+from handlers.optimize.steps import FAST_IMAGES, INT8, NotApplied, Steps, in_words
 from handlers.optimize.trials.drift import TF32_TOLERANCE, TOLERANCES, drift
 from handlers.optimize.trials.samples import CHECKED_ROWS
 from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET, LONGEST_DEFAULT, Result, Speed, measured_rows, race
@@ -62,14 +63,18 @@ class Trial:
             HandlerError: the optimisation was asked for by name, and cannot be applied or drifts too far.
         """
         began = time.perf_counter()
-        steps, before, found = self._steps, self._copy(name), None
+        steps, before = self._steps, self._copy(name)
+        found: float | None = None
+        agreed: float | None = None
+        inputs = 0
         names = list(steps.done)
         try:
             steps.apply(name)
-            found = self._drift(name)
-            most = self._tolerance(name)
-            if not found <= most:
-                raise NotApplied(f"its drift is {found:.1e}, and {most:.1e} is tolerated")
+            if name == INT8:
+                found, agreed, inputs = steps.compare_int8()
+            else:
+                found = self._drift(name)
+            self._check(name, found, agreed, inputs)
             speed, rows = (None, 0) if self._is_too_slow(name, by_name) else self._race(name, before, by_name)
         except Exception as error:  # noqa: BLE001 - a compiler may raise anything
             why = error if isinstance(error, NotApplied) else NotApplied(in_words(error))
@@ -78,7 +83,7 @@ class Trial:
             self._take_back(name, before, names)
             return wire.Optimized(name, False, found, time.perf_counter() - began, message_of(why), idle=why.idle)
         if speed is None:
-            return wire.Optimized(name, True, found, time.perf_counter() - began)
+            return wire.Optimized(name, True, found, time.perf_counter() - began, agreement=agreed)
         self.sure = self.sure and speed.result is not Result.UNSURE
         text = self._no_gain(speed, rows) if speed.result is Result.NO_GAIN else ""
         if text and not by_name:
@@ -86,7 +91,8 @@ class Trial:
         seconds = time.perf_counter() - began
         kept = by_name or not text
         reason, warning = ("", text) if kept else (text, "")
-        return wire.Optimized(name, kept, found, seconds, reason, (rows, speed.without, speed.having), warning)
+        times = (rows, speed.without, speed.having)
+        return wire.Optimized(name, kept, found, seconds, reason, times, warning, agreement=agreed)
 
     def _copy(self, name: str) -> Any:
         """Return a model that stays as the model is before an optimisation, which may change that one in place."""
@@ -111,6 +117,16 @@ class Trial:
         if name == FAST_IMAGES:
             return fast_images.pixel_drift(self._steps.sample.inputs, self._steps.preprocess(CHECKED_ROWS))
         return max(drift(self._expected, self._steps.infer(self._steps.sample.inputs)), self._steps.full_drift)
+
+    def _check(self, name: str, found: float, agreed: float | None, inputs: int) -> None:
+        """Raise NotApplied if a drift, or the agreement on so many inputs, is not tolerated."""
+        most = self._tolerance(name)
+        if agreed is None or not math.isfinite(found):
+            if not found <= most:
+                raise NotApplied(f"its drift is {found:.1e}, and {most:.1e} is tolerated")
+        elif not 1 - agreed <= most:
+            differ = f"on {inputs} inputs {1 - agreed:.1%} of the best classes differ, and {most:.1%} are tolerated"
+            raise NotApplied(f"{differ}: name typical inputs as `warmup`, or raise `optimizeTolerance`")
 
     def _tolerance(self, name: str) -> float:
         if name in self._tolerances:

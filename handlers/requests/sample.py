@@ -1,9 +1,18 @@
-"""The archive's own request, which `model-config.yaml` names: `warmup: FILE`, or its `file` and `contentType`."""
+"""The archive's own requests, which `model-config.yaml` names.
+
+warmup: cat.jpg               a file of the archive
+warmup: [cat.jpg, dog.jpg]    several
+warmup: samples               all files of a folder of the archive, in the order of their names
+warmup:
+  file: …                     one of these
+  contentType: image/jpeg     of all of them
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from handlers.names import sample_files
 from handlers.sdk.errors import HandlerError
 
 
@@ -15,19 +24,31 @@ class SampleRequest(NamedTuple):
     content_type: str
 
 
-def sample_of(model_dir: Path, config: Mapping[str, Any]) -> SampleRequest | None:
-    """Read the sample that `model-config.yaml` names; return None if no sample is named.
+def samples_of(model_dir: Path, config: Mapping[str, Any]) -> list[SampleRequest]:
+    """Read the samples that `model-config.yaml` names; return none if no sample is named.
 
     Raises:
         HandlerError: `warmup` names no file, or a file that the archive lacks.
     """
     wanted = config.get("warmup")
     if not wanted:
-        return None
-    options = {"file": wanted} if isinstance(wanted, str) else wanted
-    if not isinstance(options, dict) or not isinstance(options.get("file"), str):
-        raise HandlerError(f"model-config.yaml: `warmup` is {wanted!r}; expected the name of a file of the archive")
-    file = model_dir / Path(options["file"]).name
-    if not file.is_file():
-        raise HandlerError(f"model-config.yaml: `warmup` names `{options['file']}`, and the archive does not hold it")
-    return SampleRequest(file.name, file.read_bytes(), str(options.get("contentType") or ""))
+        return []
+    options = wanted if isinstance(wanted, dict) else {"file": wanted}
+    content_type = str(options.get("contentType") or "")
+    files = sample_files(model_dir, options.get("file"))
+    if not files:
+        what = "the name of a file or folder of the archive, or a list of names"
+        raise HandlerError(f"model-config.yaml: `warmup` is {wanted!r}; expected {what}")
+    for file in files:
+        if not file.is_file():
+            raise HandlerError(f"model-config.yaml: `warmup` names `{file.name}`, and the archive does not hold it")
+    return [SampleRequest(file.name, file.read_bytes(), content_type) for file in files]
+
+
+def sample_of(model_dir: Path, config: Mapping[str, Any]) -> SampleRequest | None:
+    """Read the first sample that `model-config.yaml` names; return None if no sample is named.
+
+    Raises:
+        HandlerError: as `samples_of`.
+    """
+    return next(iter(samples_of(model_dir, config)), None)

@@ -1,6 +1,6 @@
 """Run a sample before the worker is ready, so that the first client does not pay for the first batch.
 
-warmup: sample.jpg                  a file of the archive, in batches of 1 and of the batch size
+warmup: sample.jpg                  a file of the archive, in batches of 1 and of the batch size; of several the first
 warmup:
   file: sample.json
   contentType: application/json     none by default, as with `curl -T`

@@ -128,7 +128,7 @@ def test_workers(overrides: Overrides, document: dict[str, Any], workers: tuple[
         ("queueTimeout", -1), ("queueTimeout", "2 s"), ("clientTimeoutInMills", -1), ("clientTimeoutInMills", True),
         ("jobQueueSize", 0), ("minWorkers", -1), ("maxWorkers", [1]),
         ("batching", "on"), ("batching", ["fixed"]), ("retry", "yes"), ("isolate", "on"), ("retry", 1),
-        ("optimize", "int8"), ("optimize", True), ("optimize", ["bf16", 1]),
+        ("optimize", "int4"), ("optimize", True), ("optimize", ["bf16", 1]),
     ],
 )  # fmt: skip
 def test_a_wrong_value_of_the_archive_is_named(key: str, value: object, config: Config) -> None:

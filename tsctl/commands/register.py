@@ -59,6 +59,7 @@ def command(
       fold                  batch normalisation folded into convolutions
       fast_images           images are resized as bytes
       bf16                  bfloat16, where the hardware has a fast path for it
+      int8                  8-bit integers instead, on processors with VNNI
       compile               torch.compile, for every batch size before readiness
       none                  no optimization
 

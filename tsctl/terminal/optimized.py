@@ -15,8 +15,13 @@ def row_of(outcome: Mapping[str, Any]) -> tuple[str, ...]:
         "-" if drift is None else f"{drift:.1e}",
         "-" if gain is None else f"{gain:.2f}x",
         f"{outcome['seconds']:.2f} s",
-        outcome.get("reason") or outcome.get("warning", ""),
+        "; ".join(filter(None, (_agreement(outcome), outcome.get("reason") or outcome.get("warning", "")))),
     )
+
+
+def _agreement(outcome: Mapping[str, Any]) -> str:
+    agreement = outcome.get("agreement")
+    return "" if agreement is None else f"{agreement:.1%} of the best classes are the same"
 
 
 def line_of(outcome: Mapping[str, Any]) -> str:

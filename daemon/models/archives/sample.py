@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from handlers.names import sample_files
+
 MOST_BYTES = 8 * 1024 * 1024  # a photograph; larger bodies are not recorded
 RECORDED = "recorded"
 WARMUP = "warmup"
@@ -22,17 +24,18 @@ class Sample(NamedTuple):
 
 
 def warmup_sample(directory: Path, document: Mapping[str, Any]) -> Sample | None:
-    """Read the file that `warmup` in `model-config.yaml` names, as handlers.runtime.warmup does. Blocks.
+    """Read the first file that `warmup` in `model-config.yaml` names, as handlers.runtime.warmup does. Blocks.
 
     Returns:
         None if no file is named, or it cannot be read.
     """
     wanted = document.get("warmup")
-    options = {"file": wanted} if isinstance(wanted, str) else wanted
-    if not isinstance(options, dict) or not isinstance(options.get("file"), str):
-        return None
+    options = wanted if isinstance(wanted, dict) else {"file": wanted}
     try:
-        body = (directory / Path(options["file"]).name).read_bytes()
+        files = sample_files(directory, options.get("file"))
+        if not files:
+            return None
+        body = files[0].read_bytes()
     except (OSError, ValueError):  # the worker reports the error, and does not start
         return None
     return Sample(body, str(options.get("contentType") or ""), WARMUP)

@@ -16,6 +16,7 @@ def optimized_of(model: ModelVersion) -> list[dict[str, Any]]:
             "name": each.name,
             "applied": each.applied,
             "drift": each.drift if each.drift is None or math.isfinite(each.drift) else None,
+            **({} if each.agreement is None else {"agreement": round(each.agreement, 4)}),
             "seconds": round(each.seconds, 3),
             **_speed(each),
             **({"reason": each.reason} if each.reason else {}),

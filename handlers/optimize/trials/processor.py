@@ -6,7 +6,8 @@ from typing import NamedTuple
 # Flags of /proc/cpuinfo, Intel's and AMD's first, then ARM's. A virtual machine may hide the name, not these.
 WIDTHS = frozenset({"avx2", "avx512f", "asimd", "sve"})
 BFLOAT16 = frozenset({"amx_bf16", "avx512_bf16", "bf16", "svebf16"})
-INTEGERS = frozenset({"amx_int8", "avx512_vnni", "avx_vnni", "i8mm", "asimddp"})
+INTEGERS_X86 = frozenset({"amx_int8", "avx512_vnni", "avx_vnni"})
+INTEGERS = INTEGERS_X86 | {"i8mm", "asimddp"}
 
 
 class Processor(NamedTuple):

@@ -23,10 +23,11 @@ _DIGEST = re.compile("[0-9a-f]{64}")  # the name of the directory of an unpacked
 
 
 class KeptTrial(msgspec.Struct):
-    """The contents of a file: `facts` for people, and to be compared."""
+    """The contents of a file: `facts` for people, and to be compared; `scales` of `int8`, if that was tried."""
 
     facts: dict[str, Any]
     outcomes: list[wire.Optimized]
+    scales: dict[str, tuple[float, int]] | None = None
 
 
 class TrialRecord:
@@ -34,25 +35,27 @@ class TrialRecord:
 
     Attributes:
         outcomes: of the trial with these facts; None if there was none.
+        scales: of `int8`, as that trial has calibrated them; None without.
     """
 
     def __init__(self, facts: Mapping[str, Any], file: IO[bytes] | None) -> None:
         self._facts = dict(facts)
         self._file = file
         self.outcomes: list[wire.Optimized] | None = None
+        self.scales: dict[str, tuple[float, int]] | None = None
         if file is not None:
             with suppress(msgspec.MsgspecError, OSError, UnicodeDecodeError):  # damaged: as if there were none
                 verdict = msgspec.json.decode(file.read(), type=KeptTrial)
                 if verdict.facts == self._facts:
-                    self.outcomes = verdict.outcomes
+                    self.outcomes, self.scales = verdict.outcomes, verdict.scales
 
-    def keep(self, outcomes: list[wire.Optimized]) -> None:
+    def keep(self, outcomes: list[wire.Optimized], scales: dict[str, tuple[float, int]] | None = None) -> None:
         """Write the outcomes; a disk that is full keeps none."""
         if self._file is None:
             return
         with suppress(OSError):
             self._file.truncate(0)
-            self._file.write(msgspec.json.format(msgspec.json.encode(KeptTrial(self._facts, outcomes))))
+            self._file.write(msgspec.json.format(msgspec.json.encode(KeptTrial(self._facts, outcomes, scales))))
             self._file.flush()
 
 

@@ -36,7 +36,9 @@ def test_chosen(asked: tuple[str, ...] | None, handler: type, expected: dict[str
     got = chosen(asked, handler)
 
     assert got == expected
-    assert list(got) == [name for name in ("fast_images", "fold", "channels_last", "bf16", "compile") if name in got]
+    assert list(got) == [
+        name for name in ("fast_images", "fold", "channels_last", "bf16", "int8", "compile") if name in got
+    ]
 
 
 @pytest.mark.parametrize(
@@ -52,7 +54,7 @@ def test_names_are_read_from_text_and_lists(value: object, names: tuple[str, ...
     assert parse_optimizations(value) == names
 
 
-@pytest.mark.parametrize("value", ["int8", "bf16,all", ["fold", 1], 7, True, {"fold": True}])
+@pytest.mark.parametrize("value", ["int4", "bf16,all", ["fold", 1], 7, True, {"fold": True}])
 def test_what_is_no_list_of_names_is_refused_with_the_names(value: object) -> None:
-    with pytest.raises(ValueError, match=r"^a list of none, fast_images, fold, channels_last, bf16, compile$"):
+    with pytest.raises(ValueError, match=r"^a list of none, fast_images, fold, channels_last, bf16, int8, compile$"):
         parse_optimizations(value)

@@ -1,0 +1,94 @@
+"""A model whose convolutions and linear layers run on 8-bit integers."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from handlers.optimize import folding
+from handlers.optimize.around import ModelWrapper
+from handlers.optimize.int8.calibration import Calibration, Scales, known_layers
+from handlers.optimize.int8.parts import ObservedPart, TracedPart, parts_of
+from handlers.optimize.int8.rewriting import rewrite
+from handlers.optimize.trials.processor import INTEGERS_X86, read_processor
+
+ROOT = "whole"
+
+
+def refusal(model: Any, device: torch.device, cpuinfo: str | None = None) -> str:
+    """Return why a model cannot run on integers here, or would not be faster; empty if it can.
+
+    Args:
+        cpuinfo: the text of /proc/cpuinfo, by default this machine's.
+    """
+    if device.type != "cpu":
+        return "`int8` is for processors; on a GPU name `bf16`"
+    if isinstance(model, torch.jit.ScriptModule):
+        return "the model is TorchScript, whose layers cannot be replaced; archive its Python code and weights"
+    processor = read_processor(cpuinfo)
+    if INTEGERS_X86.isdisjoint(processor.flags):
+        return f"the processor ({processor.name}) has no fast path for int8: neither AMX nor VNNI"
+    if not hasattr(torch.ops.onednn, "qconv2d_pointwise"):
+        return f"torch {torch.__version__} has no int8 operators of oneDNN for this processor"
+    return ""
+
+
+class Int8(ModelWrapper):
+    """A model on integers with float32 inputs and outputs. Its other members are the model's own.
+
+    Args:
+        model: changed in place.
+    """
+
+    within = ROOT
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        folding.fold(model)
+        self.whole = model
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.whole(*args, **kwargs)
+
+    def calibrate(self, run: Callable[[], object]) -> Scales:
+        """Return the scales for the inputs that `run` runs this model on."""
+        divided = set[str]()
+        while True:
+            parts = {path: Calibration(path, traced) for path, traced in parts_of(self.whole, ROOT, divided)}
+            observed = {path: ObservedPart(self.get_submodule(path), part.graph) for path, part in parts.items()}
+            for path, part in observed.items():
+                self._put(path, part)
+            run()  # anew after a failure: a part that failed may have changed what others got
+            for path, part in observed.items():
+                self._put(path, part.own)
+            failed = {path for path, part in observed.items() if part.failed}
+            if not failed:
+                return {key: scale for part in parts.values() for key, scale in part.scales().items()}
+            divided |= failed
+
+    def convert(self, scales: Scales) -> int:
+        """Replace the layers whose inputs have scales; their float32 weights are given up.
+
+        Returns:
+            The number of layers.
+        """
+        paths = {key.partition("/")[0] for key in scales}
+        divided = {path[:end] for path in paths for end, letter in enumerate(path) if letter == "."}
+        times = Counter(module for _, module in self.named_modules(remove_duplicate=False))
+        replaced: list[nn.Module] = []
+        for path, traced in list(parts_of(self.whole, ROOT, divided)):
+            if path in paths:
+                layers, of_part = known_layers(path, traced, scales)
+                replaced += [traced.get_submodule(str(layer.first.target)) for layer in layers]
+                self._put(path, TracedPart(self.get_submodule(path), rewrite(traced, layers, of_part)))
+        for module in replaced:
+            if times[module] == 1:  # not also a part of another module, which may use it in float32
+                module.register_parameter("weight", None)
+                module.register_parameter("bias", None)
+        return len(replaced)
+
+    def _put(self, path: str, module: nn.Module) -> None:
+        parent, _, name = path.rpartition(".")
+        setattr(self.get_submodule(parent), name, module)
