@@ -16,9 +16,9 @@ import torch
 from torch import fx, nn
 from torch.nn import functional
 
-from handlers.optimize.int8.layers import CONVOLUTIONS, Activation
+from handlers.optimize.int8.layers import CONVOLUTIONS, NONE, Activation
 
-NONE, RELU, GELU = Activation(), Activation("relu"), Activation("gelu", (), "none")
+RELU, GELU = Activation("relu"), Activation("gelu", (), "none")
 RELU6, SILU, HARDSWISH = Activation("hardtanh", (0.0, 6.0)), Activation("swish"), Activation("hardswish")
 OF_CONVOLUTIONS: dict[Any, Activation] = {
     nn.ReLU: RELU, functional.relu: RELU, torch.relu: RELU, torch.relu_: RELU, "relu": RELU, "relu_": RELU,

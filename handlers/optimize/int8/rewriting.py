@@ -6,15 +6,16 @@ from typing import Any
 import torch
 from torch import fx, nn
 
+from handlers.optimize.int8.calibration import Written
 from handlers.optimize.int8.layers import Int8Layer, Scale, dequantise, max_pool2d, quantise
 from handlers.optimize.int8.layout import VIEWS, LayerNodes, input_of, kind_of, origin, passes_on
 
 
-def rewrite(traced: fx.GraphModule, layers: list[LayerNodes], scales: Mapping[fx.Node, Scale]) -> fx.GraphModule:
+def rewrite(traced: fx.GraphModule, layers: list[LayerNodes], scales: Mapping[fx.Node, Written]) -> fx.GraphModule:
     """Return a graph in which these layers run on integers.
 
     Args:
-        scales: for the origin of each layer's input, and of each tensor that is added.
+        scales: for each layer's input, each tensor that is added, and their origins.
     """
     writer = _GraphWriter(traced, layers, scales)
     for node in traced.graph.nodes:
@@ -26,7 +27,7 @@ def rewrite(traced: fx.GraphModule, layers: list[LayerNodes], scales: Mapping[fx
 
 
 class _GraphWriter:
-    def __init__(self, traced: fx.GraphModule, layers: list[LayerNodes], scales: Mapping[fx.Node, Scale]) -> None:
+    def __init__(self, traced: fx.GraphModule, layers: list[LayerNodes], scales: Mapping[fx.Node, Written]) -> None:
         self.graph = fx.Graph()
         self._traced, self._scales = traced, scales
         self._modules: dict[str, nn.Module] = dict(traced.named_modules(remove_duplicate=False))
@@ -65,16 +66,22 @@ class _GraphWriter:
                 node.args = (node.args[0], copied)
 
     def _write_layer(self, layer: LayerNodes) -> None:
-        source = origin(input_of(layer), self._modules)
-        target = self._scales[layer.last] if layer.last in self._wanted else None
+        target = self._scale(layer.last) if layer.last in self._wanted else None
         other = None
         arguments = [self._as_integers(input_of(layer))]
         if layer.other is not None:
             arguments.append(self._as_float(layer.other) if target is None else self._as_integers(layer.other))
-            other = None if target is None else self._scales[origin(layer.other, self._modules)]
+            other = None if target is None else self._scale(layer.other)
         float_layer = self._modules[str(layer.first.target)]
         name = f"{PREFIX}{layer.last.name}"
-        made = Int8Layer(float_layer, self._scales[source], target, layer.activation, other)
+        made = Int8Layer(
+            float_layer,
+            self._scale(input_of(layer)),
+            self._scales[input_of(layer)].shape,
+            target,
+            layer.activation,
+            other,
+        )
         self._traced.add_submodule(name, made)
         self._modules[name] = made
         into = self._floats if target is None else self._integers
@@ -90,15 +97,17 @@ class _GraphWriter:
 
     def _as_integers(self, node: fx.Node) -> fx.Node:
         if node not in self._integers:
-            scale = self._scales[origin(node, self._modules)]
-            self._integers[node] = self.graph.call_function(quantise, (self._as_float(node), *scale))
+            self._integers[node] = self.graph.call_function(quantise, (self._as_float(node), *self._scale(node)))
         return self._integers[node]
 
     def _as_float(self, node: fx.Node) -> fx.Node:
         if node not in self._floats:
-            scale = self._scales[origin(node, self._modules)]
-            self._floats[node] = self.graph.call_function(dequantise, (self._integers[node], *scale))
+            self._floats[node] = self.graph.call_function(dequantise, (self._integers[node], *self._scale(node)))
         return self._floats[node]
+
+    def _scale(self, node: fx.Node) -> Scale:
+        written = self._scales[origin(node, self._modules)]
+        return Scale(written.scale, written.zero)
 
 
 PREFIX = "int8_"

@@ -16,6 +16,7 @@ from typing import IO, Any
 import msgspec
 
 from handlers import wire
+from handlers.optimize.int8.calibration import Scales
 
 VARIABLE = "OPTIMIZE_TRIALS_DIR"
 FORMAT = 1  # raised when trials are made differently, so that all are made again
@@ -27,7 +28,7 @@ class KeptTrial(msgspec.Struct):
 
     facts: dict[str, Any]
     outcomes: list[wire.Optimized]
-    scales: dict[str, tuple[float, int]] | None = None
+    scales: Scales | None = None
 
 
 class TrialRecord:
@@ -42,14 +43,14 @@ class TrialRecord:
         self._facts = dict(facts)
         self._file = file
         self.outcomes: list[wire.Optimized] | None = None
-        self.scales: dict[str, tuple[float, int]] | None = None
+        self.scales: Scales | None = None
         if file is not None:
             with suppress(msgspec.MsgspecError, OSError, UnicodeDecodeError):  # damaged: as if there were none
                 verdict = msgspec.json.decode(file.read(), type=KeptTrial)
                 if verdict.facts == self._facts:
                     self.outcomes, self.scales = verdict.outcomes, verdict.scales
 
-    def keep(self, outcomes: list[wire.Optimized], scales: dict[str, tuple[float, int]] | None = None) -> None:
+    def keep(self, outcomes: list[wire.Optimized], scales: Scales | None = None) -> None:
         """Write the outcomes; a disk that is full keeps none."""
         if self._file is None:
             return
