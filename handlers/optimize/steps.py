@@ -164,8 +164,11 @@ class Steps:
         if self.scales is None:
             rows = self._samples if self.sample.row is self._rows[0] and self._samples else [self.sample.row]
             inputs = list(varied([partial(self._of, row, 1) for row in rows]))
-            self._calibrated = []
-            self.scales = model.calibrate(lambda: self._calibrated.extend((each, self.infer(each)) for each in inputs))
+
+            def run() -> None:
+                self._calibrated = [(each, self.infer(each)) for each in inputs]
+
+            self.scales = model.calibrate(run)
         if not model.convert(self.scales):
             raise NotApplied("no convolution or linear layer of torch.nn in float32 runs in it; drop `int8`")
 

@@ -51,6 +51,7 @@ DESCRIBED: dict[str, Any] = {
         "optimize": [
             {"name": "fold", "applied": True, "drift": 2.5e-7, "seconds": 0.123},
             {"name": "bf16", "applied": False, "drift": None, "seconds": 0.5, "reason": "the model fails"},
+            {"name": "int8", "applied": True, "drift": 0.02, "agreement": 0.9688, "seconds": 3.0},
             {
                 "name": "compile",
                 "applied": True,
@@ -297,10 +298,11 @@ def test_describe_shows_what_became_of_the_optimisations(capsys: pytest.CaptureF
 
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     at = lines.index(["Optimizations"])
-    assert lines[at + 1 : at + 5] == [
+    assert lines[at + 1 : at + 6] == [
         ["NAME", "APPLIED", "DRIFT", "GAIN", "TOOK", "NOTE"],
         ["fold", "yes", "2.5e-07", "-", "0.12", "s"],
         ["bf16", "no", "-", "-", "0.50", "s", "the", "model", "fails"],
+        ["int8", "yes", "2.0e-02", "-", "3.00", "s", "best", "class", "kept:", "96.9%"],
         ["compile", "yes", "3.0e-07", "0.75x", "35.00", "s", "it", "is", "no", "gain"],
     ]
 

@@ -21,7 +21,7 @@ def row_of(outcome: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _agreement(outcome: Mapping[str, Any]) -> str:
     agreement = outcome.get("agreement")
-    return "" if agreement is None else f"{agreement:.1%} of the best classes are the same"
+    return "" if agreement is None else f"best class kept: {agreement:.1%}"
 
 
 def line_of(outcome: Mapping[str, Any]) -> str:

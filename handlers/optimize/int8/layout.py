@@ -27,6 +27,9 @@ OF_CONVOLUTIONS: dict[Any, Activation] = {
 }  # fmt: skip
 OF_LINEAR = {key: each for key, each in OF_CONVOLUTIONS.items() if each is RELU}
 OF_LINEAR |= {nn.GELU: GELU, functional.gelu: GELU}
+ACTIVATIONS: dict[type, dict[Any, Activation]] = {
+    nn.Linear: OF_LINEAR, nn.Conv1d: OF_CONVOLUTIONS, nn.Conv2d: OF_CONVOLUTIONS, nn.Conv3d: {},
+}  # fmt: skip
 SUMS = {operator.add, operator.iadd, torch.add, "add", "add_"}
 VIEWS = {nn.Flatten, torch.flatten, "flatten"}
 DROPOUTS = {nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d}
@@ -85,7 +88,7 @@ def layers_of(
                 taken.add(after)
                 after = _only_user(after)
         if after is not None and after not in taken:
-            activation = _activation(after, modules, OF_LINEAR if kind is nn.Linear else OF_CONVOLUTIONS)
+            activation = _activation(after, modules, ACTIVATIONS[kind])
             if activation is not None:
                 layer.last, layer.activation = after, activation
         layers.append(layer)

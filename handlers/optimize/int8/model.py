@@ -29,7 +29,8 @@ def refusal(model: Any, device: torch.device, cpuinfo: str | None = None) -> str
         return "the model is TorchScript, whose layers cannot be replaced; archive its Python code and weights"
     processor = read_processor(cpuinfo)
     if INTEGERS_X86.isdisjoint(processor.flags):
-        return f"the processor ({processor.name}) has no fast path for int8: neither AMX nor VNNI"
+        missing = "neither AMX nor VNNI; name `bf16` or `compile`"
+        return f"the processor ({processor.name}) has no fast path for int8: {missing}"
     if not hasattr(torch.ops.onednn, "qconv2d_pointwise"):
         return f"torch {torch.__version__} has no int8 operators of oneDNN for this processor"
     return ""
@@ -53,14 +54,15 @@ class Int8(ModelWrapper):
         return self.whole(*args, **kwargs)
 
     def calibrate(self, run: Callable[[], object]) -> Scales:
-        """Return the scales for the inputs that `run` runs this model on."""
+        """Return the scales for the inputs that `run` runs this model on; it is called again after a part failed."""
         divided = set[str]()
         while True:
             parts = {path: Calibration(path, traced) for path, traced in parts_of(self.whole, ROOT, divided)}
             observed = {path: ObservedPart(self.get_submodule(path), part.graph) for path, part in parts.items()}
             for path, part in observed.items():
                 self._put(path, part)
-            run()  # anew after a failure: a part that failed may have changed what others got
+            if parts:
+                run()
             for path, part in observed.items():
                 self._put(path, part.own)
             failed = {path for path, part in observed.items() if part.failed}

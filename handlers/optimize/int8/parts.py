@@ -13,27 +13,26 @@ CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 
 class TracedPart(ModelWrapper):
-    """A module that runs a graph instead of its own code. Its other members are the module's.
-
-    Attributes:
-        failed: the graph does not run on the inputs that the module gets, for example since an argument that usually
-            has its default has another value.
-    """
+    """A module that runs a graph instead of its own code. Its other members are the module's."""
 
     within = "own"
 
     def __init__(self, own: nn.Module, graph: fx.GraphModule) -> None:
         super().__init__()
         self.own, self.graph = own, graph
-        self.failed = False
-        self._signature = inspect.signature(own.forward)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self.graph(*in_order(self._signature, args, kwargs))
+        return self.graph(*args, **kwargs)
 
 
 class ObservedPart(TracedPart):
-    """A part whose graph has observers. Where that fails, the module's own code runs."""
+    """A part whose graph has observers. Where that fails, the module's own code runs.
+
+    Attributes:
+        failed: the graph does not run on the inputs that the module gets.
+    """
+
+    failed = False
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         if not self.failed:
@@ -42,15 +41,6 @@ class ObservedPart(TracedPart):
             except Exception:  # noqa: BLE001 - the code of models may raise anything
                 self.failed = True
         return self.own(*args, **kwargs)
-
-
-def in_order(signature: inspect.Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the arguments of a call by position, with defaults."""
-    if not kwargs and len(args) == len(signature.parameters):
-        return args
-    bound = signature.bind(*args, **kwargs)
-    bound.apply_defaults()
-    return tuple(bound.arguments[name] for name in signature.parameters)
 
 
 def parts_of(module: nn.Module, path: str, divided: set[str]) -> Iterator[tuple[str, fx.GraphModule]]:
@@ -73,17 +63,18 @@ def parts_of(module: nn.Module, path: str, divided: set[str]) -> Iterator[tuple[
 
 
 def trace(module: nn.Module) -> fx.GraphModule | None:
-    """Trace a module with the defaults of its arguments; return None if its code cannot be, or has no layers."""
-    parameters = inspect.signature(module.forward).parameters.values()
-    if any(each.kind in (each.VAR_POSITIONAL, each.VAR_KEYWORD) for each in parameters):
+    """Trace a module that takes one argument; return None if its code cannot be traced, or has no layers.
+
+    With a second argument, which may be None or left out, one graph would not do for all calls.
+    """
+    parameters = list(inspect.signature(module.forward).parameters.values())
+    if [each.kind for each in parameters] != [inspect.Parameter.POSITIONAL_OR_KEYWORD]:
         return None
     root = nn.Sequential(module) if is_layer(module) else module
-    defaults = {each.name: each.default for each in parameters if each.default is not each.empty}
     try:
-        graph = fx.Tracer().trace(root, concrete_args=defaults or None)
+        traced = fx.GraphModule(root, fx.Tracer().trace(root))
     except Exception:  # noqa: BLE001 - code that branches on its data may raise anything
         return None
-    traced = fx.GraphModule(root, graph)
     modules = dict(traced.named_modules(remove_duplicate=False))
     strip(traced.graph, modules)
     called = [modules[str(node.target)] for node in traced.graph.nodes if node.op == "call_module"]

@@ -10,7 +10,7 @@ from torch import nn
 from handlers.optimize.int8.layers import LEVELS, Scale
 
 MOST_VALUES = 1 << 16  # of one tensor, that the error is computed from
-SHRINKING = [1 - step / 20 for step in range(15)]  # of the full range
+CUTS = [step / 20 for step in range(15)]  # of the range to either side of 0
 
 
 class Observer(nn.Module):
@@ -44,8 +44,10 @@ class Observer(nn.Module):
             return None
         values = torch.cat(self._values)
         values = values[:: len(values) // MOST_VALUES + 1]
-        scales = [scale_of(low * part, high * part) for part in SHRINKING]
-        return min(scales, key=lambda scale: squared_error(values, scale))
+        for low_part, high_part in ((0.0, 1.0), (1.0, 0.0)):  # one end, then the other
+            ranges = [(low * (1 - cut * low_part), high * (1 - cut * high_part)) for cut in CUTS]
+            low, high = min(ranges, key=lambda ends: squared_error(values, scale_of(*ends)))
+        return scale_of(low, high)
 
 
 def scale_of(low: float, high: float) -> Scale:

@@ -170,6 +170,13 @@ def test_without_a_recorded_request_it_is_the_archives_sample(house: House) -> N
     assert "content-type" not in answer.headers
 
 
+@pytest.mark.parametrize("config", ["warmup: [sample.jpg, other.jpg]", "warmup: {file: [sample.jpg]}"])
+def test_of_several_samples_it_is_the_first(house: House, config: str) -> None:
+    put_sample(house, config)
+
+    assert ask(house).body == b"pixels"
+
+
 def test_the_archives_sample_may_have_a_content_type(house: House) -> None:
     put_sample(house, "warmup: {file: elsewhere/sample.jpg, contentType: image/jpeg}")
 

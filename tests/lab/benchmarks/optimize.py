@@ -30,6 +30,7 @@ from handlers.builtin.support.decoders import Decoders
 from handlers.builtin.support.example_image import example_image
 from handlers.optimize import bfloat16
 from handlers.optimize.apply import optimize
+from handlers.optimize.int8 import model as int8
 from handlers.sdk.context import Context
 
 BATCH = 8
@@ -48,6 +49,7 @@ VARIANTS = {
     "compile": "compile",
     "bf16": "bf16",
     "bf16,compile": "bf16,compile",
+    "int8": "int8",
 }
 
 
@@ -94,6 +96,8 @@ def measure(model: str, rounds: int, clock: Callable[[], float]) -> None:
         variants = {}
         for name, asked in VARIANTS.items():
             if "bf16" in name and bfloat16.refusal(torch.device("cpu")):
+                continue
+            if name == "int8" and int8.refusal(torch.nn.Identity(), torch.device("cpu")):
                 continue
             variants[name] = load(Path(folder), manifest, asked)
             print(f"{model}: {name} is loaded", file=sys.stderr)
