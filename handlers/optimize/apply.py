@@ -71,6 +71,7 @@ def optimize(
         facts = {
             "archive": archive_of(model_dir), "where": where, "torch": str(torch.__version__), "threads": threads,
             "batch_size": batch_size, "wanted": wanted, "tolerances": tolerances,
+            "samples": steps.samples_digest,
         }  # fmt: skip
 
         def attempt() -> Tried:

@@ -14,9 +14,10 @@ from handlers.optimize.int8.calibration import Scales
 from handlers.optimize.int8.model import Int8, refusal
 from handlers.optimize.trials.agreement import agreement
 from handlers.optimize.trials.drift import drift
-from handlers.optimize.trials.samples import CHECKED_ROWS, archive_rows, made_up_rows
+from handlers.optimize.trials.samples import CHECKED_ROWS, archive_rows, digest_of, made_up_rows
 from handlers.optimize.trials.variants import varied
 from handlers.requests.excerpt import message_of
+from handlers.requests.sample import samples_of
 from handlers.sdk.plain_model import PlainModel
 
 FAST_IMAGES = "fast_images"  # changes the handler; all others change its model
@@ -49,6 +50,7 @@ class Steps:
     Attributes:
         done: the names of those applied, in order.
         full_drift: the drift of full batches, where these run differently from others.
+        samples_digest: of the archive's samples, which outcomes hang on.
         scales: of `int8`, as calibrated now or by an earlier trial; None before.
 
     Raises:
@@ -65,7 +67,9 @@ class Steps:
             raise NotApplied(f"the model is a {type(model).__name__}, and only a torch.nn.Module can be optimised")
         if hasattr(model, "_orig_mod"):
             raise NotApplied("`pt2` in model-config.yaml has the model compiled already")
-        self._samples = archive_rows(model_dir, config)
+        samples = samples_of(model_dir, config)
+        self.samples_digest = digest_of(samples)
+        self._samples = archive_rows(samples)
         self._rows = [*self._samples[:1], *made_up_rows(handler)]  # the best first
         if not self._rows:
             raise NotApplied("there is no sample to check on: name a file of the archive as `warmup`")

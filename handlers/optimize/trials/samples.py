@@ -1,24 +1,27 @@
 """Inputs to check optimisations on: the archive's warm-up samples, else a synthetic one from the handler."""
 
-from collections.abc import Mapping
-from pathlib import Path
+import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 from handlers import wire
 from handlers.requests.rows import decode_rows
-from handlers.requests.sample import samples_of
+from handlers.requests.sample import SampleRequest
 
 CHECKED_ROWS = 2  # enough to detect rows that leak into each other
 
 
-def archive_rows(model_dir: Path, config: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the archive's warm-up samples as rows for `preprocess`.
-
-    Raises:
-        HandlerError: the archive names a warm-up sample that is missing.
-    """
-    samples = samples_of(model_dir, config)
+def archive_rows(samples: Sequence[SampleRequest]) -> list[dict[str, Any]]:
+    """Return the archive's warm-up samples as rows for `preprocess`."""
     return decode_rows([wire.Row("optimize", [], [("body", each.content_type, each.body)]) for each in samples])
+
+
+def digest_of(samples: Sequence[SampleRequest]) -> str:
+    """Return a SHA-256 of the samples' contents; empty for none."""
+    digest = hashlib.sha256()
+    for each in samples:
+        digest.update(f"{each.content_type} {len(each.body)}\n".encode() + each.body)
+    return digest.hexdigest() if samples else ""
 
 
 def made_up_rows(handler: Any) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import torch
 
 from handlers.builtin.base import BaseHandler
 from handlers.builtin.image_classifier import ImageClassifier
+from handlers.optimize.int8.calibration import Scales
 from handlers.optimize.int8.layers import Int8Layer, Scale
 from handlers.optimize.int8.model import Int8
 from handlers.optimize.int8.ranges import Observer, scale_of
@@ -162,6 +164,28 @@ def test_the_next_load_packs_the_weights_by_the_first_ones_calibration(
     assert again["int8"].agreement == reports["int8"].agreement
     images, _ = examples(8, 3000)
     assert torch.equal(first.inference(images), second.inference(images))
+
+
+def test_other_samples_in_a_folder_that_is_served_in_place_are_another_calibration(
+    model_dir: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    done(trained(model_dir, 4), "int8")
+    body = json.dumps((examples(1, 9)[0][0] * 3).tolist())
+    (model_dir / "samples" / "000.json").write_text(body)
+    calibrate, calls = Int8.calibrate, 0
+
+    def counted(model: Int8, run: Callable[[], object]) -> Scales:
+        nonlocal calls
+        calls += 1
+        return calibrate(model, run)
+
+    monkeypatch.setattr(Int8, "calibrate", counted)
+    entry = {"modelFile": "net.py", "serializedFile": "net.pth"}
+
+    done(loaded(model_dir, entry, Mine, warmup={"file": "samples", "contentType": "application/json"}), "int8")
+
+    assert calls == 1
 
 
 def test_explanations_see_float32(model_dir: Path) -> None:

@@ -88,13 +88,15 @@ def answer(loaded: Loaded, body: bytes) -> list[dict[str, float]]:
     return result
 
 
-def measure(model: str, rounds: int, clock: Callable[[], float]) -> None:
-    """Print the table of one model."""
+def measure(model: str, rounds: int, clock: Callable[[], float], chosen: Sequence[str]) -> None:
+    """Print the table of one model; without chosen variants, of all."""
     body = example_image()
     with tempfile.TemporaryDirectory() as folder:
         manifest = archive(Path(folder), model)
         variants = {}
         for name, asked in VARIANTS.items():
+            if chosen and name not in {"plain", *chosen}:
+                continue
             if "bf16" in name and bfloat16.refusal(torch.device("cpu")):
                 continue
             if name == "int8" and int8.refusal(torch.nn.Identity(), torch.device("cpu")):
@@ -108,8 +110,8 @@ def measure(model: str, rounds: int, clock: Callable[[], float]) -> None:
                 began = clock()
                 answer(loaded, body)
                 rates[name].append(BATCH / (clock() - began))
-        print(f"\n| {model} | images/s | × plain | drift | load | five best |")
-        print("|---|---|---|---|---|---|")
+        print(f"\n| {model} | images/s | × plain | drift | best class kept | load | five best |")
+        print("|---|---|---|---|---|---|---|")
         plain = statistics.median(rates["plain"])
         for name, loaded in variants.items():
             rate = statistics.median(rates[name])
@@ -117,8 +119,10 @@ def measure(model: str, rounds: int, clock: Callable[[], float]) -> None:
             ratio = statistics.median(mine / base for mine, base in zip(rates[name], rates["plain"], strict=True))
             drifts = [report.drift for report in loaded.reports if report.applied]
             drift = f"{drifts[-1]:.0e}" if drifts else "–"
+            agreed = [f"{report.agreement:.1%}" for report in loaded.reports if report.agreement is not None]
+            kept = agreed[-1] if agreed else "–"
             best = "same" if list(answer(loaded, body)[0]) == expected else "differ"
-            print(f"| {name} | {rate:.1f} | {ratio:.2f} | {drift} | {loaded.seconds:.1f} s | {best} |")
+            print(f"| {name} | {rate:.1f} | {ratio:.2f} | {drift} | {kept} | {loaded.seconds:.1f} s | {best} |")
         print(f"({rounds} rounds, plain {plain:.1f} images/s)", flush=True)
 
 
@@ -167,6 +171,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("models", nargs="*", default=["resnet18", "resnet152"], metavar="MODEL", help=", ".join(MODELS))
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument(
+        "--variant", action="append", default=[], choices=VARIANTS, help="Only this one and plain; may be repeated."
+    )
     parser.add_argument("--cpu-time", action="store_true", help="Count seconds of CPU.")
     given = parser.parse_args(arguments)
     logging.disable(logging.WARNING)
@@ -174,7 +181,7 @@ def main(arguments: Sequence[str]) -> None:
     batch_costs(2)
     torch.set_num_threads(given.threads)
     for model in given.models:
-        measure(model, given.rounds, time.process_time if given.cpu_time else time.perf_counter)
+        measure(model, given.rounds, time.process_time if given.cpu_time else time.perf_counter, given.variant)
 
 
 if __name__ == "__main__":
