@@ -44,7 +44,9 @@ def examples(number: int, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
 
 def trained(steps: int) -> nn.Module:
     torch.manual_seed(0)
-    model = torchvision.models.resnet18(num_classes=DIRECTIONS * FREQUENCIES).to(memory_format=torch.channels_last)
+    model: nn.Module = torchvision.models.resnet18(num_classes=DIRECTIONS * FREQUENCIES).to(
+        memory_format=torch.channels_last
+    )
     optimizer = torch.optim.AdamW(model.parameters(), lr=2e-3)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 2e-3, total_steps=steps)
     for step in range(steps):
@@ -56,7 +58,8 @@ def trained(steps: int) -> nn.Module:
         schedule.step()
         if step % 50 == 0:
             print(f"step {step}: loss {loss.item():.2f}", file=sys.stderr)
-    return model.eval()
+    model.eval()
+    return model
 
 
 @torch.inference_mode()
