@@ -87,8 +87,9 @@ class Int8(ModelWrapper):
                 self._put(path, TracedPart(self.get_submodule(path), rewrite(traced, layers, of_part)))
         for module in replaced:
             if times[module] == 1:  # not also a part of another module, which may use it in float32
-                module.register_parameter("weight", None)
-                module.register_parameter("bias", None)
+                for name, weight in list(module.named_parameters(recurse=False)):
+                    # Empty, but there: code of models asks for a weight's dtype or device.
+                    setattr(module, name, nn.Parameter(weight.new_empty(0), requires_grad=False))
         return len(replaced)
 
     def _put(self, path: str, module: nn.Module) -> None:

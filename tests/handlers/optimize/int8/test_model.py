@@ -22,6 +22,7 @@ from tests.handlers.optimize.int8.nets import (
     needs_integers,
     on_integers,
 )  # fmt: skip
+from tests.handlers.optimize.nets import settled
 from tests.handlers.optimize.test_bfloat16 import cpuinfo
 
 CPU = torch.device("cpu")
@@ -90,6 +91,7 @@ def test_float32_weights_are_given_up() -> None:
 
     assert before > 1000
     assert sum(each.numel() for each in int8.parameters()) == 0
+    assert next(int8.parameters()).dtype == torch.float32  # which code of models asks for
 
 
 @needs_integers
@@ -116,6 +118,24 @@ def test_arguments_by_name_and_other_members_work_as_before() -> None:
     assert int8.labels == ["a", "b"]
     with torch.inference_mode():
         assert drift(expected, int8(numbers=numbers, mask=mask)) < 0.06
+
+
+@needs_integers
+def test_every_linear_layer_of_an_encoder_of_transformers_is_on_integers() -> None:
+    transformers = pytest.importorskip("transformers")
+    shape = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    config = transformers.BertConfig(vocab_size=99, max_position_embeddings=32, **shape)
+    model = settled(transformers.BertForSequenceClassification(config))
+    linear = sum(type(module) is nn.Linear for module in model.modules())
+    words = {"input_ids": torch.arange(40).view(4, 10), "attention_mask": torch.ones(4, 10, dtype=torch.int64)}
+    with torch.inference_mode():
+        expected = copy.deepcopy(model)(**words)
+
+        int8 = Int8(model)
+        number = int8.convert(int8.calibrate(lambda: int8(**words)))
+
+        assert number == linear == 14
+        assert 0 < drift(expected.logits, int8(**words).logits) < 0.1
 
 
 @needs_integers
