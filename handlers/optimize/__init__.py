@@ -9,6 +9,7 @@
     fold           folding.py   merge each batch normalisation into the convolution before it
     channels_last  steps.py     weights in the memory order that suits convolutions best
     bf16           bfloat16.py  weights and activations in 16 bits
+    int8           int8/        convolutions and linear layers on 8-bit integers
     compile        inductor.py  torch.compile, with every batch size compiled before the worker is ready
 
 Explanations run the model as loaded: sdk/plain_model.py.
