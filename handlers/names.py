@@ -38,7 +38,7 @@ def split_handler(handler: str) -> tuple[str, str]:
 
 
 # The names that `optimize:` accepts, in the order of application. See handlers/optimize.
-OPTIMIZATIONS = ("fast_images", "fold", "channels_last", "bf16", "int8", "compile")
+OPTIMIZATIONS = ("fast_images", "scaled_decode", "fold", "channels_last", "bf16", "int8", "compile")
 COMPILE = "compile"
 NO_OPTIMIZATION = "none"  # excludes also the handler's defaults
 

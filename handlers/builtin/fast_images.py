@@ -29,10 +29,9 @@ def use(handler: Any) -> bool:
         Whether the handler was switched; a handler with its own transforms keeps them.
     """
     from handlers.builtin.image_classifier import ImageClassifier, middle
-    from handlers.builtin.vision import VisionHandler
 
     usual: Callable[[Image.Image], torch.Tensor] = ImageClassifier.image_processing
-    if not hasattr(handler, "image_processing") or handler.image_processing is not usual:
+    if not is_usual(handler):
         return False
 
     def process(image: Image.Image) -> torch.Tensor:
@@ -42,9 +41,23 @@ def use(handler: Any) -> bool:
         return prepare(middle(image))
 
     handler.image_processing = process
-    if type(handler).decode_row is VisionHandler.decode_row:  # a user's own may not be thread-safe
+    if decodes_as_usual(handler):  # a user's own may not be thread-safe
         handler.spread = Decoders().map
     return True
+
+
+def is_usual(handler: Any) -> bool:
+    """Return whether a handler prepares images as our `image_classifier` does, in whichever way."""
+    from handlers.builtin.image_classifier import ImageClassifier
+
+    processing = getattr(handler, "image_processing", None)
+    return processing is ImageClassifier.image_processing or getattr(processing, "__module__", "") == __name__
+
+
+def decodes_as_usual(handler: Any) -> bool:
+    from handlers.builtin.vision import VisionHandler
+
+    return type(handler).decode_row is VisionHandler.decode_row
 
 
 def stop_using(handler: Any) -> None:

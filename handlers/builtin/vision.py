@@ -33,12 +33,16 @@ class VisionHandler(BaseHandler):
 
     A row is an encoded image (as `data` or `body`), the same in base64, or nested lists of numbers. Subclasses set
     `image_processing`: PIL image → float32 tensor, all of one shape.
+
+    Attributes:
+        least_side: as in `decode_image`, for images that are resized anyway.
     """
 
     image_processing: Any
 
     def __init__(self) -> None:
         super().__init__()
+        self.least_side: int | None = None
         self.spread: Callable[..., Iterable[Any]] = map  # how `prepare` maps over the rows of a batch
 
     def initialize(self, context: Context) -> None:
@@ -60,7 +64,7 @@ class VisionHandler(BaseHandler):
             except ValueError as error:
                 raise UnreadablePayload(f"The request's text is not a base64-encoded image: {error}") from error
         if isinstance(payload, (bytes, bytearray)):
-            tensor: torch.Tensor = self.image_processing(decode_image(payload))
+            tensor: torch.Tensor = self.image_processing(decode_image(payload, least_side=self.least_side))
             return tensor
         try:
             return torch.tensor(payload, dtype=torch.float32)

@@ -6,6 +6,7 @@
                            ──▶ steps.py  what each changes
 
     fast_images    builtin/fast_images.py    decode to bytes, resize and normalise those
+    scaled_decode  builtin/scaled_decode.py  decode a JPEG that is much larger than needed at a part of its size
     fold           folding.py   merge each batch normalisation into the convolution before it
     channels_last  steps.py     weights in the memory order that suits convolutions best
     bf16           bfloat16.py  weights and activations in 16 bits

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from handlers.builtin import fast_images
+from handlers.builtin import fast_images, scaled_decode
+from handlers.builtin.base import payload_of
 from handlers.optimize import bfloat16, folding, inductor
 from handlers.optimize.int8.calibration import Scales
 from handlers.optimize.int8.model import Int8, refusal
@@ -20,7 +21,9 @@ from handlers.requests.excerpt import message_of
 from handlers.requests.sample import samples_of
 from handlers.sdk.plain_model import PlainModel
 
-FAST_IMAGES = "fast_images"  # changes the handler; all others change its model
+FAST_IMAGES, SCALED_DECODE = "fast_images", "scaled_decode"
+# These change how the handler reads images; all others change its model.
+READING = {FAST_IMAGES: fast_images, SCALED_DECODE: scaled_decode}
 INT8 = "int8"
 
 
@@ -78,7 +81,8 @@ class Steps:
         self.scales: Scales | None = None
         self._calibrated: list[tuple[Any, Any]] = []  # inputs, and the outputs of the model without `int8`
         self._ways: dict[str, Callable[[], None]] = {
-            FAST_IMAGES: self._fast_images,
+            FAST_IMAGES: partial(self._read, FAST_IMAGES),
+            SCALED_DECODE: partial(self._read, SCALED_DECODE),
             "fold": self._fold,
             "channels_last": self._channels_last,
             "bf16": self._bf16,
@@ -107,6 +111,19 @@ class Steps:
         """Return the model's input for so many rows of the sample."""
         return self._of(self.sample.row, rows)
 
+    @cached_property
+    def large_row(self) -> Mapping[str, Any]:
+        """The sample's row, with its image enlarged if `scaled_decode` would find nothing to do."""
+        return {"body": scaled_decode.enlarge(payload_of(self.sample.row))}
+
+    def read(self, name: str, rows: int, *, usual: bool) -> Any:
+        """Return the model's input for so many rows, read as usual or with an optimisation that changes the reading."""
+        if usual:
+            READING[name].stop_using(self.handler)
+        else:
+            READING[name].use(self.handler)
+        return self._of(self.large_row if name == SCALED_DECODE else self.sample.row, rows)
+
     def _of(self, row: Mapping[str, Any], rows: int) -> Any:
         return self.handler.preprocess([dict(row) for _ in range(rows)])
 
@@ -124,25 +141,23 @@ class Steps:
             NotApplied: the optimisation is not for this handler, model or machine.
             Exception: any other; a compiler may raise anything.
         """
-        if name != FAST_IMAGES and self.handler.plain is None:
+        if name not in READING and self.handler.plain is None:
             self.handler.plain = PlainModel.of(self.handler)
         self._ways[name]()
         self.done.append(name)
 
     def start_again(self, names: Sequence[str]) -> None:
         """Load the plain model and apply only these: an optimisation that failed may have changed half of the model."""
-        self.stop_fast_images()
+        for each in READING.values():
+            each.stop_using(self.handler)
         if self.handler.plain is not None:
             self.handler.model = self.handler.plain.fresh()
         self.done = []
         for name in names:
             self.apply(name)
 
-    def stop_fast_images(self) -> None:
-        fast_images.stop_using(self.handler)
-
-    def _fast_images(self) -> None:
-        if not fast_images.use(self.handler):
+    def _read(self, name: str) -> None:
+        if not READING[name].use(self.handler):
             raise NotApplied("the handler does not prepare images as `image_classifier` does")
 
     def _fold(self) -> None:

@@ -9,20 +9,21 @@ On a machine too busy to tell, an optimisation is kept, and the trial is made ag
 untimed where a batch takes over half a second: the first answer would wait for it.
 
 Outputs are compared with the plain model's, times with those of the model without the optimisation at hand. Timed is
-the stage that changes: `preprocess` for `fast_images`, `inference` for all others, with a full batch.
+the stage that changes, with a full batch: `preprocess` where the reading of images does, `inference` for all others.
 """
 
 import copy
 import math
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
 
 from handlers import wire
 from handlers.builtin import fast_images
-from handlers.optimize.steps import FAST_IMAGES, INT8, NotApplied, Steps, in_words
+from handlers.optimize.steps import INT8, READING, NotApplied, Steps, in_words
 from handlers.optimize.trials.drift import TF32_TOLERANCE, TOLERANCES, drift
 from handlers.optimize.trials.samples import CHECKED_ROWS
 from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET, LONGEST_DEFAULT, Result, Speed, measured_rows, race
@@ -97,7 +98,7 @@ class Trial:
     def _copy(self, name: str) -> Any:
         """Return a model that stays as the model is before an optimisation, which may change that one in place."""
         model = self._steps.handler.model
-        if name == FAST_IMAGES or name == "compile":
+        if name in READING or name == "compile":
             return model
         try:
             return copy.deepcopy(model)
@@ -110,12 +111,13 @@ class Trial:
             return
         self._steps.done = names
         self._steps.handler.model = before
-        if name == FAST_IMAGES:
-            self._steps.stop_fast_images()
+        if name in READING:
+            READING[name].stop_using(self._steps.handler)
 
     def _drift(self, name: str) -> float:
-        if name == FAST_IMAGES:
-            return fast_images.pixel_drift(self._steps.sample.inputs, self._steps.preprocess(CHECKED_ROWS))
+        if name in READING:
+            usual, other = (self._steps.read(name, CHECKED_ROWS, usual=each) for each in (True, False))
+            return fast_images.pixel_drift(usual, other)
         return max(drift(self._expected, self._steps.infer(self._steps.sample.inputs)), self._steps.full_drift)
 
     def _check(self, name: str, found: float, agreed: float | None, inputs: int) -> None:
@@ -131,14 +133,14 @@ class Trial:
     def _tolerance(self, name: str) -> float:
         if name in self._tolerances:
             return self._tolerances[name]
-        if self._steps.handler.device.type == "cuda" and torch.backends.cudnn.allow_tf32 and name != FAST_IMAGES:
+        if self._steps.handler.device.type == "cuda" and torch.backends.cudnn.allow_tf32 and name not in READING:
             return max(TF32_TOLERANCE, TOLERANCES[name])
         # Precision lost by bf16 stays lost in later steps.
         return TOLERANCES["bf16" if "bf16" in self._steps.done else name]
 
     def _is_too_slow(self, name: str, by_name: bool) -> bool:
         """Return whether the first answer would wait too long for the times of a default."""
-        return not by_name and name != FAST_IMAGES and self._full_seconds() > LONGEST_DEFAULT
+        return not by_name and name not in READING and self._full_seconds() > LONGEST_DEFAULT
 
     def _full_seconds(self) -> float:
         """Return about how long a full batch takes, by the sample's `CHECKED_ROWS`; measured once."""
@@ -156,20 +158,12 @@ class Trial:
         """
         steps, handler = self._steps, self._steps.handler
         budget = BUDGET if by_name else DEFAULT_BUDGET
-        if name == FAST_IMAGES:
-
-            def usual() -> None:
-                steps.stop_fast_images()
-                steps.preprocess(steps.batch_size)
-
-            def fast() -> None:
-                fast_images.use(handler)
-                steps.preprocess(steps.batch_size)
-
+        if name in READING:
+            usual, other = (partial(steps.read, name, steps.batch_size, usual=each) for each in (True, False))
             try:
-                return race(usual, fast, self._clock, budget), steps.batch_size
+                return race(usual, other, self._clock, budget), steps.batch_size
             finally:
-                fast_images.use(handler)
+                READING[name].use(handler)
         if before is None:
             return None, 0
         after, rows = handler.model, steps.batch_size

@@ -7,12 +7,16 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from handlers.sdk.errors import UnreadablePayload
 
 
-def decode_image(encoded: bytes | bytearray, most_pixels: int | None = None) -> Image.Image:
+def decode_image(
+    encoded: bytes | bytearray, most_pixels: int | None = None, least_side: int | None = None
+) -> Image.Image:
     """Decode one image file and turn the image upright according to its EXIF orientation.
 
     Args:
         encoded: any format that Pillow reads.
         most_pixels: larger images are refused before their pixels are decoded; None leaves the limit to Pillow.
+        least_side: a JPEG may be decoded at a half, a quarter or an eighth of its size, whose shorter side has at
+            least so many pixels; None for its own size.
 
     Returns:
         The image, in the mode of the file.
@@ -25,6 +29,8 @@ def decode_image(encoded: bytes | bytearray, most_pixels: int | None = None) -> 
             if most_pixels is not None and image.width * image.height > most_pixels:
                 size = f"{image.width} × {image.height} pixels"
                 raise UnreadablePayload(f"the image has {size}; at most {most_pixels} are read")
+            if least_side is not None and image.format in ("JPEG", "MPO"):
+                _decode_smaller(image, least_side)
             image.load()
             # Read now and then dropped: `exif_transpose` would rewrite the tags, and fails where a camera wrote one
             # with the wrong type.
@@ -41,3 +47,10 @@ def decode_image(encoded: bytes | bytearray, most_pixels: int | None = None) -> 
     # Damaged files make Pillow's readers raise struct.error, RuntimeError, AttributeError and more.
     except Exception as error:
         raise UnreadablePayload(f"The request's {len(encoded)} bytes are not an image: {error}") from error
+
+
+def _decode_smaller(image: Image.Image, least_side: int) -> None:
+    """Let libjpeg make fewer pixels: its inverse cosine transform of a block of 8 × 8 can give 4 × 4, 2 × 2 or one."""
+    shorter = min(image.size)
+    if shorter >= 2 * least_side:
+        image.draft(image.mode, (image.width * least_side // shorter, image.height * least_side // shorter))

@@ -10,11 +10,13 @@ import pytest
 import torch
 from torch import nn
 
+from handlers.builtin import scaled_decode
 from handlers.builtin.base import BaseHandler
 from handlers.builtin.image_classifier import ImageClassifier
 from handlers.builtin.support.example_image import example_image
 from handlers.optimize import bfloat16, folding, trial
 from handlers.optimize.apply import optimize
+from handlers.optimize.trials.drift import TOLERANCES
 from handlers.sdk.errors import HandlerError
 from tests.handlers.device import DEVICE, GPU_ID, ROUNDING
 from tests.handlers.optimize.loading import answer, done, loaded
@@ -237,3 +239,34 @@ def test_the_warm_up_sample_is_what_it_is_checked_on(model_dir: Path, entry: dic
     done(handler, "channels_last")
 
     assert set(shapes) == {(2, 3, 32, 32)}
+
+
+def test_scaled_decode_is_tried_on_a_larger_image_and_kept_for_large_ones(
+    model_dir: Path, entry: dict[str, str]
+) -> None:
+    handler = loaded(model_dir, entry)
+
+    report = done(handler, "scaled_decode")["scaled_decode"]
+
+    assert report.applied and 0 < (report.drift or 0) <= TOLERANCES["scaled_decode"]
+    assert handler.least_side == scaled_decode.LEAST_SIDE
+
+
+def test_scaled_decode_is_refused_for_a_handler_that_reads_images_in_its_own_way(
+    model_dir: Path, entry: dict[str, str]
+) -> None:
+    class Reading(ImageClassifier):
+        def decode_row(self, row: Any) -> torch.Tensor:
+            return super().decode_row(row)
+
+    with pytest.raises(HandlerError, match="`optimize: scaled_decode` cannot be done: the handler does not prepare"):
+        done(loaded(model_dir, entry, Reading), "scaled_decode")
+
+
+def test_scaled_decode_that_drifts_too_far_is_taken_back(
+    model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(TOLERANCES, "scaled_decode", 1e-6)
+
+    with pytest.raises(HandlerError, match=r"its drift is .*, and 1\.0e-06 is tolerated"):
+        done(loaded(model_dir, entry), "scaled_decode")

@@ -1,0 +1,122 @@
+"""A JPEG that is much larger than needed is decoded at a part of its size, and is nearly the same at 256 pixels."""
+
+import io
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+from handlers.builtin import fast_images, scaled_decode
+from handlers.builtin.image_classifier import ImageClassifier
+from handlers.builtin.scaled_decode import LEAST_SIDE
+from handlers.builtin.support.example_image import example_image
+from handlers.optimize.trials.drift import TOLERANCES
+from handlers.requests.images import decode_image
+from handlers.sdk.errors import UnreadablePayload
+
+
+def photo(width: int, height: int, image_format: str = "JPEG", mode: str = "RGB", **options: Any) -> bytes:
+    image = Image.open(io.BytesIO(example_image())).resize((width, height), Image.Resampling.BICUBIC).convert(mode)
+    buffer = io.BytesIO()
+    image.save(buffer, image_format, **options)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("width", "height", "decoded"),
+    [
+        (1023, 1023, (1023, 1023)),
+        (1024, 1024, (512, 512)),
+        (1600, 1200, (800, 600)),
+        (2000, 3000, (667, 1000)),
+        (4000, 3000, (1000, 750)),
+        (6000, 4500, (750, 563)),
+        (9000, 1000, (9000, 1000)),
+    ],
+)
+def test_the_shorter_side_keeps_twice_the_pixels_that_are_needed(
+    width: int, height: int, decoded: tuple[int, int]
+) -> None:
+    image = decode_image(photo(width, height), least_side=LEAST_SIDE)
+
+    ratio = width // decoded[0]
+    assert image.size == (-(-width // ratio), -(-height // ratio))
+    assert min(image.size) >= min(LEAST_SIDE, width, height)
+
+
+@pytest.mark.parametrize("fast", [False, True], ids=["usual", "fast"])
+@pytest.mark.parametrize(("width", "height"), [(1600, 1200), (4000, 3000), (1501, 2207), (1025, 1031)])
+def test_each_value_is_nearly_the_same(width: int, height: int, fast: bool) -> None:
+    body = photo(width, height, quality=90)
+    handler = ImageClassifier()
+    if fast:
+        fast_images.use(handler)
+    usual = handler.decode_row({"body": body})
+
+    assert scaled_decode.use(handler)
+    scaled = handler.decode_row({"body": body})
+
+    assert not torch.equal(usual, scaled)
+    assert fast_images.pixel_drift(usual, scaled) <= TOLERANCES["scaled_decode"]
+
+
+@pytest.mark.parametrize("image_format", ["PNG", "WEBP"])
+def test_other_formats_are_decoded_whole(image_format: str) -> None:
+    assert decode_image(photo(1200, 1100, image_format), least_side=LEAST_SIDE).size == (1200, 1100)
+
+
+@pytest.mark.parametrize("mode", ["L", "CMYK"])
+def test_the_mode_of_a_jpeg_stays(mode: str) -> None:
+    image = decode_image(photo(2048, 1024, mode=mode), least_side=LEAST_SIDE)
+
+    assert (image.mode, image.size) == (mode, (1024, 512))
+
+
+def test_an_image_that_lies_on_its_side_is_turned_upright() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    image = decode_image(photo(2048, 1024, exif=exif), least_side=LEAST_SIDE)
+
+    assert image.size == (512, 1024)
+
+
+def test_a_progressive_jpeg_is_decoded_at_a_part_of_its_size_too() -> None:
+    assert decode_image(photo(2048, 1024, progressive=True), least_side=LEAST_SIDE).size == (1024, 512)
+
+
+def test_a_damaged_large_jpeg_is_unreadable() -> None:
+    with pytest.raises(UnreadablePayload):
+        decode_image(photo(2048, 1024)[:2000], least_side=LEAST_SIDE)
+
+
+def test_a_handler_with_transforms_of_its_own_keeps_all_pixels() -> None:
+    class Mine(ImageClassifier):
+        def image_processing(self, image: Image.Image) -> Any:
+            return torch.tensor(image.size)
+
+    handler = Mine()
+
+    assert not scaled_decode.use(handler)
+    assert handler.decode_row({"body": photo(2048, 1024)}).tolist() == [2048, 1024]
+
+
+def test_the_usual_way_comes_back() -> None:
+    handler = ImageClassifier()
+    usual = handler.decode_row({"body": photo(2048, 1024)})
+    scaled_decode.use(handler)
+
+    scaled_decode.stop_using(handler)
+
+    assert torch.equal(handler.decode_row({"body": photo(2048, 1024)}), usual)
+
+
+def test_a_small_sample_is_enlarged_until_there_is_something_to_do() -> None:
+    large = scaled_decode.enlarge(example_image())
+
+    assert min(decode_image(large).size) == 4 * 256
+    assert decode_image(large, least_side=LEAST_SIDE).size != decode_image(large).size
+
+
+def test_a_large_sample_keeps_its_size() -> None:
+    assert decode_image(scaled_decode.enlarge(photo(3000, 2000, "PNG"))).size == (3000, 2000)
