@@ -66,7 +66,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.moved": (),
     "handlers.names": (),
     "handlers.optimize": (
-        "handlers.optimize", "handlers.builtin.fast_images", "handlers.names", "handlers.requests", "handlers.sdk",
+        "handlers.optimize", "handlers.builtin.fast_images", "handlers.builtin.scaled_decode", "handlers.names",
+        "handlers.requests", "handlers.sdk",
         "handlers.wire",
     ),
     "handlers.orders": ("handlers.wire",),

@@ -12,6 +12,7 @@ from typing import Any
 from PIL import Image
 
 from handlers.builtin import fast_images
+from handlers.builtin.base import payload_of
 from handlers.builtin.fast_images import RESIZED
 from handlers.requests.images import decode_image
 
@@ -37,7 +38,7 @@ def enlarge(row: Any) -> bytes:
     Raises:
         UnreadablePayload: the row is no image.
     """
-    image = decode_image(bytes(row)).convert("RGB")
+    image = decode_image(bytes(payload_of(row))).convert("RGB")
     times = ENLARGED / min(image.size)
     if times > 1:
         image = image.resize((round(image.width * times), round(image.height * times)), Image.Resampling.BICUBIC)

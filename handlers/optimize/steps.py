@@ -9,7 +9,6 @@ import torch
 from torch import nn
 
 from handlers.builtin import fast_images, scaled_decode
-from handlers.builtin.base import payload_of
 from handlers.optimize import bfloat16, folding, inductor
 from handlers.optimize.int8.calibration import Scales
 from handlers.optimize.int8.model import Int8, refusal
@@ -114,7 +113,7 @@ class Steps:
     @cached_property
     def large_row(self) -> Mapping[str, Any]:
         """The sample's row, with its image enlarged if `scaled_decode` would find nothing to do."""
-        return {"body": scaled_decode.enlarge(payload_of(self.sample.row))}
+        return {"body": scaled_decode.enlarge(self.sample.row)}
 
     def read(self, name: str, rows: int, *, usual: bool) -> Any:
         """Return the model's input for so many rows, read as usual or with an optimisation that changes the reading."""

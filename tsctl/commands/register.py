@@ -58,6 +58,7 @@ def command(
       channels_last         channels-last memory format
       fold                  batch normalisation folded into convolutions
       fast_images           images are resized as bytes
+      scaled_decode         large JPEGs are decoded at a part of their size
       bf16                  bfloat16, where the hardware has a fast path for it
       int8                  8-bit integers instead, on processors with VNNI
       compile               torch.compile, for every batch size before readiness

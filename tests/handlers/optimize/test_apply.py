@@ -14,6 +14,7 @@ from handlers.builtin import scaled_decode
 from handlers.builtin.base import BaseHandler
 from handlers.builtin.image_classifier import ImageClassifier
 from handlers.builtin.support.example_image import example_image
+from handlers.builtin.vision import VisionHandler
 from handlers.optimize import bfloat16, folding, trial
 from handlers.optimize.apply import optimize
 from handlers.optimize.trials.drift import TOLERANCES
@@ -249,7 +250,7 @@ def test_scaled_decode_is_tried_on_a_larger_image_and_kept_for_large_ones(
     report = done(handler, "scaled_decode")["scaled_decode"]
 
     assert report.applied and 0 < (report.drift or 0) <= TOLERANCES["scaled_decode"]
-    assert handler.least_side == scaled_decode.LEAST_SIDE
+    assert isinstance(handler, VisionHandler) and handler.least_side == scaled_decode.LEAST_SIDE
 
 
 def test_scaled_decode_is_refused_for_a_handler_that_reads_images_in_its_own_way(
