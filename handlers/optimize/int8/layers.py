@@ -6,6 +6,7 @@ tensor, its activation and the rounding to uint8 are done in the same pass.
 """
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import torch
@@ -15,6 +16,28 @@ from torch.nn import functional
 LEVELS = 255  # of uint8, without the first
 WEIGHT_LEVELS = 127  # of int8 on either side of 0
 CONVOLUTIONS = {nn.Conv1d: "qconv1d_pointwise", nn.Conv2d: "qconv2d_pointwise", nn.Conv3d: "qconv3d_pointwise"}
+
+
+# The operators' arguments as they are passed below. They are no documented interface, and may change with torch.
+INPUTS = "qx x_scale x_zero_point qw w_scale w_zero_point"
+OUTPUTS = "output_scale output_zero_point output_dtype"
+OPERATORS = {
+    "qconv2d_pointwise.default": f"{INPUTS} bias stride padding dilation groups {OUTPUTS} attr scalars algorithm",
+    "qconv2d_pointwise.binary": f"{INPUTS} qaccum bias stride padding dilation groups {OUTPUTS} accum_scale"
+    " accum_zero_point binary_attr alpha unary_attr unary_scalars unary_algorithm",
+    "qlinear_pointwise.default": f"{INPUTS} bias {OUTPUTS} post_op_name post_op_args post_op_algorithm",
+}
+
+
+def has_operators() -> bool:
+    """Return whether this torch has the operators that layers call, with these arguments."""
+    try:
+        return all(
+            " ".join(each.name for each in attrgetter(name)(torch.ops.onednn)._schema.arguments) == arguments
+            for name, arguments in OPERATORS.items()
+        )
+    except AttributeError:  # a torch without oneDNN
+        return False
 
 
 class Scale(NamedTuple):

@@ -58,6 +58,8 @@ def kind_of(node: fx.Node, modules: Mapping[str, nn.Module]) -> Any:
 
 def is_layer(module: nn.Module) -> bool:
     """Return whether a module can run on integers: an exact class, since a subclass may compute something else."""
+    if module._forward_hooks or module._forward_pre_hooks:
+        return False
     if type(module) is nn.Linear:
         return module.weight.dtype == torch.float32
     if type(module) not in CONVOLUTIONS:

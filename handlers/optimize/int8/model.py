@@ -9,6 +9,7 @@ from torch import nn
 
 from handlers.optimize import folding
 from handlers.optimize.around import ModelWrapper
+from handlers.optimize.int8 import layers
 from handlers.optimize.int8.calibration import Calibration, Scales, known_layers
 from handlers.optimize.int8.parts import ObservedPart, TracedPart, parts_of
 from handlers.optimize.int8.rewriting import rewrite
@@ -31,8 +32,8 @@ def refusal(model: Any, device: torch.device, cpuinfo: str | None = None) -> str
     if INTEGERS_X86.isdisjoint(processor.flags):
         missing = "neither AMX nor VNNI; name `bf16` or `compile`"
         return f"the processor ({processor.name}) has no fast path for int8: {missing}"
-    if not hasattr(torch.ops.onednn, "qconv2d_pointwise"):
-        return f"torch {torch.__version__} has no int8 operators of oneDNN for this processor"
+    if not layers.has_operators():
+        return f"torch {torch.__version__} has other int8 operators than tsctl knows; name `bf16` or `compile`"
     return ""
 
 
@@ -82,9 +83,9 @@ class Int8(ModelWrapper):
         replaced: list[nn.Module] = []
         for path, traced in list(parts_of(self.whole, ROOT, divided)):
             if path in paths:
-                layers, of_part = known_layers(path, traced, scales)
-                replaced += [traced.get_submodule(str(layer.first.target)) for layer in layers]
-                self._put(path, TracedPart(self.get_submodule(path), rewrite(traced, layers, of_part)))
+                found, of_part = known_layers(path, traced, scales)
+                replaced += [traced.get_submodule(str(layer.first.target)) for layer in found]
+                self._put(path, TracedPart(self.get_submodule(path), rewrite(traced, found, of_part)))
         for module in replaced:
             if times[module] == 1:  # not also a part of another module, which may use it in float32
                 for name, weight in list(module.named_parameters(recurse=False)):

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import fx, nn
 
+from handlers.optimize.int8 import layers
 from handlers.optimize.int8.layers import Int8Layer, dequantise, quantise
 from handlers.optimize.int8.model import Int8, refusal
 from handlers.optimize.trials.drift import drift
@@ -44,6 +45,15 @@ def test_a_gpu_is_refused_with_a_remedy() -> None:
     assert refusal(nn.Identity(), torch.device("cuda:0")) == "`int8` is for processors; on a GPU name `bf16`"
 
 
+@pytest.mark.parametrize("name", layers.OPERATORS)
+def test_a_torch_whose_operators_have_changed_is_refused(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(layers.OPERATORS, name, "qx x_scale")
+
+    reason = refusal(nn.Identity(), CPU, cpuinfo("avx512_vnni"))
+
+    assert reason.startswith(f"torch {torch.__version__} has other int8 operators than tsctl knows")
+
+
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_torchscript_is_refused_with_a_remedy() -> None:
     model = torch.jit.trace(nn.Linear(2, 2), torch.ones(1, 2))
@@ -56,7 +66,7 @@ def test_torchscript_is_refused_with_a_remedy() -> None:
 @needs_integers
 @pytest.mark.parametrize("name", NETS)
 def test_the_outputs_stay_near_and_all_layers_that_can_be_are_on_integers(name: str) -> None:
-    build, shape, layers = NETS[name]
+    build, shape, count = NETS[name]
     model, inputs = made(build), inputs_of(shape)
     with torch.inference_mode():
         expected = copy.deepcopy(model)(inputs)
@@ -67,8 +77,8 @@ def test_the_outputs_stay_near_and_all_layers_that_can_be_are_on_integers(name: 
         assert 0 < drift(expected, int8(inputs)) < 0.06, int8.whole
         assert drift(expected[:1], int8(inputs[:1])) < 0.1  # any number of rows
         assert drift(int8(inputs), int8(inputs)) == 0.0  # inputs stay as they were
-    assert number == layers
-    assert sum(isinstance(module, Int8Layer) for module in set(int8.modules())) == layers
+    assert number == count
+    assert sum(isinstance(module, Int8Layer) for module in set(int8.modules())) == count
 
 
 @needs_integers
