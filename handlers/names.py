@@ -41,6 +41,13 @@ def split_handler(handler: str) -> tuple[str, str]:
 OPTIMIZATIONS = ("fast_images", "scaled_decode", "fold", "channels_last", "bf16", "int8", "compile")
 COMPILE = "compile"
 NO_OPTIMIZATION = "none"  # excludes also the handler's defaults
+# Built-in handler → its default optimisations. Exact classes only: a subclass may keep references to parts of the model
+# that an optimisation replaces. Not the object detector: the number of boxes depends on thresholds, so the effect of
+# rounding on its answers has no measure.
+DEFAULT_OPTIMIZATIONS: dict[tuple[str, str], tuple[str, ...]] = {
+    BUILT_IN["image_classifier"]: ("fast_images", "fold", "channels_last"),
+    BUILT_IN["image_segmenter"]: ("fast_images", "fold", "channels_last"),
+}
 
 
 def parse_optimizations(value: object) -> tuple[str, ...]:

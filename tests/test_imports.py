@@ -47,7 +47,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.targets": ("daemon.targets", "daemon.marfile"),
     "daemon.tools": (
         "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config", "daemon.http", "daemon.marfile",
-        "daemon.models", "daemon.paths", "daemon.workers", "handlers.wire",
+        "daemon.models", "daemon.paths", "daemon.workers", "handlers.names", "handlers.wire",
     ),
     "daemon.tracing": (
         "daemon.tracing", "daemon.config", "daemon.metrics.exemplars", "daemon.metrics.version", "handlers.wire",

@@ -2,16 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from handlers.names import NO_OPTIMIZATION, OPTIMIZATIONS
-
-# Built-in handler → its default optimisations. Exact classes only: a subclass may keep references to parts of the model
-# that an optimisation replaces. Not the object detector: the number of boxes depends on thresholds, so the effect of
-# rounding on its answers has no measure.
-DEFAULTS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("handlers.builtin.image_classifier", "ImageClassifier"): ("fast_images", "fold", "channels_last"),
-    ("handlers.builtin.image_segmenter", "ImageSegmenter"): ("fast_images", "fold", "channels_last"),
-}
-
+from handlers.names import DEFAULT_OPTIMIZATIONS, NO_OPTIMIZATION, OPTIMIZATIONS
 
 # A model on integers has next to nothing left in floating point for these to make faster.
 CLASHES = {"int8": ("bf16", "compile")}
@@ -30,7 +21,7 @@ def chosen(asked: Sequence[str] | None, handler_class: type) -> dict[str, bool]:
     names = asked or ()
     usual: tuple[str, ...] = ()
     if NO_OPTIMIZATION not in names:
-        usual = DEFAULTS.get((handler_class.__module__, handler_class.__qualname__), ())
+        usual = DEFAULT_OPTIMIZATIONS.get((handler_class.__module__, handler_class.__qualname__), ())
     return {name: name in names for name in OPTIMIZATIONS if name in names or name in usual}
 
 

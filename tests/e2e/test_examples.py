@@ -13,7 +13,7 @@ from daemon.marfile import Packing, write_archive
 from tests.e2e.served import ARCHIVES, PATIENCE, TSCTL, Served, eventually
 from tsctl.terminal.examples import EXAMPLES
 
-MINUTES = ("tune", "demo")  # whose lines are parsed only, in tests/tsctl/terminal/test_help.py
+MINUTES = ("tune", "optimize", "demo")  # whose lines are parsed only, in tests/tsctl/terminal/test_help.py
 # verb → a text that shows that the line works; then Ctrl-C, or SIGTERM for `run`, ends it
 ENDLESS = {
     "run": "listening on",

@@ -8,14 +8,12 @@ from typing import Any
 import click
 
 from daemon import paths
-from tsctl.client import DaemonClient, checked, content_type_of, model_path
+from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
 from tsctl.terminal.verb import Verb
 
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
-# Settings of the daemon that are passed to its workers.
-_SURROUNDINGS = ("envelope", "decode_input", "limit_image_pixels", "hide_environment", "metrics_config")
 
 
 @click.command(cls=Verb)
@@ -89,6 +87,8 @@ def command(
     """
     if clients is not None and rate is not None:
         raise click.UsageError("`--clients` and `--rate` are two kinds of load: use one of them")
+    from tsctl.tuning.inputs import sample_input, surroundings
+
     client = DaemonClient(socket)
     path = model_path(model)
     trace = client.json("GET", f"/tsctl/trace/{path}")
@@ -98,16 +98,12 @@ def command(
             f"{model} runs its requests on their own (`{mode}`): there is no batch size and no delay to measure"
         )
     worker = client.json("GET", f"/tsctl/worker/{path}")
-    body, kind, source = _input(client, path, sample, content_type)
+    body, kind, source = sample_input(client, path, sample, content_type)
     said = {each["name"]: each for each in client.json("GET", "/tsctl/config")}
     order = {
         "trace": trace,
         "worker": worker,
-        "settings": {
-            name: _said(said[name]["value"])
-            for name in _SURROUNDINGS
-            if name in said and said[name]["origin"] != "default"  # an older daemon does not know them all
-        },
+        "settings": surroundings(said),
         "contentType": kind,
         "most": max_batch_size,
         "workers": workers,
@@ -177,20 +173,6 @@ def _apply(client: DaemonClient, path: str, best: dict[str, Any], trace: dict[st
         f" {best['maxBatchDelay']:g} ms, {best['batching']}, {workers} worker{'s' * (workers > 1)}",
         err=True,
     )
-
-
-def _input(client: DaemonClient, path: str, sample: Path | None, content_type: str | None) -> tuple[bytes, str, str]:
-    """Return the request to measure with: body, content type, source."""
-    if sample is not None:
-        return sample.read_bytes(), content_type_of(sample) if content_type is None else content_type, str(sample)
-    answer = client.request("GET", f"/tsctl/input/{path}")
-    if answer.status >= 400:
-        checked(answer.status, json.loads(answer.body))  # raises the daemon's message, which has the remedy
-    return answer.body, answer.content_type if content_type is None else content_type, "the daemon's input"
-
-
-def _said(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _none_will_do(found: dict[str, Any], slo_p99: float | None) -> CliError:

@@ -17,7 +17,7 @@ SYNONYMS: dict[str, str] = {
     "ask": "predict", "call": "predict", "curl": "predict", "infer": "predict", "invoke": "predict",
     "reload": "upgrade", "restart": "upgrade", "update": "upgrade",
     "benchmark": "bench", "load-test": "bench", "loadtest": "bench", "ab": "bench", "wrk": "bench",
-    "optimize": "tune", "autotune": "tune",
+    "autotune": "tune", "optimise": "optimize", "quantize": "optimize", "compile": "optimize",
     "archiver": "archive", "pack": "archive", "package": "archive", "build": "archive",
     "create": "new", "init": "new", "scaffold": "new",
     "log": "logs", "tail": "logs",

@@ -1,14 +1,11 @@
 """Run the process that measures and simulates for `tsctl tune`: an order in, its progress out."""
 
-import json
-import subprocess
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 from tsctl.errors import CliError
-from tsctl.render import LiveProgress, live
-from tsctl.terminal.relay import relayed
+from tsctl.render import live
+from tsctl.tuning.events import events_of
 
 TUNE = (sys.executable, "-P", "-m", "daemon.tools.tune")
 
@@ -30,7 +27,7 @@ def run(order: dict[str, Any], body: bytes, name: str) -> tuple[dict[str, Any], 
     notes: list[str] = []
     with live() as progress:
         progress.show(f"starting to measure {name}")
-        for event in _events(order, body, progress):
+        for event in events_of(TUNE, order, body, progress):
             match event["stage"]:
                 case "loading":
                     progress.show(f"loading {name}, {_workers(event)}", event["done"], event["total"])
@@ -52,20 +49,6 @@ def run(order: dict[str, Any], body: bytes, name: str) -> tuple[dict[str, Any], 
                 case "done":
                     return event, measured, notes
     raise CliError("the measuring process ended without a result")
-
-
-def _events(order: dict[str, Any], body: bytes, progress: LiveProgress) -> Iterator[dict[str, Any]]:
-    with relayed(TUNE, progress, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            process.stdin.write(json.dumps(order).encode() + b"\n" + body)
-            process.stdin.close()
-        except BrokenPipeError:
-            pass  # the process has ended; its exit code gives the reason
-        for line in process.stdout:
-            yield json.loads(line)
-    if process.returncode not in (0, 1):
-        raise CliError(f"the measuring process ended with exit code {process.returncode}")
 
 
 def _workers(event: dict[str, Any]) -> str:

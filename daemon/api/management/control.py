@@ -3,7 +3,7 @@
     /tsctl/status · config · store   the daemon; its settings; the archives of the model store, `name` and `bytes`
     /tsctl/registrations             what was asked for each version, now and before, see registrations/document.py
     /tsctl/trace/MODEL[/VERSION]     arrival times of the latest requests, and the settings; no bodies
-    /tsctl/worker/MODEL[/VERSION]    how its workers are started, and how its clients behave: for `tsctl tune`
+    /tsctl/worker/MODEL[/VERSION]    how its workers are started, how its clients behave: for `tsctl tune`, `optimize`
     /tsctl/input/MODEL[/VERSION]     the body of a sample request, unchanged, with its content type; the header
                                      `X-Tsctl-Input` is its source: `recorded` or `warmup`
     /tsctl/upgrade                   with POST, see upgrade.py

@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,11 +17,10 @@ from daemon.models.reporting.optimized import optimized_of
 from daemon.models.routing.routes import Routes
 from daemon.models.shadowing.comparison import RESULTS
 from daemon.models.version import ModelState, ModelVersion
-from daemon.workers.engine import Worker, local_pid
+from daemon.workers.engine import Worker, local_pid, resident_bytes
 from daemon.workers.state import WorkerState
 
 FIRST_WORKER_ID = 9000  # TorchServe numbers workers by their ports, from this one
-_PAGE = 4096  # bytes
 
 
 def describe(
@@ -76,7 +74,7 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
         "id": str(FIRST_WORKER_ID + index),
         "startTime": time.strftime("%Y-%m-%dT%H:%M:%S", started) + f".{milliseconds:03d}Z",
         "status": "READY" if worker.state is WorkerState.READY else "UNLOADING",
-        "memoryUsage": _resident_bytes(local_pid(worker)),
+        "memoryUsage": resident_bytes(local_pid(worker)),
         "pid": worker.pid,
         **({"node": worker.node} if worker.node else {}),
         "gpu": bool(worker.gpu_ids),
@@ -95,14 +93,6 @@ def _sequences(model: ModelVersion) -> dict[str, Any]:
         "maxNumSequence": 0 if table is None else table.most,
         "maxSequenceJobQueueSize": settings.sequence_jobs if stateful else 0,
     }
-
-
-def _resident_bytes(pid: int) -> int:
-    """Return a process's resident memory in bytes; 0 after its exit (proc(5), statm: second field, in pages)."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
-    except (OSError, IndexError):
-        return 0
 
 
 def _ours(model: ModelVersion) -> dict[str, Any]:

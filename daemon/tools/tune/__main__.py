@@ -7,7 +7,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import uvloop
@@ -26,38 +25,18 @@ from daemon.tools.tune.measuring.contention import measure_contention
 from daemon.tools.tune.measuring.harness import HarnessLoadFailed, SampleFailed
 from daemon.tools.tune.measuring.overhead import measure_overhead
 from daemon.tools.tune.measuring.rehearsal import Rehearsal
+from daemon.tools.tune.measuring.spec import spec_of
 from daemon.tools.tune.measuring.sweep import Sweep
 from daemon.tools.tune.order import TuneOrder, read_order
 from daemon.tools.tune.replay import Overhead
 from daemon.tools.tune.simulating import Simulated, document, simulate
 from daemon.tools.tune.times import PlacementTimes
 from daemon.workers.cores import chosen_threads, usable_cores
-from daemon.workers.engine import WorkerSpec
 from daemon.workers.local_engine import LocalEngine
 
 
 def tell(stage: str, **facts: Any) -> None:
     print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - the reader is a program
-
-
-def spec_of(order: TuneOrder) -> WorkerSpec:
-    worker, served = order.worker, order.trace["settings"]
-    python = worker["python"]
-    return WorkerSpec(
-        model_name=order.trace["modelName"],
-        model_version=order.trace["modelVersion"],
-        model_dir=Path(worker["directory"]),
-        handler=worker["handler"],
-        manifest=worker["manifest"],
-        batch_size=order.most,
-        startup_timeout=served["startupTimeout"],
-        response_timeout=served["responseTimeout"],
-        retry=False,
-        devices=worker["devices"],
-        python=None if python is None else Path(python),
-        optimize=worker["optimize"],
-        log=lambda text, pid, stream: print(text, file=sys.stderr),  # noqa: T201 - the worker's output
-    )
 
 
 async def measure(order: TuneOrder, body: bytes) -> tuple[list[PlacementTimes], Overhead]:
@@ -66,7 +45,7 @@ async def measure(order: TuneOrder, body: bytes) -> tuple[list[PlacementTimes], 
     clock = LoopClock(loop)
     config = resolve(order.settings, {})
     engine = LocalEngine(loop, clock, model_environment(os.environ, config), metrics=config.model_metrics)
-    spec, cores = spec_of(order), usable_cores()
+    spec, cores = spec_of(order.trace, order.worker, order.most), usable_cores()
     counts = order.workers or worker_counts(cores, order.trace["workers"], gpu=bool(spec.devices))
     beside = partial(measure_contention, seconds=order.seconds, body=body, content_type=order.content_type)
     sweep = Sweep(engine, clock, spec, parse_body(order.content_type, body), order.seconds, tell, beside)

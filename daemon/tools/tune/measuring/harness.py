@@ -70,6 +70,11 @@ class Harness:
             self._changed.clear()
             await self._changed.wait()
 
+    @property
+    def loaded(self) -> Sequence[Worker]:
+        """The present workers."""
+        return self._pool.workers
+
     async def measure(self, size: int, busy: int, seconds: float) -> list[float]:
         """Keep `busy` workers running batches of `size` for about `seconds`; return the seconds of each batch.
 

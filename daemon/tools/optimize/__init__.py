@@ -1,0 +1,11 @@
+"""`tsctl optimize`: load a model with one set of optimisations after the other, and measure each.
+
+A separate process, `python -P -m daemon.tools.optimize`: an order on stdin, JSON lines on stdout (order.py).
+
+    candidates     the sets to try
+    jpeg           the size of a JPEG: small ones gain nothing from `scaled_decode`
+    measuring      one throw-away worker a set, one after the other: full batches, and the worker's own report
+    verdict        the set to recommend, and whether the machine changed meanwhile
+
+The workers and the batches are those of `tsctl tune` (daemon.tools.tune.measuring).
+"""

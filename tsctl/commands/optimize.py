@@ -1,0 +1,169 @@
+"""`tsctl optimize`."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from tsctl.client import DaemonClient, model_path
+from tsctl.errors import CliError
+from tsctl.options import KindType, json_option, model_argument
+from tsctl.terminal.verb import Verb
+
+_BEST, _DEFAULT = "best", "default"
+# Of the daemon's documents: without the arrivals, which are for `tsctl tune`.
+_TRACE = ("modelName", "modelVersion", "workers", "settings")
+_WORKER = ("directory", "handler", "manifest", "python", "devices", "optimize")
+
+
+class _SetType(click.ParamType[str]):
+    """A value of `--apply`: the names of `--optimize`, or one of two words."""
+
+    name = "set"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        from daemon.model_settings import MODEL_SETTINGS
+
+        if value in (_BEST, _DEFAULT):
+            return str(value)
+        (row,) = [row for row in MODEL_SETTINGS if row.name == "optimize"]
+        return str(KindType(row.kind).convert(value, param, ctx))
+
+
+@click.command(cls=Verb)
+@model_argument
+@click.option(
+    "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Request body to measure with [default: the recorded one, or the archive's `warmup`].",
+)  # fmt: skip
+@click.option(
+    "--content-type",
+    metavar="TYPE",
+    help="Content type of the input [default: by its name for JSON and text, else none].",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    default=3.0,
+    metavar="S",
+    help="Duration of each measurement in seconds [default: 3].",
+)
+@click.option(
+    "--apply", "applied", is_flag=False, flag_value=_BEST, type=_SetType(), metavar="[SET]",
+    help="Register the model again with this set; without a value measure, and take the recommended one.",
+)  # fmt: skip
+@json_option
+@click.pass_obj
+def command(
+    socket: Path | None,
+    model: str,
+    sample: Path | None,
+    content_type: str | None,
+    seconds: float,
+    applied: str | None,
+    as_json: bool,
+) -> None:
+    """Measure MODEL with sets of optimizations, and recommend the fastest.
+
+    Loads one set after the other in a temporary worker with the threads and the batch size of the
+    model, and repeats one request in full batches. Each set is added to the handler's defaults.
+    MODEL serves throughout; run this command while the load is low.
+
+    \b
+    OPTIMIZE      a value of `register --optimize`; `default` is none; (now): the registered one
+    BATCH OF N    the median time of a full batch
+    GAIN          over the plain model, `none`
+    DRIFT, AGREE  largest difference of the answers, and how many best classes stay the same
+    LOAD          a first load, with the comparisons; later loads repeat what those have found
+
+    --apply SET registers the same archive again, as `register --replace --optimize SET` does: no
+    request fails, and all other settings are kept.
+    """
+    from tsctl.tuning.inputs import sample_input, surroundings
+
+    client = DaemonClient(socket)
+    path = model_path(model)
+    if applied not in (None, _BEST):
+        document = _apply(client, path, str(applied))
+        if as_json:
+            click.echo(json.dumps(document, indent=2))
+        else:
+            _show_applied(document)
+        return
+    trace = client.json("GET", f"/tsctl/trace/{path}")
+    mode = trace.get("batching", {}).get("mode", "batch")
+    if mode != "batch":
+        raise CliError(f"{model} runs its requests on their own (`{mode}`): there are no batches to measure")
+    worker = client.json("GET", f"/tsctl/worker/{path}")
+    body, kind, _ = sample_input(client, path, sample, content_type)
+    said = {each["name"]: each for each in client.json("GET", "/tsctl/config")}
+    order = {
+        "trace": {name: trace[name] for name in _TRACE},
+        "worker": {name: worker[name] for name in _WORKER},
+        "settings": surroundings(said),
+        "contentType": kind,
+        "seconds": seconds,
+    }
+    from tsctl.terminal import optimizing as screen
+    from tsctl.tuning import optimizing
+
+    found = optimizing.run(order, body, trace["modelName"])
+    best = found["recommended"]
+    found |= {"model": trace["modelName"], "version": trace["modelVersion"]}
+    found["command"] = None if best is None else f"tsctl optimize {model} --apply {best}"
+    screen.warn_of_change(found)
+    if not as_json:
+        screen.show(found)
+    if applied is not None and best is not None:
+        found["applied"] = _apply(client, path, best)
+        if not as_json:
+            _show_applied(found["applied"])
+    if as_json:
+        click.echo(json.dumps(found, indent=2))
+
+
+def _show_applied(document: dict[str, Any]) -> None:
+    from tsctl.progress import warn
+    from tsctl.registered import show_registered
+
+    click.echo(document["status"])
+    warn(document)
+    show_registered(document)
+
+
+def _apply(client: DaemonClient, path: str, names: str) -> dict[str, Any]:
+    """Register the archive of a version again with these optimisations; everything else stays.
+
+    Returns:
+        The daemon's document of the registration.
+
+    Raises:
+        CliError: the version is not registered for longer than a program runs, or does not load so.
+    """
+    from tsctl.apply.state import read_state
+    from tsctl.progress import work
+
+    trace = client.json("GET", f"/tsctl/trace/{path}")
+    name, version = trace["modelName"], trace["modelVersion"]
+    store = client.json("GET", "/tsctl/status")["modelStore"]
+    state = read_state(client.json("GET", "/tsctl/registrations"), None if store is None else Path(store))
+    if name in state.ephemeral:
+        raise CliError(f"`{name}` is served by a program, such as `tsctl serve`", "end that program first")
+    spec = state.models[name].versions[version]
+    document: dict[str, Any] = work(
+        client,
+        "POST",
+        "/models",
+        subject=name,
+        hint="`tsctl describe` shows its progress",
+        url=spec.url,
+        model_name=name,
+        model_version=version,
+        sha256=spec.sha256,
+        handler=spec.handler,
+        replace="true",
+        synchronous="true",
+        optimize="" if names == _DEFAULT else names,
+    )
+    return document
