@@ -4,6 +4,8 @@ from typing import Any
 
 from daemon.model_settings import MODEL_SETTINGS
 
+NO_NAMES = ","  # a list without a member, as a parameter of a request: an empty text is no parameter
+_OPTIMIZE = "optimize"
 _ROWS = {row.yaml: row for row in MODEL_SETTINGS}
 
 
@@ -24,6 +26,8 @@ def setting_text(name: str, value: Any) -> str:
     row = _ROWS.get(name)
     if isinstance(value, bool):
         return "on" if value else "off"
+    if name == _OPTIMIZE and not value:
+        return "default"  # `none` is a value, too: not even the handler's own
     if value is None:
         return "none"
     if row is not None and row.yaml_kind is not None:

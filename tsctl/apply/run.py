@@ -27,6 +27,7 @@ from tsctl.apply.state import DaemonState, State, read_state
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError, Interrupted
 from tsctl.progress import warn, work
+from tsctl.setting_text import NO_NAMES
 
 _CHANGE = "X-Tsctl-Change"  # of the daemon: requests with one token are one change for `tsctl rollback`
 _ROWS = {row.yaml: row for row in MODEL_SETTINGS if row.yaml}
@@ -169,6 +170,6 @@ def _parameters(settings: Mapping[str, Any]) -> dict[str, str]:
     for key, value in settings.items():
         row = _ROWS[key]
         shown = row.kind.show(row.written.read(value))
-        text = ",".join(map(str, shown)) if isinstance(shown, list) else shown
+        text = (",".join(map(str, shown)) or NO_NAMES) if isinstance(shown, list) else shown
         found[row.rest] = str(text).lower() if isinstance(text, bool) else str(text)
     return found

@@ -9,6 +9,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
 from tsctl.options import KindType, json_option, model_argument
+from tsctl.setting_text import NO_NAMES
 from tsctl.terminal.verb import Verb
 
 _BEST, _DEFAULT = "best", "default"
@@ -71,11 +72,12 @@ def command(
     MODEL serves throughout; run this command while the load is low.
 
     \b
-    OPTIMIZE      a value of `register --optimize`; `default` is none; (now): the registered one
-    BATCH OF N    the median time of a full batch
-    GAIN          over the plain model, `none`
-    DRIFT, AGREE  largest difference of the answers, and how many best classes stay the same
-    LOAD          a first load, with the comparisons; later loads repeat what those have found
+    OPTIMIZE    names for `register --optimize`; `default` without any
+    BATCH OF N  median time of a full batch
+    GAIN        over the plain model, `none`
+    DRIFT       largest relative difference of the answers
+    AGREE       best classes that stay the same
+    LOAD        first load, with comparisons; later ones take less
 
     --apply SET registers the same archive again, as `register --replace --optimize SET` does: no
     request fails, and all other settings are kept.
@@ -164,6 +166,6 @@ def _apply(client: DaemonClient, path: str, names: str) -> dict[str, Any]:
         handler=spec.handler,
         replace="true",
         synchronous="true",
-        optimize="" if names == _DEFAULT else names,
+        optimize=NO_NAMES if names == _DEFAULT else names,
     )
     return document
