@@ -15,7 +15,7 @@ TRACE = {
     "modelName": "net", "modelVersion": "1.0", "times": [0.0], "workers": 1, "settings": SETTINGS,
     "batching": {"mode": "batch"},
 }  # fmt: skip
-WORKER = {
+WORKER: dict[str, Any] = {
     "directory": "/nowhere", "handler": "image_classifier", "manifest": {}, "python": None, "devices": [],
     "optimize": ["compile"], "regulars": [0],
 }  # fmt: skip

@@ -12,7 +12,7 @@ _ADDED = (("bf16",), ("int8",), ("compile",), ("bf16", "compile"))  # to the def
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class OptimizationSet:
     """A set of optimisations.
 
     Attributes:
@@ -29,7 +29,7 @@ class Candidate:
         return ",".join(self.names) or DEFAULT
 
 
-def candidates(handler: str, asked: Sequence[str] | None, *, large_jpeg: bool) -> list[Candidate]:
+def candidates(handler: str, asked: Sequence[str] | None, *, large_jpeg: bool) -> list[OptimizationSet]:
     """Return the sets to try, the plain model first; one of them is that of now.
 
     Args:
@@ -49,7 +49,7 @@ def candidates(handler: str, asked: Sequence[str] | None, *, large_jpeg: bool) -
     if not same:
         sets.append(now)
     present = same[0] if same else now
-    return [Candidate(names, names == present) for names in sets]
+    return [OptimizationSet(names, names == present) for names in sets]
 
 
 def _all_of(names: Sequence[str], usual: Sequence[str]) -> frozenset[str]:

@@ -14,7 +14,7 @@ import msgspec
 
 from daemon.core.clock import Clock
 from daemon.core.job import Param
-from daemon.tools.optimize.candidates import Candidate
+from daemon.tools.optimize.candidates import OptimizationSet
 from daemon.tools.tune.measuring.harness import Harness, HarnessLoadFailed, SampleFailed
 from daemon.workers.engine import Engine, Worker, WorkerSpec, local_pid, resident_bytes
 from handlers.wire import Optimized
@@ -29,7 +29,7 @@ class NothingToOptimize(Exception):
     """The handler has no model that can be optimised; the message is the worker's reason."""
 
 
-class Row(msgspec.Struct, kw_only=True, rename="camel"):
+class SetResult(msgspec.Struct, kw_only=True, rename="camel"):
     """One set, measured or refused.
 
     Attributes:
@@ -82,7 +82,7 @@ class Measuring:
         self._engine, self._clock, self._tell = engine, clock, tell
         self._spec, self._threads, self._params, self._seconds = spec, threads, params, seconds
 
-    async def run(self, sets: Sequence[Candidate]) -> tuple[list[Row], float]:
+    async def run(self, sets: Sequence[OptimizationSet]) -> tuple[list[SetResult], float]:
         """Measure all sets, of which the first is the plain model.
 
         Returns:
@@ -93,7 +93,7 @@ class Measuring:
             SampleFailed: the plain model cannot answer the request.
             NothingToOptimize: no optimisation can be applied, for one and the same reason.
         """
-        rows: list[Row] = []
+        rows: list[SetResult] = []
         steps = len(sets) + 1
         plain, *others = sets
         rows.append(await self._measured(plain, 0, steps))
@@ -101,10 +101,10 @@ class Measuring:
             try:
                 row = await self._measured(candidate, len(rows), steps)
             except HarnessLoadFailed as error:
-                row = Row(optimize=candidate.text, now=candidate.now, refused=reason_of(str(error)))
+                row = SetResult(optimize=candidate.text, now=candidate.now, refused=reason_of(str(error)))
             except SampleFailed as error:
                 reason = f"cannot answer the request: {str(error).splitlines()[0]}"
-                row = Row(optimize=candidate.text, now=candidate.now, refused=reason)
+                row = SetResult(optimize=candidate.text, now=candidate.now, refused=reason)
             rows.append(row)
             self._tell("measured", **msgspec.to_builtins(row))
             refusals = [each.refused for each in rows[1:]]
@@ -114,7 +114,7 @@ class Measuring:
         assert again.seconds is not None
         return rows, again.seconds
 
-    async def _measured(self, candidate: Candidate, done: int, total: int) -> Row:
+    async def _measured(self, candidate: OptimizationSet, done: int, total: int) -> SetResult:
         size = self._spec.batch_size
         spec = replace(self._spec, optimize=candidate.names)
         harness = Harness(self._engine, self._clock, spec, 1, self._threads, self._params)
@@ -134,11 +134,11 @@ def reason_of(message: str) -> str:
     return message.partition(_CANNOT)[2] or message
 
 
-def _row(candidate: Candidate, worker: Worker, seconds: float, size: int) -> Row:
+def _row(candidate: OptimizationSet, worker: Worker, seconds: float, size: int) -> SetResult:
     outcomes: Sequence[Optimized] = worker.optimized
     applied = [each for each in outcomes if each.applied]
     left_out = [each for each in outcomes if not each.applied and each.name in candidate.names]
-    return Row(
+    return SetResult(
         optimize=candidate.text,
         now=candidate.now,
         seconds=seconds,

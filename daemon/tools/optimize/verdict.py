@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from daemon.tools.optimize.measuring import Row
+from daemon.tools.optimize.measuring import SetResult
 
 LEAST_GAIN = 1.02  # over the set of now: less is within the error
 
 
-def recommended(rows: Sequence[Row]) -> str | None:
+def recommended(rows: Sequence[SetResult]) -> str | None:
     """Return the fastest set whose optimisations are all applied, so that each drift is within its tolerance.
 
     Returns:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from daemon.core.job import Job, Param, Reply
-from daemon.tools.optimize.candidates import Candidate
+from daemon.tools.optimize.candidates import OptimizationSet
 from daemon.tools.optimize.measuring import Measuring, NothingToOptimize, reason_of
 from daemon.tools.tune.measuring.harness import HarnessLoadFailed, SampleFailed
 from daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
@@ -17,7 +17,7 @@ from handlers.wire import Optimized
 from tests.kit.build import make_spec
 from tests.tools.tune.test_harness import AtOnce
 
-PLAIN, BF16, INT8, COMPILE = (Candidate((name,)) for name in ("none", "bf16", "int8", "compile"))
+PLAIN, BF16, INT8, COMPILE = (OptimizationSet((name,)) for name in ("none", "bf16", "int8", "compile"))
 DONE = Reply(200, b"done")
 
 

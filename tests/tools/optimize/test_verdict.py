@@ -2,13 +2,13 @@
 
 import pytest
 
-from daemon.tools.optimize.measuring import Row
+from daemon.tools.optimize.measuring import SetResult
 from daemon.tools.optimize.verdict import changed_by, recommended
 
 
-def row(name: str, per_second: float | None, *, now: bool = False, missing: str = "") -> Row:
+def row(name: str, per_second: float | None, *, now: bool = False, missing: str = "") -> SetResult:
     refused = "" if per_second is not None else "not here"
-    return Row(optimize=name, now=now, per_second=per_second, refused=refused, missing=missing)
+    return SetResult(optimize=name, now=now, per_second=per_second, refused=refused, missing=missing)
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def row(name: str, per_second: float | None, *, now: bool = False, missing: str 
         pytest.param([row("none", 10), row("bf16", None, now=True)], "none", id="anything is faster than what fails"),
     ],
 )  # fmt: skip
-def test_recommended(rows: list[Row], expected: str | None) -> None:
+def test_recommended(rows: list[SetResult], expected: str | None) -> None:
     assert recommended(rows) == expected
 
 
