@@ -156,6 +156,11 @@ def hanging(line: str, columns: int) -> None:
         out.print(Text.assemble(" " * columns if index else text[:columns], part), soft_wrap=True)
 
 
+def note(text: str) -> None:
+    """Print a caveat to stderr, broken between words on a terminal."""
+    err.print(Text.assemble(("note:", "yellow"), f" {text}"), soft_wrap=not err.is_terminal)
+
+
 def histogram(counts: Sequence[tuple[str, int]], notes: Sequence[str] = ()) -> None:
     """Draw a bar for each label, as long as its count; with notes the bars are shorter, followed by each note.
 

@@ -81,8 +81,9 @@ def test_output_of_a_checked_handler_stands_above_the_live_line(open_screen: Ope
         ("tsctl check handler.py", "loading step 2"),
         ("tsctl check handler.py --input sample.json", "running sample.json"),
         ("tsctl tune echo --input sample.json --clients 4", "measuring"),
+        ("tsctl optimize echo --input sample.json --seconds 600", "measuring"),
     ],
-    ids=["check loads", "check runs", "tune"],
+    ids=["check loads", "check runs", "tune", "optimize"],
 )
 def test_ctrl_c_exits_with_130_and_leaves_no_frame(open_screen: Open, tmp_path: Path, line: str, until: str) -> None:
     write_handler(tmp_path, steps=500 if until.startswith("loading") else 3, seconds=60)

@@ -97,7 +97,7 @@ def test_each_set_has_a_row_and_the_fastest_comes_with_its_command(invoke: Invok
 
     assert done.exit_code == 0, done.output
     assert lines_of(done.stdout) == [
-        "OPTIMIZE BATCH OF 8 REQUESTS/S GAIN DRIFT AGREE MEMORY LOAD",
+        "OPTIMIZE BATCH OF 8 REQ/S GAIN DRIFT AGREE MEMORY LOAD",
         "none 200 ms 40.0 1.00x - - 640.0 MiB 2.1 s",
         "default 160 ms 50.0 1.25x 3.9e-03 - 640.0 MiB 2.1 s",
         "bf16 refused - - - - - -",

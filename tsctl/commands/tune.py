@@ -112,6 +112,7 @@ def command(
         "seconds": seconds,
         "slo": None if slo_p99 is None else slo_p99 / 1000,
     }
+    from tsctl import render
     from tsctl.tuning import process, report, saved
 
     found, measured, notes = process.run(order, body, trace["modelName"])
@@ -128,7 +129,7 @@ def command(
     except (OSError, paths.PathError) as error:
         notes.append(f"`tsctl console` cannot show this result, as it could not be saved: {error}")
     for note in notes:
-        click.echo(f"{click.style('note:', fg='yellow')} {note}", err=True)
+        render.note(note)
     if as_json:
         click.echo(json.dumps(found, indent=2))
     else:

@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-import click
-
 from tsctl import render
 from tsctl.render import bytes_text, number_text
 
@@ -15,9 +13,9 @@ _NONE = "-"
 def show(found: Mapping[str, Any]) -> None:
     """Print the table, the reasons of what was refused, and the recommended set."""
     size, rows = found["batchSize"], found["rows"]
-    columns = ("OPTIMIZE", f">BATCH OF {size}", ">REQUESTS/S", ">GAIN", ">DRIFT", ">AGREE", ">MEMORY", ">LOAD")
+    columns = ("OPTIMIZE", f">BATCH OF {size}", ">REQ/S", ">GAIN", ">DRIFT", ">AGREE", ">MEMORY", ">LOAD")
     plain = rows[0]["perSecond"]
-    render.table(columns, [_cells(row, plain) for row in rows], drop=("AGREE", "LOAD", "MEMORY"))
+    render.table(columns, [_cells(row, plain) for row in rows], drop=("LOAD", "MEMORY"))
     for row in rows:
         note = f"refused: {row['refused']}" if row["refused"] else row["missing"]
         if note:
@@ -49,7 +47,7 @@ def warn_of_change(found: Mapping[str, Any]) -> None:
     """Print the caution, if any, to stderr."""
     text = caution(found)
     if text:
-        click.echo(f"{click.style('note:', fg='yellow')} {text}", err=True)
+        render.note(text)
 
 
 def _cells(row: Mapping[str, Any], plain: float) -> tuple[str, ...]:
