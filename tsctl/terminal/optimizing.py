@@ -29,7 +29,7 @@ def verdict(found: Mapping[str, Any]) -> list[str]:
     best = found["recommended"]
     if best is None:
         return ["nothing is faster than what is registered"]
-    return [f"fastest within the tolerances: {best}; apply with: {found['command']}"]
+    return [f"fastest within the tolerances: {best}; apply with:", f"  {found['command']}"]
 
 
 def caution(found: Mapping[str, Any]) -> str:
