@@ -61,7 +61,7 @@ Six walks
    the worker. A client that leaves takes its queued job with it.
 2. A command: a verb's file → tsctl.client → control socket → management.routes → registrar or
    registry → pool.scale → reconcile → plan → engine → answer → tsctl.render.
-3. A worker's life: slot.py draws the place, state.py the worker in it. processes.template_tree chooses
+3. A worker's life: slot.py draws the place, state.py the worker in it. processes.templates.tree chooses
    the warmest template → an order → handlers.template forks → handlers.worker.converse: frames. Its
    parent is the daemon; death is a pidfd.
 4. An archive: registrar.register → opening.open: store.locate → archives.unpack (in a thread, into a directory

@@ -64,6 +64,9 @@ def main(arguments: Sequence[str]) -> int:
         if given.background:
             os.chdir("/")  # keep no directory busy
         # Here, so that a wrong setting is reported without the cost of these imports.
+        from daemon.lifecycle.early import start_early
+
+        template = start_early(config, replacing=predecessor is not None)
         import uvloop
 
         from daemon.lifecycle.activation import take_passed
@@ -81,7 +84,7 @@ def main(arguments: Sequence[str]) -> int:
             import faulthandler
 
             faulthandler.enable()  # SIGABRT, of a watchdog that was not fed, then shows where the loop stands
-        launch = Launch(launch_arguments(given), directory, supervised, given.parent_fd, notifier, passed)
+        launch = Launch(launch_arguments(given), directory, supervised, given.parent_fd, notifier, passed, template)
 
         async def serve() -> int | None:
             daemon = Daemon(config, launch, foreground=not given.background, predecessor=predecessor)

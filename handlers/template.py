@@ -68,7 +68,8 @@ class TemplateProcess:
             self._tell(orders.Unfit(sendable(reason)[:1000]))
             return False
         freeze()
-        self._tell(orders.Ready(time.perf_counter() - began))
+        untimed = self._prepared is not None and self._prepared.untimed
+        self._tell(orders.Ready(time.perf_counter() - began, untimed))
         return True
 
     def obey(self) -> NewProcess | None:
@@ -103,6 +104,13 @@ class TemplateProcess:
                 announce_threads(threads)
                 set_threads(threads)
                 return worker.converse(born.socket, self._prepared)
+            case orders.Time():
+                assert self._prepared is not None
+                load = self._prepared.load
+                start_anew(born.stdout, born.stderr, load.model_dir)
+                os.close(born.socket)
+                set_threads(load.threads)
+                return worker.time_defaults(self._prepared)
             case orders.Grow(modules=modules, load=load):
                 start_anew(born.stdout, born.stderr, os.getcwd() if load is None else load.model_dir)
                 self._sock = socket.socket(fileno=born.socket)

@@ -9,6 +9,7 @@ import contextlib
 import io
 import logging
 import os
+import signal
 import sys
 import time
 from functools import partial
@@ -19,6 +20,7 @@ import msgspec
 
 from handlers import wire
 from handlers.names import COMPILE
+from handlers.orders import EXIT_LOAD_ANEW
 from handlers.process.connection import DaemonConnection, Disconnected, take_over
 from handlers.process.forking import die_with, enter_group, run_apart
 from handlers.process.memory import give_memory_back, keep_memory
@@ -35,6 +37,7 @@ from handlers.wire import sendable
 if TYPE_CHECKING:
     from handlers.process.ranks.leader import Leader
 
+LONGEST_TIMING = 120  # seconds; SIGALRM then ends the process
 VISIBLE = "CUDA_VISIBLE_DEVICES"  # read by CUDA's driver when a process first calls it
 
 
@@ -60,11 +63,13 @@ class Prepared(NamedTuple):
 
     Attributes:
         optimized: the outcomes of its optimisations; None if not yet applied.
+        untimed: `time_defaults` has something to do.
     """
 
     load: wire.Load
     runtime: Runtime
     optimized: list[wire.Optimized] | None = None
+    untimed: bool = False
 
 
 def prepare(load: wire.Load) -> Prepared:
@@ -100,8 +105,29 @@ def prepare_for_all(load: wire.Load) -> Prepared:
     if COMPILE in (load.optimize or ()):
         return prepared
     apart = partial(run_apart, load.threads, load.cpus)
-    optimized = prepared.runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size, load.threads, apart)
-    return prepared._replace(optimized=optimized)
+    put_off: list[bool] = []
+    optimized = prepared.runtime.optimize(
+        load.optimize, Path(load.model_dir), load.batch_size, load.threads, apart, lambda: put_off.append(True)
+    )
+    return prepared._replace(optimized=optimized, untimed=bool(put_off))
+
+
+def time_defaults(prepared: Prepared) -> int:
+    """Time a prepared model's defaults, in a process forked for that alone; return its exit code.
+
+    Requests go first: the process has the lowest priority. What could not be measured so is measured after a restart.
+    """
+    load = prepared.load
+    os.nice(19)
+    signal.alarm(LONGEST_TIMING)
+    if load.cpus:
+        os.sched_setaffinity(0, load.cpus)
+    try:
+        anew = prepared.runtime.time_defaults(Path(load.model_dir), load.batch_size, load.threads)
+    except Exception as error:  # noqa: BLE001 - a model of the user's may raise anything
+        tell(describe_error(error))
+        return 1
+    return EXIT_LOAD_ANEW if anew else 0
 
 
 def alike(load: wire.Load) -> wire.Load:

@@ -29,7 +29,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.http": ("daemon.http",),
     "daemon.lifecycle": (
         "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.metrics", "daemon.models",
-        "daemon.paths", "daemon.setting_values", "daemon.workers.cores",
+        "daemon.paths", "daemon.setting_values", "daemon.workers.cores", "daemon.workers.processes.import_scan",
+        "daemon.workers.processes.spawn",
     ),
     "daemon.lifecycle.upgrade.shim": (),
     "daemon.marfile": ("handlers.names",),

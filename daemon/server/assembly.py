@@ -1,9 +1,7 @@
 """The assembly of a daemon: its parts, wired. Nothing listens yet, and nothing is started."""
 
 import asyncio
-import contextlib
 import os
-import resource
 import socket
 import ssl
 import time
@@ -54,6 +52,7 @@ from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.router import Router, join
 from daemon.lifecycle.boot import Boot, BootParts
+from daemon.lifecycle.early import raise_file_limit
 from daemon.lifecycle.instance import Instance
 from daemon.lifecycle.shutdown import Shutdown
 from daemon.lifecycle.upgrade.messages import Expected
@@ -138,7 +137,7 @@ class Assembly:
             StartError: a package that an address needs is missing, or a file of the configuration cannot be used.
         """
         config, shutdown, loop = self._config, self._shutdown, asyncio.get_running_loop()
-        files = _raise_file_limit()  # before any process is started, which inherits the limit
+        files = raise_file_limit()  # before any process is started, which inherits the limit
         clock = LoopClock(loop)
         registry, metrics = Registry(), Metrics()
         events = Events(Journal(paths.events_file(config.state_dir)))
@@ -178,8 +177,9 @@ class Assembly:
             arena.soon = clock.soon
         environment = model_environment(os.environ, config)
         engine = LocalEngine(
-            loop, clock, environment, arena, template=config.template, alone=True, metrics=config.model_metrics
-        )
+            loop, clock, environment, arena, template=config.template, alone=True, metrics=config.model_metrics,
+            started=self._launch.template,
+        )  # fmt: skip
         engines = Engines(engine, config.ray_address, loop, clock, environment)
         registrar = Registrar(
             config, registry, engines, clock, model_logs, metrics, recurring=recurring, tracing=tracing
@@ -266,12 +266,3 @@ class Assembly:
 def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
     """Make a call on the loop: the caller may be another thread, or in the midst of logging."""
     loop.call_soon_threadsafe(call)
-
-
-def _raise_file_limit() -> int:
-    """Raise the limit of open files, which connections need, to the hard limit; return the limit."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft < hard:
-        with contextlib.suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

@@ -226,6 +226,9 @@ class WorkerListener(Protocol):
     def lost(self, worker: Worker) -> None:
         """Note that the worker cannot be sent anything more, and will exit."""
 
+    def outdated(self, worker: Worker) -> None:
+        """Note that the worker serves well, and that one that is started now would serve better."""
+
     def exited(self, worker: Worker, how: Exit) -> None: ...
 
 

@@ -1,6 +1,6 @@
 """A worker that is a process of this machine: the conversation, in frames (handlers/wire.py) on a socketpair.
 
-The making of its process is in processes/template_tree.py, the end in processes/process.py.
+The making of its process is in processes/templates/tree.py, the end in processes/process.py.
 """
 
 import asyncio
@@ -65,7 +65,7 @@ class LocalWorker(asyncio.Protocol):
         self._shares = arena is not None
         self._stopped = False  # the daemon ends the worker, whatever that does
         self._protocol_error = False  # the worker sent an invalid message: anything after that is ignored
-        self._process = WorkerProcess(spec, self, source, loop, clock, self._exited, arena)
+        self._process = WorkerProcess(spec, self, source, loop, clock, self._exited, arena, self._outdated)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
         self._memory_timer: Timer | None = None
@@ -151,6 +151,10 @@ class LocalWorker(asyncio.Protocol):
 
     def kill(self) -> None:
         self._stop("it was stopped")
+
+    def _outdated(self) -> None:
+        if self.state is WorkerState.READY:
+            self._events.outdated(self)
 
     # The worker's end.
 

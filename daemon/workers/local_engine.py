@@ -11,9 +11,9 @@ from daemon.core.clock import Clock
 from daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
 from daemon.workers.local import LocalWorker
 from daemon.workers.processes.cgroups import Cgroups
-from daemon.workers.processes.leftovers import MARK
 from daemon.workers.processes.reaper import Children
-from daemon.workers.processes.template_tree import Templates
+from daemon.workers.processes.spawn import StartedTemplate, base_environment
+from daemon.workers.processes.templates.tree import Templates
 from daemon.workers.rows.worker import RowWorker
 from handlers.wire import Kind
 
@@ -26,6 +26,7 @@ class LocalEngine:
         arena: where large values of jobs may be; None for no shared memory.
         template: fork workers from warm processes.
         metrics: the metrics that the operator has declared (see `handlers.wire.Load`).
+        started: the first template, if its process was started already.
         alone: all of this process's children in other sessions are the engine's: leftovers of workers are killed.
 
     Attributes:
@@ -42,13 +43,16 @@ class LocalEngine:
         template: bool = False,
         metrics: Sequence[tuple[Kind, str, str, list[str]]] = (),
         alone: bool = False,
+        started: StartedTemplate | None = None,
     ) -> None:
         self._loop, self._clock, self._arena = loop, clock, arena
         self._metrics = metrics
         self._children = Children(loop, clock)
-        surroundings = {**(os.environ if environment is None else environment), MARK: str(os.getpid())}
+        surroundings = base_environment(os.environ if environment is None else environment)
         self.templates = Templates(loop, clock, self._children, surroundings, enabled=template)
         self.templates.adopt()
+        if started is not None:
+            self.templates.take(started)
         if alone:
             with contextlib.suppress(OSError):  # the templates have logged it
                 self._children.clear_up()

@@ -2,9 +2,9 @@
 
 import torch
 from PIL import Image
-from torchvision import transforms
 
 from handlers.builtin.support.labels import map_class_to_label
+from handlers.builtin.torchvision_import import transforms
 from handlers.builtin.vision import VisionHandler, as_rgb
 from handlers.sdk.timer import timed
 

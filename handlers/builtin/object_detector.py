@@ -3,10 +3,10 @@
 from typing import Any
 
 import torch
-from torchvision import transforms
 
 from handlers.builtin.base import decode_rows
 from handlers.builtin.support.labels import map_class_to_label
+from handlers.builtin.torchvision_import import transforms
 from handlers.builtin.vision import VisionHandler, as_rgb
 from handlers.sdk.timer import timed
 

@@ -8,8 +8,9 @@ optimisation. One that is no faster is kept, and named in the log and in `tsctl 
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 import torch
@@ -21,6 +22,7 @@ from handlers.optimize.steps import NotApplied, Steps, in_words
 from handlers.optimize.trial import Clock, Trial
 from handlers.optimize.trials.drift import TOLERANCES
 from handlers.optimize.trials.processor import read_processor
+from handlers.optimize.trials.speed import MARGIN
 from handlers.optimize.trials.verdicts import archive_of, entry_of
 from handlers.requests.excerpt import message_of
 from handlers.sdk.errors import HandlerError
@@ -40,6 +42,7 @@ def optimize(
     *,
     threads: int = 0,
     apart: Apart | None = None,
+    put_off: Callable[[], None] | None = None,
     clock: Clock = time.perf_counter,
 ) -> list[wire.Optimized]:
     """Optimise the model of an initialized handler.
@@ -49,6 +52,8 @@ def optimize(
         asked: the optimisations asked for by name, None for the handler's defaults.
         threads: those that the model will have; 0 for this process's.
         apart: where a trial runs, if not in this process, which must not run anything in parallel then.
+        put_off: if given, and if only defaults are wanted, these are checked and not timed, and the function is called
+            where `time_defaults` has something to do later.
         clock: returns seconds; times the model in a trial.
 
     Returns:
@@ -66,29 +71,24 @@ def optimize(
     tolerances = read_tolerances(config)
     try:
         steps = Steps(handler, model_dir, config, batch_size)
-        threads = threads or torch.get_num_threads()
-        where = _where(handler)
-        facts = {
-            "archive": archive_of(model_dir), "where": where, "torch": str(torch.__version__), "threads": threads,
-            "batch_size": batch_size, "wanted": wanted, "tolerances": tolerances,
-            "samples": steps.samples_digest,
-        }  # fmt: skip
-
-        def attempt() -> Tried:
-            trial = Trial(steps, tolerances, f"{threads} thread{'s' * (threads != 1)} of {where}", clock)
-            outcomes = [trial.attempt(name, by_name) for name, by_name in wanted.items()]
-            return Tried(outcomes, trial.sure, steps.scales)
-
-        with entry_of(facts) as entry:
-            if entry.outcomes is None:
+        way = Way(
+            wanted, tolerances, batch_size, threads or torch.get_num_threads(), _where(handler), steps.samples_digest
+        )
+        later = put_off is not None and not any(wanted.values())
+        with entry_of(way.facts(model_dir)) as entry:
+            if entry.outcomes is None or not (entry.timed or later):
+                attempt = partial(_attempt, steps, way, clock, entry.outcomes or (), timed=not later)
                 tried = attempt() if apart is None else _attempt_apart(attempt, apart)
-                if tried.sure:
-                    entry.keep(tried.outcomes, tried.scales)
+                # One that is unsure is made once more, at the next load, and holds up no further one.
+                timed = not later and (tried.sure or entry.outcomes is not None)
+                entry.keep(tried.outcomes, tried.scales, timed=timed)
                 steps.scales = tried.scales
                 outcomes = tried.outcomes if apart is None else _repeat(steps, tried.outcomes, wanted, took=True)
             else:
                 steps.scales = entry.scales
                 outcomes = _repeat(steps, entry.outcomes, wanted)
+            if put_off is not None and later and not entry.timed and any(outcome.applied for outcome in outcomes):
+                put_off()
     except NotApplied as error:
         if any(wanted.values()):
             raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {error}") from error.__cause__
@@ -97,6 +97,68 @@ def optimize(
     for outcome in outcomes:
         _note(outcome)
     return outcomes
+
+
+def time_defaults(
+    handler: Any,
+    model_dir: Path,
+    config: Mapping[str, Any],
+    batch_size: int,
+    threads: int,
+    clock: Clock = time.perf_counter,
+) -> bool:
+    """Time the handler's defaults, which `optimize` has put off, and keep the outcomes for later loads.
+
+    The handler is of no use afterwards: its defaults are taken back first, and applied one after the other.
+
+    Returns:
+        Whether one that `optimize` has applied costs more than it gains: the model had better be loaded anew.
+    """
+    wanted = chosen(None, type(handler))
+    tolerances = read_tolerances(config)
+    steps = Steps(handler, model_dir, config, batch_size)
+    way = Way(wanted, tolerances, batch_size, threads, _where(handler), steps.samples_digest)
+    steps.start_again([])
+    facts = way.facts(model_dir)
+    with entry_of(facts) as entry:
+        known = entry.outcomes or []
+    tried = _attempt(steps, way, clock, known)  # without the lock, for which loads would wait
+    if not tried.sure:
+        return False
+    with entry_of(facts) as entry:
+        entry.keep(tried.outcomes, tried.scales)
+    before = {outcome.name for outcome in known if outcome.applied}
+    taken_back = [outcome for outcome in tried.outcomes if outcome.name in before and not outcome.applied]
+    return any(each.speed is not None and each.speed[2] > MARGIN * each.speed[1] for each in taken_back)
+
+
+class Way(NamedTuple):
+    """The way to run a model for which the outcome of a trial holds; `samples` is a digest of the archive's."""
+
+    wanted: Mapping[str, bool]
+    tolerances: Mapping[str, float]
+    batch_size: int
+    threads: int
+    where: str
+    samples: str
+
+    def facts(self, model_dir: Path) -> dict[str, Any]:
+        return {
+            "archive": archive_of(model_dir), "where": self.where, "torch": str(torch.__version__),
+            "threads": self.threads, "batch_size": self.batch_size, "wanted": self.wanted,
+            "tolerances": self.tolerances, "samples": self.samples,
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        return f"{self.threads} thread{'s' * (self.threads != 1)} of {self.where}"
+
+
+def _attempt(steps: Steps, way: Way, clock: Clock, known: Sequence[wire.Optimized], *, timed: bool = True) -> "Tried":
+    """Try all; the drift of those that are known to be applied is not measured again."""
+    drifts = {each.name: each.drift for each in known if each.applied and each.drift is not None}
+    trial = Trial(steps, way.tolerances, str(way), clock, drifts, timed=timed)
+    outcomes = [trial.attempt(name, by_name) for name, by_name in way.wanted.items()]
+    return Tried(outcomes, trial.sure, steps.scales)
 
 
 def read_tolerances(config: Mapping[str, Any]) -> dict[str, float]:

@@ -1,5 +1,6 @@
 """The optimisations as changes of a handler in place, and what is run to check them."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,6 +13,9 @@ from handlers.builtin import fast_images, scaled_decode
 from handlers.optimize import bfloat16, folding, inductor
 from handlers.optimize.int8.calibration import Scales
 from handlers.optimize.int8.model import Int8, refusal
+from handlers.optimize.packages import keeping
+from handlers.optimize.packages.package import Packages
+from handlers.optimize.packages.recording import Recorded, record
 from handlers.optimize.trials.agreement import agreement
 from handlers.optimize.trials.drift import drift
 from handlers.optimize.trials.samples import CHECKED_ROWS, archive_rows, digest_of, made_up_rows
@@ -19,6 +23,8 @@ from handlers.optimize.trials.variants import varied
 from handlers.requests.excerpt import message_of
 from handlers.requests.sample import samples_of
 from handlers.sdk.plain_model import PlainModel
+
+_log = logging.getLogger(__name__)
 
 FAST_IMAGES, SCALED_DECODE = "fast_images", "scaled_decode"
 # These change how the handler reads images; all others change its model.
@@ -62,6 +68,9 @@ class Steps:
     def __init__(self, handler: Any, model_dir: Path, config: Mapping[str, Any], batch_size: int) -> None:
         self.handler = handler
         self.batch_size = batch_size
+        self._model_dir = model_dir
+        # Libraries hold the interpreter's lock while they run, which stages that overlap want.
+        self._overlaps = config.get("pipeline") is True
         model = getattr(handler, "model", None)
         if not hasattr(handler, "load_again"):
             raise NotApplied("the handler is not a subclass of BaseHandler, so its model cannot be found")
@@ -208,11 +217,39 @@ class Steps:
         reason = inductor.refusal(self.handler.model, self.handler.device)
         if reason:
             raise NotApplied(reason)
+        packages = self._packages()
+        if packages is not None:
+            self.full_drift = packages.drift
+            self.handler.model = inductor.Compiled(self.handler.model, self.handler.device, packages).eval()
+            return
         compiled = self.handler.model = inductor.Compiled(self.handler.model, self.handler.device).eval()
         inductor.compile_sizes(compiled, lambda size: self.infer(self.preprocess(size)), self.batch_size)
         if self.handler.device.type == "cpu":  # elsewhere no weights are packed
             full = self.preprocess(self.batch_size)
             self.full_drift = compiled.compile_full(lambda: self.infer(full))
+
+    def _packages(self) -> Packages | None:
+        """Return the model as libraries, as they were kept or are made now; None where torch.compile has to do."""
+        if self.handler.device.type != "cpu" or self._overlaps:
+            return None
+        try:
+            folder = keeping.folder_for(self.handler, self._model_dir, self.done, self.batch_size)
+            if folder is None:
+                return None
+            kept = keeping.find(folder, self.handler.model)
+            if kept is not None:
+                return kept
+            from handlers.optimize.packages.making import make
+
+            model, compiler = self.handler.model, inductor.find_compiler() or ""
+
+            def call(size: int) -> Recorded:
+                return record(self.handler, lambda: self.infer(self.preprocess(size)))
+
+            return keeping.keep(folder, lambda draft: make(model, call, self.batch_size, draft, compiler))
+        except Exception as error:  # noqa: BLE001 - torch raises anything for a model that it cannot export
+            _log.info("the model is compiled anew in each worker, as it cannot be kept compiled: %s", in_words(error))
+            return None
 
 
 def in_words(error: BaseException) -> str:

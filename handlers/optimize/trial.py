@@ -6,7 +6,8 @@
         by name      refuse the model                keep, with a warning
 
 On a machine too busy to tell, an optimisation is kept, and the trial is made again at the next load. A default is kept
-untimed where a batch takes over half a second: the first answer would wait for it.
+untimed where a batch takes over half a second. Where a template forks the workers, defaults are timed after the first
+answer (`time_defaults` in apply.py): until then, all that do not drift are kept.
 
 Outputs are compared with the plain model's, times with those of the model without the optimisation at hand. Timed is
 the stage that changes, with a full batch: `preprocess` where the reading of images does, `inference` for all others.
@@ -40,6 +41,8 @@ class Trial:
         place: where the times hold, for people: "2 threads of AMD EPYC".
         tolerances: optimisation → largest drift, where the archive names one.
         clock: returns seconds.
+        drifts: optimisation → its drift, where an earlier trial has measured it.
+        timed: whether optimisations are timed; else all that can be applied, and do not drift, are kept.
 
     Attributes:
         sure: no measurement of a speed was too disturbed to tell.
@@ -48,11 +51,22 @@ class Trial:
         NotApplied: the plain model fails on the sample.
     """
 
-    def __init__(self, steps: Steps, tolerances: Mapping[str, float], place: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        steps: Steps,
+        tolerances: Mapping[str, float],
+        place: str,
+        clock: Clock,
+        drifts: Mapping[str, float],
+        *,
+        timed: bool = True,
+    ) -> None:
         self._steps = steps
         self._tolerances = tolerances
         self._place = place
         self._clock = clock
+        self._drifts = drifts
+        self._timed = timed
         self._expected = steps.sample.expected
         self.sure = True
         self._full: float | None = None  # seconds
@@ -74,7 +88,7 @@ class Trial:
             if name == INT8:
                 found, agreed, inputs = steps.compare_int8()
             else:
-                found = self._drift(name)
+                found = self._drifts[name] if name in self._drifts else self._drift(name)
             self._check(name, found, agreed, inputs)
             speed, rows = (None, 0) if self._is_too_slow(name, by_name) else self._race(name, before, by_name)
         except Exception as error:  # noqa: BLE001 - a compiler may raise anything
@@ -100,6 +114,8 @@ class Trial:
         model = self._steps.handler.model
         if name in READING or name == "compile":
             return model
+        if not self._timed:
+            return None  # loaded again if it is needed, which is seldom
         try:
             return copy.deepcopy(model)
         except Exception:  # noqa: BLE001 - a model of the user's may refuse, in any way
@@ -140,6 +156,8 @@ class Trial:
 
     def _is_too_slow(self, name: str, by_name: bool) -> bool:
         """Return whether the first answer would wait too long for the times of a default."""
+        if not self._timed:
+            return True
         return not by_name and name not in READING and self._full_seconds() > LONGEST_DEFAULT
 
     def _full_seconds(self) -> float:

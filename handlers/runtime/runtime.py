@@ -118,12 +118,14 @@ class Runtime:
         batch_size: int,
         threads: int = 0,
         apart: "Apart | None" = None,
+        put_off: Callable[[], None] | None = None,
     ) -> list[wire.Optimized]:
         """Optimise the model, as asked or by the handler's defaults; see handlers/optimize.
 
         Args:
             threads: those that the model will have; 0 for this process's.
             apart: runs a trial in a process of its own; None for this process.
+            put_off: called where the times of defaults are left to `time_defaults`; None: all are timed now.
 
         Raises:
             HandlerError: an optimisation asked for by name cannot be applied.
@@ -134,10 +136,23 @@ class Runtime:
 
         self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
         try:
-            instance = self._entry.instance
-            return optimize(instance, asked, model_dir, self.config, batch_size, threads=threads, apart=apart)
+            return optimize(
+                self._entry.instance, asked, model_dir, self.config, batch_size,
+                threads=threads, apart=apart, put_off=put_off,
+            )  # fmt: skip
         finally:
             self._context.end_batch()
+
+    def time_defaults(self, model_dir: Path, batch_size: int, threads: int) -> bool:
+        """Time the defaults that `optimize` has put off; this runtime is of no use afterwards.
+
+        Returns:
+            Whether workers should load the model anew.
+        """
+        from handlers.optimize.apply import time_defaults
+
+        self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
+        return time_defaults(self._entry.instance, model_dir, self.config, batch_size, threads)
 
     def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces, *, isolate: bool = True) -> list[wire.Answer]:
         """Run a batch; return one answer per row, in order. Propagates errors of `send`.

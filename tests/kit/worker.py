@@ -46,6 +46,9 @@ class WorkerLog:
     def lost(self, worker: Worker) -> None:
         self.events.append("lost")
 
+    def outdated(self, worker: Worker) -> None:
+        self.events.append("outdated")
+
     def exited(self, worker: Worker, how: Exit) -> None:
         self.events.append(f"exited: {how.reason}")
         self.exits.append(how)
@@ -79,8 +82,9 @@ class FakeLife:
     group = ""
     died_of_sigkill = False
 
-    def __init__(self, spec: Any, protocol: Any, templates: Any, loop: Any, clock: Any, over: Any, arena: Any) -> None:
+    def __init__(self, spec: Any, protocol: Any, templates: Any, loop: Any, clock: Any, over: Any, *rest: Any) -> None:
         self.over = over
+        _, self.outdated = rest  # the arena comes first
         self.killed: list[str] = []
         self.suspended = False
 

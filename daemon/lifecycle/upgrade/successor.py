@@ -21,6 +21,7 @@ from daemon.lifecycle.notify import Notifier
 from daemon.lifecycle.upgrade.channel import Channel, HungUp
 from daemon.lifecycle.upgrade.messages import BrokenUpgradeMessage, FromNew, Inheritance, TakeOver, decode_from_new
 from daemon.metrics.totals import Totals
+from daemon.workers.processes.spawn import StartedTemplate
 
 LEAVE_TIME = 10.0  # seconds that an unwanted successor has to end its workers
 _TAIL = 20  # lines
@@ -37,6 +38,7 @@ class Launch:
         parent: the descriptor of `--parent-fd`, which the new daemon inherits; None without.
         notifier: told of the daemon's life.
         passed: the listening sockets of the service manager.
+        template: the first template, if its process was started already.
     """
 
     arguments: Sequence[str]
@@ -45,6 +47,7 @@ class Launch:
     parent: int | None = None
     notifier: Notifier = field(default_factory=Notifier)
     passed: Sequence[PassedSocket] = ()
+    template: StartedTemplate | None = None
 
 
 class SuccessorGone(Exception):

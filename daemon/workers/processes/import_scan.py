@@ -7,6 +7,8 @@ import contextlib
 import hashlib
 import os
 import re
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -43,16 +45,28 @@ def fingerprint(load: wire.Load) -> str:
 
 def needs_of(handler: str, model_dir: Path) -> Needs:
     """Return the likely imports of this model's workers, from its handler and Python files."""
-    ours = is_ours(handler, model_dir)
-    torch, vision = ours, ours and split_handler(handler)[0] in _WITH_TORCHVISION
-    for file in sorted(model_dir.glob("*.py")):
+    return needs_in(handler, {file.name: partial(_text_of, file) for file in sorted(model_dir.glob("*.py"))})
+
+
+def _text_of(file: Path) -> bytes:
+    with contextlib.suppress(OSError), file.open("rb") as opened:
+        return opened.read(_LONGEST)
+    return b""
+
+
+def needs_in(handler: str, files: Mapping[str, Callable[[], bytes]]) -> Needs:
+    """Return the likely imports of the workers of an archive.
+
+    Args:
+        files: name of each Python file → reads the beginning of its content.
+    """
+    name, _ = split_handler(handler)
+    ours = name in BUILT_IN and f"{name}.py" not in files
+    torch, vision = ours, ours and name in _WITH_TORCHVISION
+    for read in files.values():
         if vision:
             break
-        try:
-            with file.open("rb") as opened:
-                text = opened.read(_LONGEST)
-        except OSError:
-            continue
+        text = read()
         torch = torch or _TORCH.search(text) is not None
         vision = vision or _VISION.search(text) is not None
     return Needs(torch or vision, vision)

@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from daemon.core.clock import Clock, Timer
+from handlers.orders import MARK as MARK
 
 AGAIN = 0.05  # seconds between two searches
 ROUNDS = 40  # searches in a row, at most
-MARK = "TSWORKER_OF"  # in a worker's environment: the daemon's pid
 
 
 class Child(NamedTuple):

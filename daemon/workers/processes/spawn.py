@@ -1,4 +1,7 @@
-"""A process that is to be made, and the plain way to make it: exec."""
+"""A process that is to be made, and the plain way to make it: exec.
+
+Light to import: a daemon that starts makes its first template before it has imported the rest of itself.
+"""
 
 import os
 import socket
@@ -7,14 +10,21 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from daemon.workers.engine import WorkerSpec
-from daemon.workers.processes.cgroups import Cgroups
-from daemon.workers.processes.pipe import Pace
-from daemon.workers.processes.reaper import Process
 from handlers import wire
-from handlers.orders import THREAD_VARIABLES, Order
+from handlers.orders import MARK, THREAD_VARIABLES, Order
+
+if TYPE_CHECKING:
+    from daemon.workers.engine import WorkerSpec
+    from daemon.workers.processes.cgroups import Cgroups
+    from daemon.workers.processes.pipe import Pace
+    from daemon.workers.processes.reaper import Process
+
+
+def base_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the base of the environment of workers and templates, by which leftovers are known as this daemon's."""
+    return {**environment, MARK: str(os.getpid())}
 
 
 def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str, str]:
@@ -23,7 +33,7 @@ def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str
     return kept | dict.fromkeys(THREAD_VARIABLES, str(threads))
 
 
-def load_of(spec: WorkerSpec, group: str = "") -> wire.Load:
+def load_of(spec: "WorkerSpec", group: str = "") -> wire.Load:
     """Return the message that names the model to load, and the cgroup to enter."""
     alone = spec.ranks is None and spec.gpus_each == 1  # the handler finds its one GPU among all
     gpu_id = None if not spec.gpu_ids else spec.gpu_ids[0] if alone else 0
@@ -91,17 +101,19 @@ class SpawnRequest:
         python: the interpreter to exec; None for the daemon's own.
         cancelled: the process is not wanted any more, and no callback follows.
         waits: why there is no process yet, in words; empty if unknown.
+        outdated: called at most once: a process that is made now would load its model in a better way.
     """
 
     order: Order
     socket: socket.socket
     output: Pipes
-    born: Callable[[Process], None]
+    born: "Callable[[Process], None]"
     failed: Callable[[str], None]
     ended: Callable[[], None]
     python: Path | None = None
     cancelled: bool = False
     waits: str = ""
+    outdated: Callable[[], None] = lambda: None
 
     def close(self) -> None:
         """Close our copies of the process's descriptors, once."""
@@ -118,12 +130,12 @@ class ProcessSource(Protocol):
         groups: cgroups for workers; None where unavailable.
     """
 
-    pace: Pace
+    pace: "Pace"
 
     @property
-    def groups(self) -> Cgroups | None: ...
+    def groups(self) -> "Cgroups | None": ...
 
-    def make(self, spec: WorkerSpec, request: SpawnRequest) -> Any:
+    def make(self, spec: "WorkerSpec", request: SpawnRequest) -> Any:
         """Make a process; return the argument for `done_with` at its end, or None.
 
         Raises:
@@ -162,3 +174,40 @@ def execute(
         cwd=directory,
         env=environment,
     )
+
+
+class StartedTemplate(NamedTuple):
+    """The first template, just exec'd: its process, the daemon's end of its socket, and the ends of its output."""
+
+    process: subprocess.Popen[bytes]
+    socket: socket.socket
+    output: Pipes
+
+    def discard(self) -> None:
+        """End the process, which nobody wants."""
+        self.socket.close()
+        self.output.close()
+        self.process.kill()
+        self.process.wait()
+
+
+def start_template(environment: Mapping[str, str]) -> StartedTemplate:
+    """Exec the first template.
+
+    Args:
+        environment: the base of its environment; see `base_environment`.
+
+    Raises:
+        OSError: there is no descriptor or process left.
+    """
+    ours, theirs, reading, writing = open_channels(socket.SOCK_SEQPACKET)
+    try:
+        process = execute("handlers.template", theirs, writing, worker_environment(environment, 1))
+    except OSError:
+        ours.close()
+        reading.close()
+        raise
+    finally:
+        theirs.close()
+        writing.close()
+    return StartedTemplate(process, ours, reading)

@@ -17,7 +17,7 @@ from daemon.workers.processes.output import Output
 from daemon.workers.processes.pipe import Pace
 from daemon.workers.processes.reaper import Children, Process
 from daemon.workers.processes.spawn import Pipes, SpawnRequest, execute, open_channels
-from daemon.workers.processes.template_tree import follow
+from daemon.workers.processes.templates.tree import follow
 from handlers.orders import Fork
 from handlers.ray import messages
 

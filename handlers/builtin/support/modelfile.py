@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from handlers.builtin.bare_model import construct_and_load, copies_weights
 from handlers.builtin.support.onnx import load_session
 from handlers.builtin.support.saved_files import WAYS, first_class, is_weights, refusal_of
 from handlers.sdk.errors import HandlerError
@@ -138,26 +139,41 @@ def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any
     if len(classes) != 1:
         names = ", ".join(each.__name__ for each in classes) or "none"
         raise HandlerError(f"{model_file.name} should define exactly one torch.nn.Module, and defines {names}")
-    model: nn.Module = classes[0]()
-    if weights is not None:
-        state = read_weights(weights, config, device)
+    model: nn.Module
+    if weights is None or not config.get("weightsOnly", True):
+        model = classes[0]()
+        state = None if weights is None else read_weights(weights, config, device)
         if isinstance(state, nn.Module):
             model = state
-        else:
-            with _refused(f"`{weights.name}` does not fit {model_file.name}"):
-                model.load_state_dict(state)
-    return model.to(device).eval()
+        elif weights is not None:
+            _load_state(model, state, weights, model_file)
+        return model.to(device).eval()
+
+    def load(model: nn.Module) -> None:
+        state = read_weights(weights, config, device, mapped=copies_weights(model))
+        _load_state(model, state, weights, model_file)
+
+    return construct_and_load(classes[0], load).to(device).eval()
 
 
-def read_weights(weights: Path, config: Mapping[str, Any], device: torch.device) -> Any:
+def _load_state(model: nn.Module, state: Any, weights: Path, model_file: Path) -> None:
+    with _refused(f"`{weights.name}` does not fit {model_file.name}"):
+        model.load_state_dict(state)
+
+
+def read_weights(weights: Path, config: Mapping[str, Any], device: torch.device, *, mapped: bool = False) -> Any:
     """Read a file written by `torch.save`; with `weights_only=True`, unless `config` sets `weightsOnly: false`.
+
+    Args:
+        mapped: tensors may be pages of the file, for a caller that copies them at once: the file may change later.
 
     Raises:
         HandlerError: the file would run code.
     """
     weights_only = config.get("weightsOnly", True)
     try:
-        return torch.load(weights, map_location=device, weights_only=weights_only)
+        mapped = mapped and weights_only and zipfile.is_zipfile(weights)  # torch maps no file of its oldest format
+        return torch.load(weights, map_location=device, weights_only=weights_only, mmap=mapped)
     except pickle.UnpicklingError as error:
         if not weights_only:
             raise

@@ -24,11 +24,17 @@ _DIGEST = re.compile("[0-9a-f]{64}")  # the name of the directory of an unpacked
 
 
 class KeptTrial(msgspec.Struct):
-    """The contents of a file: `facts` for people, and to be compared; `scales` of `int8`, if that was tried."""
+    """The contents of a file: `facts` for people, and to be compared.
+
+    Attributes:
+        scales: of `int8`, if that was tried.
+        timed: defaults have been timed, too, not only checked for drift.
+    """
 
     facts: dict[str, Any]
     outcomes: list[wire.Optimized]
     scales: Scales | None = None
+    timed: bool = True
 
 
 class TrialRecord:
@@ -37,6 +43,7 @@ class TrialRecord:
     Attributes:
         outcomes: of the trial with these facts; None if there was none.
         scales: of `int8`, as that trial has calibrated them; None without.
+        timed: as in the file; False if there was none.
     """
 
     def __init__(self, facts: Mapping[str, Any], file: IO[bytes] | None) -> None:
@@ -44,19 +51,21 @@ class TrialRecord:
         self._file = file
         self.outcomes: list[wire.Optimized] | None = None
         self.scales: Scales | None = None
+        self.timed = False
         if file is not None:
             with suppress(msgspec.MsgspecError, OSError, UnicodeDecodeError):  # damaged: as if there were none
                 verdict = msgspec.json.decode(file.read(), type=KeptTrial)
                 if verdict.facts == self._facts:
-                    self.outcomes, self.scales = verdict.outcomes, verdict.scales
+                    self.outcomes, self.scales, self.timed = verdict.outcomes, verdict.scales, verdict.timed
 
-    def keep(self, outcomes: list[wire.Optimized], scales: Scales | None = None) -> None:
+    def keep(self, outcomes: list[wire.Optimized], scales: Scales | None = None, *, timed: bool = True) -> None:
         """Write the outcomes; a disk that is full keeps none."""
         if self._file is None:
             return
         with suppress(OSError):
             self._file.truncate(0)
-            self._file.write(msgspec.json.format(msgspec.json.encode(KeptTrial(self._facts, outcomes, scales))))
+            kept = KeptTrial(self._facts, outcomes, scales, timed)
+            self._file.write(msgspec.json.format(msgspec.json.encode(kept)))
             self._file.flush()
 
 

@@ -14,8 +14,11 @@ import pytest
 import torch
 from torch import nn
 
+from handlers import wire
+from handlers.builtin import fast_images
+from handlers.builtin.base import BaseHandler
 from handlers.optimize import trial
-from handlers.optimize.apply import optimize
+from handlers.optimize.apply import optimize, time_defaults
 from handlers.optimize.trials import verdicts
 from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET
 from tests.handlers.optimize.conftest import Races
@@ -118,10 +121,25 @@ def test_on_a_machine_too_busy_to_tell_all_are_kept_and_tried_again_at_the_next_
 
     first = done(loaded(model_dir, entry))
     races.noise = 1.0
+    monkeypatch.setattr(trial, "drift", lambda plain, other: pytest.fail("the drift is known"))
     second = done(loaded(model_dir, entry))
 
     assert all(report.applied and not report.warning for report in first.values())
     assert not any(report.applied for report in second.values())
+
+
+def test_where_the_second_trial_cannot_tell_either_the_third_load_makes_none(
+    model_dir: Path, entry: dict[str, str], races: Races, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    races.gain, races.noise = 0.9, 1.5
+
+    raced = []
+    for _ in range(3):
+        assert all(report.applied for report in done(loaded(model_dir, entry)).values())
+        raced.append(races.number)
+
+    assert raced == [3, 6, 6]
 
 
 def test_another_batch_size_number_of_threads_or_choice_is_another_trial(
@@ -135,6 +153,105 @@ def test_another_batch_size_number_of_threads_or_choice_is_another_trial(
         optimize(handler, asked, model_dir, {}, batch_size, threads=threads)
 
     assert races.number == len(ways)
+
+
+def later(
+    handler: BaseHandler, model_dir: Path, called: list[str], asked: tuple[str, ...] | None = None
+) -> list[wire.Optimized]:
+    return optimize(handler, asked, model_dir, {}, 2, threads=1, put_off=lambda: called.append("put off"))
+
+
+def test_the_times_of_defaults_may_be_put_off_until_after_the_first_answer(
+    model_dir: Path, entry: dict[str, str], races: Races, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    called: list[str] = []
+
+    first = later(loaded(model_dir, entry), model_dir, called)
+
+    assert all(report.applied and report.drift is not None and report.speed is None for report in first)
+    assert (races.number, called) == (0, ["put off"])
+    monkeypatch.setattr(trial, "drift", lambda plain, other: pytest.fail("the drift is known"))
+    assert [report.name for report in later(loaded(model_dir, entry), model_dir, called) if report.applied]
+    assert (races.number, called) == (0, ["put off"] * 2)  # they are still to be timed
+
+
+@pytest.mark.parametrize(
+    ("gain", "kept", "anew"),
+    [
+        pytest.param(2.0, True, False, id="a gain"),
+        pytest.param(1.0, False, False, id="neither gain nor loss: left out at the next load"),
+        pytest.param(0.5, False, True, id="a loss"),
+    ],
+)
+def test_what_was_put_off_is_timed_later_and_known_from_then_on(
+    gain: float, kept: bool, anew: bool, model_dir: Path, entry: dict[str, str], races: Races,
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+) -> None:  # fmt: skip
+    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    races.gain = gain
+    called: list[str] = []
+    handler = loaded(model_dir, entry)
+    later(handler, model_dir, called)
+
+    assert time_defaults(handler, model_dir, {}, 2, 1) is anew
+    assert races.number == 3
+
+    known = later(loaded(model_dir, entry), model_dir, called)
+    assert [report.applied for report in known] == [kept] * 3
+    assert all(report.speed is not None for report in known)
+    assert (races.number, called) == (3, ["put off"])
+
+
+def test_where_other_workers_have_no_template_they_time_what_was_put_off(
+    model_dir: Path, entry: dict[str, str], races: Races, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    later(loaded(model_dir, entry), model_dir, [])
+
+    reports = optimize(loaded(model_dir, entry), None, model_dir, {}, 2, threads=1)
+
+    assert races.number == 3
+    assert all(report.speed is not None for report in reports)
+
+
+def test_on_a_busy_machine_they_are_timed_again_after_the_next_start(
+    model_dir: Path, entry: dict[str, str], races: Races, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    races.gain, races.noise = 0.9, 1.5
+    called: list[str] = []
+    handler = loaded(model_dir, entry)
+    later(handler, model_dir, called)
+
+    assert not time_defaults(handler, model_dir, {}, 2, 1)
+    later(loaded(model_dir, entry), model_dir, called)
+
+    assert called == ["put off"] * 2
+
+
+def test_what_is_asked_for_is_timed_before_the_model_is_served(
+    model_dir: Path, entry: dict[str, str], races: Races
+) -> None:
+    called: list[str] = []
+
+    later(loaded(model_dir, entry), model_dir, called, ("none", "fold"))
+
+    assert (races.number, called) == (1, [])
+
+
+def test_a_default_that_drifts_is_taken_back_although_it_is_not_timed(
+    model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handler = loaded(model_dir, entry)
+    before = answer(handler)
+    monkeypatch.setattr(trial, "drift", lambda plain, other: 1.0)
+    monkeypatch.setattr(fast_images, "pixel_drift", lambda usual, fast: 1.0)
+
+    reports = later(handler, model_dir, [])
+
+    assert not any(report.applied for report in reports)
+    assert answer(handler) == before
 
 
 # In a process of its own, which has run nothing in parallel, as a template has not: a fork loses the threads of torch.

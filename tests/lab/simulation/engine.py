@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 from daemon.core.job import MAX_ATTEMPTS, Batch, Fate, Job, JobPhase, Outcome, Reply
 from daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
 from daemon.workers.local import LocalWorker
-from daemon.workers.processes.template_tree import Templates
+from daemon.workers.processes.templates.tree import Templates
 from daemon.workers.rows.worker import RowWorker
 from daemon.workers.state import WorkerState
 from tests.lab.simulation.ledger import TICK, Entry, Served
@@ -244,6 +244,10 @@ class Watch:
         process = self._heard(worker, "lost")
         self._world.note("%r: is lost", process)
         self._events.lost(worker)
+
+    def outdated(self, worker: Worker) -> None:
+        self._world.note("%r: is outdated", self._heard(worker, "outdated"))
+        self._events.outdated(worker)
 
     def exited(self, worker: Worker, how: Exit) -> None:
         process = self._heard(worker, "exited")

@@ -95,7 +95,10 @@ class Told:
         reading, writing = open_pipes()
         reading.close()
         order = order or orders.Fork(1, "/nowhere")
-        self.request = SpawnRequest(order, theirs, writing, self._born, self._failed, self._ended)
+        self.outdated = False
+        self.request = SpawnRequest(
+            order, theirs, writing, self._born, self._failed, self._ended, outdated=self._outdated
+        )
 
     @property
     def open(self) -> bool:
@@ -114,6 +117,9 @@ class Told:
 
     def _ended(self) -> None:
         self.over = True
+
+    def _outdated(self) -> None:
+        self.outdated = True
 
 
 class Births:

@@ -63,9 +63,11 @@ class Ours(Peer):
 
     def launch(self, setup: Setup) -> Running:
         store = setup.folder / "store"
-        store.mkdir()
-        overrides = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
-        mar = archive(setup.served, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
+        mar = store / f"{setup.served.name}.mar"
+        if not store.exists():  # else it is started again
+            store.mkdir()
+            overrides = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
+            mar = archive(setup.served, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
         port = free_port()
         command = daemon_command([self._python, "-P"], setup, mar, port)
         # What was compiled is kept for the next round: it would be in the state directory, which is new in each.

@@ -28,9 +28,18 @@ from daemon.workers.processes.import_scan import fingerprint, is_ours, needs_of
 from daemon.workers.processes.output import Output
 from daemon.workers.processes.pipe import Pace
 from daemon.workers.processes.reaper import Children
-from daemon.workers.processes.spawn import Pipes, SpawnRequest, execute, load_of, open_channels, worker_environment
-from daemon.workers.processes.template import LINGER as LINGER
-from daemon.workers.processes.template import Template, TemplateState
+from daemon.workers.processes.spawn import (
+    Pipes,
+    SpawnRequest,
+    StartedTemplate,
+    execute,
+    load_of,
+    open_channels,
+    worker_environment,
+)
+from daemon.workers.processes.templates.template import LINGER as LINGER
+from daemon.workers.processes.templates.template import Template, TemplateState
+from daemon.workers.processes.templates.timing import DefaultsTiming
 from handlers import orders
 
 _log = logging.getLogger("daemon.workers")
@@ -39,7 +48,7 @@ _connecting: set[asyncio.Task[None]] = set()  # a loop alone does not keep its t
 
 PAUSE = 60.0  # seconds
 FIRST, VISION = "torch", "torchvision"
-IMPORTED = ("torchvision", "handlers.builtin.image_classifier")  # by the second
+IMPORTED = ("handlers.builtin.image_classifier",)  # by the second, which takes torchvision along
 
 
 class Templates:
@@ -71,6 +80,7 @@ class Templates:
         self._environment = environment
         self._templates: dict[str, Template] = {}
         self._failed_at: dict[str, float] = {}
+        self._timing = DefaultsTiming(self._follow, clock)
 
     def __repr__(self) -> str:
         return f"<Templates {' '.join(f'{each.name}:{each.state.name}' for each in self._templates.values())}>"
@@ -85,6 +95,17 @@ class Templates:
             _log.warning("workers are not forked from a template: the kernel says `%s`", error.strerror)
             self.enabled = False
 
+    def take(self, started: StartedTemplate) -> None:
+        """Use the first template that was started before there was anything else."""
+        if not self.enabled:
+            started.discard()
+            return
+        template = self._add(FIRST, None, _tell, started.socket, started.output)
+        try:
+            template.born(self._children.add(started.process.pid, template.ended, started.process.wait))
+        except OSError as error:
+            template.close(error.strerror or str(error))
+
     def warm(self) -> None:
         """Begin to make the first template, before a worker needs one."""
         if self.enabled:
@@ -93,6 +114,7 @@ class Templates:
     def close(self) -> None:
         """End all templates; workers are made only by exec from now on."""
         self.enabled = False
+        self._timing.close()
         for template in list(self._templates.values()):
             template.close("the daemon stops")
 
@@ -113,6 +135,8 @@ class Templates:
         if home is not None:
             home.users += 1
             home.unused += 1
+            if home.outdated is not None:
+                home.outdated.append(request.outdated)
         place.make(request)
         return home
 
@@ -217,11 +241,21 @@ class Templates:
     def _open(self, key: str, parent: Template | None, log: OutputLog) -> tuple[Template, socket.socket, Pipes]:
         """Create the daemon's side of a template; return the template, and the process's ends of its channels."""
         ours, theirs, reading, writing = open_channels(socket.SOCK_SEQPACKET)
+        return self._add(key, parent, log, ours, reading), theirs, writing
+
+    def _add(self, key: str, parent: Template | None, log: OutputLog, ours: socket.socket, reading: Pipes) -> Template:
+        output = self._follow(log, reading)
+        template = Template(
+            key, parent, ours, self._loop, self._children, self._give_back, self._gone, output.born,
+            lambda template: self._timing.plan(template, log),
+        )  # fmt: skip
+        self._templates[key] = template
+        return template
+
+    def _follow(self, log: OutputLog, reading: Pipes) -> Output:
         output = Output(log, lambda: None, self._clock, self.pace)
         follow(self._loop, output, reading)
-        template = Template(key, parent, ours, self._loop, self._children, self._give_back, self._gone, output.born)
-        self._templates[key] = template
-        return template, theirs, writing
+        return output
 
     def _without(self, key: str, error: OSError) -> None:
         _log.warning("no template %s: %s", key, error.strerror)
@@ -240,7 +274,7 @@ class Templates:
         """Make a worker in another way: its template has gone."""
         if request.cancelled:
             request.close()
-        elif isinstance(request.order, orders.Grow) or not self.enabled:
+        elif not isinstance(request.order, orders.Fork) or not self.enabled:
             request.close()
             request.failed(template.why or "its parent could not be told to fork it")
         elif template.parent is not None:

@@ -7,7 +7,7 @@ from typing import Any, cast
 import pytest
 
 from daemon.workers.processes.spawn import SpawnRequest
-from daemon.workers.processes.template import Template, TemplateState
+from daemon.workers.processes.templates.template import Template, TemplateState
 from handlers import orders
 from tests.workers.processes.fakes import Births, FakeProcess, Peer, Told
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from daemon.core.clock import FakeClock
-from daemon.workers.processes import template_tree as room
 from daemon.workers.processes.spawn import Pipes
-from daemon.workers.processes.template_tree import LINGER, PAUSE, Templates
+from daemon.workers.processes.templates import tree as room
+from daemon.workers.processes.templates.tree import LINGER, PAUSE, Templates
 from handlers import orders
 from handlers.wire import Ranks
 from tests.kit.archives import write_files
@@ -168,7 +168,7 @@ def test_what_mentions_torchvision_comes_from_a_template_that_has_it(bench: Temp
     bench.ready(bench.first)
     told = bench.make(source=b"import torchvision")
 
-    assert bench.fork(bench.first) == orders.Grow(["torchvision", "handlers.builtin.image_classifier"])
+    assert bench.fork(bench.first) == orders.Grow(["handlers.builtin.image_classifier"])
     (vision,) = bench.grown
     bench.ready(vision)
     assert isinstance(bench.fork(vision), orders.Fork)

@@ -1,0 +1,1 @@
+"""Templates: the warm processes that workers are forked from."""
