@@ -27,6 +27,7 @@ MAY_READ_IT = {
     "daemon/server/assembly.py": "since when the daemon is there",
     "daemon/tracing/tracer.py": "when a span began and ended",
     "daemon/workers/local.py": "since when a worker is there",
+    "handlers/optimize/packages/keeping.py": "when libraries were used last, by the time of their folder",
     "handlers/ray/node/model_files.py": "when a copy was used last, by the time of its directory",
     "handlers/sdk/metrics.py": "the stamp of a line",
     "handlers/torchserve/metrics_store.py": "the stamp of a line",
