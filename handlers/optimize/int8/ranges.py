@@ -9,7 +9,8 @@ from torch import nn
 
 from handlers.optimize.int8.layers import LEVELS, Scale
 
-MOST_VALUES = 1 << 16  # of one tensor, that the error is computed from
+SEEN_VALUES = 1 << 12  # of one tensor of one run, that the error is computed from
+MOST_VALUES = 1 << 16  # of all runs
 CUTS = [step / 20 for step in range(15)]  # of the range to either side of 0
 
 
@@ -33,7 +34,9 @@ class Observer(nn.Module):
         if not self._unfit:
             flat = values.detach().reshape(-1)
             self._ends += flat.aminmax()
-            self._values.append(flat[:: len(flat) // MOST_VALUES + 1].clone())
+            self._values.append(flat[:: len(flat) // SEEN_VALUES + 1].clone())
+            if sum(map(len, self._values)) > MOST_VALUES:  # 155 layers of 32 inputs were 1.3 GB without such limits
+                self._values = [torch.cat(self._values)[::2].clone()]
         return values
 
     def scale(self) -> Scale | None:
@@ -43,7 +46,6 @@ class Observer(nn.Module):
         if self.shape is None or not ends.isfinite().all() or low == high:
             return None
         values = torch.cat(self._values)
-        values = values[:: len(values) // MOST_VALUES + 1]
         for low_part, high_part in ((0.0, 1.0), (1.0, 0.0)):  # one end, then the other
             ranges = [(low * (1 - cut * low_part), high * (1 - cut * high_part)) for cut in CUTS]
             low, high = min(ranges, key=lambda ends: squared_error(values, scale_of(*ends)))

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from handlers.optimize.int8.layers import Scale
-from handlers.optimize.int8.ranges import Observer, scale_of
+from handlers.optimize.int8.ranges import MOST_VALUES, Observer, scale_of
 
 
 def observed(*tensors: torch.Tensor) -> Observer:
@@ -37,12 +37,21 @@ def test_evenly_spread_values_have_their_full_range() -> None:
 
 
 def test_a_few_far_values_are_cut_off_for_finer_steps_of_the_others() -> None:
-    values = torch.cat([torch.linspace(-1, 1, 50_000), torch.tensor([1.5])])
+    near = [torch.linspace(-1, 1, 4000) for _ in range(15)]
 
-    scale = observed(values).scale()
+    scale = observed(*near, torch.tensor([1.5])).scale()
 
     assert scale is not None
     assert scale.scale < 0.95 * 2.5 / 255
+
+
+def test_many_runs_keep_few_values() -> None:
+    observer = observed(*(torch.linspace(-1, 1, 100_000) for _ in range(100)))
+
+    assert sum(map(len, observer._values)) <= MOST_VALUES
+    scale = observer.scale()
+    assert scale is not None
+    assert scale.scale == pytest.approx(2 / 255)
 
 
 def test_the_range_reaches_to_zero_even_if_no_value_does() -> None:
