@@ -20,6 +20,15 @@ model_argument = click.argument("model", shell_complete=complete_model)
 optional_model_argument = click.argument("model", required=False, shell_complete=complete_model)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+input_option = click.option(
+    "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Request body to measure with [default: the recorded one, or the archive's `warmup`].",
+)  # fmt: skip
+content_type_option = click.option(
+    "--content-type",
+    metavar="TYPE",
+    help="Content type of the input [default: by its name for JSON and text, else none].",
+)
 
 
 class SettingType(click.ParamType[str]):

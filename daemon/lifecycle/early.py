@@ -13,6 +13,7 @@ import os
 import resource
 import zipfile
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,14 @@ def raise_file_limit() -> int:
 
 def wants_torch(config: Config, *, replacing: bool) -> bool:
     """Return whether a model of this start seems to need torch; True, too, if there is no model yet."""
-    listed = list(_listed(config)) if config.models is not None and not replacing else []
-    remembered = list(_remembered(config)) if config.restore or replacing else []
-    return any(listed) or any(remembered) or not (listed or remembered)
+    listed = _listed(config) if config.models is not None and not replacing else ()
+    remembered = _remembered(config) if config.restore or replacing else ()
+    none = True
+    for needs in chain(listed, remembered):  # the first that needs torch decides: a store may hold hundreds
+        if needs:
+            return True
+        none = False
+    return none
 
 
 def _listed(config: Config) -> Iterator[bool]:

@@ -6,7 +6,6 @@ registration, pool and dispatcher as the daemon, in a temporary state directory,
 
 import argparse
 import asyncio
-import json
 import logging
 import sys
 import tempfile
@@ -31,12 +30,9 @@ from daemon.models.registry import Registry
 from daemon.models.reporting.optimized import optimized_of
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
+from daemon.tools.telling import tell
 from daemon.workers.local_engine import LocalEngine
 from handlers.wire import Declared
-
-
-def tell(stage: str, **facts: Any) -> None:
-    print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - the reader is a program
 
 
 def describe(model: ModelVersion) -> dict[str, Any]:

@@ -24,7 +24,7 @@ import torch
 
 from handlers import wire
 from handlers.builtin import fast_images
-from handlers.optimize.steps import INT8, READING, NotApplied, Steps, in_words
+from handlers.optimize.steps import FAST_IMAGES, INT8, READING, NotApplied, Steps, in_words
 from handlers.optimize.trials.drift import TF32_TOLERANCE, TOLERANCES, drift
 from handlers.optimize.trials.samples import CHECKED_ROWS
 from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET, LONGEST_DEFAULT, Result, Speed, measured_rows, race
@@ -132,8 +132,10 @@ class Trial:
 
     def _drift(self, name: str) -> float:
         if name in READING:
-            usual, other = (self._steps.read(name, CHECKED_ROWS, usual=each) for each in (True, False))
-            return fast_images.pixel_drift(usual, other)
+            steps = self._steps
+            first = name == FAST_IMAGES  # the sample was read before it
+            usual = steps.sample.inputs if first else steps.read(name, CHECKED_ROWS, usual=True)
+            return fast_images.pixel_drift(usual, steps.read(name, CHECKED_ROWS, usual=False))
         return max(drift(self._expected, self._steps.infer(self._steps.sample.inputs)), self._steps.full_drift)
 
     def _check(self, name: str, found: float, agreed: float | None, inputs: int) -> None:

@@ -8,7 +8,7 @@ warmup:
   contentType: image/jpeg     of all of them
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,9 +30,13 @@ def samples_of(model_dir: Path, config: Mapping[str, Any]) -> list[SampleRequest
     Raises:
         HandlerError: `warmup` names no file, or a file that the archive lacks.
     """
+    return list(_read(model_dir, config))
+
+
+def _read(model_dir: Path, config: Mapping[str, Any]) -> Iterator[SampleRequest]:
     wanted = config.get("warmup")
     if not wanted:
-        return []
+        return
     options = wanted if isinstance(wanted, dict) else {"file": wanted}
     content_type = str(options.get("contentType") or "")
     files = sample_files(model_dir, options.get("file"))
@@ -42,7 +46,8 @@ def samples_of(model_dir: Path, config: Mapping[str, Any]) -> list[SampleRequest
     for file in files:
         if not file.is_file():
             raise HandlerError(f"model-config.yaml: `warmup` names `{file.name}`, and the archive does not hold it")
-    return [SampleRequest(file.name, file.read_bytes(), content_type) for file in files]
+    for file in files:
+        yield SampleRequest(file.name, file.read_bytes(), content_type)
 
 
 def sample_of(model_dir: Path, config: Mapping[str, Any]) -> SampleRequest | None:
@@ -51,4 +56,4 @@ def sample_of(model_dir: Path, config: Mapping[str, Any]) -> SampleRequest | Non
     Raises:
         HandlerError: as `samples_of`.
     """
-    return next(iter(samples_of(model_dir, config)), None)
+    return next(_read(model_dir, config), None)

@@ -8,7 +8,7 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
-from tsctl.options import KindType, json_option, model_argument
+from tsctl.options import KindType, content_type_option, input_option, json_option, model_argument
 from tsctl.setting_text import NO_NAMES
 from tsctl.terminal.verb import Verb
 
@@ -34,15 +34,8 @@ class _SetType(click.ParamType[str]):
 
 @click.command(cls=Verb)
 @model_argument
-@click.option(
-    "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Request body to measure with [default: the recorded one, or the archive's `warmup`].",
-)  # fmt: skip
-@click.option(
-    "--content-type",
-    metavar="TYPE",
-    help="Content type of the input [default: by its name for JSON and text, else none].",
-)
+@input_option
+@content_type_option
 @click.option(
     "--seconds",
     type=click.FloatRange(min=0, min_open=True),

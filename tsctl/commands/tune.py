@@ -10,7 +10,7 @@ import click
 from daemon import paths
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
-from tsctl.options import json_option, model_argument
+from tsctl.options import content_type_option, input_option, json_option, model_argument
 from tsctl.terminal.verb import Verb
 
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
@@ -21,15 +21,8 @@ _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 @click.option(
     "--slo-p99", type=_MORE_THAN_ZERO, metavar="MS", help="Target: 99 % of requests answered within MS milliseconds."
 )
-@click.option(
-    "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Request body to measure with [default: the recorded one, or the archive's `warmup`].",
-)  # fmt: skip
-@click.option(
-    "--content-type",
-    metavar="TYPE",
-    help="Content type of the input [default: by its name for JSON and text, else none].",
-)
+@input_option
+@content_type_option
 @click.option(
     "--clients",
     type=click.IntRange(min=1),

@@ -47,7 +47,7 @@ class IdleTime:
         Raises:
             DaemonError: the shadow refuses the copy.
         """
-        shadow.arrivals.pop(self._release, None)  # this is no client's request
+        shadow.arrivals.pop(self.release, None)  # this is no client's request
         try:
             shadow.submit(copy)
             self._copies += 1
@@ -59,17 +59,13 @@ class IdleTime:
         self._shadow = shadow
         self._watched = list(self._others()[0])
         for model in self._watched:
-            model.arrivals[self._release if model is shadow else self._suspend] = None
+            model.arrivals[self.release if model is shadow else self._suspend] = None
 
     def end(self) -> None:
         """Note that a copy has ended."""
         self._copies -= 1
         if not self._copies:
-            self._release()
-
-    def close(self) -> None:
-        """Let copies go on, whatever comes."""
-        self._release()
+            self.release()
 
     def _suspend(self) -> None:
         self._came = self._clock.now()
@@ -95,12 +91,12 @@ class IdleTime:
             self._timer.cancel()
             self._timer = None
 
-    def _release(self) -> None:
-        """Watch the copies no more."""
+    def release(self) -> None:
+        """Let the copies go on, whatever comes."""
         self._resume()
         for model in self._watched:
             model.arrivals.pop(self._suspend, None)
-            model.arrivals.pop(self._release, None)
+            model.arrivals.pop(self.release, None)
         self._watched.clear()
         self._shadow = None
 

@@ -90,7 +90,7 @@ class Mirror:
     def close(self) -> None:
         """Drop the copies that wait, and copy nothing more."""
         self._closed = True
-        self._idle_time.close()
+        self._idle_time.release()
         while self._waiting:
             self._drop(self._waiting.popleft())
         if self._timer is not None:

@@ -1,11 +1,9 @@
 """`python -P -m daemon.tools.optimize`: order.py describes its input and output."""
 
 import asyncio
-import json
 import os
 import sys
 import tempfile
-from typing import Any
 
 import msgspec
 import uvloop
@@ -14,20 +12,16 @@ from daemon.api.inference.forms import parse_body
 from daemon.config.config import resolve
 from daemon.config.worker_env import model_environment
 from daemon.core.clock import LoopClock
-from daemon.core.errors import DaemonError
 from daemon.tools.optimize.candidates import candidates
 from daemon.tools.optimize.jpeg import is_large_jpeg
 from daemon.tools.optimize.measuring import Measuring, NothingToOptimize
 from daemon.tools.optimize.order import OptimizeOrder, read_order
 from daemon.tools.optimize.verdict import changed_by, recommended
-from daemon.tools.tune.measuring.harness import HarnessLoadFailed, SampleFailed
+from daemon.tools.telling import tell
 from daemon.tools.tune.measuring.spec import spec_of
+from daemon.tools.tune.measuring.told import told
 from daemon.workers.cores import chosen_threads, threads_for, usable_cores
 from daemon.workers.local_engine import LocalEngine
-
-
-def tell(stage: str, **facts: Any) -> None:
-    print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - the reader is a program
 
 
 async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:
@@ -57,23 +51,12 @@ async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:
 def main() -> int:
     order = read_order(sys.stdin.buffer.readline())
     body = sys.stdin.buffer.read()
-    try:
+
+    def work() -> None:
         with tempfile.TemporaryDirectory(prefix="tsctl-optimize-") as directory:
             uvloop.run(measure(order, body, directory))
-    except NothingToOptimize as error:
-        tell("failed", message=f"there is nothing to optimise: {error}", details="")
-    except SampleFailed as error:
-        first, _, rest = str(error).partition("\n")
-        tell("failed", message=f"the model cannot answer the request: {first}", details=rest)
-    except HarnessLoadFailed as error:
-        tell("failed", message=f"the model does not load: {error}", details=error.details)
-    except DaemonError as error:
-        tell("failed", message=str(error), details="")
-    except (KeyboardInterrupt, BrokenPipeError):
-        return 1
-    else:
-        return 0
-    return 1
+
+    return told(work, {NothingToOptimize: "there is nothing to optimise: "})
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """`python -P -m daemon.tools.tune`: order.py describes its input and output."""
 
 import asyncio
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -15,28 +14,24 @@ from daemon.api.inference.forms import parse_body
 from daemon.config.config import resolve
 from daemon.config.worker_env import model_environment
 from daemon.core.clock import LoopClock
-from daemon.core.errors import DaemonError
+from daemon.tools.telling import tell
 from daemon.tools.tune.candidates import placements, worker_counts
 from daemon.tools.tune.checking import check
 from daemon.tools.tune.frontier import Point, recommend
 from daemon.tools.tune.lengths import compare
 from daemon.tools.tune.load import LoadPlan, NoLoad, plan_load
 from daemon.tools.tune.measuring.contention import measure_contention
-from daemon.tools.tune.measuring.harness import HarnessLoadFailed, SampleFailed
 from daemon.tools.tune.measuring.overhead import measure_overhead
 from daemon.tools.tune.measuring.rehearsal import Rehearsal
 from daemon.tools.tune.measuring.spec import spec_of
 from daemon.tools.tune.measuring.sweep import Sweep
+from daemon.tools.tune.measuring.told import told
 from daemon.tools.tune.order import TuneOrder, read_order
 from daemon.tools.tune.replay import Overhead
 from daemon.tools.tune.simulating import Simulated, document, simulate
 from daemon.tools.tune.times import PlacementTimes
 from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.local_engine import LocalEngine
-
-
-def tell(stage: str, **facts: Any) -> None:
-    print(json.dumps({"stage": stage} | facts), flush=True)  # noqa: T201 - the reader is a program
 
 
 async def measure(order: TuneOrder, body: bytes) -> tuple[list[PlacementTimes], Overhead]:
@@ -93,30 +88,19 @@ def lengths_of(
 def main() -> int:
     order = read_order(sys.stdin.buffer.readline())
     body = sys.stdin.buffer.read()
-    try:
-        plan = plan_load(order.trace, order.worker, order.clients, order.rate)
-        tell("load", text=plan.text)
-        measured, way = uvloop.run(measure(order, body))
-        simulated = simulate(order, measured, way, plan, tell)
-        points = uvloop.run(rehearse(order, body, plan, simulated)) if plan.clients else simulated.points
-        load = {"text": plan.text, "clients": plan.clients or None, "requestsPerSecond": plan.offered}
-        found = document(points, order.slo, simulated.now)
-        lengths = lengths_of(order, measured, way, plan, points, body)
-        tell("done", load=load, way=asdict(way), tried=simulated.tried, lengths=lengths, **found)
-    except NoLoad as error:
-        tell("failed", message=str(error), details="")
-    except SampleFailed as error:
-        first, _, rest = str(error).partition("\n")
-        tell("failed", message=f"the model cannot answer the request: {first}", details=rest)
-    except HarnessLoadFailed as error:
-        tell("failed", message=f"the model does not load: {error}", details=error.details)
-    except DaemonError as error:
-        tell("failed", message=str(error), details="")
-    except (KeyboardInterrupt, BrokenPipeError):
-        return 1
-    else:
-        return 0
-    return 1
+    return told(partial(_tune, order, body), {NoLoad: ""})
+
+
+def _tune(order: TuneOrder, body: bytes) -> None:
+    plan = plan_load(order.trace, order.worker, order.clients, order.rate)
+    tell("load", text=plan.text)
+    measured, way = uvloop.run(measure(order, body))
+    simulated = simulate(order, measured, way, plan, tell)
+    points = uvloop.run(rehearse(order, body, plan, simulated)) if plan.clients else simulated.points
+    load = {"text": plan.text, "clients": plan.clients or None, "requestsPerSecond": plan.offered}
+    found = document(points, order.slo, simulated.now)
+    lengths = lengths_of(order, measured, way, plan, points, body)
+    tell("done", load=load, way=asdict(way), tried=simulated.tried, lengths=lengths, **found)
 
 
 if __name__ == "__main__":

@@ -146,12 +146,12 @@ def test_a_refused_copy_leaves_nothing_behind() -> None:
     assert not any(model.arrivals for model in bench.others()[0])
 
 
-def test_a_closed_one_lets_its_copy_go_on() -> None:
+def test_a_released_copy_goes_on() -> None:
     bench = Idling()
     bench.copy("a")
     bench.main.submit("r")
 
-    bench.idle_time.close()
+    bench.idle_time.release()
     assert not bench.suspended
     bench.clock.advance(TOOK)
 
