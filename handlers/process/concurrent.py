@@ -11,7 +11,7 @@ The socket is read when it is readable, between the steps of the tasks; no row w
 import asyncio
 
 from handlers import wire
-from handlers.process.connection import NOTHING, DaemonConnection
+from handlers.process.connection import DaemonConnection
 from handlers.process.row_window import LEFT, RowWindow
 from handlers.process.threads import set_threads
 from handlers.runtime.tasks import Answered, TaskRuntime
@@ -46,7 +46,7 @@ class Concurrent:
 
     def _readable(self) -> None:
         try:
-            while not self._over.done() and (message := self._connection.poll()) is not NOTHING:
+            for message in () if self._over.done() else self._connection.arrived():
                 if message is None:
                     self._over.set_result(None)
                 else:

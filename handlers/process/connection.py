@@ -25,7 +25,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from enum import Enum, auto
 from typing import NoReturn, Protocol
 
 from handlers import wire
@@ -45,15 +44,6 @@ class Credited(Protocol):
     """A batch whose clients earn credit (handlers/credit.py)."""
 
     def grant(self, row: int, count: int) -> None: ...
-
-
-class Nothing(Enum):
-    """No message has arrived."""
-
-    NOTHING = auto()
-
-
-NOTHING = Nothing.NOTHING
 
 
 class Disconnected(Exception):
@@ -151,27 +141,26 @@ class DaemonConnection:
                 with self.news:
                     self.news.notify_all()
 
-    def poll(self) -> wire.ToWorker | Nothing | None:
-        """Return the next message other than Credit that has arrived, `NOTHING` if none has; None as `receive` does.
+    def arrived(self) -> list[wire.ToWorker | None]:
+        """Return the messages other than Credit that have arrived, in order; after None, the daemon closed its end.
 
         Raises:
             Disconnected: the handler closed the connection.
         """
-        while True:
-            if self._came:
-                return self._came.popleft()
-            if self._ended:
-                return None
-            if not self._reading.acquire(blocking=False):
-                return NOTHING  # a thread that waits for credit reads
+        came: list[wire.ToWorker | None] = []
+        while self._came:
+            came.append(self._came.popleft())
+        if self._ended:
+            came.append(None)
+        elif self._reading.acquire(blocking=False):  # else a thread that waits for credit reads
             try:
-                if self._start == self._end and not self._poll.poll(0):
-                    return NOTHING
-                message = self._next(one=True)
-                if not isinstance(message, wire.Credit):
-                    return message
+                while not self._ended and (self._start != self._end or self._poll.poll(0)):
+                    message = self._next(one=True)
+                    if not isinstance(message, wire.Credit):
+                        came.append(message)
             finally:
                 self._reading.release()
+        return came
 
     def open(self, batch: int, windows: Credited) -> None:
         """Apply credits for this batch to `windows` from now on."""

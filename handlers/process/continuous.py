@@ -12,7 +12,7 @@ from typing import cast
 
 from handlers import wire
 from handlers.credit import OVERHEAD
-from handlers.process.connection import NOTHING, DaemonConnection
+from handlers.process.connection import DaemonConnection
 from handlers.process.row_window import LEFT, RowWindow
 from handlers.process.threads import set_threads
 from handlers.runtime.steps import ActiveRow, ActiveRows, FurtherPieces, Stepped, SteppedRuntime
@@ -46,12 +46,11 @@ class Continuous:
         """Run rows until the daemon closes its end; raises as `DaemonConnection` does."""
         connection = self._connection
         while True:
-            message = connection.poll() if self._active else connection.receive()
-            while message is not NOTHING:
+            messages = connection.arrived() if self._active else [connection.receive(), *connection.arrived()]
+            for message in messages:
                 if message is None:
                     return
                 self._hear(message)
-                message = connection.poll()
             self._drop_left()
             if self._active:
                 self._step()
