@@ -1,20 +1,22 @@
 """`python -m tests.lab.guard [--baseline COMMIT] [--pairs 9]`: whether a request costs more than with the last release.
 
 The processor time of the daemon's process, user and system, for a request of the constant answer; both wheels compiled,
-on the same machine in one run, in turns; the median of the pairs' ratios.
+on the same machine in one run, in turns; the median of the pairs' ratios. Above the limit as many
+pairs are measured again, up to three times, since another program may have disturbed most of them.
 
 Exit codes: 0 at most 1.05 times as much, 1 more, 2 nothing to compare with, or no build or measurement.
 """
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.environments import Missing
 from tests.lab.benchmarks.measuring.wrk import NoWrk
 from tests.lab.benchmarks.peers.peer import DidNotStart
 from tests.lab.guard import baseline, measure, wheels
-from tests.lab.guard.verdict import LIMIT, PAIRS, judge
+from tests.lab.guard.verdict import LIMIT, LOOKS, PAIRS, settle
 
 
 def compare(theirs: Path, ours: Path, pairs: int) -> int:
@@ -27,11 +29,13 @@ def compare(theirs: Path, ours: Path, pairs: int) -> int:
         if not measure.is_compiled(python):
             raise Missing(f"{python} does not run compiled modules")
     print(f"{pairs} pairs of {measure.SECONDS:g} s, {measure.CONNECTIONS} connections: baseline, this tree, ratio")
-    costs = []
-    for before, now in measure.in_turns(theirs, ours, pairs):
-        print(f"{before * 1e6:8.2f} µs {now * 1e6:8.2f} µs {now / before:7.3f}", flush=True)
-        costs.append((before, now))
-    found = judge(costs)
+
+    def shown() -> Iterator[tuple[float, float]]:
+        for before, now in measure.in_turns(theirs, ours, pairs * LOOKS):
+            print(f"{before * 1e6:8.2f} µs {now * 1e6:8.2f} µs {now / before:7.3f}", flush=True)
+            yield before, now
+
+    found = settle(shown(), pairs)
     print(f"a request costs {found.ratio:.3f} times the baseline's; at most {LIMIT} is allowed")
     return 0 if found.good else 1
 
