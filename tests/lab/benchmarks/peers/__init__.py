@@ -10,9 +10,10 @@ from tests.lab.benchmarks.peers.open_inference import KServe, MLServer
 from tests.lab.benchmarks.peers.ours import Ours
 from tests.lab.benchmarks.peers.peer import Peer
 from tests.lab.benchmarks.peers.torchserve import TorchServe
+from tests.lab.benchmarks.peers.triton import Triton
 
 _ALL = (
     Ours(), Ours("compile"), Ours("bf16"), Ours("bf16", "compile"),
-    TorchServe(), Mosec(), LitServe(), KServe(), MLServer(),
+    TorchServe(), Mosec(), LitServe(), Triton(), KServe(), MLServer(),
 )  # fmt: skip
 PEERS: dict[str, Peer] = {peer.name: peer for peer in _ALL}

@@ -8,8 +8,8 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from tests.lab.benchmarks.environments import environment, version_in
@@ -51,6 +51,7 @@ class Running:
         first_answer: seconds from its start until its first good answer.
         worker_marks: what is in the command line of a worker and of no other process.
         body: what is sent in place of the model's request, where the server does not know its form.
+        unwrap: returns what the model said, from the body of a good answer.
     """
 
     process: subprocess.Popen[bytes]
@@ -60,6 +61,7 @@ class Running:
     worker_marks: Sequence[str]
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Path | None = None
+    unwrap: Callable[[bytes], bytes] = bytes
     first_answer: float = 0.0
 
     @property
@@ -97,7 +99,7 @@ class Running:
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
         answer, line = talk(("127.0.0.1", self.port), "\r\n".join((*lines, "", "")).encode() + body, patience)
         line.closed(answer)
-        return answer
+        return replace(answer, body=self.unwrap(answer.body)) if answer.status == 200 else answer
 
     def stop(self) -> None:
         """End it with all its processes."""
