@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.environments import Missing
-from tests.lab.benchmarks import machine
+from tests.lab.benchmarks import machine, workloads
 from tests.lab.benchmarks.environments import FOLDER, ROOT
 from tests.lab.benchmarks.measuring import wrk
 from tests.lab.benchmarks.peers import PEERS
@@ -24,8 +24,8 @@ from tests.lab.benchmarks.peers.peer import DidNotStart, Peer, Setup
 from tests.lab.benchmarks.reporting import page
 from tests.lab.benchmarks.reporting.losing import IN_PROCESS, variant
 from tests.lab.benchmarks.reporting.results import Results
-from tests.lab.benchmarks.workloads import WORKLOADS, kill, load
-from tests.lab.benchmarks.workloads.workload import KILL, Workload
+from tests.lab.benchmarks.workloads import WORKLOADS
+from tests.lab.benchmarks.workloads.workload import Workload
 
 RESULTS = FOLDER / "results.json"
 ROUNDS = 3
@@ -41,15 +41,15 @@ def run_once(peer: Peer, workload: Workload, number: int, results: Results) -> N
     """Start a server, measure it, stop it."""
     served = workload.served().within(peer.tolerance)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        setup = Setup(served, Path(folder))
+        setup = Setup(served, Path(folder), beside=workload.beside)
         running = peer.start(setup)
         try:
-            if workload.name == KILL.name:
-                results.add(workload.name, 0, peer.name, number, kill.run(running, served))
-                return
-            results.add(workload.name, 0, peer.name, number, {"first": running.first_answer})
-            for connections, figures in load.run(running, workload, served):
+            if workload.starts:
+                results.add(workload.name, 0, peer.name, number, {"first": running.first_answer})
+            for connections, figures in workloads.measure(running, workload, served):
                 results.add(workload.name, connections, peer.name, number, figures)
+                if not connections:
+                    continue
                 what = f"{figures['rate']:10.1f}/s  p50 {figures['p50'] * 1000:8.2f} ms"
                 print(f"  {peer.name:<18} {connections:>4} connections {what}", flush=True)
         finally:
@@ -71,10 +71,10 @@ def run_in_process(workload: Workload, number: int, results: Results) -> None:
             results.add(workload.name, connections, f"{IN_PROCESS}, {kind}", number, {"rate": rate})
 
 
-def measure(peers: Sequence[str], workloads: Sequence[Workload], rounds: int, results: Results) -> None:
+def measure(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, results: Results) -> None:
     """Run everybody in turn, `rounds` times; what fails is noted, and the others go on."""
     for number in range(rounds):
-        for workload in workloads:
+        for workload in chosen:
             print(f"round {number + 1} of {rounds}: {workload.title}", flush=True)
             for name in turns([each for each in peers if PEERS[each].suits(workload.name)], number):
                 try:
@@ -117,7 +117,7 @@ def main(arguments: Sequence[str]) -> int:
     except (Missing, wrk.NoWrk) as error:
         print(f"error: {error}", file=sys.stderr)
         return 3
-    workloads = [
+    chosen = [
         replace(each, seconds=each.seconds / given.shorten, warm_up=each.warm_up / given.shorten)
         for each in map(WORKLOADS.__getitem__, given.only)
     ]
@@ -127,7 +127,7 @@ def main(arguments: Sequence[str]) -> int:
             "date": datetime.date.today().isoformat(),
             "versions": ", ".join(f"{name} {version}" for name, version in versions.items() if not variant(name)),
             "wrk": generator,
-            "workloads": [each.name for each in workloads],
+            "workloads": [each.name for each in chosen],
             "peers": peers,
             "rounds": 0,
             "batch_size": Setup.__dataclass_fields__["batch_size"].default,
@@ -137,7 +137,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     results.troubles += [f"{name} was left out: {lack}" for name, lack in lacks.items() if lack]
     try:
-        measure(peers, workloads, given.rounds, results)
+        measure(peers, chosen, given.rounds, results)
     except KeyboardInterrupt:
         print("interrupted; the page is of what was measured", file=sys.stderr)
         results.facts["whole"] = False

@@ -3,18 +3,19 @@
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from daemon.marfile import Packing, write_archive
-from tests.lab.benchmarks import images
+from tests.lab.benchmarks import images, sentences
 from tests.lab.benchmarks.environments import FOLDER, ROOT
 
 MODELS = FOLDER / "models"
 HANDLERS = Path(__file__).parent / "peers" / "apps"
-PAUSE = 0.02  # seconds that a batch of `brief` takes
 TENSORS = "tensor"  # the model that is asked by the Open Inference Protocol
+TEXTS = "text"  # the model of text_handler.py
+TYPED = "typed"
 TOLERANCE = 0.02  # of a probability, relative: kernels and batch sizes round differently
 
 _MODEL_FILE = """\
@@ -37,8 +38,10 @@ class Served:
     """A model and a request to it.
 
     Attributes:
-        name: `constant`, `brief` (the same, and it takes 20 ms), `resnet18`, `resnet50`, `resnet152` or `tensor`.
+        name: `constant`, `brief` and `slow` (the same, and they take 20 and 200 ms), `resnet18`, `resnet50`,
+            `resnet152`, `tensor`, `text` or `typed`.
         body: the file that is sent.
+        bodies: the files that are sent in turn under load; empty for `body` alone.
         right: whether an answer's body is right.
         expected: class → probability; None if the model gives none.
         headers: of the request.
@@ -49,6 +52,7 @@ class Served:
     right: Callable[[bytes], bool]
     expected: Mapping[str, float] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    bodies: Sequence[Path] = ()
 
     def within(self, tolerance: float) -> "Served":
         """Make the same, with answers that are right within another relative tolerance of a probability."""
@@ -84,6 +88,21 @@ def tensor() -> Served:
     return Served(TENSORS, body, images.right, headers=headers)
 
 
+def texts() -> Served:
+    """An encoder with the size of BERT-base, and texts of many lengths."""
+    files = sentences.write(MODELS / "texts")
+    return Served(TEXTS, files[0], sentences.right_of(files[0], MODELS / "text.json"), bodies=files)
+
+
+def typed() -> Served:
+    """A typed handler that adds up 16 numbers in JSON."""
+    MODELS.mkdir(parents=True, exist_ok=True)
+    body, numbers = MODELS / "numbers.json", [number / 4 for number in range(16)]
+    body.write_text(json.dumps(numbers))
+    headers = {"Content-Type": "application/json"}
+    return Served(TYPED, body, lambda answer: answer.strip() == b"%.1f" % sum(numbers), headers=headers)
+
+
 def same_classes(answer: bytes, expected: Mapping[str, float], tolerance: float = TOLERANCE) -> bool:
     """Whether the first class is the expected one, and the probability of each that both name is, too."""
     try:
@@ -105,7 +124,9 @@ def archive(served: Served, store: Path, batch_size: int, delay: float, further:
     if served.name not in _LAYERS:
         if served.name == TENSORS:
             config.write_text(config.read_text() + images.DECLARED)
-        handler = HANDLERS / f"{served.name}.py"
+        handler = (
+            Path(__file__).with_name("text_handler.py") if served.name == TEXTS else HANDLERS / f"{served.name}.py"
+        )
         packing = Packing(model_name=served.name, version="1.0", handler=str(handler), config_file=config)
         return write_archive(packing, store, force=True)
     block, layers = _LAYERS[served.name]
@@ -118,12 +139,12 @@ def archive(served: Served, store: Path, batch_size: int, delay: float, further:
     return write_archive(packing, store, force=True)
 
 
-def app_environment(served: Served, batch_size: int, delay: float) -> dict[str, str]:
-    """Return the same settings as environment variables for an app (peers/apps)."""
+def app_environment(served: Served, batch_size: int, delay: float, beside: str = "") -> dict[str, str]:
+    """Return the same settings as environment variables for an app (peers/apps); `beside`: a second model."""
     return {
         "BENCH_MODEL": served.name,
+        "BENCH_BESIDE": beside,
         "BENCH_WEIGHTS": str(MODELS / f"{served.name}.pth"),
-        "BENCH_PAUSE": str(PAUSE if served.name == "brief" else 0),
         "BENCH_BATCH_SIZE": str(batch_size),
         "BENCH_DELAY": str(delay),
     }

@@ -79,10 +79,17 @@ def test_without_figures_it_says_what_wrk_printed() -> None:
 
 
 def test_the_script_quotes_what_it_is_given() -> None:
-    made = wrk.script(Path('/a "b"/c'), {"Authorization": 'Bearer "x"'})
+    made = wrk.script([Path('/a "b"/c')], {"Authorization": 'Bearer "x"'})
 
-    assert 'io.open("/a \\"b\\"/c", "rb")' in made
+    assert 'wrk.body = read("/a \\"b\\"/c")' in made
     assert 'wrk.headers["Authorization"] = "Bearer \\"x\\""' in made
+
+
+def test_several_bodies_are_sent_in_turn() -> None:
+    made = wrk.script([Path("/a"), Path("/b")], {})
+
+    assert 'ipairs({"/a", "/b"})' in made
+    assert "wrk.body" not in made
 
 
 def test_without_wrk_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -101,6 +101,24 @@ def test_who_never_serves_again_does_not_win() -> None:
     assert "| mosec |  |  |  | never |" in page.kill_table(results)
 
 
+def test_what_a_slow_model_costs_a_fast_one_has_columns_of_its_own() -> None:
+    results = Results(FACTS | {"workloads": ["beside"]})
+    for peer, later in (("tsctl", 0.004), ("mosec", 0.2)):
+        both = {"rate_beside": 50.0, "p50_beside": 0.002, "p99_beside": later}
+        results.add("beside", 8, peer, 0, figures(100.0, **both))
+
+    made = page.page(results)
+
+    assert "| beside: answers/s | p50 ms | p99 ms |" in made
+    assert "| mosec | 100 | 1 | 3 | 50.0 | 2 | 200 | 0 | 1.00 × |" in made
+    assert losses(results) == []
+
+
+def test_the_calls_over_one_connection_are_no_connections() -> None:
+    assert (page.at("calls", 1), page.at("calls", 8)) == ("1 call in flight", "8 calls in flight")
+    assert (page.at("constant", 1), page.at("constant", 8)) == ("1 connection", "8 connections")
+
+
 def test_the_page_is_whole() -> None:
     results = results_of(tsctl=[100.0], mosec=[150.0])
     results.add("kill", 0, "tsctl", 0, {"lost": 1, "refused": 0, "hanging": 0, "again": 0.5})

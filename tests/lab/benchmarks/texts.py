@@ -27,18 +27,11 @@ from statistics import fmean, median
 from daemon.marfile import Packing, write_archive
 from daemon.tools.simulator.percentile import nearest_rank
 from tests.e2e.served import Served
-from tests.lab.lengths import QUESTIONS
+from tests.lab.benchmarks.sentences import text
 
 FOLDER = Path(__file__).parent
 WARM_UP = 10.0  # seconds of each turn that are not counted: batch times are learned anew
 LEAST, MOST = 1.5, 1.0  # times the sequences a second, and the 99th percentile
-
-
-def text(chance: random.Random) -> bytes:
-    """Return words of 4 letters, as many bytes as a question has."""
-    size = chance.choice(QUESTIONS)
-    words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=4)) for _ in range(size // 5 + 1)]
-    return " ".join(words)[:size].encode()
 
 
 @dataclass(frozen=True, slots=True)

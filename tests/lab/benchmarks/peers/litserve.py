@@ -14,6 +14,7 @@ class LitServe(Packaged):
 
     def launch(self, setup: Setup) -> Running:
         port = free_port()
-        environment = app_environment(setup.served, setup.batch_size, setup.delay) | {"PORT": str(port)}
+        environment = app_environment(setup.served, setup.batch_size, setup.delay, setup.beside)
+        environment["PORT"] = str(port)
         process = spawn([self.python(), APP], setup.folder, environment)
-        return Running(process, port, "/predict", setup.folder / "output.log", ("spawn_main",))
+        return Running(process, port, "/predict", setup.folder / "output.log", ("spawn_main",), beside="/beside")

@@ -24,5 +24,7 @@ class Mosec(Packaged):
             "--timeout",
             "120000",
         ]
-        process = spawn(command, setup.folder, app_environment(setup.served, setup.batch_size, setup.delay))
-        return Running(process, port, "/inference", setup.folder / "output.log", ("spawn_main",))
+        process = spawn(
+            command, setup.folder, app_environment(setup.served, setup.batch_size, setup.delay, setup.beside)
+        )
+        return Running(process, port, "/inference", setup.folder / "output.log", ("spawn_main",), beside="/beside")

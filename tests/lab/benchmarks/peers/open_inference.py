@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 from tests.lab.benchmarks import images
-from tests.lab.benchmarks.models import TENSORS, app_environment
-from tests.lab.benchmarks.peers.peer import Packaged, Running, Setup, free_port, spawn
+from tests.lab.benchmarks.models import app_environment
+from tests.lab.benchmarks.peers.peer import OPEN_INFERENCE, Packaged, Running, Setup, free_port, spawn
 
 APPS = Path(__file__).parent / "apps"
 
@@ -17,23 +17,25 @@ class KServe(Packaged):
     name = "kserve"
     packages = ("kserve==0.21.0",)
 
-    def suits(self, model: str) -> bool:
-        return model == TENSORS
+    def suits(self, workload: str) -> bool:
+        return workload in OPEN_INFERENCE
 
     def launch(self, setup: Setup) -> Running:
-        port, name = free_port(), setup.served.name
-        environment = app_environment(setup.served, setup.batch_size, setup.delay) | {"PORT": str(port)}
+        port, grpc, name = free_port(), free_port(), setup.served.name
+        ports = {"PORT": str(port), "GRPC_PORT": str(grpc)}
+        environment = app_environment(setup.served, setup.batch_size, setup.delay) | ports
         process = spawn([self.python(), APPS / "kserve_app.py"], setup.folder, environment)
         output = setup.folder / "output.log"
-        return Running(process, port, f"/v2/models/{name}/infer", output, ("kserve_app",), setup.served.headers)
+        target, marks = f"/v2/models/{name}/infer", ("kserve_app",)
+        return Running(process, port, target, output, marks, setup.served.headers, grpc=grpc)
 
 
 class MLServer(Packaged):
     name = "mlserver"
     packages = ("mlserver==1.7.1", "uvloop<0.22")  # later ones have no loop before one runs, which it asks for
 
-    def suits(self, model: str) -> bool:
-        return model == TENSORS
+    def suits(self, workload: str) -> bool:
+        return workload in OPEN_INFERENCE
 
     def launch(self, setup: Setup) -> Running:
         port, folder, name = free_port(), setup.folder, setup.served.name
@@ -48,5 +50,5 @@ class MLServer(Packaged):
         body = folder / "request.json"
         headers = images.write_json(body)
         process = spawn([self.python().parent / "mlserver", "start", folder], folder, {"PYTHONPATH": str(APPS)})
-        marks = ("spawn_main",)
-        return Running(process, port, f"/v2/models/{name}/infer", folder / "output.log", marks, headers, body)
+        target, marks, grpc = f"/v2/models/{name}/infer", ("spawn_main",), ports["grpc_port"]
+        return Running(process, port, target, folder / "output.log", marks, headers, body, grpc=grpc)

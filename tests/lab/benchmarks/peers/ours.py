@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,15 +17,18 @@ COMPILING = 400.0  # seconds that a worker may take to load its model: compiling
 ROUGH = 0.05  # of a probability, relative: what bfloat16 may do to it
 
 
-def daemon_command(python: Sequence[str | Path], setup: Setup, mar: Path, port: int) -> list[str | Path]:
-    """Return the command of a daemon with one model, whose files are in the folder of the set-up."""
+def daemon_command(
+    python: Sequence[str | Path], setup: Setup, mars: Sequence[Path], port: int, *further: str
+) -> list[str | Path]:
+    """Return the command of a daemon with these models of one store, whose files are in the folder of the set-up."""
     return [
         *python, "-m", "daemon",
         "--socket", setup.folder / "s",
         "--state-dir", setup.folder / "state",
-        "--model-store", mar.parent,
-        "--models", mar.name,
+        "--model-store", mars[0].parent,
+        "--models", ",".join(mar.name for mar in mars),
         "--inference-address", f"127.0.0.1:{port}",
+        *further,
     ]  # fmt: skip
 
 
@@ -49,8 +53,8 @@ class Ours(Peer):
         self._python = compiled()
         return version("tsctl")
 
-    def suits(self, model: str) -> bool:
-        return not self._optimize or model in NETWORKS
+    def suits(self, workload: str) -> bool:
+        return not self._optimize or workload in NETWORKS
 
     def lacks(self) -> str:
         if "bf16" not in self._optimize:
@@ -69,10 +73,16 @@ class Ours(Peer):
             overrides = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
             mar = archive(setup.served, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
         port = free_port()
-        command = daemon_command([self._python, "-P"], setup, mar, port)
+        mars = [mar]
+        if setup.beside:
+            mars.append(archive(replace(setup.served, name=setup.beside), store, setup.batch_size, setup.delay))
+        grpc = free_port() if setup.served.name == TENSORS else 0
+        further = ("--grpc-address", f"127.0.0.1:{grpc}") if grpc else ()
+        command = daemon_command([self._python, "-P"], setup, mars, port, *further)
         # What was compiled is kept for the next round: it would be in the state directory, which is new in each.
         process = spawn(command, setup.folder, {"TORCHINDUCTOR_CACHE_DIR": str(COMPILED)})
         output = setup.folder / "output.log"
         name = setup.served.name
         target = f"/v2/models/{name}/infer" if name == TENSORS else f"/predictions/{name}"
-        return Running(process, port, target, output, ("handlers",), setup.served.headers)
+        beside = f"/predictions/{setup.beside}"
+        return Running(process, port, target, output, ("handlers",), setup.served.headers, beside=beside, grpc=grpc)

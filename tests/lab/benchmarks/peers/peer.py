@@ -19,6 +19,7 @@ from tests.lab.conformance.talk import Answer, talk
 
 START = 120.0  # seconds that a server may take until its first good answer
 STOP = 15.0
+OPEN_INFERENCE = (TENSORS, "calls")  # workloads of servers of this protocol
 TRY_EVERY = 0.01
 
 
@@ -33,12 +34,14 @@ class Setup:
     Attributes:
         folder: an empty directory for what the server writes.
         delay: seconds.
+        beside: the name of a second model (models.py); empty for none.
     """
 
     served: Served
     folder: Path
     batch_size: int = 8
     delay: float = 0.010
+    beside: str = ""
 
 
 @dataclass(slots=True)
@@ -48,6 +51,8 @@ class Running:
     Attributes:
         process: it leads a session of its own; all its workers descend from it.
         target: the path of predictions.
+        beside: that of the second model.
+        grpc: the port of the Open Inference Protocol over gRPC; 0 without.
         first_answer: seconds from its start until its first good answer.
         worker_marks: what is in the command line of a worker and of no other process.
         body: what is sent in place of the model's request, where the server does not know its form.
@@ -62,11 +67,17 @@ class Running:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Path | None = None
     unwrap: Callable[[bytes], bytes] = bytes
+    beside: str = ""
+    grpc: int = 0
     first_answer: float = 0.0
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}{self.target}"
+
+    @property
+    def url_beside(self) -> str:
+        return f"http://127.0.0.1:{self.port}{self.beside}"
 
     @property
     def cpu(self) -> float:
@@ -140,9 +151,9 @@ class Peer(ABC):
     patience: float = START
     tolerance: float = TOLERANCE
 
-    def suits(self, model: str) -> bool:
-        """Whether it is measured with this model: tensors only if it speaks the Open Inference Protocol."""
-        return model != TENSORS
+    def suits(self, workload: str) -> bool:
+        """Whether it is measured with this workload: tensors only if it speaks the Open Inference Protocol."""
+        return workload not in OPEN_INFERENCE
 
     def lacks(self) -> str:
         """Return what this machine lacks to run this peer; empty if nothing."""

@@ -1,9 +1,10 @@
 """TorchServe, the predecessor: Java in front, Python workers. The archive is the one that tsctl serves."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
-from tests.lab.benchmarks.models import archive
+from tests.lab.benchmarks.models import TYPED, archive
 from tests.lab.benchmarks.peers.peer import Packaged, Running, Setup, free_port, spawn
 from tests.lab.conformance.environment import PACKAGES, require_java
 
@@ -20,10 +21,11 @@ class TorchServe(Packaged):
         python, folder = self.python(), setup.folder
         store = folder / "store"
         store.mkdir()
-        mar = archive(setup.served, store, setup.batch_size, setup.delay)
+        second = [replace(setup.served, name=setup.beside)] if setup.beside else []
+        archives = [archive(each, store, setup.batch_size, setup.delay) for each in (setup.served, *second)]
         port, name = free_port(), setup.served.name
         model = {
-            "defaultVersion": True, "marName": mar.name, "minWorkers": 1, "maxWorkers": 1,
+            "defaultVersion": True, "minWorkers": 1, "maxWorkers": 1,
             "batchSize": setup.batch_size, "maxBatchDelay": round(setup.delay * 1000), "responseTimeout": 120,
         }  # fmt: skip
         config = folder / "config.properties"
@@ -33,12 +35,16 @@ class TorchServe(Packaged):
             f"metrics_address=http://127.0.0.1:{free_port()}\n"
             f"grpc_inference_port={free_port()}\n"
             f"grpc_management_port={free_port()}\n"
-            f"load_models={mar.name}\n"
-            f"models={json.dumps({name: {'1.0': model}})}\n"
+            f"load_models={','.join(mar.name for mar in archives)}\n"
+            f"models={json.dumps({mar.stem: {'1.0': {**model, 'marName': mar.name}} for mar in archives})}\n"
         )
         command: list[str | Path] = [
             python, "-m", "ts.model_server", "--start", "--foreground", "--ncs", "--disable-token-auth",
             "--model-store", store, "--ts-config", config,
         ]  # fmt: skip
         process = spawn(command, folder, {"TEMP": str(folder), "TMPDIR": str(folder), "LOG_LOCATION": str(folder)})
-        return Running(process, port, f"/predictions/{name}", folder / "output.log", ("model_service_worker",))
+        target, beside, marks = f"/predictions/{name}", f"/predictions/{setup.beside}", ("model_service_worker",)
+        return Running(process, port, target, folder / "output.log", marks, setup.served.headers, beside=beside)
+
+    def suits(self, workload: str) -> bool:
+        return super().suits(workload) and workload != TYPED  # it knows no typed handlers

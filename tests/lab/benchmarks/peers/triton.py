@@ -23,23 +23,25 @@ class Triton(Packaged):
     def install(self) -> str:
         return version_in(self.python(), "nvidia-pytriton")
 
-    def suits(self, model: str) -> bool:
-        return model != "kill"  # the function runs in the process that began the server: there is no worker to end
+    def suits(self, workload: str) -> bool:
+        return workload != "kill"  # the function runs in the process that began the server: there is no worker to end
 
     def launch(self, setup: Setup) -> Running:
         port, name = free_port(), setup.served.name
         ports = {"HTTP_PORT": str(port), "GRPC_PORT": str(free_port()), "METRICS_PORT": str(free_port())}
-        environment = app_environment(setup.served, setup.batch_size, setup.delay) | ports
+        environment = app_environment(setup.served, setup.batch_size, setup.delay, setup.beside) | ports
         # The interpreter that the server loads must be that of the standard library beside the app.
         environment["LD_LIBRARY_PATH"] = sysconfig.get_config_var("LIBDIR")
         process = spawn([self.python(), APP], setup.folder, environment)
         target, output, marks = f"/v2/models/{name}/infer", setup.folder / "output.log", ("triton_app",)
         if name == TENSORS:
-            return Running(process, port, target, output, marks, setup.served.headers)
-        return Running(process, port, target, output, marks, RAW, unwrap=element)
+            grpc = int(ports["GRPC_PORT"])
+            return Running(process, port, target, output, marks, setup.served.headers, grpc=grpc)
+        beside = f"/v2/models/{setup.beside}/infer"
+        return Running(process, port, target, output, marks, RAW, unwrap=element, beside=beside)
 
 
 def element(body: bytes) -> bytes:
-    """Return the only element of the only output of a binary response: a JSON head, four bytes of length, the element."""
+    """Return the only element of a binary response: a head in JSON, four bytes of length, the element."""
     _, end = json.JSONDecoder().raw_decode(body.decode("latin-1"))
     return body[end + 4 :]

@@ -11,6 +11,7 @@ from tests.lab.benchmarks.reporting.losing import IN_PROCESS, OURS, losses, vari
 from tests.lab.benchmarks.reporting.results import Results
 from tests.lab.benchmarks.workloads import WORKLOADS
 from tests.lab.benchmarks.workloads.kill import PATIENCE
+from tests.lab.benchmarks.workloads.workload import BESIDE, CALLS
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 PICTURES = ROOT / "docs" / "benchmarks"
@@ -41,6 +42,15 @@ LOAD: Sequence[Column] = (
     ("memory, MiB", "pss", lambda value: whole(value / 2**20)),
     ("errors", "errors", whole),
 )
+BOTH: Sequence[Column] = (
+    ("answers/s", "rate", rate),
+    ("p50 ms", "p50", milliseconds),
+    ("p99 ms", "p99", milliseconds),
+    ("beside: answers/s", "rate_beside", rate),
+    ("p50 ms", "p50_beside", milliseconds),
+    ("p99 ms", "p99_beside", milliseconds),
+    ("errors", "errors", whole),
+)
 KILLED: Sequence[Column] = (
     ("failed with the worker", "lost", whole),
     ("refused after it", "refused", whole),
@@ -64,9 +74,10 @@ def load_table(results: Results, workload: str, connections: int) -> str:
     ours = results.median(workload, connections, OURS, "rate")
     before = results.median(workload, connections, PREDECESSOR, "rate")
     compared = bool(before) and any(map(variant, results.peers(workload)))
-    rows = [["", *(heading for heading, _, _ in LOAD), "tsctl is", *([f"by {PREDECESSOR}"] * compared)]]
+    columns = BOTH if workload == BESIDE.name else LOAD
+    rows = [["", *(heading for heading, _, _ in columns), "tsctl is", *([f"by {PREDECESSOR}"] * compared)]]
     for peer in results.peers(workload):
-        cells = [_cell(results, workload, connections, peer, column) for column in LOAD]
+        cells = [_cell(results, workload, connections, peer, column) for column in columns]
         if not any(cells):
             continue
         theirs = results.median(workload, connections, peer, "rate")
@@ -86,7 +97,7 @@ def kill_table(results: Results) -> str:
 
 def start_table(results: Results) -> str:
     """Seconds from starting the server to its first good answer, by workload."""
-    names = [name for name in results.facts["workloads"] if name in WORKLOADS and name != "kill"]
+    names = [name for name in results.facts["workloads"] if name in WORKLOADS and WORKLOADS[name].starts]
     rows = [["", *(WORKLOADS[name].title for name in names)]]
     for peer in results.facts["peers"]:
         found = [results.median(name, 0, peer, "first") for name in names]
@@ -122,10 +133,17 @@ def pictures(results: Results) -> dict[str, str]:
                 value = results.median(name, connections, peer, "rate")
                 if value is not None:
                     rows.append(svg.Bar(peer, value, rate(value), peer == OURS or variant(peer)))
-            groups[f"{connections} connections" if connections > 1 else "1 connection"] = rows
+            groups[at(name, connections)] = rows
         if groups:
             drawn[f"{name}.svg"] = svg.bars(f"{WORKLOADS[name].title}: answers a second", groups)
     return drawn
+
+
+def at(workload: str, connections: int) -> str:
+    """Return how many connections a table is about, or calls over one of them."""
+    what = "call in flight" if workload == CALLS.name else "connection"
+    one, _, rest = what.partition(" ")
+    return f"{connections} {one}{'s' * (connections > 1)}{' ' * bool(rest)}{rest}"
 
 
 def page(results: Results) -> str:
@@ -136,9 +154,9 @@ def page(results: Results) -> str:
         if name == "kill":
             continue
         parts.append(f"## {WORKLOADS[name].title}\n")
-        parts.append(f"![{WORKLOADS[name].title}](benchmarks/{name}.svg)\n")
+        parts += [_ABOUT.get(name, ""), f"![{WORKLOADS[name].title}](benchmarks/{name}.svg)\n"]
         for connections in (found for found in results.connections(name) if found):
-            parts.append(f"{connections} connection{'s' if connections > 1 else ''}:\n")
+            parts.append(f"{at(name, connections)}:\n")
             parts.append(load_table(results, name, connections))
     parts += ["## First answer after start\n", _START, start_table(results)]
     if results.peers("kill"):
@@ -195,6 +213,18 @@ interleaved round(s), in brackets the least and the most. CPU and memory (PSS) a
 server. Every server's answers are checked.
 `tsctl+bf16+compile` is tsctl with `optimize: [bf16, compile]` in the model's archive ([optimize.md](optimize.md)).
 """
+_ABOUT = {
+    "typed": "Here a function of `list[list[float]]` that returns `list[float]`; elsewhere the model reads its JSON.\n",
+    "text": """\
+An encoder of 12 layers × 768 with random weights, padded to the longest text of a batch; texts in turn, with the
+lengths of questions to a bank.
+""",
+    "calls": "ModelInfer of the Open Inference Protocol, raw contents; the client sends prepared frames.\n",
+    "beside": """\
+The constant answer at 8 connections, alone, and while 8 others ask a second model of the same server, which takes
+200 ms for a batch.
+""",
+}
 _START = "From the start of the process to the first good answer; the server is asked again every 10 ms.\n"
 _KILL = "Eight clients ask all the time, a batch takes 20 ms, default settings.\n"
 _GROWTH = """\

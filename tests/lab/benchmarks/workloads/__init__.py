@@ -1,5 +1,23 @@
 """The workloads for each server, by name."""
 
-from tests.lab.benchmarks.workloads.workload import KILL, LOADS, Workload
+from collections.abc import Iterator
 
-WORKLOADS: dict[str, Workload] = {workload.name: workload for workload in (*LOADS, KILL)}
+from tests.lab.benchmarks.models import Served
+from tests.lab.benchmarks.peers.peer import Running
+from tests.lab.benchmarks.reporting.results import Figures
+from tests.lab.benchmarks.workloads import beside, calls, kill, load
+from tests.lab.benchmarks.workloads.workload import BESIDE, CALLS, KILL, LOADS, Workload
+
+WORKLOADS: dict[str, Workload] = {workload.name: workload for workload in (*LOADS, CALLS, BESIDE, KILL)}
+
+
+def measure(running: Running, workload: Workload, served: Served) -> Iterator[tuple[int, Figures]]:
+    """Yield (connections, figures), 0 where there are none to choose; raise as the workload's own `run` does."""
+    if workload.name == KILL.name:
+        yield 0, kill.run(running, served)
+    elif workload.name == CALLS.name:
+        yield from calls.run(running, workload, served)
+    elif workload.name == BESIDE.name:
+        yield from beside.run(running, workload, served)
+    else:
+        yield from load.run(running, workload, served)

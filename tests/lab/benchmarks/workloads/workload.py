@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.lab.benchmarks.models import Served, constant, resnet, tensor
+from tests.lab.benchmarks.models import Served, constant, resnet, tensor, texts, typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,8 @@ class Workload:
         seconds: of each measurement.
         warm_up: seconds of load before the first one, which is thrown away.
         in_process: the same work in a loop, without a server, is measured too.
+        starts: the time to the first answer is reported.
+        beside: the name of a model that is served beside it, asked in the same way; empty for none.
     """
 
     name: str
@@ -27,13 +29,23 @@ class Workload:
     seconds: float
     warm_up: float
     in_process: bool = False
+    starts: bool = True
+    beside: str = ""
 
 
 LOADS = (
     Workload("constant", "Constant answer, 100 bytes sent", lambda: constant(100), (1, 8, 32), 5.0, 2.0),
     Workload("payload", "Constant answer, 100 kB sent", lambda: constant(100_000), (1, 8, 32), 5.0, 2.0),
     Workload("tensor", "A tensor of 600 kB, Open Inference Protocol over HTTP", tensor, (1, 8), 5.0, 2.0),
+    Workload("typed", "A typed handler: 16 numbers in JSON", typed, (1, 8, 32), 5.0, 2.0),
+    Workload("text", "BERT-base, questions of 19 to 249 bytes", texts, (32,), 12.0, 8.0),
     Workload("resnet18", "ResNet-18, JPEGs", lambda: resnet("resnet18"), (32,), 12.0, 5.0, True),
     Workload("resnet152", "ResNet-152, JPEGs", lambda: resnet("resnet152"), (32,), 25.0, 8.0, True),
 )
-KILL = Workload("kill", "The only worker killed (-9) under 8 clients", lambda: constant(100, "brief"), (), 0.0, 0.0)
+CALLS = Workload("calls", "The tensor of 600 kB over gRPC, one connection", tensor, (1, 8), 5.0, 1.0, starts=False)
+BESIDE = Workload(
+    "beside", "A fast model beside a slow one", lambda: constant(100), (8,), 5.0, 2.0, starts=False, beside="slow"
+)
+KILL = Workload(
+    "kill", "The only worker killed (-9) under 8 clients", lambda: constant(100, "brief"), (), 0.0, 0.0, starts=False
+)

@@ -20,4 +20,5 @@ class Mean(Model):
 if __name__ == "__main__":
     model = Mean(os.environ["BENCH_MODEL"])
     model.load()
-    ModelServer(http_port=int(os.environ["PORT"]), workers=1, enable_grpc=False).start([model])
+    ports = {"http_port": int(os.environ["PORT"]), "grpc_port": int(os.environ["GRPC_PORT"])}
+    ModelServer(**ports, workers=1).start([model])

@@ -13,8 +13,10 @@ async def raw_body(request: Request) -> bytes:
 
 
 class Model(ls.LitAPI):
+    name = ""
+
     def setup(self, device: str) -> None:
-        self._model = models.load()
+        self._model = models.load(self.name)
 
     def decode_request(self, request: Annotated[bytes, Depends(raw_body)]) -> bytes:
         return request
@@ -32,7 +34,15 @@ class Model(ls.LitAPI):
         return Response(output)
 
 
+class Beside(Model):
+    name = os.environ["BENCH_BESIDE"]
+
+
 if __name__ == "__main__":
-    api = Model(max_batch_size=int(os.environ["BENCH_BATCH_SIZE"]), batch_timeout=float(os.environ["BENCH_DELAY"]))
-    server = ls.LitServer(api, accelerator="cpu", workers_per_device=1, timeout=120)
+    batching = {
+        "max_batch_size": int(os.environ["BENCH_BATCH_SIZE"]),
+        "batch_timeout": float(os.environ["BENCH_DELAY"]),
+    }
+    apis = [Model(**batching), *([Beside(**batching, api_path="/beside")] if Beside.name else [])]
+    server = ls.LitServer(apis if Beside.name else apis[0], accelerator="cpu", workers_per_device=1, timeout=120)
     server.run(host="127.0.0.1", port=int(os.environ["PORT"]), log_level="warning", generate_client_file=False)

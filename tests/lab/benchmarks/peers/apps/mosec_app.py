@@ -4,12 +4,14 @@ import json
 import os
 
 import models_of_apps as models
-from mosec import Server, Worker
+from mosec import Runtime, Server, Worker
 
 
 class Model(Worker):
+    name = ""
+
     def __init__(self) -> None:
-        self._model = models.load()
+        self._model = models.load(self.name)
 
     def deserialize(self, data: bytes) -> bytes:
         return data
@@ -21,10 +23,17 @@ class Model(Worker):
         return data
 
 
+class Beside(Model):
+    name = os.environ["BENCH_BESIDE"]
+
+
 if __name__ == "__main__":
     server = Server()
     delay = json.loads(os.environ["BENCH_DELAY"])
-    server.append_worker(
-        Model, num=1, max_batch_size=int(os.environ["BENCH_BATCH_SIZE"]), max_wait_time=round(delay * 1000)
-    )
+    batching = {"max_batch_size": int(os.environ["BENCH_BATCH_SIZE"]), "max_wait_time": round(delay * 1000)}
+    if Beside.name:
+        routes = {"/inference": Model, "/beside": Beside}
+        server.register_runtime({path: [Runtime(each, num=1, **batching)] for path, each in routes.items()})
+    else:
+        server.append_worker(Model, num=1, **batching)
     server.run()

@@ -11,12 +11,12 @@ from pytriton.triton import Triton, TritonConfig
 NAME = os.environ["BENCH_MODEL"]
 
 
-def of_bytes():
+def of_bytes(name: str = ""):
     """Return a function of the bodies of a batch, and the tensors that it takes and gives."""
-    run = models.load()
+    run = models.load(name)
 
     @batch
-    def infer(BODY: np.ndarray) -> dict[str, np.ndarray]:  # noqa: N803 - the name of the tensor
+    def infer(BODY: np.ndarray) -> dict[str, np.ndarray]:
         return {"ANSWER": np.array(run(BODY[:, 0].tolist()), dtype=object)[:, None]}
 
     return infer, Tensor(name="BODY", dtype=bytes, shape=(1,)), Tensor(name="ANSWER", dtype=bytes, shape=(1,))
@@ -26,16 +26,20 @@ def of_tensors():
     """Return a function of the images of a batch, and the tensors that it takes and gives."""
 
     @batch
-    def infer(IMAGE: np.ndarray) -> dict[str, np.ndarray]:  # noqa: N803 - the name of the tensor
+    def infer(IMAGE: np.ndarray) -> dict[str, np.ndarray]:
         return {"MEAN": IMAGE.mean(axis=(2, 3))}
 
-    return infer, Tensor(name="IMAGE", dtype=np.float32, shape=(3, 224, 224)), Tensor(
-        name="MEAN", dtype=np.float32, shape=(3,)
+    return (
+        infer,
+        Tensor(name="IMAGE", dtype=np.float32, shape=(3, 224, 224)),
+        Tensor(name="MEAN", dtype=np.float32, shape=(3,)),
     )
 
 
 if __name__ == "__main__":
-    function, takes, gives = of_tensors() if NAME == "tensor" else of_bytes()
+    served = {NAME: of_tensors() if NAME == "tensor" else of_bytes()}
+    if beside := os.environ["BENCH_BESIDE"]:
+        served[beside] = of_bytes(beside)
     delay = round(float(os.environ["BENCH_DELAY"]) * 1e6)
     batching = ModelConfig(
         max_batch_size=int(os.environ["BENCH_BATCH_SIZE"]),
@@ -43,5 +47,6 @@ if __name__ == "__main__":
     )
     ports = {f"{kind}_port": int(os.environ[f"{kind.upper()}_PORT"]) for kind in ("http", "grpc", "metrics")}
     with Triton(config=TritonConfig(http_address="127.0.0.1", **ports)) as triton:
-        triton.bind(model_name=NAME, infer_func=function, inputs=[takes], outputs=[gives], config=batching)
+        for name, (function, takes, gives) in served.items():
+            triton.bind(model_name=name, infer_func=function, inputs=[takes], outputs=[gives], config=batching)
         triton.serve()
