@@ -11,7 +11,7 @@ DECLARED = """\
 inputs: [{name: IMAGE, datatype: FP32, shape: [-1, 3, 224, 224]}]
 outputs: [{name: MEAN, datatype: FP32, shape: [-1, 3]}]
 """
-NEAR = 1e-3  # what single precision may do to a mean of 50 000 numbers
+_NEAR = 1e-3  # what single precision may do to a mean of 50 000 numbers
 
 
 def values() -> "array.array[float]":
@@ -40,7 +40,7 @@ def right(answer: bytes) -> bool:
     try:
         found = json.loads(answer)["outputs"][0]["data"]
         flat = found[0] if isinstance(found[0], list) else found
-        return len(flat) == 3 and all(abs(mean - wanted) < NEAR for mean, wanted in zip(flat, means(), strict=True))
+        return len(flat) == 3 and all(abs(mean - wanted) < _NEAR for mean, wanted in zip(flat, means(), strict=True))
     except (ValueError, TypeError, LookupError):
         return False
 

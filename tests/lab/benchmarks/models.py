@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from daemon.marfile import Packing, write_archive
-from tests.lab.benchmarks import images, sentences
+from tests.lab.benchmarks import images, sentences, vectors
 from tests.lab.benchmarks.environments import FOLDER, ROOT
 
 MODELS = FOLDER / "models"
 HANDLERS = Path(__file__).parent / "peers" / "apps"
 TENSORS = "tensor"  # the model that is asked by the Open Inference Protocol
+VECTORS = "vector"  # and this one, over gRPC
 TEXTS = "text"  # the model of text_handler.py
 TYPED = "typed"
 TOLERANCE = 0.02  # of a probability, relative: kernels and batch sizes round differently
@@ -39,7 +40,7 @@ class Served:
 
     Attributes:
         name: `constant`, `brief` and `slow` (the same, and they take 20 and 200 ms), `resnet18`, `resnet50`,
-            `resnet152`, `tensor`, `text` or `typed`.
+            `resnet152`, `tensor`, `vector`, `text` or `typed`.
         body: the file that is sent.
         bodies: the files that are sent in turn under load; empty for `body` alone.
         right: whether an answer's body is right.
@@ -88,6 +89,14 @@ def tensor() -> Served:
     return Served(TENSORS, body, images.right, headers=headers)
 
 
+def vector() -> Served:
+    """A handler that adds up a tensor of 16 numbers."""
+    MODELS.mkdir(parents=True, exist_ok=True)
+    body = MODELS / "vector.json"
+    headers = vectors.write_json(body)
+    return Served(VECTORS, body, vectors.right, headers=headers)
+
+
 def texts() -> Served:
     """An encoder with the size of BERT-base, and texts of many lengths."""
     files = sentences.write(MODELS / "texts")
@@ -124,6 +133,8 @@ def archive(served: Served, store: Path, batch_size: int, delay: float, further:
     if served.name not in _LAYERS:
         if served.name == TENSORS:
             config.write_text(config.read_text() + images.DECLARED)
+        elif served.name == VECTORS:
+            config.write_text(config.read_text() + vectors.DECLARED)
         handler = (
             Path(__file__).with_name("text_handler.py") if served.name == TEXTS else HANDLERS / f"{served.name}.py"
         )

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 from tests.lab.benchmarks import images
-from tests.lab.benchmarks.models import app_environment
+from tests.lab.benchmarks.models import TENSORS, app_environment
 from tests.lab.benchmarks.peers.peer import OPEN_INFERENCE, Packaged, Running, Setup, free_port, spawn
 
 APPS = Path(__file__).parent / "apps"
@@ -42,13 +42,16 @@ class MLServer(Packaged):
         ports = {"http_port": port, "grpc_port": free_port(), "metrics_port": free_port()}
         settings = {"host": "127.0.0.1", "parallel_workers": 1, **ports}
         model = {
-            "name": name, "implementation": "mlserver_app.Mean",
+            "name": name, "implementation": f"mlserver_app.{'Mean' if name == TENSORS else 'Sum'}",
             "max_batch_size": setup.batch_size, "max_batch_time": setup.delay,
         }  # fmt: skip
         (folder / "settings.json").write_text(json.dumps(settings))
         (folder / "model-settings.json").write_text(json.dumps(model))
-        body = folder / "request.json"
-        headers = images.write_json(body)
+        body, headers = folder / "request.json", setup.served.headers
+        if name == TENSORS:
+            headers = images.write_json(body)
+        else:
+            body = setup.served.body
         process = spawn([self.python().parent / "mlserver", "start", folder], folder, {"PYTHONPATH": str(APPS)})
         target, marks, grpc = f"/v2/models/{name}/infer", ("spawn_main",), ports["grpc_port"]
         return Running(process, port, target, folder / "output.log", marks, headers, body, grpc=grpc)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.compiled import compiled
 from tests.lab.benchmarks.environments import FOLDER
-from tests.lab.benchmarks.models import TENSORS, archive
+from tests.lab.benchmarks.models import TENSORS, VECTORS, archive
 from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
 
 NETWORKS = ("resnet18", "resnet152")
@@ -76,13 +76,13 @@ class Ours(Peer):
         mars = [mar]
         if setup.beside:
             mars.append(archive(replace(setup.served, name=setup.beside), store, setup.batch_size, setup.delay))
-        grpc = free_port() if setup.served.name == TENSORS else 0
+        grpc = free_port() if setup.served.name == VECTORS else 0
         further = ("--grpc-address", f"127.0.0.1:{grpc}") if grpc else ()
         command = daemon_command([self._python, "-P"], setup, mars, port, *further)
         # What was compiled is kept for the next round: it would be in the state directory, which is new in each.
         process = spawn(command, setup.folder, {"TORCHINDUCTOR_CACHE_DIR": str(COMPILED)})
         output = setup.folder / "output.log"
         name = setup.served.name
-        target = f"/v2/models/{name}/infer" if name == TENSORS else f"/predictions/{name}"
+        target = f"/v2/models/{name}/infer" if name in (TENSORS, VECTORS) else f"/predictions/{name}"
         beside = f"/predictions/{setup.beside}"
         return Running(process, port, target, output, ("handlers",), setup.served.headers, beside=beside, grpc=grpc)

@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 
 from tests.lab.benchmarks.environments import version_in
-from tests.lab.benchmarks.models import TENSORS, app_environment
+from tests.lab.benchmarks.models import TENSORS, VECTORS, app_environment
 from tests.lab.benchmarks.peers.peer import Packaged, Running, Setup, free_port, spawn
 
 APP = Path(__file__).parent / "apps" / "triton_app.py"
@@ -34,7 +34,7 @@ class Triton(Packaged):
         environment["LD_LIBRARY_PATH"] = sysconfig.get_config_var("LIBDIR")
         process = spawn([self.python(), APP], setup.folder, environment)
         target, output, marks = f"/v2/models/{name}/infer", setup.folder / "output.log", ("triton_app",)
-        if name == TENSORS:
+        if name in (TENSORS, VECTORS):
             grpc = int(ports["GRPC_PORT"])
             return Running(process, port, target, output, marks, setup.served.headers, grpc=grpc)
         beside = f"/v2/models/{setup.beside}/infer"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tests.lab.benchmarks.models import Served, constant, resnet, tensor, texts, typed
+from tests.lab.benchmarks.models import Served, constant, resnet, tensor, texts, typed, vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ LOADS = (
     Workload("resnet18", "ResNet-18, JPEGs", lambda: resnet("resnet18"), (32,), 12.0, 5.0, True),
     Workload("resnet152", "ResNet-152, JPEGs", lambda: resnet("resnet152"), (32,), 25.0, 8.0, True),
 )
-CALLS = Workload("calls", "The tensor of 600 kB over gRPC, one connection", tensor, (1, 8), 5.0, 1.0, starts=False)
+CALLS = Workload("calls", "16 numbers over gRPC, on one connection", vector, (1, 8, 32), 5.0, 1.0, starts=False)
 BESIDE = Workload(
     "beside", "A fast model beside a slow one", lambda: constant(100), (8,), 5.0, 2.0, starts=False, beside="slow"
 )

@@ -11,9 +11,13 @@ class Mean(Model):
         return True
 
     def predict(self, payload: InferRequest, headers: dict[str, str] | None = None) -> InferResponse:
-        mean = payload.inputs[0].as_numpy().mean(axis=(2, 3))
-        output = InferOutput("MEAN", list(mean.shape), "FP32")
-        output.set_data_from_numpy(mean, binary_data=False)
+        numbers = payload.inputs[0].as_numpy()
+        if self.name == "tensor":
+            name, found = "MEAN", numbers.mean(axis=(2, 3))
+        else:
+            name, found = "SUM", numbers.sum(axis=1, keepdims=True)
+        output = InferOutput(name, list(found.shape), "FP32")
+        output.set_data_from_numpy(found, binary_data=False)
         return InferResponse(payload.id or "", self.name, [output])
 
 

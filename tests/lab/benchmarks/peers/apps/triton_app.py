@@ -22,6 +22,20 @@ def of_bytes(name: str = ""):
     return infer, Tensor(name="BODY", dtype=bytes, shape=(1,)), Tensor(name="ANSWER", dtype=bytes, shape=(1,))
 
 
+def of_vectors():
+    """Return a function of a batch of 16 numbers each, and the tensors that it takes and gives."""
+
+    @batch
+    def infer(NUMBERS: np.ndarray) -> dict[str, np.ndarray]:
+        return {"SUM": NUMBERS.sum(axis=1, keepdims=True)}
+
+    return (
+        infer,
+        Tensor(name="NUMBERS", dtype=np.float32, shape=(16,)),
+        Tensor(name="SUM", dtype=np.float32, shape=(1,)),
+    )
+
+
 def of_tensors():
     """Return a function of the images of a batch, and the tensors that it takes and gives."""
 
@@ -37,7 +51,8 @@ def of_tensors():
 
 
 if __name__ == "__main__":
-    served = {NAME: of_tensors() if NAME == "tensor" else of_bytes()}
+    known = {"tensor": of_tensors, "vector": of_vectors}
+    served = {NAME: known.get(NAME, of_bytes)()}
     if beside := os.environ["BENCH_BESIDE"]:
         served[beside] = of_bytes(beside)
     delay = round(float(os.environ["BENCH_DELAY"]) * 1e6)
