@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -231,7 +232,7 @@ class Runtime:
         return {index: why for index, why in found.items() if kind_of(dict(rows[index].headers)) is not Kind.DESCRIBE}
 
     def _handle(self, rows: Sequence[wire.Row], data: list[Any], numbers: Sequence[int]) -> list[wire.Answer]:
-        self._context.begin_batch([row.id for row in rows], [headers_of(row) for row in rows])
+        self._context.begin_batch([row.id for row in rows], [partial(headers_of, row) for row in rows])
         for index, row in enumerate(rows):
             if row.infer is not None:
                 self._context.request_parameters[index] = row.infer.parameters
