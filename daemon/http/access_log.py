@@ -50,6 +50,7 @@ class AccessLog:
         self._clock = clock
         self._as_json = as_json
         self._lines: list[str] = []
+        self._due = False  # a call of `_flush_late` is due: one, or they would multiply, and each write few lines
         self._stamped = -1  # the second of `_stamp`
         self._stamp = ""
         self._offset = ""
@@ -76,11 +77,16 @@ class AccessLog:
 
     def add(self, line: str) -> None:
         lines = self._lines
-        if not lines:
-            self._clock.later(FLUSH_EVERY, self.flush)
         lines.append(line)
         if len(lines) >= _LINES_AT_ONCE:
             self.flush()
+        elif not self._due:
+            self._due = True
+            self._clock.later(FLUSH_EVERY, self._flush_late)
+
+    def _flush_late(self) -> None:
+        self._due = False
+        self.flush()
 
     def flush(self) -> None:
         if self._lines:

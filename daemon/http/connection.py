@@ -62,11 +62,14 @@ _ARRIVING = memoryview(bytearray(READ_SIZE))
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection:
     """One client's connection.
 
     The transport asks for a buffer, receives into it, and reports at once: so all input but large bodies can share one
     buffer for all connections.
+
+    In its methods an asyncio.BufferedProtocol, for which the event loop looks; not a subclass, because the compiler
+    makes C structures of classes with compiled bases alone.
     """
 
     def __init__(self, host: ListenerView) -> None:

@@ -11,8 +11,6 @@ from http import HTTPStatus
 from typing import Any
 from urllib.parse import parse_qsl, unquote
 
-import msgspec
-
 from daemon.core.arena import Payload
 from daemon.core.errors import BadRequest, DaemonError, PredictionFailed
 from daemon.core.job import Reply
@@ -74,7 +72,7 @@ _SHORT = 256  # characters; longer texts that clients choose are not cached
 _known_segments = lru_cache(256)(_segments)
 
 
-class Request(msgspec.Struct):
+class Request:
     """One request, complete.
 
     Attributes:
@@ -83,27 +81,59 @@ class Request(msgspec.Struct):
         began, received: when its headers, and all of it, were complete, seconds on the daemon's clock.
         budget, priority: the headers `x-request-deadline-ms` and `x-request-priority` as sent, None without.
         peer: the client's name, for the access log.
+        kind: the content type, once it was read.
         timed: the header `x-tsctl-timing` asks for the times of the answer.
         client: the sender, if its key is known; None before the key is checked, and where none is required.
         model_version: the header `x-model-version` as sent, None without.
     """
 
-    method: str
-    target: str
-    headers: list[tuple[str, str]]
-    body: Payload = b""
-    http_1_0: bool = False
-    keep_alive: bool = True
-    began: float = 0.0
-    received: float = 0.0
-    budget: str | None = None
-    priority: str | None = None
-    peer: str = ""
-    id: str = ""
-    kind: str | None = None  # the content type, once it was read
-    timed: bool = False
-    client: KnownClient | None = None
-    model_version: str | None = None
+    def __init__(
+        self,
+        method: str,
+        target: str,
+        headers: list[tuple[str, str]],
+        body: Payload = b"",
+        http_1_0: bool = False,
+        keep_alive: bool = True,
+        began: float = 0.0,
+        received: float = 0.0,
+        budget: str | None = None,
+        priority: str | None = None,
+        peer: str = "",
+        id: str = "",  # noqa: A002
+        kind: str | None = None,
+        timed: bool = False,
+        client: KnownClient | None = None,
+        model_version: str | None = None,
+    ) -> None:
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.body = body
+        self.http_1_0 = http_1_0
+        self.keep_alive = keep_alive
+        self.began = began
+        self.received = received
+        self.budget = budget
+        self.priority = priority
+        self.peer = peer
+        self.id = id
+        self.kind = kind
+        self.timed = timed
+        self.client = client
+        self.model_version = model_version
+
+    def __repr__(self) -> str:
+        return f"<Request {self.id} {self.method} {self.target} of {len(self.body)} bytes>"
+
+    def again(
+        self, headers: list[tuple[str, str]], body: Payload, request_id: str, began: float, received: float
+    ) -> "Request":
+        """Return another request with the same head but for these headers, of a client that is not known yet."""
+        return Request(
+            self.method, self.target, headers, body, self.http_1_0, self.keep_alive, began, received, self.budget,
+            self.priority, "", request_id, self.kind, self.timed, None, self.model_version,
+        )  # fmt: skip
 
     @property
     def path(self) -> list[str]:
@@ -191,13 +221,19 @@ def framing_of(request: Request, status: int, *, whole: bool) -> Framing:
     return Framing.UNTIL_CLOSE if request.http_1_0 else Framing.CHUNKED
 
 
-class Response(msgspec.Struct):
+class Response:
     """One answer."""
 
-    status: int
-    body: bytes = b""
-    headers: Sequence[tuple[str, str]] = ()
-    phrase: str = ""
+    def __init__(
+        self, status: int, body: bytes = b"", headers: Sequence[tuple[str, str]] = (), phrase: str = ""
+    ) -> None:
+        self.status = status
+        self.body = body
+        self.headers = headers
+        self.phrase = phrase
+
+    def __repr__(self) -> str:
+        return f"<Response {self.status} {self.body!r} {self.headers!r}>"
 
     def head(self, request_id: str, *, keep_alive: bool, framing: Framing = Framing.SIZED) -> bytes:
         """Encode everything before the body; `framing` says whether and how a body follows."""
