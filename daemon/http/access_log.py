@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -11,12 +12,12 @@ from daemon.core.log_format import stamp_of, without_secrets
 from daemon.core.logs import LineLog
 from daemon.http.messages import Request
 
-FLUSH_EVERY = 0.5  # seconds
-_LINES_AT_ONCE = 250  # in JSON 60 kB, which stay in the processor's cache: of 1 000, a line costs half as much again
+FLUSH_EVERY: Final = 0.5  # seconds
+_LINES_AT_ONCE: Final = 250  # in JSON 60 kB, which stay in the cache: of 1 000, a line costs half as much again
 _encode = msgspec.json.Encoder().encode
 
 
-_MS = ["%.1f" % (tenths / 10) for tenths in range(1000)]
+_MS: Final = ["%.1f" % (tenths / 10) for tenths in range(1000)]
 _MOST_PLAIN = 1024
 _plain: set[str] = set()  # targets that appear in a line as they are: with few models, those of nearly all requests
 

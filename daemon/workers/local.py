@@ -12,7 +12,6 @@ from typing import cast
 
 from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
-from daemon.core.compiling import mypyc_attr
 from daemon.core.errors import ResponseTimeout
 from daemon.core.job import Batch, Fate, Job, Piece, Reply
 from daemon.workers.engine import LOAD_FAILED, UNREACHABLE, BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
@@ -26,6 +25,7 @@ from daemon.workers.state import WorkerEvent, WorkerState, advance
 from handlers import wire
 from handlers.credit import PATIENCE, cost_of
 from handlers.frame_reader import FrameReader
+from handlers.runtime.compiling import mypyc_attr
 
 UNREAD = f"The client did not read the streamed answer; its batch waited {PATIENCE:g} s, and continues without it."
 LEAVE_TIME = 5.0  # seconds between closing the socket and SIGKILL
@@ -33,10 +33,7 @@ LEAVE_TIME = 5.0  # seconds between closing the socket and SIGKILL
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # those of simulations
 class LocalWorker:
-    """One worker process. In its methods an asyncio.Protocol: the daemon's end of the socketpair.
-
-    Not a subclass of that, because the compiler makes C structures of classes with compiled bases alone.
-    """
+    """One worker process. In its methods an asyncio.Protocol, the daemon's end of the socketpair (see `Connection`)."""
 
     def __init__(
         self,
@@ -70,9 +67,8 @@ class LocalWorker:
         self._shares = arena is not None
         self._stopped = False  # the daemon ends the worker, whatever that does
         self._protocol_error = False  # the worker sent an invalid message: anything after that is ignored
-        self._process = WorkerProcess(
-            spec, cast(asyncio.Protocol, self), source, loop, clock, self._exited, arena, self._outdated
-        )
+        end = cast(asyncio.Protocol, self)
+        self._process = WorkerProcess(spec, end, source, loop, clock, self._exited, arena, self._outdated)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
         self._memory_timer: Timer | None = None

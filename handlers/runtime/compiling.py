@@ -1,4 +1,4 @@
-"""What a class says to mypyc, which compiles its module for a wheel; without the compiler, it is said to nobody."""
+"""Attributes of classes for mypyc, which compiles their modules for a wheel; nothing without the compiler."""
 
 from collections.abc import Callable
 from typing import Any
