@@ -55,7 +55,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "daemon.workers": (
         "daemon.workers", "daemon.setting_values", "handlers.credit", "handlers.frame_reader", "handlers.names",
-        "handlers.orders", "handlers.ray.messages", "handlers.tensor_heads", "handlers.wire",
+        "handlers.orders", "handlers.ray.messages", "handlers.runtime.compiling", "handlers.tensor_heads",
+        "handlers.wire",
     ),
     "handlers": ("handlers",),
     "handlers.builtin": (

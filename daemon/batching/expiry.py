@@ -13,9 +13,9 @@ from typing import NamedTuple
 from daemon.batching.deadlines import JobDeadlines
 from daemon.batching.queue import Queue
 from daemon.batching.traffic.traffic import Traffic
-from daemon.core.duration import duration
 from daemon.core.errors import AnsweredTooLate, RequestExpired, WaitedTooLong
 from daemon.core.job import Job, JobPhase
+from daemon.core.timing import duration
 
 QUEUE_TIMEOUT = "queueTimeout"
 JUST = 1.0  # seconds

@@ -4,7 +4,7 @@ And those that a tracer of requests needs, where requests are traced.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from daemon.core.errors import DaemonError
 from daemon.core.job import Batch, Job, Outcome, Reply
@@ -12,8 +12,8 @@ from daemon.metrics.version import VersionMetrics
 from daemon.workers.engine import Worker
 from handlers.wire import Measurement
 
-RETURNED = 0  # the job is in the queue again
-UNHEARD = -1  # nobody waits for the job's answer: its client has left, or it had expired
+RETURNED: Final = 0  # the job is in the queue again
+UNHEARD: Final = -1  # nobody waits for the job's answer: its client has left, or it had expired
 
 
 class BatchObserver:

@@ -13,9 +13,9 @@ from daemon.batching.fingerprint import fingerprint
 from daemon.batching.observer import BatchObserver
 from daemon.batching.suspects import DEATHS, Suspects
 from daemon.core.clock import Clock
-from daemon.core.duration import duration
 from daemon.core.errors import DaemonError
 from daemon.core.job import Fate, Job, Outcome, Param
+from daemon.core.timing import duration
 
 AT_ONCE = 16 * 1024  # bytes of one request that is hashed on the loop: 20 µs
 MOST_AT_ONCE = 1024 * 1024  # bytes in one turn of the loop: 1 ms

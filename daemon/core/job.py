@@ -21,9 +21,10 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum, auto
 from typing import Any, NamedTuple, Protocol
 
-import msgspec
-
 from daemon.core.arena import SHARED_FROM, Payload
+from daemon.core.reply import Flow as Flow
+from daemon.core.reply import Piece as Piece
+from daemon.core.reply import Reply as Reply
 from daemon.core.states import IllegalTransition
 from daemon.core.timing import Timing
 from daemon.core.trace import JobTrace
@@ -83,53 +84,6 @@ class TimeBudget(NamedTuple):
     seconds: float
     since: float
     source: str
-
-
-# Structs, not frozen dataclasses: those set each attribute by a call. A reply and an outcome cost 0.7 µs
-# instead of 7 on a busy machine, and there is one of each for every request (tests/lab/benchmarks/layers/queue.py).
-class Reply(msgspec.Struct, frozen=True):
-    """The answer to one job.
-
-    Attributes:
-        status: HTTP status, 200 unless the handler or an error chose another.
-        error: TorchServe's `type` word if this is an error, and `body` its message; else empty.
-        traceback: of the handler's exception, for operators; never part of the answer.
-    """
-
-    status: int
-    body: bytes
-    phrase: str = ""
-    headers: Sequence[tuple[str, str]] = ()
-    error: str = ""
-    retry_after: int | None = None  # seconds
-    traceback: str = ""
-
-
-class Flow(Protocol):
-    """The source of one answer's pieces, which produces no more than the client reads.
-
-    Attributes:
-        wanted: a client waits for the pieces; set by the receiver of one.
-    """
-
-    wanted: bool
-
-    def drained(self) -> None:
-        """Note that all pieces so far have been written."""
-
-    def refuse(self) -> None:
-        """Note that further pieces are not wanted."""
-
-
-class Piece(Reply, frozen=True):
-    """A piece of an answer that is not complete yet.
-
-    Attributes:
-        unread: empty, or why the answer ends here: its client does not read.
-    """
-
-    flow: Flow | None = None
-    unread: str = ""
 
 
 class Home(Protocol):
@@ -329,10 +283,10 @@ class Job:
             self.params = ()  # its lease ends; a worker that was sent the job has one of its own
 
 
-class Batch(msgspec.Struct, frozen=True):
+class Batch:
     """Jobs that run together.
 
-    Attributes:
+    Args:
         reason: why the batch was due; see `daemon.batching.policies.collector`.
         sent: when, on the daemon's clock.
         first: its worker has answered none before; such a batch takes longer than others.
@@ -341,14 +295,25 @@ class Batch(msgspec.Struct, frozen=True):
         limit: the most jobs that it might have had.
     """
 
-    id: int
-    jobs: Sequence[Job]
-    reason: str
-    sent: float = 0.0
-    first: bool = False
-    oldest: float = 0.0
-    queued: int = 0
-    limit: int = 1
+    def __init__(
+        self,
+        id: int,  # noqa: A002
+        jobs: Sequence[Job],
+        reason: str,
+        sent: float = 0.0,
+        first: bool = False,
+        oldest: float = 0.0,
+        queued: int = 0,
+        limit: int = 1,
+    ) -> None:
+        self.id = id
+        self.jobs = jobs
+        self.reason = reason
+        self.sent = sent
+        self.first = first
+        self.oldest = oldest
+        self.queued = queued
+        self.limit = limit
 
     def __repr__(self) -> str:
         return f"<Batch {self.id} of {len(self.jobs)} ({self.reason})>"
@@ -383,18 +348,24 @@ class Fate(IntEnum):
     CRASHED_ALONE = auto()
 
 
-class Outcome(msgspec.Struct, frozen=True):
+class Outcome:
     """The result of one job of a batch: answered, or returned unanswered by the worker.
 
-    Attributes:
+    Args:
         reply: the answer; of a late job, the answer if it may not return; otherwise None.
         fate: the same for all jobs of a batch.
         retry: the job's handler may be run again with the job.
         reason: for a returned job: the worker's end, in words.
     """
 
-    job: Job
-    reply: Reply | None = None
-    fate: Fate = Fate.ANSWERED
-    retry: bool = False
-    reason: str = ""
+    def __init__(
+        self, job: Job, reply: Reply | None = None, fate: Fate = Fate.ANSWERED, retry: bool = False, reason: str = ""
+    ) -> None:
+        self.job = job
+        self.reply = reply
+        self.fate = fate
+        self.retry = retry
+        self.reason = reason
+
+    def __repr__(self) -> str:
+        return f"<Outcome {self.fate.name} of {self.job!r}: {self.reply!r}>"

@@ -1,4 +1,4 @@
-"""The times of one answer, for a client that asks for them."""
+"""The times of one answer, for a client that asks for them; and durations in messages."""
 
 
 class Timing:
@@ -34,3 +34,8 @@ class Timing:
             parts = [f"queue;dur={self.queue * 1000:.1f}", f"worker;dur={self.worker * 1000:.1f}", *parts]
             parts.append(f'batch;desc="{self.batch}"')
         return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Format seconds in milliseconds below one second: `0.4 ms`, `50 ms`, `2.5 s`."""
+    return f"{seconds * 1000:.3g} ms" if seconds < 1.0 else f"{seconds:.4g} s"

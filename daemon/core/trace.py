@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import msgspec
 
 from daemon.core.errors import DaemonError
 
-TRACEPARENT = "traceparent"
+TRACEPARENT: Final = "traceparent"
 TRACESTATE = "tracestate"
 MOST_STATE = 512  # characters of `tracestate` that have to be kept; longer ones are not
 SAMPLED, RANDOM = 1, 2  # flags: the caller records the trace; the trace id is random

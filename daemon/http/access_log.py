@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -11,12 +12,12 @@ from daemon.core.log_format import stamp_of, without_secrets
 from daemon.core.logs import LineLog
 from daemon.http.messages import Request
 
-FLUSH_EVERY = 0.5  # seconds
-_LINES_AT_ONCE = 250  # in JSON 60 kB, which stay in the processor's cache: of 1 000, a line costs half as much again
+FLUSH_EVERY: Final = 0.5  # seconds
+_LINES_AT_ONCE: Final = 250  # in JSON 60 kB, which stay in the cache: of 1 000, a line costs half as much again
 _encode = msgspec.json.Encoder().encode
 
 
-_MS = ["%.1f" % (tenths / 10) for tenths in range(1000)]
+_MS: Final = ["%.1f" % (tenths / 10) for tenths in range(1000)]
 _MOST_PLAIN = 1024
 _plain: set[str] = set()  # targets that appear in a line as they are: with few models, those of nearly all requests
 
@@ -50,6 +51,7 @@ class AccessLog:
         self._clock = clock
         self._as_json = as_json
         self._lines: list[str] = []
+        self._due = False  # a call of `_flush_late` is due: one, or they would multiply, and each write few lines
         self._stamped = -1  # the second of `_stamp`
         self._stamp = ""
         self._offset = ""
@@ -76,11 +78,16 @@ class AccessLog:
 
     def add(self, line: str) -> None:
         lines = self._lines
-        if not lines:
-            self._clock.later(FLUSH_EVERY, self.flush)
         lines.append(line)
         if len(lines) >= _LINES_AT_ONCE:
             self.flush()
+        elif not self._due:
+            self._due = True
+            self._clock.later(FLUSH_EVERY, self._flush_late)
+
+    def _flush_late(self) -> None:
+        self._due = False
+        self.flush()
 
     def flush(self) -> None:
         if self._lines:

@@ -30,7 +30,7 @@ uploaders at a time; one more ends it for the first of them (listener.py).
 
 import asyncio
 import contextlib
-from typing import cast
+from typing import Final, cast
 
 from daemon.core.errors import DaemonError
 from daemon.core.job import Caller
@@ -58,15 +58,18 @@ from daemon.http.states.receiver import HEAD, STORED
 
 # Bytes read at once. At most so much of a large body passes through the parser and is copied.
 READ_SIZE = 32 * 1024
-_ARRIVING = memoryview(bytearray(READ_SIZE))
+_ARRIVING: Final = memoryview(bytearray(READ_SIZE))
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
-class Connection(asyncio.BufferedProtocol):
+class Connection:
     """One client's connection.
 
     The transport asks for a buffer, receives into it, and reports at once: so all input but large bodies can share one
     buffer for all connections.
+
+    In its methods an asyncio.BufferedProtocol, for which the event loop looks; not a subclass, because the compiler
+    makes C structures of classes with compiled bases alone.
     """
 
     def __init__(self, host: ListenerView) -> None:

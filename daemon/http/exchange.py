@@ -6,14 +6,14 @@ may come at any later time; the connection keeps the answers in order.
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol, cast
+from typing import Final, Protocol, cast
 
 from daemon.core.errors import DaemonError
 from daemon.core.job import Caller, Flow
 from daemon.http.bounds.sending import OVERHEAD
 from daemon.http.messages import Framing, Request, Response, error_response, framing_of
 
-JOINED_BODY = 16 * 1024  # bytes; a smaller answer is joined with its head into one string, a larger one is not copied
+JOINED_BODY: Final = 16 * 1024  # bytes; a smaller answer is joined with its head, a larger one is not copied
 
 
 class ExchangeOwner(Protocol):

@@ -25,8 +25,8 @@ class WatchedConnection(Protocol):
     def abort(self) -> None: ...
 
 
-class ListenerView(Protocol):
-    """The interface of a listener towards its connections."""
+class ListenerView:
+    """The interface of a listener towards its connections. Compiled, a base class costs less than a protocol."""
 
     limits: HttpLimits
     headers: tuple[tuple[str, str], ...]
@@ -37,20 +37,24 @@ class ListenerView(Protocol):
     stopping: bool
     admit: Callable[[Request], None] | None
 
-    def arrived(self, connection: WatchedConnection) -> None: ...
+    application: Callable[[Exchange], None]
+    access: Callable[[Request, int, float], None]
+    peer_allowed: Callable[[int], bool]
 
-    def left(self, connection: WatchedConnection) -> None: ...
+    def arrived(self, connection: WatchedConnection) -> None:
+        raise NotImplementedError
 
-    def uploads_on(self, connection: WatchedConnection) -> None: ...
+    def left(self, connection: WatchedConnection) -> None:
+        raise NotImplementedError
 
-    def application(self, exchange: Exchange) -> None: ...
+    def uploads_on(self, connection: WatchedConnection) -> None:
+        raise NotImplementedError
 
-    def access(self, request: Request, status: int, seconds: float) -> None: ...
+    def enter(self, connection: WatchedConnection, phase: ConnectionPhase) -> None:
+        raise NotImplementedError
 
-    def peer_allowed(self, uid: int) -> bool: ...
+    def leave(self, connection: WatchedConnection) -> None:
+        raise NotImplementedError
 
-    def enter(self, connection: WatchedConnection, phase: ConnectionPhase) -> None: ...
-
-    def leave(self, connection: WatchedConnection, /) -> None: ...
-
-    def phase(self, connection: WatchedConnection, /) -> ConnectionPhase | None: ...
+    def phase(self, connection: WatchedConnection) -> ConnectionPhase | None:
+        raise NotImplementedError

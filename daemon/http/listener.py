@@ -1,8 +1,10 @@
 """The state shared by all connections of one listening socket: the application, the limits, the timer."""
 
+import asyncio
 import logging
 import math
 from collections.abc import Callable, Sequence
+from typing import cast
 
 from daemon.core.arena import Storage
 from daemon.core.clock import Clock, Timer
@@ -12,7 +14,7 @@ from daemon.http.bounds.sending import SendBudget
 from daemon.http.connection import Connection
 from daemon.http.deadlines import ConnectionDeadlines, ConnectionPhase
 from daemon.http.exchange import Exchange
-from daemon.http.host import WatchedConnection
+from daemon.http.host import ListenerView, WatchedConnection
 from daemon.http.limits import HttpLimits
 from daemon.http.messages import Request
 
@@ -35,7 +37,7 @@ Application = Callable[[Exchange], None]  # answers an exchange, now or later
 Access = Callable[[Request, int, float], None]  # request, status, seconds from receipt to answer
 
 
-class Listener:
+class Listener(ListenerView):
     """Creates connections for `loop.create_server`, and enforces their deadlines.
 
     Args:
@@ -91,8 +93,6 @@ class Listener:
             ConnectionPhase.STUCK: limits.body_timeout,
             ConnectionPhase.LINGER: LINGER,
         })  # fmt: skip
-        self.leave = self._deadlines.leave  # not methods: they are called for each request
-        self.phase = self._deadlines.phase
         self._timer: Timer | None = None
         self._timer_at = 0.0
 
@@ -110,6 +110,10 @@ class Listener:
             self._told_full = now
             self._full(f"{most} connections are open: rejecting further ones with 503")
         return RejectingProtocol(most)
+
+    def accept(self) -> asyncio.BaseProtocol:
+        """As `connect`, for the event loop, which asks what a protocol can do and not what it inherits."""
+        return cast(asyncio.BaseProtocol, self.connect())
 
     def arrived(self, connection: WatchedConnection) -> None:
         """Register an established connection."""
@@ -145,6 +149,13 @@ class Listener:
         elif due < self._timer_at:
             self._timer.cancel()
             self._arm(self.clock.now())
+
+    def leave(self, connection: WatchedConnection) -> None:
+        """Cancel a connection's deadline."""
+        self._deadlines.leave(connection)
+
+    def phase(self, connection: WatchedConnection) -> ConnectionPhase | None:
+        return self._deadlines.phase(connection)
 
     def wind_down(self) -> None:
         """Answer each connection's next request as its last.

@@ -7,13 +7,13 @@ keep the exchange for later, or return a coroutine that answers it.
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from typing import Any, Final
 
 from daemon.core.errors import DaemonError, ResourceNotFound
 from daemon.http.exchange import Exchange
 
 Route = Callable[[Exchange, list[str]], Coroutine[Any, Any, None] | None]
-ELSEWHERE = "*"  # no request's first segment is routed to it
+ELSEWHERE: Final = "*"  # no request's first segment is routed to it
 Hold = Callable[[Exchange, DaemonError, Callable[[Exchange], None]], bool]
 
 _log = logging.getLogger("daemon.http")

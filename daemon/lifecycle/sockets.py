@@ -192,9 +192,9 @@ async def listen(listener: Listener, listening: socket.socket, tls: ssl.SSLConte
     """Accept connections, over TLS if there is a context."""
     loop = asyncio.get_running_loop()
     if tls is None:
-        return await loop.create_server(listener.connect, sock=listening, backlog=BACKLOG)
+        return await loop.create_server(listener.accept, sock=listening, backlog=BACKLOG)
     return await loop.create_server(
-        listener.connect,
+        listener.accept,
         sock=listening,
         backlog=BACKLOG,
         ssl=tls,
@@ -208,4 +208,4 @@ async def listen_control(listener: Listener, control: socket.socket) -> asyncio.
     loop = asyncio.get_running_loop()
     # From Python 3.13 on a loop removes the file when it closes the socket: another daemon may listen on it.
     keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
-    return await loop.create_unix_server(listener.connect, sock=control, backlog=BACKLOG, **keep)
+    return await loop.create_unix_server(listener.accept, sock=control, backlog=BACKLOG, **keep)

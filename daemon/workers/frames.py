@@ -31,16 +31,18 @@ def predict_of(batch: Batch, *, shared: bool = True) -> tuple[wire.Predict, list
     rows = []
     for number, job in enumerate(batch.jobs):
         params: list[tuple[str, str, wire.Payload]] = []
-        for index, (name, kind, value) in enumerate(job.params):
-            if isinstance(value, Lease) and not shared:
+        for index, param in enumerate(job.params):
+            name, kind, value = param
+            if not isinstance(value, Lease):
+                params.append(cast(tuple[str, str, wire.Payload], param))  # not copied
+            elif not shared:
                 params.append((name, kind, value.view))
-            elif isinstance(value, Lease):
+            else:
                 stored.append(wire.Stored(number, index, value.offset, value.length))
                 leases.append(value)
                 params.append((name, kind, b""))
-            else:
-                params.append((name, kind, value))
-        rows.append(wire.Row(job.id, list(job.headers), params, cast(InferHead | None, job.infer)))
+        headers = cast(list[tuple[str, str]], job.headers)  # a tuple is encoded as a list is
+        rows.append(wire.Row(job.id, headers, params, cast(InferHead | None, job.infer)))
     return wire.Predict(batch.id, rows, stored), leases
 
 

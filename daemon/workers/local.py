@@ -25,13 +25,15 @@ from daemon.workers.state import WorkerEvent, WorkerState, advance
 from handlers import wire
 from handlers.credit import PATIENCE, cost_of
 from handlers.frame_reader import FrameReader
+from handlers.runtime.compiling import mypyc_attr
 
 UNREAD = f"The client did not read the streamed answer; its batch waited {PATIENCE:g} s, and continues without it."
 LEAVE_TIME = 5.0  # seconds between closing the socket and SIGKILL
 
 
-class LocalWorker(asyncio.Protocol):
-    """One worker process. As an asyncio protocol it is the daemon's end of the socketpair."""
+@mypyc_attr(allow_interpreted_subclasses=True)  # those of simulations
+class LocalWorker:
+    """One worker process. In its methods an asyncio.Protocol, the daemon's end of the socketpair (see `Connection`)."""
 
     def __init__(
         self,
@@ -65,7 +67,8 @@ class LocalWorker(asyncio.Protocol):
         self._shares = arena is not None
         self._stopped = False  # the daemon ends the worker, whatever that does
         self._protocol_error = False  # the worker sent an invalid message: anything after that is ignored
-        self._process = WorkerProcess(spec, self, source, loop, clock, self._exited, arena, self._outdated)
+        end = cast(asyncio.Protocol, self)
+        self._process = WorkerProcess(spec, end, source, loop, clock, self._exited, arena, self._outdated)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
         self._memory_timer: Timer | None = None

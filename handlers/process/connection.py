@@ -72,10 +72,11 @@ class DaemonConnection:
         self._wakes = False  # the kernel ends a receive after `PAUSE`
         self._idled = -math.inf  # when `idle` was last called, on the monotonic clock
         self._number = sock.fileno()
+        self._knows_cookies = True
         try:
             self._identity: object = self._cookie()
         except OSError:  # unknown to this kernel
-            self._cookie = self._inode  # type: ignore[method-assign]
+            self._knows_cookies = False
             self._identity = self._inode()
         self._owner = os.getpid()
         self._lock = threading.Lock()
@@ -130,7 +131,7 @@ class DaemonConnection:
             Disconnected: the handler closed the connection.
         """
         if self._came or self._ended or not self._reading.acquire(blocking=False):
-            self.wait(lambda: bool(self._came), math.inf)
+            self.wait(self._has_come, math.inf)
             return self._came.popleft() if self._came else None
         try:
             # Another thread may have read a message for us meanwhile.
@@ -140,6 +141,9 @@ class DaemonConnection:
             if self._waiting:
                 with self.news:
                     self.news.notify_all()
+
+    def _has_come(self) -> bool:
+        return bool(self._came)
 
     def arrived(self) -> list[wire.ToWorker | None]:
         """Return the messages other than Credit that have arrived, in order; after None, the daemon closed its end.
@@ -319,7 +323,7 @@ class DaemonConnection:
     def _is_ours(self) -> bool:
         """Return whether the descriptor is still the original socket."""
         try:
-            return self._cookie() == self._identity
+            return (self._cookie() if self._knows_cookies else self._inode()) == self._identity
         except OSError:
             return False
 

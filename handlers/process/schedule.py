@@ -8,6 +8,7 @@ from handlers import wire
 from handlers.process.connection import DaemonConnection
 from handlers.process.pieces import Pieces
 from handlers.process.threads import set_threads
+from handlers.runtime.compiling import mypyc_attr
 from handlers.runtime.runtime import Runtime, SendPieces
 from handlers.sdk.errors import HandlerError
 
@@ -95,6 +96,7 @@ def _is_ours(handler: object) -> bool:
     return any(parent.__module__.startswith("handlers.builtin.") for parent in type(handler).__mro__)
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)
 class InTurn:
     """Runs one batch after the other, on the main thread."""
 

@@ -15,6 +15,7 @@ from handlers.sdk.errors import HandlerError
 
 _OURS = f"{Path(__file__).parent.parent}/"
 _PACKAGE = _OURS.removesuffix("handlers/")
+_COMPILED = "handlers/"  # the modules that mypyc compiles name their files so
 _IMPORTING = "<frozen importlib"
 
 
@@ -75,7 +76,7 @@ def _author_frames(frames: Sequence[traceback.FrameSummary], model_dir: str) -> 
 
 
 def _is_ours(file: str) -> bool:
-    return file.startswith((_OURS, _IMPORTING))
+    return file.startswith((_OURS, _COMPILED, _IMPORTING))
 
 
 def _is_within(file: str, model_dir: str) -> bool:

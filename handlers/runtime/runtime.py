@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from handlers.envelopes.entry import enveloped
 from handlers.optimize.asked import chosen
 from handlers.requests.kinds import Kind, kind_of
 from handlers.requests.rows import decode_rows, encode_item, headers_of, items_of
+from handlers.runtime.compiling import mypyc_attr
 from handlers.runtime.failures import bad_request, failed, tell_failure
 from handlers.runtime.isolation import Allowance, may_isolate
 from handlers.sdk.built_in import declaration_under
@@ -41,6 +43,40 @@ def no_pieces(pieces: list[tuple[int, wire.Answer]]) -> None:
     """Discard pieces."""
 
 
+class BatchPieces:
+    """Sends pieces of the rows' responses of one batch: a thread that outlives the batch must not answer the next one.
+
+    Args:
+        encode: returns the answer to a row, given its index in the call, the row and the item.
+        numbers: the rows' indices in the original batch.
+
+    Attributes:
+        send: sends them; replaced where the rows run again.
+        sent: there was a piece.
+    """
+
+    def __init__(
+        self,
+        encode: Callable[[int, wire.Row, Any], wire.Answer],
+        send: SendPieces,
+        rows: Sequence[wire.Row],
+        numbers: Sequence[int],
+    ) -> None:
+        self.send = send
+        self.sent = False
+        self._encode = encode
+        self._rows = rows
+        self._numbers = numbers
+
+    def __call__(self, items: Sequence[Any], places: Sequence[int] | None = None) -> None:
+        self.sent = True
+        rows, numbers, encode = self._rows, self._numbers, self._encode
+        where = range(len(rows)) if places is None else places
+        pairs = enumerate(zip(where, items, strict=True))
+        self.send([(numbers[place], encode(index, rows[place], item)) for index, (place, item) in pairs])
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)
 class Runtime:
     """One model in one worker.
 
@@ -231,23 +267,13 @@ class Runtime:
         return {index: why for index, why in found.items() if kind_of(dict(rows[index].headers)) is not Kind.DESCRIBE}
 
     def _handle(self, rows: Sequence[wire.Row], data: list[Any], numbers: Sequence[int]) -> list[wire.Answer]:
-        self._context.begin_batch([row.id for row in rows], [headers_of(row) for row in rows])
+        self._context.begin_batch([row.id for row in rows], [partial(headers_of, row) for row in rows])
         for index, row in enumerate(rows):
             if row.infer is not None:
                 self._context.request_parameters[index] = row.infer.parameters
 
         processors = self._context.request_processor or ()
-        send = self._send  # bound to this batch: a thread that outlives the batch must not answer the next one
-        streamed = False
-
-        def send_pieces(items: Sequence[Any], places: Sequence[int] | None = None) -> None:
-            nonlocal streamed
-            streamed = True
-            where = range(len(rows)) if places is None else places
-            pairs = enumerate(zip(where, items, strict=True))
-            send([(numbers[place], self._encode(index, rows[place], item)) for index, (place, item) in pairs])
-
-        self._context.send_pieces = send_pieces
+        pieces = self._context.send_pieces = BatchPieces(self._encode, self._send, rows, numbers)
         began = time.perf_counter()
         try:
             items = items_of(self._entry.handle(data, self._context), len(rows))
@@ -258,7 +284,7 @@ class Runtime:
             if isinstance(error, UnreadableRows) and not self.own_handle and set(error.rows) <= set(range(len(rows))):
                 raise
             told = tell_failure(error, self._model_dir)
-            alone = len(rows) == 1 or not self._isolate or streamed or not may_isolate(error, processors)
+            alone = len(rows) == 1 or not self._isolate or pieces.sent or not may_isolate(error, processors)
             if alone or self._allowance.left(time.perf_counter()) <= 0:
                 self._note_failure(numbers, told)
                 return [failed(row, error) for row in rows]
@@ -266,7 +292,7 @@ class Runtime:
         finally:
             self._handler_time += time.perf_counter() - began
         if items is None:
-            send = no_pieces  # a thread left by the failed batch must not answer rows that run again
+            pieces.send = no_pieces  # a thread left by the failed batch must not answer rows that run again
             # Outside the `except` block, so that the exception and the memory of its frames are freed.
             return self._handle_alone(rows, numbers)
         for raised in {id(item): item for item in items if isinstance(item, BaseException)}.values():

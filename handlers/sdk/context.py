@@ -7,7 +7,7 @@ one batch.
 
 import copy
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -22,21 +22,31 @@ class SendPieces(Protocol):
     def __call__(self, items: Sequence[Any], places: Sequence[int] | None = None) -> None: ...
 
 
-class RequestProcessor:
-    """One request's headers, and the status and headers of its response."""
+RequestHeaders = Mapping[str, Any] | Callable[[], dict[str, Any]]
 
-    def __init__(self, request_header: Mapping[str, Any]) -> None:
+
+class RequestProcessor:
+    """One request's headers, and the status and headers of its response.
+
+    Args:
+        request_header: the headers, or a function that returns them, called when the handler first asks for one.
+    """
+
+    def __init__(self, request_header: RequestHeaders) -> None:
         self._status_code = 200
         self._reason_phrase: str | None = None
         self._response_header: dict[str, str] = {}
         self.status_was_set = False
-        self._request_header = dict(request_header)
+        self._request_header = request_header if callable(request_header) else dict(request_header)
 
     def get_request_property(self, key: str) -> Any:
-        return self._request_header.get(key)
+        return self.get_request_properties().get(key)
 
     def get_request_properties(self) -> dict[str, Any]:
-        return self._request_header
+        headers = self._request_header
+        if callable(headers):
+            self._request_header = headers = headers()
+        return headers
 
     def report_status(self, code: int, reason_phrase: str | None = None) -> None:
         self._status_code = code
@@ -122,7 +132,7 @@ class Context:
         other.send_pieces = None
         return other
 
-    def begin_batch(self, ids: Sequence[str], headers: Sequence[Mapping[str, Any]]) -> None:
+    def begin_batch(self, ids: Sequence[str], headers: Sequence[RequestHeaders]) -> None:
         """Set the rows of the batch that is about to run."""
         self.resume(dict(enumerate(ids)), [RequestProcessor(header) for header in headers])
 

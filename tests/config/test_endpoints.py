@@ -7,6 +7,7 @@ import ssl
 from pathlib import Path
 
 import pytest
+import uvloop
 
 from daemon.config.config import Config
 from daemon.config.endpoints import Endpoint, choose_endpoints, tls_context
@@ -192,7 +193,11 @@ def answer(exchange: Exchange, path: list[str]) -> None:
 
 
 @needs_openssl
-async def test_a_connection_over_tls_is_answered_and_closed_when_it_should(tmp_path: Path) -> None:
+def test_a_connection_over_tls_is_answered_and_closed_when_it_should(tmp_path: Path) -> None:
+    assert b"here" in uvloop.run(answer_over_tls(tmp_path))
+
+
+async def answer_over_tls(tmp_path: Path) -> bytes:
     made = make_certificate(tmp_path)
     context = tls_context(_with_certificate(tmp_path, made.certificate, made.key))
     trusting = ssl.create_default_context(cafile=str(made.certificate))
@@ -210,5 +215,4 @@ async def test_a_connection_over_tls_is_answered_and_closed_when_it_should(tmp_p
     finally:
         server.close()
         listener.abort()
-
-    assert b"here" in answered
+    return answered

@@ -13,6 +13,7 @@ import pytest
 from daemon import paths
 from daemon.core import log_file, logs
 from daemon.core.clock import FakeClock
+from daemon.core.logs import LineLog
 from daemon.http.access_log import AccessLog, line_of
 from daemon.http.messages import Request
 
@@ -87,6 +88,16 @@ def test_many_access_lines_are_written_at_once(access: Access) -> None:
         access.log.add(str(number))
 
     assert access.file.read_text().splitlines() == [str(number) for number in range(250)]
+
+
+def test_a_busy_log_keeps_one_timer(access: Access, monkeypatch: pytest.MonkeyPatch) -> None:
+    written: list[int] = []
+    monkeypatch.setattr(LineLog, "write", lambda log, text: written.append(text.count("\n") + 1))
+    for _ in range(2000):
+        access.log.add("line")
+        access.clock.advance(0.001)  # a batch of 250 in 0.25 s: two of them until the first one's time has passed
+
+    assert len(written) <= 2000 / 250 + 2000 * 0.001 / 0.5
 
 
 def test_the_rest_is_written_when_the_log_is_closed_and_only_once(access: Access) -> None:

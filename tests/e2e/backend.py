@@ -27,7 +27,7 @@ class Backend:
         listener = Listener(self._tell, limits, LoopClock(self._loop), storage=Arena())
         listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = listening.getsockname()[1]
-        self._server = self._loop.run_until_complete(self._loop.create_server(listener.connect, sock=listening))
+        self._server = self._loop.run_until_complete(self._loop.create_server(listener.accept, sock=listening))
         self._listener = listener
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()

@@ -23,6 +23,7 @@ from daemon.core.job import Param
 
 __all__ = ["FILE_TYPE", "Form", "parse_body", "read_body"]
 
+_new: Final = tuple.__new__  # a Param without the call of a Python function, which costs 0.4 µs
 Form = Multipart | Urlencoded
 MOST_TYPE: Final = 1024  # characters of a form's content type
 _FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
@@ -50,7 +51,7 @@ def read_body(content_type: str, body: Payload) -> list[Param] | Form:
     """
     mime_type = _known_kind(content_type) if len(content_type) <= _SHORT else _kind(content_type)
     if mime_type is not None:
-        return [Param("body", mime_type, body)]
+        return [_new(Param, ("body", mime_type, body))]
     if len(content_type) > MOST_TYPE:
         raise BadRequest(
             f"The form's Content-Type is broken: it has {len(content_type)} characters, at most {MOST_TYPE} are read."

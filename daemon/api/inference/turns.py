@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Protocol
 
 from daemon.api.inference.predict import budget_of
-from daemon.core.duration import duration
 from daemon.core.errors import DaemonError, Stopping, WaitedTooLong
 from daemon.core.job import Param, TimeBudget
+from daemon.core.timing import duration
 from daemon.http.exchange import Exchange
 
 MOST_BYTES = 256 * 1024**2  # of all forms being read; `queue_bytes` is the same for requests that wait for a worker

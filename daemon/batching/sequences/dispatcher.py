@@ -7,8 +7,6 @@ compared with those that ended workers: each belongs to its worker, and cannot r
 
 from collections.abc import Sequence
 
-import msgspec
-
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.replies import reply_of
 from daemon.batching.sequences.marks import SequenceHeaders, SequenceMark, ended_by, read_mark, with_mark, with_new_id
@@ -113,4 +111,4 @@ class SequenceDispatcher(Dispatcher):
 def _with_new_id(reply: Reply, mark: SequenceMark, names: SequenceHeaders) -> Reply:
     if not mark.made:
         return reply
-    return msgspec.structs.replace(reply, headers=with_new_id(reply.headers, mark, names))
+    return reply.with_headers(with_new_id(reply.headers, mark, names))

@@ -7,14 +7,15 @@ a bucket the values are assumed to be spread evenly.
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
+from typing import Final
 
 FIRST = 0.0001  # seconds, the upper edge of the first bucket
 LAST = 20.0
-BUCKETS = 28
-EDGES = tuple(FIRST * math.pow(LAST / FIRST, index / (BUCKETS - 1)) for index in range(BUCKETS))
-WIDTHS = tuple(high - low for low, high in zip((0.0, *EDGES), EDGES, strict=False))
-FORGETTING = 0.995
-_RESCALE = 1e12  # of the growing weight: well inside a float, so old values lose nothing
+BUCKETS: Final = 28
+EDGES: Final = tuple(FIRST * math.pow(LAST / FIRST, index / (BUCKETS - 1)) for index in range(BUCKETS))
+WIDTHS: Final = tuple(high - low for low, high in zip((0.0, *EDGES), EDGES, strict=False))
+FORGETTING: Final = 0.995
+_RESCALE: Final = 1e12  # of the growing weight: well inside a float, so old values lose nothing
 
 
 class Survival:

@@ -6,9 +6,11 @@ between the two, and later times change only the level. A batch that took ten ti
 collection) counts as three times the prediction.
 """
 
-FORGETTING = 0.98
-CLIP = 3.0  # times the prediction
-SPREAD = 0.05  # of the mean squared: the variance of sizes from which a slope can be estimated
+from typing import Final
+
+FORGETTING: Final = 0.98
+CLIP: Final = 3.0  # times the prediction
+SPREAD: Final = 0.05  # of the mean squared: the variance of sizes from which a slope can be estimated
 
 
 class BatchTimes:

@@ -10,18 +10,19 @@ batches or so of other kinds (optimism in the face of uncertainty, as in bandit 
 """
 
 import math
+from typing import Final
 
 from daemon.batching.traffic.times import BatchTimes
 
-SETTLED = 8.0  # batches after which one more of its kind changes no decision …
-NOTABLE = 0.02  # … unless it changes the average by this share …
-REVIEWED = 64  # … and at every so many batches, since much may have been forgotten
-MOST = 16  # busy workers that are told apart
-NEAR = 0.4  # of a whole number: a batch counts for that number if the mean of busy workers is so near
-FORGETTING = 0.998  # of the weight of one kind of batch, at each batch of another kind
-FORGOTTEN = 0.3  # batches: a kind with less weight is unknown
-ENOUGH = 30.0  # batches: more are not counted …
-LEAST_WEIGHT = 0.1  # … and the latest counts at least so much
+SETTLED: Final = 8.0  # batches after which one more of its kind changes no decision …
+NOTABLE: Final = 0.02  # … unless it changes the average by this share …
+REVIEWED: Final = 64  # … and at every so many batches, since much may have been forgotten
+MOST: Final = 16  # busy workers that are told apart
+NEAR: Final = 0.4  # of a whole number: a batch counts for that number if the mean of busy workers is so near
+FORGETTING: Final = 0.998  # of the weight of one kind of batch, at each batch of another kind
+FORGOTTEN: Final = 0.3  # batches: a kind with less weight is unknown
+ENOUGH: Final = 30.0  # batches: more are not counted …
+LEAST_WEIGHT: Final = 0.1  # … and the latest counts at least so much
 DISCOURAGED = 0.05  # of the time: added for each failed attempt
 CAUTION = 1.5  # times the usual deviation, and …
 DOUBT = 0.1  # … of the time: a kind measured once may be so much shorter

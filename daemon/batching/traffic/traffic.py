@@ -6,6 +6,7 @@ replies at a dispatch was tried: it shortens the second and spoils the tail unde
 """
 
 from collections import deque
+from typing import Final
 
 from daemon.batching.traffic.callers import Callers
 from daemon.batching.traffic.padded import PaddedTimes
@@ -14,7 +15,7 @@ from daemon.batching.traffic.times import BatchTimes
 from daemon.batching.traffic.together import Together
 from daemon.core.job import Batch, Caller, Job, JobPhase
 
-REPLY_LIFE = 2.0  # seconds until an unmatched reply is forgotten
+REPLY_LIFE: Final = 2.0  # seconds until an unmatched reply is forgotten
 TRACE_LENGTH = 20_000  # arrivals kept for replaying them
 
 

@@ -13,8 +13,8 @@ import math
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-from daemon.core.duration import duration
 from daemon.core.errors import DaemonError, Forbidden
+from daemon.core.timing import duration
 
 
 class ModelNotAllowed(Forbidden):

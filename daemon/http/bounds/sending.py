@@ -13,14 +13,14 @@ does not fit is replaced by 503 if none of it was sent; otherwise its connection
 
 import math
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from daemon.core.errors import DaemonError
 
 STUCK = 2.0  # seconds without a byte read, after which a connection is closed where others need room
 SHARE = 8  # one connection may hold this part of the budget
-PIECE = 256 * 1024  # bytes written at once; the transport holds so many more, and they do not count
-OVERHEAD = 64  # bytes that each piece of a stream costs beside its own: an object, and a place in a list
+PIECE: Final = 256 * 1024  # bytes written at once; the transport holds so many more, and they do not count
+OVERHEAD: Final = 64  # bytes that each piece of a stream costs beside its own: an object, and a place in a list
 
 
 class NoRoomToSend(DaemonError):

@@ -8,8 +8,6 @@ and the cache is told what became of their heads.
 
 import re
 
-import msgspec
-
 from daemon.http.messages import Request, new_request_id
 
 _LENGTH = re.compile(rb"\r\ncontent-length: ([0-9]{1,8})(?=\r\n)", re.IGNORECASE)
@@ -19,27 +17,34 @@ LONGEST = 2048  # bytes of a head that is worth remembering
 PATIENCE = 8  # unlike heads in a row, after which none is remembered: they all differ, say by a request id
 
 
-class CachedHead(msgspec.Struct, frozen=True):
+class CachedHead:
     """One head, and the request that it began.
 
-    Attributes:
+    Args:
         before: its bytes up to the digits of its content length, or all of them.
         after: those after the digits; empty if it has no content length.
         digits: of the length that `request` had, `0` if it had none.
         request: without its body.
         place: of the content length among the headers of `request`.
+
+    Attributes:
+        whole: all of the bytes of this head.
     """
 
-    before: bytes
-    after: bytes
-    digits: bytes
-    request: Request
-    place: int
+    def __init__(self, before: bytes, after: bytes, digits: bytes, request: Request, place: int) -> None:
+        self.before = before
+        self.after = after
+        self.digits = digits
+        self.request = request
+        self.place = place
+        self.whole = before + digits + after
 
     def beginning_of(self, data: bytes) -> tuple[bytes, bytes] | None:
         """Return the received body and the digits of its length, if `data` begins with this head; else None."""
         if not self.after:
             return (b"", self.digits) if data == self.before else None
+        if data.startswith(self.whole):  # most clients send bodies of one length again and again
+            return data[len(self.whole) :], self.digits
         if not data.startswith(self.before):
             return None
         start = len(self.before)
@@ -63,11 +68,7 @@ class CachedHead(msgspec.Struct, frozen=True):
     def request_with(self, digits: bytes, body: bytes, began: float, received: float) -> Request:
         """Return another request with this head, and a body of this length."""
         before = self.request
-        return Request(
-            before.method, before.target, self.headers_of(digits), body, before.http_1_0, before.keep_alive,
-            began, received, before.budget, before.priority, "", before.id or new_request_id(), before.kind,
-            before.timed, None, before.model_version,
-        )  # fmt: skip
+        return before.again(self.headers_of(digits), body, before.id or new_request_id(), began, received)
 
 
 def cached_head_of(head: bytes, request: Request) -> CachedHead | None:
@@ -128,6 +129,7 @@ class HeadCache:
         """
         head, self._parsed = self._parsed, None
         if head is not None and repeatable:
-            kind = request.content_type
-            self.known = cached_head_of(head, msgspec.structs.replace(request, body=b"", id=named, kind=kind))
+            known = request.again(request.headers, b"", named, 0.0, 0.0)
+            known.kind = request.content_type
+            self.known = cached_head_of(head, known)
             self._unlike += 1

@@ -151,7 +151,7 @@ class Receiver:
         if known is None:
             return False
         found = known.beginning_of(data)
-        if found is None or not self._take_known(known, *found):
+        if found is None or not self._take_known(known, found[0], found[1]):
             self._cache.miss()
             return False
         self._cache.hit()
@@ -163,7 +163,8 @@ class Receiver:
         if length > self._limits.max_body:
             return False
         if len(data) == length and length < SHARED_FROM:
-            self._on_request(known.request_with(digits, data, self._now(), self._now()))
+            now = self._now()
+            self._on_request(known.request_with(digits, data, now, now))
             return True
         body = self.body
         if len(data) >= length or not body.take_place(length):

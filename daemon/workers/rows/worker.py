@@ -27,11 +27,9 @@ from handlers.credit import OVERHEAD, PATIENCE
 class RowWorker(LocalWorker):
     """One worker process that runs rows on their own."""
 
-    in_flight: RowsInFlight
-
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self.in_flight = RowsInFlight(self._spec.rows)
+        self.in_flight = self._rows = RowsInFlight(self._spec.rows)
         self._heard: dict[int, float] = {}  # running row → when it was last heard of; the longest silent first
         self._last = 0.0  # when anything was last heard, or the first row was sent
         self._watched = False  # the timer is set
@@ -41,24 +39,24 @@ class RowWorker(LocalWorker):
         assert self.state is WorkerState.READY and self._transport is not None, self
         message, leases = predict_of(batch, shared=self._shares)
         now = self._clock.now()
-        if not self.in_flight:
+        if not self._rows:
             self._last = now
-        self.in_flight.take(batch, leases)
+        self._rows.take(batch, leases)
         self._heard[batch.id] = now
         self._watch(now)
         self._write(message)
 
     def cancel(self, job: Job) -> None:
-        number = self.in_flight.number_of(job)
+        number = self._rows.number_of(job)
         if number is not None:
             self._cancel(number, RowEvent.CANCEL)
 
     def set_limits(self, batch_size: int, response_timeout: float) -> None:
         super().set_limits(batch_size, response_timeout)
-        self.in_flight.capacity = self._spec.rows
+        self._rows.capacity = self._spec.rows
 
     def _cancel(self, number: int, event: RowEvent) -> None:
-        self.in_flight.cancel(number, event)
+        self._rows.cancel(number, event)
         del self._heard[number]
         self._flows.close(number)
         self._write(wire.Cancel(number))
@@ -92,7 +90,7 @@ class RowWorker(LocalWorker):
         """Forward pieces of many rows, as `_streamed` those of one batch."""
         now = self._clock.now()
         for number, said in pieces:
-            batch = self.in_flight.find(number)
+            batch = self._rows.find(number)
             if batch is None:
                 continue  # ended by the response timeout, or its client has left
             self._last = now
@@ -110,7 +108,7 @@ class RowWorker(LocalWorker):
         self._last = self._clock.now()
         self._heard = dict.fromkeys(self._heard, self._last)
         self._watched = False
-        if self.in_flight:
+        if self._rows:
             self._watch(self._last)
 
     def _batch_heard(self, batch: Batch) -> None:
@@ -122,16 +120,16 @@ class RowWorker(LocalWorker):
         self._measured(done.measured)
         if self._hung:
             return  # all rows were taken back
-        if done.batch not in self.in_flight.numbers or len(done.answers) != 1:
-            raise wire.BrokenMessage(f"{len(done.answers)} answers to row {done.batch} of {self.in_flight!r}")
-        batch = self.in_flight.finish_row(done.batch, done.kept)
+        if done.batch not in self._rows.numbers or len(done.answers) != 1:
+            raise wire.BrokenMessage(f"{len(done.answers)} answers to row {done.batch} of {self._rows!r}")
+        batch = self._rows.finish_row(done.batch, done.kept)
         self._heard.pop(done.batch, None)
         self._last = self._clock.now()
         if self._flows:
             self._flows.close(batch.id)
         self.answered = True
         self._batches.ended(self, batch, outcomes_of(batch, done), done.seconds)
-        if self.state is WorkerState.DRAINING and not self.in_flight:
+        if self.state is WorkerState.DRAINING and not self._rows:
             self._leave()
 
     # Timeouts.
@@ -150,7 +148,7 @@ class RowWorker(LocalWorker):
 
     def _response_timeout(self) -> None:
         self._watched = False
-        if not self.in_flight:
+        if not self._rows:
             return
         now, seconds = self._clock.now(), self._spec.response_timeout
         if self._hangs_at() <= now:
@@ -159,7 +157,7 @@ class RowWorker(LocalWorker):
         for number, heard in list(self._heard.items()):
             if heard + seconds > now:
                 break
-            batch = self.in_flight.find(number)
+            batch = self._rows.find(number)
             assert batch is not None
             if self._flows.used_up(number):  # the worker waits for the client, and cuts the row in its time
                 del self._heard[number]
@@ -178,7 +176,7 @@ class RowWorker(LocalWorker):
         self._process.kill(f"response timeout of {seconds:g} s", "response_timeout")
         self._heard.clear()
         self._flows.close_all()
-        for batch, outcomes in self.in_flight.expire_all(self._retry, reply):
+        for batch, outcomes in self._rows.expire_all(self._retry, reply):
             self._batches.ended(self, batch, outcomes, 0.0)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 class Line(asyncio.Transport):
     """The daemon's end of the socket."""
 
-    def __init__(self, process: "Process", protocol: asyncio.Protocol) -> None:
+    def __init__(self, process: "Process", protocol: "WatchedWorker") -> None:
         super().__init__()
         self.closed = False
         self._process = process

@@ -42,7 +42,7 @@ def cancels_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def cancels_twice(patch: pytest.MonkeyPatch) -> None:
     def cancel(worker: RowWorker, job: Job) -> None:
-        number = worker.in_flight.number_of(job)
+        number = worker._rows.number_of(job)
         once(worker, job)
         if number is not None and worker._transport is not None and not worker._transport.is_closing():
             worker._transport.write(wire.encode(wire.Cancel(number)))

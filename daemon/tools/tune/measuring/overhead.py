@@ -67,7 +67,7 @@ async def listening(model: ModelVersion, longest: int) -> AsyncIterator[int]:
     registry = Registry()
     registry.add(model)
     listener = Listener(Router(inference_routes(registry)), HttpLimits(longest + 1), model.clock)
-    server = await asyncio.get_running_loop().create_server(listener.connect, "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(listener.accept, "127.0.0.1", 0)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
