@@ -221,6 +221,7 @@ class Optimized(msgspec.Struct, array_like=True):
     warning: Text = ""
     idle: bool = False
     agreement: float | None = None  # the fraction of best classes that stay the same
+    known: bool = False  # found by an earlier load, not by this one
 
 
 class Input(msgspec.Struct, array_like=True):

@@ -17,7 +17,7 @@ from handlers.optimize.packages import keeping
 from handlers.optimize.packages.package import Packages
 from handlers.optimize.packages.recording import Recorded, record
 from handlers.optimize.trials.agreement import agreement
-from handlers.optimize.trials.drift import drift
+from handlers.optimize.trials.drift import TF32_TOLERANCE, TOLERANCES, drift
 from handlers.optimize.trials.samples import CHECKED_ROWS, archive_rows, digest_of, made_up_rows
 from handlers.optimize.trials.variants import varied
 from handlers.requests.excerpt import message_of
@@ -45,8 +45,13 @@ class NotApplied(Exception):
 
 
 class CheckedSample(NamedTuple):
-    """A row for `preprocess`, the inputs made of `CHECKED_ROWS` of them, and the plain model's output for these."""
+    """A row for `preprocess`, the inputs made of `CHECKED_ROWS` of them, and the plain model's output for these.
 
+    Attributes:
+        number: of the row, the best being 0.
+    """
+
+    number: int
     row: Mapping[str, Any]
     inputs: Any
     expected: Any
@@ -106,10 +111,10 @@ class Steps:
             NotApplied: the model fails on all of them.
         """
         failed: Exception | None = None
-        for row in self._rows:
+        for number, row in enumerate(self._rows):
             try:
                 inputs = self._of(row, CHECKED_ROWS)
-                return CheckedSample(row, inputs, self.infer(inputs))
+                return CheckedSample(number, row, inputs, self.infer(inputs))
             except Exception as error:  # noqa: BLE001 - user code may raise anything
                 failed = error
         assert failed is not None
@@ -131,6 +136,27 @@ class Steps:
         else:
             READING[name].use(self.handler)
         return self._of(self.large_row if name == SCALED_DECODE else self.sample.row, rows)
+
+    def reading_drift(self, name: str) -> float:
+        """Return how far apart the inputs are, in the pixels' units, that are read as usual and with an optimisation.
+
+        The sample must have been read before `FAST_IMAGES` was in use.
+        """
+        usual = self.sample.inputs if name == FAST_IMAGES else self.read(name, CHECKED_ROWS, usual=True)
+        return fast_images.pixel_drift(usual, self.read(name, CHECKED_ROWS, usual=False))
+
+    def tolerance(self, name: str, given: Mapping[str, float]) -> float:
+        """Return the largest drift with which an applied optimisation is kept.
+
+        Args:
+            given: optimisation → largest drift, where the archive names one.
+        """
+        if name in given:
+            return given[name]
+        if self.handler.device.type == "cuda" and torch.backends.cudnn.allow_tf32 and name not in READING:
+            return max(TF32_TOLERANCE, TOLERANCES[name])
+        # Precision lost by bf16 stays lost in later steps.
+        return TOLERANCES["bf16" if "bf16" in self.done else name]
 
     def _of(self, row: Mapping[str, Any], rows: int) -> Any:
         return self.handler.preprocess([dict(row) for _ in range(rows)])
@@ -189,7 +215,7 @@ class Steps:
             raise NotApplied(reason)
         model = self.handler.model = Int8(self.handler.model).eval()
         if self.scales is None:
-            rows = self._samples if self.sample.row is self._rows[0] and self._samples else [self.sample.row]
+            rows = self._samples if self.sample.number == 0 and self._samples else [self.sample.row]
             inputs = list(varied([partial(self._of, row, 1) for row in rows]))
 
             def run() -> None:

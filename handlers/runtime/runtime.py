@@ -125,7 +125,7 @@ class Runtime:
         Args:
             threads: those that the model will have; 0 for this process's.
             apart: runs a trial in a process of its own; None for this process.
-            put_off: called where the times of defaults are left to `time_defaults`; None: all are timed now.
+            put_off: called where times are left to `time_later`; None: all are measured now.
 
         Raises:
             HandlerError: an optimisation asked for by name cannot be applied.
@@ -143,16 +143,22 @@ class Runtime:
         finally:
             self._context.end_batch()
 
-    def time_defaults(self, model_dir: Path, batch_size: int, threads: int) -> bool:
-        """Time the defaults that `optimize` has put off; this runtime is of no use afterwards.
+    def is_unsure(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int, threads: int) -> bool:
+        """Return whether an earlier load could not tell for sure how fast the model's optimisations are."""
+        from handlers.optimize.apply import is_unsure
+
+        return is_unsure(self._entry.instance, asked, model_dir, self.config, batch_size, threads)
+
+    def time_later(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int, threads: int) -> bool:
+        """Time the optimisations whose times `optimize` has put off; this runtime is of no use afterwards.
 
         Returns:
             Whether workers should load the model anew.
         """
-        from handlers.optimize.apply import time_defaults
+        from handlers.optimize.apply import time_later
 
         self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
-        return time_defaults(self._entry.instance, model_dir, self.config, batch_size, threads)
+        return time_later(self._entry.instance, asked, model_dir, self.config, batch_size, threads)
 
     def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces, *, isolate: bool = True) -> list[wire.Answer]:
         """Run a batch; return one answer per row, in order. Propagates errors of `send`.

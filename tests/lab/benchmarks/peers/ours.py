@@ -61,13 +61,16 @@ class Ours(Peer):
 
         return refusal(torch.device("cpu"))
 
-    def launch(self, setup: Setup) -> Running:
+    def prepare(self, setup: Setup) -> None:
         store = setup.folder / "store"
-        mar = store / f"{setup.served.name}.mar"
-        if not store.exists():  # else it is started again
-            store.mkdir()
-            overrides = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
-            mar = archive(setup.served, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
+        if store.exists():  # it is started again
+            return
+        store.mkdir()
+        overrides = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
+        archive(setup.served, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
+
+    def launch(self, setup: Setup) -> Running:
+        mar = setup.folder / "store" / f"{setup.served.name}.mar"
         port = free_port()
         command = daemon_command([self._python, "-P"], setup, mar, port)
         # What was compiled is kept for the next round: it would be in the state directory, which is new in each.

@@ -16,11 +16,15 @@ class TorchServe(Packaged):
         require_java()
         return super().install()
 
+    def prepare(self, setup: Setup) -> None:
+        store = setup.folder / "store"
+        store.mkdir()
+        archive(setup.served, store, setup.batch_size, setup.delay)
+
     def launch(self, setup: Setup) -> Running:
         python, folder = self.python(), setup.folder
         store = folder / "store"
-        store.mkdir()
-        mar = archive(setup.served, store, setup.batch_size, setup.delay)
+        mar = store / f"{setup.served.name}.mar"
         port, name = free_port(), setup.served.name
         model = {
             "defaultVersion": True, "marName": mar.name, "minWorkers": 1, "maxWorkers": 1,
