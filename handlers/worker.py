@@ -108,8 +108,9 @@ def prepare_for_all(load: wire.Load) -> Prepared:
     apart = partial(start_apart, load.threads, load.cpus)
     put_off: list[bool] = []
     optimized = prepared.runtime.optimize(
-        load.optimize, Path(load.model_dir), load.batch_size, load.threads, apart, lambda: put_off.append(True)
-    )
+        load.optimize, Path(load.model_dir), load.batch_size, load.threads, apart,
+        put_off=lambda: put_off.append(True),
+    )  # fmt: skip
     return prepared._replace(optimized=optimized, untimed=bool(put_off))
 
 
@@ -147,7 +148,9 @@ def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runti
         return runtime, []  # no batch runs here
     if optimized is None:
         put_off = _leave if prepared.untimed else None
-        optimized = runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size, put_off=put_off)
+        beside = partial(start_apart, 1, load.cpus)
+        model_dir = Path(load.model_dir)
+        optimized = runtime.optimize(load.optimize, model_dir, load.batch_size, beside=beside, put_off=put_off)
     warm_up(runtime, load, runtime.config)
     return runtime, optimized
 

@@ -16,10 +16,11 @@ import msgspec
 import torch
 
 from handlers import wire
+from handlers.optimize.apart import Apart
 from handlers.optimize.asked import chosen, clash_of
 from handlers.optimize.int8.calibration import Scales
 from handlers.optimize.steps import NotApplied, Steps, in_words
-from handlers.optimize.together import Apart, apply_together
+from handlers.optimize.together import apply_together
 from handlers.optimize.trial import Clock, Trial
 from handlers.optimize.trials.drift import TOLERANCES
 from handlers.optimize.trials.processor import read_processor
@@ -40,6 +41,7 @@ def optimize(
     *,
     threads: int = 0,
     apart: Apart | None = None,
+    beside: Apart | None = None,
     put_off: Callable[[], None] | None = None,
     clock: Clock = time.perf_counter,
 ) -> list[wire.Optimized]:
@@ -50,6 +52,7 @@ def optimize(
         asked: the optimisations asked for by name, None for the handler's defaults.
         threads: those that the model will have; 0 for this process's.
         apart: where a trial runs, if not in this process, which must not run anything in parallel then.
+        beside: starts processes with one thread each, which compile; None: all is compiled in this one.
         put_off: if given, defaults, where no others are wanted, are checked and not timed, times that an earlier trial
             could not tell for sure are not measured again, and the function is called where `time_later` has something
             to do.
@@ -69,7 +72,7 @@ def optimize(
         raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {clash}")
     tolerances = read_tolerances(config)
     try:
-        steps = Steps(handler, model_dir, config, batch_size)
+        steps = Steps(handler, model_dir, config, batch_size, beside)
         way = Way(
             wanted, tolerances, batch_size, threads or torch.get_num_threads(), _where(handler), steps.samples_digest
         )

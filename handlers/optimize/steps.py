@@ -11,6 +11,7 @@ from torch import nn
 
 from handlers.builtin import fast_images, scaled_decode
 from handlers.optimize import bfloat16, folding, inductor
+from handlers.optimize.apart import Apart
 from handlers.optimize.int8.calibration import Scales
 from handlers.optimize.int8.model import Int8, refusal
 from handlers.optimize.packages import keeping
@@ -60,6 +61,9 @@ class CheckedSample(NamedTuple):
 class Steps:
     """Applies optimisations to a handler whose model is loaded.
 
+    Args:
+        beside: starts processes that compile; None: all is compiled in this one.
+
     Attributes:
         done: the names of those applied, in order.
         full_drift: the drift of full batches, where these run differently from others.
@@ -70,8 +74,16 @@ class Steps:
         NotApplied: the handler's model cannot be optimised.
     """
 
-    def __init__(self, handler: Any, model_dir: Path, config: Mapping[str, Any], batch_size: int) -> None:
+    def __init__(
+        self,
+        handler: Any,
+        model_dir: Path,
+        config: Mapping[str, Any],
+        batch_size: int,
+        beside: Apart | None = None,
+    ) -> None:
         self.handler = handler
+        self._beside = beside
         self.batch_size = batch_size
         self._model_dir = model_dir
         # Libraries hold the interpreter's lock while they run, which stages that overlap want.
@@ -272,7 +284,7 @@ class Steps:
             def call(size: int) -> Recorded:
                 return record(self.handler, lambda: self.infer(self.preprocess(size)))
 
-            return keeping.keep(folder, lambda draft: make(model, call, self.batch_size, draft, compiler))
+            return keeping.keep(folder, lambda draft: make(model, call, self.batch_size, draft, compiler, self._beside))
         except Exception as error:  # noqa: BLE001 - torch raises anything for a model that it cannot export
             _log.info("the model is compiled anew in each worker, as it cannot be kept compiled: %s", in_words(error))
             return None

@@ -20,19 +20,16 @@ import msgspec
 import torch
 
 from handlers import wire
+from handlers.optimize.apart import Apart
 from handlers.optimize.steps import READING, NotApplied, Steps
 from handlers.optimize.trials.drift import drift
 from handlers.requests.excerpt import message_of
 
 _log = logging.getLogger(__name__)
 
-# Starts a function in a process of its own, and returns what waits for its result: that raises ChildProcessError if
-# the process has died.
-Apart = Callable[[Callable[[], bytes]], Callable[[], bytes]]
 
-
-class _Answers(NamedTuple):
-    """What a process found: the number of the sample's row, the model's output, and the drift of each way to read."""
+class _Compared(NamedTuple):
+    """The number of the sample's row, the model's output for it, and the drift of each optimisation of the reading."""
 
     row: int
     output: Any
@@ -114,6 +111,6 @@ def _answer(steps: Steps, readings: Sequence[str]) -> bytes:
     return file.getvalue()
 
 
-def _decode(result: bytes) -> _Answers:
+def _decode(result: bytes) -> _Compared:
     # The process was forked from this one: its output may be of any class of the model's own.
-    return _Answers(*torch.load(io.BytesIO(result), weights_only=False))
+    return _Compared(*torch.load(io.BytesIO(result), weights_only=False))

@@ -20,7 +20,7 @@ from handlers.sdk.loader import EntryPoint, load_handler
 from handlers.tensors.views import Views
 
 if TYPE_CHECKING:
-    from handlers.optimize.apply import Apart
+    from handlers.optimize.apart import Apart
 
 
 def read_model_config(load: wire.Load) -> dict[str, Any]:
@@ -118,6 +118,7 @@ class Runtime:
         batch_size: int,
         threads: int = 0,
         apart: "Apart | None" = None,
+        beside: "Apart | None" = None,
         put_off: Callable[[], None] | None = None,
     ) -> list[wire.Optimized]:
         """Optimise the model, as asked or by the handler's defaults; see handlers/optimize.
@@ -125,6 +126,7 @@ class Runtime:
         Args:
             threads: those that the model will have; 0 for this process's.
             apart: runs a trial in a process of its own; None for this process.
+            beside: starts processes that compile; None: all is compiled in this one.
             put_off: called where times are left to `time_later`; None: all are measured now.
 
         Raises:
@@ -138,7 +140,7 @@ class Runtime:
         try:
             return optimize(
                 self._entry.instance, asked, model_dir, self.config, batch_size,
-                threads=threads, apart=apart, put_off=put_off,
+                threads=threads, apart=apart, beside=beside, put_off=put_off,
             )  # fmt: skip
         finally:
             self._context.end_batch()
