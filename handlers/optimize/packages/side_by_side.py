@@ -53,7 +53,7 @@ def run_side_by_side(works: Mapping[str, Work], beside: Apart | None) -> dict[st
 
 
 class _Made(msgspec.Struct):
-    """What a process returns: `held` of its graph, or why the model cannot be exported."""
+    """The result of a process: `held` of its graph, or why the model cannot be exported."""
 
     held: dict[str, str] = {}
     refused: str = ""
