@@ -20,7 +20,7 @@ from handlers.builtin.base import BaseHandler
 from handlers.optimize import trial
 from handlers.optimize.apply import is_unsure, optimize, time_later
 from handlers.optimize.trials import verdicts
-from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET
+from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET, Speed
 from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.loading import answer, done, loaded
 
@@ -228,6 +228,27 @@ def test_on_a_busy_machine_they_are_timed_again_after_the_next_start(
     assert not time_later(handler, None, model_dir, {}, 2, 1)
     later(loaded(model_dir, entry), model_dir, called)
 
+    assert called == ["put off"] * 2
+
+
+def test_a_clear_loss_counts_although_another_default_is_unsure_and_both_are_timed_once_more(
+    model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    speeds = itertools.cycle([Speed(1.0, 1.0, 1.5), Speed(0.5, 1.0), Speed(1.0, 0.5)])  # unsure, a loss, a gain
+    monkeypatch.setattr(trial, "race", lambda *arguments: next(speeds))
+    called: list[str] = []
+    later(loaded(model_dir, entry), model_dir, called)
+
+    assert time_later(loaded(model_dir, entry), None, model_dir, {}, 2, 1)
+    known = later(loaded(model_dir, entry), model_dir, called)
+
+    assert [(report.name, report.applied) for report in known] == [
+        ("fast_images", True), ("fold", False), ("channels_last", True),
+    ]  # fmt: skip
+    assert called == ["put off"] * 2
+    assert not time_later(loaded(model_dir, entry), None, model_dir, {}, 2, 1)  # no worker has it any more
+    later(loaded(model_dir, entry), model_dir, called)
     assert called == ["put off"] * 2
 
 
