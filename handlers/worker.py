@@ -22,7 +22,7 @@ from handlers import wire
 from handlers.names import COMPILE
 from handlers.orders import EXIT_LOAD_ANEW
 from handlers.process.connection import DaemonConnection, Disconnected, take_over
-from handlers.process.forking import die_with, enter_group, run_apart
+from handlers.process.forking import die_with, enter_group, start_apart
 from handlers.process.memory import give_memory_back, keep_memory
 from handlers.process.schedule import alone
 from handlers.process.threads import set_threads
@@ -63,7 +63,7 @@ class Prepared(NamedTuple):
 
     Attributes:
         optimized: the outcomes of its optimisations; None if not yet applied.
-        untimed: `time_defaults` has something to do.
+        untimed: `time_later` has something to do.
     """
 
     load: wire.Load
@@ -103,17 +103,19 @@ def prepare_for_all(load: wire.Load) -> Prepared:
     """
     prepared = prepare(load)
     if COMPILE in (load.optimize or ()):
-        return prepared
-    apart = partial(run_apart, load.threads, load.cpus)
+        unsure = prepared.runtime.is_unsure(load.optimize, Path(load.model_dir), load.batch_size, load.threads)
+        return prepared._replace(untimed=unsure)
+    apart = partial(start_apart, load.threads, load.cpus)
     put_off: list[bool] = []
     optimized = prepared.runtime.optimize(
-        load.optimize, Path(load.model_dir), load.batch_size, load.threads, apart, lambda: put_off.append(True)
-    )
+        load.optimize, Path(load.model_dir), load.batch_size, load.threads, apart,
+        put_off=lambda: put_off.append(True),
+    )  # fmt: skip
     return prepared._replace(optimized=optimized, untimed=bool(put_off))
 
 
-def time_defaults(prepared: Prepared) -> int:
-    """Time a prepared model's defaults, in a process forked for that alone; return its exit code.
+def time_later(prepared: Prepared) -> int:
+    """Time a prepared model's optimisations, in a process forked for that alone; return its exit code.
 
     Requests go first: the process has the lowest priority. What could not be measured so is measured after a restart.
     """
@@ -123,7 +125,7 @@ def time_defaults(prepared: Prepared) -> int:
     if load.cpus:
         os.sched_setaffinity(0, load.cpus)
     try:
-        anew = prepared.runtime.time_defaults(Path(load.model_dir), load.batch_size, load.threads)
+        anew = prepared.runtime.time_later(load.optimize, Path(load.model_dir), load.batch_size, load.threads)
     except Exception as error:  # noqa: BLE001 - a model of the user's may raise anything
         tell(describe_error(error))
         return 1
@@ -145,9 +147,16 @@ def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runti
     if load.ranks is not None and load.ranks.rank and not load.ranks.each:
         return runtime, []  # no batch runs here
     if optimized is None:
-        optimized = runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size)
+        put_off = _leave if prepared.untimed else None
+        beside = partial(start_apart, 1, load.cpus)
+        model_dir = Path(load.model_dir)
+        optimized = runtime.optimize(load.optimize, model_dir, load.batch_size, beside=beside, put_off=put_off)
     warm_up(runtime, load, runtime.config)
     return runtime, optimized
+
+
+def _leave() -> None:
+    """Leave times to the process that the template forks for them."""
 
 
 def join_ranks(load: wire.Load, connection: DaemonConnection) -> "Leader | None":

@@ -2,6 +2,7 @@
 
     handler with its model ──▶ asked.py  the default optimisations, and those asked for by name
                            ──▶ apply.py  as was found out before (trials/verdicts.py), else as a trial finds
+                           ──▶ together.py  defaults for a first answer: apply all, compare drift once, time them later
                            ──▶ trial.py  one after the other: apply, compare drift and speed (trials), keep or take back
                            ──▶ steps.py  what each changes
 

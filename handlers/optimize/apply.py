@@ -16,9 +16,11 @@ import msgspec
 import torch
 
 from handlers import wire
+from handlers.optimize.apart import Apart
 from handlers.optimize.asked import chosen, clash_of
 from handlers.optimize.int8.calibration import Scales
 from handlers.optimize.steps import NotApplied, Steps, in_words
+from handlers.optimize.together import apply_together
 from handlers.optimize.trial import Clock, Trial
 from handlers.optimize.trials.drift import TOLERANCES
 from handlers.optimize.trials.processor import read_processor
@@ -28,9 +30,6 @@ from handlers.requests.excerpt import message_of
 from handlers.sdk.errors import HandlerError
 
 _log = logging.getLogger(__name__)
-
-# Runs a function in a process of its own, and returns its result; raises ChildProcessError if the process dies.
-Apart = Callable[[Callable[[], bytes]], bytes]
 
 
 def optimize(
@@ -42,6 +41,7 @@ def optimize(
     *,
     threads: int = 0,
     apart: Apart | None = None,
+    beside: Apart | None = None,
     put_off: Callable[[], None] | None = None,
     clock: Clock = time.perf_counter,
 ) -> list[wire.Optimized]:
@@ -52,8 +52,10 @@ def optimize(
         asked: the optimisations asked for by name, None for the handler's defaults.
         threads: those that the model will have; 0 for this process's.
         apart: where a trial runs, if not in this process, which must not run anything in parallel then.
-        put_off: if given, and if only defaults are wanted, these are checked and not timed, and the function is called
-            where `time_defaults` has something to do later.
+        beside: starts processes with one thread each, which compile; None: all is compiled in this one.
+        put_off: if given, defaults, where no others are wanted, are checked and not timed, times that an earlier trial
+            could not tell for sure are not measured again, and the function is called where `time_later` has something
+            to do.
         clock: returns seconds; times the model in a trial.
 
     Returns:
@@ -70,13 +72,19 @@ def optimize(
         raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {clash}")
     tolerances = read_tolerances(config)
     try:
-        steps = Steps(handler, model_dir, config, batch_size)
+        steps = Steps(handler, model_dir, config, batch_size, beside)
         way = Way(
             wanted, tolerances, batch_size, threads or torch.get_num_threads(), _where(handler), steps.samples_digest
         )
         later = put_off is not None and not any(wanted.values())
         with entry_of(way.facts(model_dir)) as entry:
-            if entry.outcomes is None or not (entry.timed or later):
+            together = None
+            if entry.outcomes is None and later and apart is not None:
+                together = apply_together(steps, list(wanted), tolerances, apart)
+            if together is not None:
+                outcomes, timed = together, False
+                entry.keep(outcomes, timed=False)
+            elif entry.outcomes is None or not (entry.timed or put_off is not None):
                 attempt = partial(_attempt, steps, way, clock, entry.outcomes or (), timed=not later)
                 tried = attempt() if apart is None else _attempt_apart(attempt, apart)
                 # One that is unsure is made once more, at the next load, and holds up no further one.
@@ -86,8 +94,8 @@ def optimize(
                 outcomes = tried.outcomes if apart is None else _repeat(steps, tried.outcomes, wanted, took=True)
             else:
                 steps.scales = entry.scales
-                outcomes = _repeat(steps, entry.outcomes, wanted)
-            if put_off is not None and later and not entry.timed and any(outcome.applied for outcome in outcomes):
+                outcomes, timed = _repeat(steps, entry.outcomes, wanted), entry.timed
+            if put_off is not None and not timed and any(outcome.applied for outcome in outcomes):
                 put_off()
     except NotApplied as error:
         if any(wanted.values()):
@@ -99,22 +107,42 @@ def optimize(
     return outcomes
 
 
-def time_defaults(
+def is_unsure(
     handler: Any,
+    asked: Sequence[str] | None,
+    model_dir: Path,
+    config: Mapping[str, Any],
+    batch_size: int,
+    threads: int,
+) -> bool:
+    """Return whether an earlier load has kept a trial of the optimisations whose times are not sure."""
+    wanted = chosen(asked, type(handler))
+    try:
+        steps = Steps(handler, model_dir, config, batch_size)
+    except NotApplied:
+        return False
+    way = Way(wanted, read_tolerances(config), batch_size, threads, _where(handler), steps.samples_digest)
+    with entry_of(way.facts(model_dir)) as entry:
+        return entry.outcomes is not None and not entry.timed
+
+
+def time_later(
+    handler: Any,
+    asked: Sequence[str] | None,
     model_dir: Path,
     config: Mapping[str, Any],
     batch_size: int,
     threads: int,
     clock: Clock = time.perf_counter,
 ) -> bool:
-    """Time the handler's defaults, which `optimize` has put off, and keep the outcomes for later loads.
+    """Time the optimisations that `optimize` has put off, and keep the outcomes for later loads.
 
-    The handler is of no use afterwards: its defaults are taken back first, and applied one after the other.
+    The handler is of no use afterwards: all are taken back first, and applied one after the other.
 
     Returns:
-        Whether one that `optimize` has applied costs more than it gains: the model had better be loaded anew.
+        Whether a default that `optimize` has applied costs more than it gains: the model had better be loaded anew.
     """
-    wanted = chosen(None, type(handler))
+    wanted = chosen(asked, type(handler))
     tolerances = read_tolerances(config)
     steps = Steps(handler, model_dir, config, batch_size)
     way = Way(wanted, tolerances, batch_size, threads, _where(handler), steps.samples_digest)
@@ -123,10 +151,9 @@ def time_defaults(
     with entry_of(facts) as entry:
         known = entry.outcomes or []
     tried = _attempt(steps, way, clock, known)  # without the lock, for which loads would wait
-    if not tried.sure:
-        return False
+    again = all(outcome.speed is None for outcome in known) and not tried.sure  # once more, after the next load
     with entry_of(facts) as entry:
-        entry.keep(tried.outcomes, tried.scales)
+        entry.keep(tried.outcomes, tried.scales, timed=not again)
     before = {outcome.name for outcome in known if outcome.applied}
     taken_back = [outcome for outcome in tried.outcomes if outcome.name in before and not outcome.applied]
     return any(each.speed is not None and each.speed[2] > MARGIN * each.speed[1] for each in taken_back)
@@ -209,7 +236,7 @@ def _attempt_apart(attempt: Callable[[], Tried], apart: Apart) -> Tried:
             return msgspec.msgpack.encode(Tried(not_applied=str(error)))
 
     try:
-        tried = msgspec.msgpack.decode(apart(work), type=Tried)
+        tried = msgspec.msgpack.decode(apart(work)(), type=Tried)
     except ChildProcessError as error:
         raise NotApplied(f"the process that tried them died ({error})") from None
     if tried.refused:
@@ -239,7 +266,7 @@ def _repeat(
             steps.start_again(names)
             outcome = msgspec.structs.replace(outcome, applied=False, reason=in_words(error), warning="")
         seconds = time.perf_counter() - began + outcome.seconds * took
-        done.append(msgspec.structs.replace(outcome, seconds=seconds))
+        done.append(msgspec.structs.replace(outcome, seconds=seconds, known=not took))
     return done
 
 

@@ -11,13 +11,14 @@ from torch import nn
 
 from handlers.builtin import fast_images, scaled_decode
 from handlers.optimize import bfloat16, folding, inductor
+from handlers.optimize.apart import Apart
 from handlers.optimize.int8.calibration import Scales
 from handlers.optimize.int8.model import Int8, refusal
 from handlers.optimize.packages import keeping
 from handlers.optimize.packages.package import Packages
 from handlers.optimize.packages.recording import Recorded, record
 from handlers.optimize.trials.agreement import agreement
-from handlers.optimize.trials.drift import drift
+from handlers.optimize.trials.drift import TF32_TOLERANCE, TOLERANCES, drift
 from handlers.optimize.trials.samples import CHECKED_ROWS, archive_rows, digest_of, made_up_rows
 from handlers.optimize.trials.variants import varied
 from handlers.requests.excerpt import message_of
@@ -45,8 +46,13 @@ class NotApplied(Exception):
 
 
 class CheckedSample(NamedTuple):
-    """A row for `preprocess`, the inputs made of `CHECKED_ROWS` of them, and the plain model's output for these."""
+    """A row for `preprocess`, the inputs made of `CHECKED_ROWS` of them, and the plain model's output for these.
 
+    Attributes:
+        number: of the row, the best being 0.
+    """
+
+    number: int
     row: Mapping[str, Any]
     inputs: Any
     expected: Any
@@ -54,6 +60,9 @@ class CheckedSample(NamedTuple):
 
 class Steps:
     """Applies optimisations to a handler whose model is loaded.
+
+    Args:
+        beside: starts processes that compile; None: all is compiled in this one.
 
     Attributes:
         done: the names of those applied, in order.
@@ -65,8 +74,16 @@ class Steps:
         NotApplied: the handler's model cannot be optimised.
     """
 
-    def __init__(self, handler: Any, model_dir: Path, config: Mapping[str, Any], batch_size: int) -> None:
+    def __init__(
+        self,
+        handler: Any,
+        model_dir: Path,
+        config: Mapping[str, Any],
+        batch_size: int,
+        beside: Apart | None = None,
+    ) -> None:
         self.handler = handler
+        self._beside = beside
         self.batch_size = batch_size
         self._model_dir = model_dir
         # Libraries hold the interpreter's lock while they run, which stages that overlap want.
@@ -106,10 +123,10 @@ class Steps:
             NotApplied: the model fails on all of them.
         """
         failed: Exception | None = None
-        for row in self._rows:
+        for number, row in enumerate(self._rows):
             try:
                 inputs = self._of(row, CHECKED_ROWS)
-                return CheckedSample(row, inputs, self.infer(inputs))
+                return CheckedSample(number, row, inputs, self.infer(inputs))
             except Exception as error:  # noqa: BLE001 - user code may raise anything
                 failed = error
         assert failed is not None
@@ -131,6 +148,27 @@ class Steps:
         else:
             READING[name].use(self.handler)
         return self._of(self.large_row if name == SCALED_DECODE else self.sample.row, rows)
+
+    def reading_drift(self, name: str) -> float:
+        """Return how far apart the inputs are, in the pixels' units, that are read as usual and with an optimisation.
+
+        The sample must have been read before `FAST_IMAGES` was in use.
+        """
+        usual = self.sample.inputs if name == FAST_IMAGES else self.read(name, CHECKED_ROWS, usual=True)
+        return fast_images.pixel_drift(usual, self.read(name, CHECKED_ROWS, usual=False))
+
+    def tolerance(self, name: str, given: Mapping[str, float]) -> float:
+        """Return the largest drift with which an applied optimisation is kept.
+
+        Args:
+            given: optimisation → largest drift, where the archive names one.
+        """
+        if name in given:
+            return given[name]
+        if self.handler.device.type == "cuda" and torch.backends.cudnn.allow_tf32 and name not in READING:
+            return max(TF32_TOLERANCE, TOLERANCES[name])
+        # Precision lost by bf16 stays lost in later steps.
+        return TOLERANCES["bf16" if "bf16" in self.done else name]
 
     def _of(self, row: Mapping[str, Any], rows: int) -> Any:
         return self.handler.preprocess([dict(row) for _ in range(rows)])
@@ -189,7 +227,7 @@ class Steps:
             raise NotApplied(reason)
         model = self.handler.model = Int8(self.handler.model).eval()
         if self.scales is None:
-            rows = self._samples if self.sample.row is self._rows[0] and self._samples else [self.sample.row]
+            rows = self._samples if self.sample.number == 0 and self._samples else [self.sample.row]
             inputs = list(varied([partial(self._of, row, 1) for row in rows]))
 
             def run() -> None:
@@ -246,7 +284,7 @@ class Steps:
             def call(size: int) -> Recorded:
                 return record(self.handler, lambda: self.infer(self.preprocess(size)))
 
-            return keeping.keep(folder, lambda draft: make(model, call, self.batch_size, draft, compiler))
+            return keeping.keep(folder, lambda draft: make(model, call, self.batch_size, draft, compiler, self._beside))
         except Exception as error:  # noqa: BLE001 - torch raises anything for a model that it cannot export
             _log.info("the model is compiled anew in each worker, as it cannot be kept compiled: %s", in_words(error))
             return None

@@ -7,7 +7,7 @@
 
 On a machine too busy to tell, an optimisation is kept, and the trial is made again at the next load. A default is kept
 untimed where a batch takes over half a second. Where a template forks the workers, defaults are timed after the first
-answer (`time_defaults` in apply.py): until then, all that do not drift are kept.
+answer (`time_later` in apply.py): until then, all that do not drift are kept (together.py).
 
 Outputs are compared with the plain model's, times with those of the model without the optimisation at hand. Timed is
 the stage that changes, with a full batch: `preprocess` where the reading of images does, `inference` for all others.
@@ -20,12 +20,9 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import torch
-
 from handlers import wire
-from handlers.builtin import fast_images
-from handlers.optimize.steps import FAST_IMAGES, INT8, READING, NotApplied, Steps, in_words
-from handlers.optimize.trials.drift import TF32_TOLERANCE, TOLERANCES, drift
+from handlers.optimize.steps import INT8, READING, NotApplied, Steps, in_words
+from handlers.optimize.trials.drift import drift
 from handlers.optimize.trials.samples import CHECKED_ROWS
 from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET, LONGEST_DEFAULT, Result, Speed, measured_rows, race
 from handlers.requests.excerpt import message_of
@@ -132,29 +129,18 @@ class Trial:
 
     def _drift(self, name: str) -> float:
         if name in READING:
-            steps = self._steps
-            first = name == FAST_IMAGES  # the sample was read before it
-            usual = steps.sample.inputs if first else steps.read(name, CHECKED_ROWS, usual=True)
-            return fast_images.pixel_drift(usual, steps.read(name, CHECKED_ROWS, usual=False))
+            return self._steps.reading_drift(name)
         return max(drift(self._expected, self._steps.infer(self._steps.sample.inputs)), self._steps.full_drift)
 
     def _check(self, name: str, found: float, agreed: float | None, inputs: int) -> None:
         """Raise NotApplied if a drift, or the agreement on so many inputs, is not tolerated."""
-        most = self._tolerance(name)
+        most = self._steps.tolerance(name, self._tolerances)
         if agreed is None or not math.isfinite(found):
             if not found <= most:
                 raise NotApplied(f"its drift is {found:.1e}, and {most:.1e} is tolerated")
         elif not 1 - agreed <= most:
             differ = f"on {inputs} inputs {1 - agreed:.1%} of the best classes differ, and {most:.1%} are tolerated"
             raise NotApplied(f"{differ}: name typical inputs as `warmup`, or raise `optimizeTolerance`")
-
-    def _tolerance(self, name: str) -> float:
-        if name in self._tolerances:
-            return self._tolerances[name]
-        if self._steps.handler.device.type == "cuda" and torch.backends.cudnn.allow_tf32 and name not in READING:
-            return max(TF32_TOLERANCE, TOLERANCES[name])
-        # Precision lost by bf16 stays lost in later steps.
-        return TOLERANCES["bf16" if "bf16" in self._steps.done else name]
 
     def _is_too_slow(self, name: str, by_name: bool) -> bool:
         """Return whether the first answer would wait too long for the times of a default."""

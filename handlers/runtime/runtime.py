@@ -22,7 +22,7 @@ from handlers.sdk.loader import EntryPoint, load_handler
 from handlers.tensors.views import Views
 
 if TYPE_CHECKING:
-    from handlers.optimize.apply import Apart
+    from handlers.optimize.apart import Apart
 
 
 def read_model_config(load: wire.Load) -> dict[str, Any]:
@@ -154,6 +154,7 @@ class Runtime:
         batch_size: int,
         threads: int = 0,
         apart: "Apart | None" = None,
+        beside: "Apart | None" = None,
         put_off: Callable[[], None] | None = None,
     ) -> list[wire.Optimized]:
         """Optimise the model, as asked or by the handler's defaults; see handlers/optimize.
@@ -161,7 +162,8 @@ class Runtime:
         Args:
             threads: those that the model will have; 0 for this process's.
             apart: runs a trial in a process of its own; None for this process.
-            put_off: called where the times of defaults are left to `time_defaults`; None: all are timed now.
+            beside: starts processes that compile; None: all is compiled in this one.
+            put_off: called where times are left to `time_later`; None: all are measured now.
 
         Raises:
             HandlerError: an optimisation asked for by name cannot be applied.
@@ -174,21 +176,27 @@ class Runtime:
         try:
             return optimize(
                 self._entry.instance, asked, model_dir, self.config, batch_size,
-                threads=threads, apart=apart, put_off=put_off,
+                threads=threads, apart=apart, beside=beside, put_off=put_off,
             )  # fmt: skip
         finally:
             self._context.end_batch()
 
-    def time_defaults(self, model_dir: Path, batch_size: int, threads: int) -> bool:
-        """Time the defaults that `optimize` has put off; this runtime is of no use afterwards.
+    def is_unsure(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int, threads: int) -> bool:
+        """Return whether an earlier load could not tell for sure how fast the model's optimisations are."""
+        from handlers.optimize.apply import is_unsure
+
+        return is_unsure(self._entry.instance, asked, model_dir, self.config, batch_size, threads)
+
+    def time_later(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int, threads: int) -> bool:
+        """Time the optimisations whose times `optimize` has put off; this runtime is of no use afterwards.
 
         Returns:
             Whether workers should load the model anew.
         """
-        from handlers.optimize.apply import time_defaults
+        from handlers.optimize.apply import time_later
 
         self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
-        return time_defaults(self._entry.instance, model_dir, self.config, batch_size, threads)
+        return time_later(self._entry.instance, asked, model_dir, self.config, batch_size, threads)
 
     def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces, *, isolate: bool = True) -> list[wire.Answer]:
         """Run a batch; return one answer per row, in order. Propagates errors of `send`.

@@ -205,7 +205,7 @@ def test_a_model_whose_file_does_more_than_define_it_is_not_shared(further: str,
 def test_it_forks_no_more_once_it_has_a_thread(tmp_path: Path) -> None:
     (tmp_path / "late.py").write_text(
         "import threading, os\nfrom handlers import template\nfreeze = template.freeze\n"
-        "def late():\n    threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "def late(**_):\n    threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
         "template.freeze = late\n"
     )
     with template("'late',", {"PYTHONPATH": str(tmp_path)}) as peer:

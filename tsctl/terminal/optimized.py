@@ -9,19 +9,24 @@ COLUMNS = ("NAME", "APPLIED", ">DRIFT", ">GAIN", ">TOOK", "NOTE")
 def row_of(outcome: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the cells of an outcome in the daemon's describe document, one for each of `COLUMNS`."""
     drift, gain = outcome["drift"], outcome.get("gain")
+    notes = (_agreement(outcome), outcome.get("reason") or outcome.get("warning", ""), _origin(outcome))
     return (
         outcome["name"],
         "yes" if outcome["applied"] else "no",
         "-" if drift is None else f"{drift:.1e}",
         "-" if gain is None else f"{gain:.2f}x",
         f"{outcome['seconds']:.2f} s",
-        "; ".join(filter(None, (_agreement(outcome), outcome.get("reason") or outcome.get("warning", "")))),
+        "; ".join(filter(None, notes)),
     )
 
 
 def _agreement(outcome: Mapping[str, Any]) -> str:
     agreement = outcome.get("agreement")
     return "" if agreement is None else f"best class kept: {agreement:.1%}"
+
+
+def _origin(outcome: Mapping[str, Any]) -> str:
+    return "known from an earlier load" if outcome.get("known") else ""
 
 
 def line_of(outcome: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ def optimized_of(model: ModelVersion) -> list[dict[str, Any]]:
             "drift": each.drift if each.drift is None or math.isfinite(each.drift) else None,
             **({} if each.agreement is None else {"agreement": round(each.agreement, 4)}),
             "seconds": round(each.seconds, 3),
+            **({"known": True} if each.known else {}),
             **_speed(each),
             **({"reason": each.reason} if each.reason else {}),
             **({"warning": each.warning} if each.warning else {}),

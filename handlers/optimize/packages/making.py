@@ -5,6 +5,7 @@ import logging
 import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
+from handlers.optimize.apart import Apart
 from handlers.optimize.packages.package import FULL, ONE, REST, Description, Graph, Packages, weights_of
 from handlers.optimize.packages.recording import NotExportable, Recorded
+from handlers.optimize.packages.side_by_side import run_side_by_side
 from handlers.optimize.trials.drift import drift
 
 SIZES = (1, 2, 3)  # of the batches that show which dimensions are the batch's
@@ -34,12 +37,18 @@ class _Flat(nn.Module):
 
 
 def make(
-    model: nn.Module, record: Callable[[int], Recorded], batch_size: int, folder: Path, compiler: str
+    model: nn.Module,
+    record: Callable[[int], Recorded],
+    batch_size: int,
+    folder: Path,
+    compiler: str,
+    beside: Apart | None = None,
 ) -> tuple[Description, Packages]:
     """Write a model's libraries into a folder, and load them.
 
     Args:
         record: returns the model's call for a batch of so many rows.
+        beside: starts processes, in which some of the graphs are compiled; None: all are compiled here.
 
     Raises:
         NotExportable: the model cannot be exported, or its libraries answer differently from the model.
@@ -55,12 +64,17 @@ def make(
         _dumps(first.input_spec), [str(each.dtype).removeprefix("torch.") for each in first.inputs], {}
     )
     flat = _Flat(model, first.input_spec).eval()
-    for name, size in ((FULL, batch_size), (ONE, 1), (REST, 3)):
-        if name == ONE and batch_size == 1:
-            continue
-        call = calls[size]
-        held = _compile(flat, call.inputs, batched if name == REST else [], folder / f"{name}.so", compiler, name)
-        shapes = [list(each.shape) for each in call.inputs]
+    sizes = {FULL: batch_size, ONE: 1, REST: 3}
+    if batch_size == 1:
+        del sizes[ONE]
+    works = {
+        name: partial(
+            _compile, flat, calls[size].inputs, batched if name == REST else [], folder / f"{name}.so", compiler, name
+        )
+        for name, size in sizes.items()
+    }
+    for name, held in run_side_by_side(works, beside).items():
+        shapes = [list(each.shape) for each in calls[sizes[name]].inputs]
         description.graphs[name] = Graph(shapes, output_spec, batched if name == REST else [], held)
     packages = Packages(folder, description, model)
     description.drift = packages.drift = _check(packages, calls, batch_size)

@@ -208,7 +208,7 @@ from handlers.optimize import trial
 from handlers.optimize.apply import optimize
 from handlers.optimize.int8.layers import Int8Layer
 from handlers.optimize.int8.model import Int8
-from handlers.process.forking import run_apart
+from handlers.process.forking import start_apart
 from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.test_int8 import Mine
 from tests.handlers.optimize.loading import loaded
@@ -220,7 +220,7 @@ Int8.calibrate = lambda self, run: here.append(1) or calibrate(self, run)
 model_dir, entry, config = Path(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
 handler = loaded(model_dir, entry, Mine, **config)
 reports = optimize(
-    handler, ["int8"], model_dir, config, 2, threads=2, apart=lambda work: run_apart(2, (), work)
+    handler, ["int8"], model_dir, config, 2, threads=2, apart=lambda work: start_apart(2, (), work)
 )
 packed = [each for each in handler.model.modules() if isinstance(each, Int8Layer)]
 images, _ = examples(8, 3000)
@@ -229,7 +229,7 @@ def worker():  # forked from the template: nothing is loaded or packed again
     torch.set_num_threads(2)
     return json.dumps(handler.inference(images).argmax(1).tolist()).encode()
 
-answers = [json.loads(run_apart(2, (), worker)) for _ in range(2)]
+answers = [json.loads(start_apart(2, (), worker)()) for _ in range(2)]
 print(json.dumps([len(here), len(packed), reports[0].applied, reports[0].agreement, answers]))
 """
 

@@ -18,9 +18,9 @@ from handlers import wire
 from handlers.builtin import fast_images
 from handlers.builtin.base import BaseHandler
 from handlers.optimize import trial
-from handlers.optimize.apply import optimize, time_defaults
+from handlers.optimize.apply import is_unsure, optimize, time_later
 from handlers.optimize.trials import verdicts
-from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET
+from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET, Speed
 from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.loading import answer, done, loaded
 
@@ -107,7 +107,8 @@ def test_a_trial_is_not_repeated_for_the_same_archive_and_way_to_run_it(
     second = done(second_handler, "none", "fold", "channels_last")
 
     assert races.number == tried == 2
-    assert {name: msgspec.structs.replace(each, seconds=0) for name, each in second.items()} == {
+    assert all(each.known for each in second.values())
+    assert {name: msgspec.structs.replace(each, seconds=0, known=False) for name, each in second.items()} == {
         name: msgspec.structs.replace(each, seconds=0) for name, each in first.items()
     }
     assert answer(second_handler) == answered
@@ -194,7 +195,7 @@ def test_what_was_put_off_is_timed_later_and_known_from_then_on(
     handler = loaded(model_dir, entry)
     later(handler, model_dir, called)
 
-    assert time_defaults(handler, model_dir, {}, 2, 1) is anew
+    assert time_later(handler, None, model_dir, {}, 2, 1) is anew
     assert races.number == 3
 
     known = later(loaded(model_dir, entry), model_dir, called)
@@ -224,10 +225,54 @@ def test_on_a_busy_machine_they_are_timed_again_after_the_next_start(
     handler = loaded(model_dir, entry)
     later(handler, model_dir, called)
 
-    assert not time_defaults(handler, model_dir, {}, 2, 1)
+    assert not time_later(handler, None, model_dir, {}, 2, 1)
     later(loaded(model_dir, entry), model_dir, called)
 
     assert called == ["put off"] * 2
+
+
+def test_a_clear_loss_counts_although_another_default_is_unsure_and_both_are_timed_once_more(
+    model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    speeds = itertools.cycle([Speed(1.0, 1.0, 1.5), Speed(0.5, 1.0), Speed(1.0, 0.5)])  # unsure, a loss, a gain
+    monkeypatch.setattr(trial, "race", lambda *arguments: next(speeds))
+    called: list[str] = []
+    later(loaded(model_dir, entry), model_dir, called)
+
+    assert time_later(loaded(model_dir, entry), None, model_dir, {}, 2, 1)
+    known = later(loaded(model_dir, entry), model_dir, called)
+
+    assert [(report.name, report.applied) for report in known] == [
+        ("fast_images", True), ("fold", False), ("channels_last", True),
+    ]  # fmt: skip
+    assert called == ["put off"] * 2
+    assert not time_later(loaded(model_dir, entry), None, model_dir, {}, 2, 1)  # no worker has it any more
+    later(loaded(model_dir, entry), model_dir, called)
+    assert called == ["put off"] * 2
+
+
+def test_what_is_asked_for_and_unsure_holds_up_no_second_start_where_a_template_times_it_later(
+    model_dir: Path, entry: dict[str, str], races: Races, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    races.gain, races.noise = 0.9, 1.5
+    asked, called = ("none", "fold"), list[str]()
+    assert not is_unsure(loaded(model_dir, entry), asked, model_dir, {}, 2, 1)
+    later(loaded(model_dir, entry), model_dir, called, asked)
+    assert (races.number, called) == (1, ["put off"])
+    assert is_unsure(loaded(model_dir, entry), asked, model_dir, {}, 2, 1)
+
+    (second,) = later(loaded(model_dir, entry), model_dir, called, asked)
+    assert (races.number, called) == (1, ["put off"] * 2)
+    assert second.applied and second.known and not second.warning
+
+    races.noise = 1.0
+    assert not time_later(loaded(model_dir, entry), asked, model_dir, {}, 2, 1)  # it was asked for, and stays
+    assert not is_unsure(loaded(model_dir, entry), asked, model_dir, {}, 2, 1)
+    (third,) = later(loaded(model_dir, entry), model_dir, called, asked)
+    assert (races.number, called) == (2, ["put off"] * 2)
+    assert third.applied and third.warning.startswith("it is no gain here")
 
 
 def test_what_is_asked_for_is_timed_before_the_model_is_served(
@@ -263,7 +308,7 @@ torch.set_num_threads(1)
 from torch import nn
 from handlers.optimize import trial
 from handlers.optimize.apply import optimize
-from handlers.process.forking import run_apart
+from handlers.process.forking import start_apart
 from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.loading import loaded
 
@@ -272,9 +317,9 @@ handler, seen = loaded(Path(sys.argv[1]), json.loads(sys.argv[2])), []
 
 def apart(work):
     seen.append(isinstance(handler.model.bn1, nn.BatchNorm2d))
-    result = run_apart(2, (), work)
+    result = start_apart(2, (), work)()
     seen.append(isinstance(handler.model.bn1, nn.BatchNorm2d))
-    return result
+    return lambda: result
 
 reports = optimize(handler, None, Path(sys.argv[1]), {}, 2, threads=2, apart=apart)
 told = [[report.applied, report.speed] for report in reports]
@@ -310,5 +355,5 @@ def test_a_model_whose_trial_dies_is_served_as_it_is(
     assert answer(handler) == before
 
 
-def _dies(work: Callable[[], bytes]) -> bytes:
+def _dies(work: Callable[[], bytes]) -> Callable[[], bytes]:
     raise ChildProcessError("signal 6")

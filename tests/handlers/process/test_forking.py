@@ -5,13 +5,13 @@ import signal
 
 import pytest
 
-from handlers.process.forking import run_apart
+from handlers.process.forking import start_apart
 
 pytestmark = pytest.mark.slow
 
 
 def test_the_result_comes_back_and_the_process_is_gone() -> None:
-    pid = int(run_apart(1, (), lambda: str(os.getpid()).encode()))
+    pid = int(start_apart(1, (), lambda: str(os.getpid()).encode())())
 
     assert pid != os.getpid()
     with pytest.raises(ProcessLookupError):
@@ -22,12 +22,12 @@ def test_it_has_the_processors_that_a_worker_would_have() -> None:
     (first, *_) = sorted(os.sched_getaffinity(0))
     before = os.sched_getaffinity(0)
 
-    assert run_apart(1, [first], lambda: repr(os.sched_getaffinity(0)).encode()) == repr({first}).encode()
+    assert start_apart(1, [first], lambda: repr(os.sched_getaffinity(0)).encode())() == repr({first}).encode()
     assert os.sched_getaffinity(0) == before
 
 
 def test_a_result_of_any_length_comes_back() -> None:
-    assert run_apart(1, (), lambda: bytes(1_000_000)) == bytes(1_000_000)
+    assert start_apart(1, (), lambda: bytes(1_000_000))() == bytes(1_000_000)
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_a_result_of_any_length_comes_back() -> None:
 )
 def test_a_process_without_a_result_is_an_error(work: object, words: str) -> None:
     with pytest.raises(ChildProcessError, match=words):
-        run_apart(1, (), work)  # type: ignore[arg-type]
+        start_apart(1, (), work)()  # type: ignore[arg-type]

@@ -1,6 +1,8 @@
 """The models, equal for all servers: a constant answer, and ResNets on a JPEG; and the correct answers."""
 
+import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -139,7 +141,7 @@ def archive(served: Served, store: Path, batch_size: int, delay: float, further:
             Path(__file__).with_name("text_handler.py") if served.name == TEXTS else HANDLERS / f"{served.name}.py"
         )
         packing = Packing(model_name=served.name, version="1.0", handler=str(handler), config_file=config)
-        return write_archive(packing, store, force=True)
+        return _packed(packing, (handler, config), store)
     block, layers = _LAYERS[served.name]
     model_file = store.parent / "net.py"
     model_file.write_text(_MODEL_FILE.format(block=block, layers=layers))
@@ -147,7 +149,24 @@ def archive(served: Served, store: Path, batch_size: int, delay: float, further:
         model_name=served.name, version="1.0", handler="image_classifier", model_file=model_file,
         serialized_file=MODELS / f"{served.name}.pth", config_file=config,
     )  # fmt: skip
-    return write_archive(packing, store, force=True)
+    return _packed(packing, (model_file, config, MODELS / f"{served.name}.json"), store)
+
+
+def _packed(packing: Packing, sources: Sequence[Path], store: Path) -> Path:
+    """Return the archive in the store: one that was packed before from equal files, else a new one.
+
+    Args:
+        sources: the small files that decide. An archive has a date, so a second one is another archive, for which
+            models are compiled anew.
+    """
+    digest = hashlib.sha256(b"\0".join(source.read_bytes() for source in sources)).hexdigest()[:16]
+    kept = MODELS / "archives" / digest / f"{packing.model_name}.mar"
+    if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        write_archive(packing, kept.parent, force=True)
+    place = store / kept.name
+    shutil.copyfile(kept, place)
+    return place
 
 
 def app_environment(served: Served, batch_size: int, delay: float, beside: str = "") -> dict[str, str]:

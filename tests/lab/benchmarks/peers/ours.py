@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -65,17 +64,18 @@ class Ours(Peer):
 
         return refusal(torch.device("cpu"))
 
-    def launch(self, setup: Setup) -> Running:
+    def prepare(self, setup: Setup) -> None:
         store = setup.folder / "store"
-        mar = store / f"{setup.served.name}.mar"
-        if not store.exists():  # else it is started again
-            store.mkdir()
-            overrides = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
-            mar = archive(setup.served, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
+        if store.exists():  # it is started again
+            return
+        store.mkdir()
+        overrides = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
+        for each in setup.models():
+            archive(each, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
+
+    def launch(self, setup: Setup) -> Running:
+        mars = [setup.folder / "store" / f"{each.name}.mar" for each in setup.models()]
         port = free_port()
-        mars = [mar]
-        if setup.beside:
-            mars.append(archive(replace(setup.served, name=setup.beside), store, setup.batch_size, setup.delay))
         grpc = free_port() if setup.served.name == VECTORS else 0
         further = ("--grpc-address", f"127.0.0.1:{grpc}") if grpc else ()
         command = daemon_command([self._python, "-P"], setup, mars, port, *further)

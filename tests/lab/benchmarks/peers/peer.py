@@ -43,6 +43,9 @@ class Setup:
     delay: float = 0.010
     beside: str = ""
 
+    def models(self) -> list[Served]:
+        return [self.served, *([replace(self.served, name=self.beside)] if self.beside else [])]
+
 
 @dataclass(slots=True)
 class Running:
@@ -167,16 +170,20 @@ class Peer(ABC):
             Missing: that cannot be done.
         """
 
+    def prepare(self, setup: Setup) -> None:  # noqa: B027 - most have nothing to do
+        """Write the files that the server is started with."""
+
     @abstractmethod
     def launch(self, setup: Setup) -> Running:
         """Start its process; returns at once."""
 
     def start(self, setup: Setup) -> Running:
-        """Start it, and wait until it answers rightly.
+        """Prepare it, start it, and wait until it answers rightly.
 
         Raises:
             DidNotStart: it does not in time.
         """
+        self.prepare(setup)
         began = time.monotonic()
         running = self.launch(setup)
         try:

@@ -1,7 +1,6 @@
 """TorchServe, the predecessor: Java in front, Python workers. The archive is the one that tsctl serves."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 from tests.lab.benchmarks.models import TYPED, archive
@@ -17,12 +16,16 @@ class TorchServe(Packaged):
         require_java()
         return super().install()
 
+    def prepare(self, setup: Setup) -> None:
+        store = setup.folder / "store"
+        store.mkdir()
+        for each in setup.models():
+            archive(each, store, setup.batch_size, setup.delay)
+
     def launch(self, setup: Setup) -> Running:
         python, folder = self.python(), setup.folder
         store = folder / "store"
-        store.mkdir()
-        second = [replace(setup.served, name=setup.beside)] if setup.beside else []
-        archives = [archive(each, store, setup.batch_size, setup.delay) for each in (setup.served, *second)]
+        archives = [store / f"{each.name}.mar" for each in setup.models()]
         port, name = free_port(), setup.served.name
         model = {
             "defaultVersion": True, "minWorkers": 1, "maxWorkers": 1,
