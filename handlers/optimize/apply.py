@@ -51,8 +51,8 @@ def optimize(
 
     Args:
         handler: any object; only one with a `model` that is a `torch.nn.Module` can be optimised.
-        asked: the optimisations asked for by name, None for the handler's defaults. With `auto` before them, a trial has
-            chosen them: each is applied as it was found out before, or left out if nothing of that is kept.
+        asked: the optimisations asked for by name, None for the handler's defaults. With `auto` before them, a trial
+            has chosen them: each is applied as it was found out before, or left out if nothing of that is kept.
         threads: those that the model will have; 0 for this process's.
         apart: where a trial runs, if not in this process, which must not run anything in parallel then.
         put_off: if given, and if only defaults are wanted, these are checked and not timed, and the function is called

@@ -28,6 +28,7 @@ from handlers.optimize.packages.package import Packages
 from handlers.optimize.trees import map_tensors
 from handlers.optimize.trials.drift import drift
 
+
 def refusal(model: Any, device: torch.device) -> str:
     """Return why a model cannot be compiled here; empty if it can be."""
     if isinstance(model, torch.jit.ScriptModule):

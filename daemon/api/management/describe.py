@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from daemon.api.management.batching import batching_of
+from daemon.api.management.optimizing import trial_of
 from daemon.api.management.routing.route import shown_route
 from daemon.api.observing.scaling import autoscaling_of
 from daemon.api.residency.documents import residence_of
@@ -122,6 +123,7 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "residence": residence_of(model),
         "optimize": optimized_of(model),
+        "trial": trial_of(model.auto),
         "settings": _settings(model),
         "declared": _declared(model),
         "notes": list(model.notes),

@@ -36,9 +36,7 @@ def test_it_is_applied_without_being_compared_or_timed_again(
     assert again["fold"].applied and again["fold"].drift == first["fold"].drift
 
 
-def test_one_that_is_no_faster_is_kept_without_a_warning(
-    model_dir: Path, entry: dict[str, str], races: Races
-) -> None:
+def test_one_that_is_no_faster_is_kept_without_a_warning(model_dir: Path, entry: dict[str, str], races: Races) -> None:
     races.gain = 0.5
     assert done(loaded(model_dir, entry), "none", "fold")["fold"].warning
 
