@@ -8,13 +8,13 @@ from typing import Any
 import msgspec
 
 from daemon.api.management.batching import batching_of
-from daemon.api.management.optimizing import trial_of
 from daemon.api.management.routing.route import shown_route
 from daemon.api.observing.scaling import autoscaling_of
 from daemon.api.residency.documents import residence_of
 from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.registering.parallel import parallel_of
 from daemon.models.reporting.optimized import optimized_of
+from daemon.models.reporting.trial import trial_of
 from daemon.models.routing.routes import Routes
 from daemon.models.shadowing.comparison import RESULTS
 from daemon.models.version import ModelState, ModelVersion

@@ -70,6 +70,11 @@ class Trials:
     def __repr__(self) -> str:
         return f"<Trials {self._model!r}>"
 
+    @property
+    def idle(self) -> bool:
+        """Whether neither a trial nor a switch is under way."""
+        return self._task is None
+
     async def close(self) -> None:
         """End the trial that runs, and begin none any more."""
         self._ticker.close()

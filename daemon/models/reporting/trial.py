@@ -1,12 +1,13 @@
-"""The trial of a version's optimisations, in its describe document.
+"""The trial of a version's optimisations, as JSON.
 
 state       of `TrialState`: off, pending, running, taking over, chosen, nothing faster, failed
 asked       whether `optimize: auto` was said
+sets        to compare, each in one word
 text        the obstacle, what it waits for, what it does, its result or its failure: a sentence
 chosen      the names that the trial has chosen, beside the handler's defaults
 at          when the last trial ended, or began, in seconds since the epoch; null before the first
 attempts    trials that have begun
-rows        of the sets that were tried, with the keys of `tsctl optimize --json`
+rows        of the sets that were compared, with the keys of `tsctl optimize --json`, and `gain` and `sure`
 """
 
 from typing import Any
@@ -25,6 +26,7 @@ def trial_of(auto: AutoOptimization | None) -> dict[str, Any] | None:
     return {
         "state": auto.state.value,
         "asked": auto.asked,
+        "sets": [",".join(names) or "default" for names in auto.sets],
         "text": _text(auto),
         "chosen": [] if record is None else list(record.chosen),
         "at": (record.at or None) if record is not None else None,
