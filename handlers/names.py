@@ -41,6 +41,11 @@ def split_handler(handler: str) -> tuple[str, str]:
 OPTIMIZATIONS = ("fast_images", "scaled_decode", "fold", "channels_last", "bf16", "int8", "compile")
 COMPILE = "compile"
 NO_OPTIMIZATION = "none"  # excludes also the handler's defaults
+# Alone, as a setting: the daemon finds the fastest set by a trial. Before other names, in a worker's order: a trial has
+# chosen them, so the worker applies what the trial has kept, and nothing that would delay its first answer.
+AUTO = "auto"
+LOSSY = ("scaled_decode", "bf16", "int8")  # beyond rounding: `auto` tries those that `optimizeTolerance` names
+ALLOWED_OPTIMIZATIONS = f"`{AUTO}`, or a list of {', '.join((NO_OPTIMIZATION, *OPTIMIZATIONS))}"
 # Built-in handler → its default optimisations. Exact classes only: a subclass may keep references to parts of the model
 # that an optimisation replaces. Not the object detector: the number of boxes depends on thresholds, so the effect of
 # rounding on its answers has no measure.
@@ -54,18 +59,24 @@ def parse_optimizations(value: object) -> tuple[str, ...]:
     """Parse `optimize:`: a list of names, or comma-separated text.
 
     Returns:
-        The names, each once, in the order of `OPTIMIZATIONS`, preceded by `none` if named.
+        The names, each once, in the order of `OPTIMIZATIONS`, preceded by `none` if named; or `auto` alone.
 
     Raises:
-        ValueError: the value is neither, or contains an unknown name; the message lists the allowed names.
+        ValueError: the value is neither, contains an unknown name, or another one beside `auto`; the message lists the
+            allowed names.
     """
     names = value.split(",") if isinstance(value, str) else value
     known = (NO_OPTIMIZATION, *OPTIMIZATIONS)
     if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-        raise ValueError(f"a list of {', '.join(known)}")
+        raise ValueError(ALLOWED_OPTIMIZATIONS)
     asked = {name.strip() for name in names} - {""}
+    if asked == {AUTO}:
+        return (AUTO,)
+    if AUTO in asked:
+        lossy = ", ".join(LOSSY)
+        raise ValueError(f"`{AUTO}` without other names; of {lossy} it tries those that `optimizeTolerance` names")
     if not asked <= set(known):
-        raise ValueError(f"a list of {', '.join(known)}")
+        raise ValueError(ALLOWED_OPTIMIZATIONS)
     return tuple(name for name in known if name in asked)
 
 

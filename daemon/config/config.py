@@ -75,6 +75,7 @@ class Config:
     sequence_end_header: str
     hide_environment: re.Pattern[str] | None
     template: bool
+    auto_optimize: str
     ray_address: str | None
     access_log: bool
     log_level: str

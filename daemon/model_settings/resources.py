@@ -6,21 +6,21 @@ from typing import Any
 
 from daemon.model_settings.kinds import MOST, Choice, ValueKind
 from daemon.setting_values import parse_size, size_text
-from handlers.names import NO_OPTIMIZATION, OPTIMIZATIONS, parse_optimizations
+from handlers.names import ALLOWED_OPTIMIZATIONS, parse_optimizations
 
 _LARGEST = 2**63 - 1  # bytes: the largest integer in the snapshot and in messages to a worker
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
 class Optimizations(ValueKind):
-    """Names of `handlers.names.OPTIMIZATIONS`: a list, or text with commas; shown as a list."""
+    """Names of `handlers.names.OPTIMIZATIONS`, or `auto`: a list, or text with commas; shown as a list."""
 
     stored = tuple[str, ...]
     metavar = "NAMES"
 
     @property
     def what(self) -> str:
-        return f"a list of {', '.join((NO_OPTIMIZATION, *OPTIMIZATIONS))}"
+        return ALLOWED_OPTIMIZATIONS
 
     def read(self, value: Any) -> tuple[str, ...]:
         return parse_optimizations(value)

@@ -170,7 +170,7 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ),
     ModelSetting(
         name="optimize", kind=Optimizations(), label="optimizations",
-        help="Optimizations of the model; the handler's own by default.",
+        help="Optimizations of the model, or `auto` for the fastest, found by a trial; the handler's own by default.",
         yaml="optimize", rest="optimize", flag="--optimize",
         why=_NEW_WORKER,
     ),

@@ -18,11 +18,15 @@ from daemon.models.archives.manifest import bare_manifest, read_manifest
 from daemon.models.archives.model_yaml import read_yaml, without_effect
 from daemon.models.archives.requirements import Environments
 from daemon.models.archives.unpack import ArchiveMark
+from daemon.models.optimizing.auto import AutoOptimization
+from daemon.models.optimizing.building import auto_of, threads_of
+from daemon.models.optimizing.record import TrialStore
 from daemon.models.persistence.snapshot import SnapshotEntry
 from daemon.models.registering import parallel
+from daemon.models.registering.batch_size import with_default_batch_size
 from daemon.models.registering.cluster import check_cluster
 from daemon.models.request import Registration
-from daemon.models.settings import Overrides, merge, without_zero_timeouts
+from daemon.models.settings import ModelSettings, Overrides, merge, without_zero_timeouts
 from daemon.models.version import ModelVersion, Source
 from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
@@ -42,6 +46,7 @@ class ModelFactory:
         clock: Clock,
         logs: ModelLogs,
         recurring: Recurring,
+        trials: TrialStore,
         tracing: Tracing | None = None,
         reconsider: Callable[[], None] = lambda: None,
     ) -> None:
@@ -50,6 +55,7 @@ class ModelFactory:
         self._clock = clock
         self._logs = logs
         self._recurring = recurring
+        self._trials = trials
         self._tracing = tracing
         self._reconsider = reconsider
         self._placement = Placement(count_gpus())
@@ -119,11 +125,13 @@ class ModelFactory:
         overrides = request.overrides.changed({"fallback_workers": usable_cores()}) if listed else request.overrides
         settings = merge(overrides, document, self._config, block, gpus=self._placement.gpus)
         check_cluster(settings, self._config)
+        source = Source(
+            request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
+            python=self._environments.python(directory, manifest),
+        )  # fmt: skip
+        settings = with_default_batch_size(settings, manifest.handler, declared)
         return ModelVersion(
-            Source(
-                request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
-                python=self._environments.python(directory, manifest),
-            ),
+            source,
             settings,
             self._engine,
             self._clock,
@@ -138,7 +146,12 @@ class ModelFactory:
             recurring=self._recurring,
             tracing=self._tracing,
             reconsider=self._reconsider,
-        )  # fmt: skip
+            auto=self.auto_of(source, settings, threads_of(settings, os.environ)),
+        )
+
+    def auto_of(self, source: Source, settings: ModelSettings, threads: int) -> AutoOptimization | None:
+        """Return what is known of a version's trial of optimisations, with these threads for each worker."""
+        return auto_of(source, settings, self._config.auto_optimize, self._trials, threads)
 
     def make_lost(self, entry: SnapshotEntry, unpacked: Path | None, reason: str) -> ModelVersion:
         """Make a model in the state FAILED whose files are gone, for the given reason."""

@@ -23,6 +23,11 @@ class Gate:
     def __repr__(self) -> str:
         return f"<Gate {'closed' if self._closed else 'open'}, {self._inside} inside>"
 
+    @property
+    def closed(self) -> bool:
+        """Whether the daemon is being replaced."""
+        return self._closed
+
     @contextmanager
     def change(self) -> Iterator[None]:
         """Count a change as in progress while the block runs.

@@ -21,7 +21,7 @@ from daemon import paths
 from daemon.batching.observer import Tracing
 from daemon.config.config import Config
 from daemon.core.clock import Clock
-from daemon.core.errors import CleaningTimedOut, DaemonError, NotFailed, NotRemembered, Stopping
+from daemon.core.errors import CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered, Stopping
 from daemon.core.logs import ModelLogs
 from daemon.events.events import Events
 from daemon.events.recurring import Recurring
@@ -34,6 +34,7 @@ from daemon.models.archives.unpack import Limits
 from daemon.models.build import ModelFactory
 from daemon.models.change import check_files
 from daemon.models.gate import Gate
+from daemon.models.optimizing.record import store_of
 from daemon.models.persistence.ledger import Ledger
 from daemon.models.persistence.snapshot_file import SnapshotFile
 from daemon.models.registering.keeping import before_replacement, keep
@@ -86,6 +87,7 @@ class Registrar:
         ledger: the registrations that the snapshot keeps.
         residency: loads and unloads versions.
         retiring: ends versions.
+        trials: what trials of optimisations have found.
         events: the daemon's events.
         shadows: copies requests for the shadows of routes.
         routes: changes the routes of models.
@@ -116,7 +118,10 @@ class Registrar:
         self.directories = Directories(paths.models_dir(config.state_dir), limits, memory.keeps)
         self.archives = Archives(config, self.directories)
         self.residency = Residency(self.live, clock, limits_of(config.models_memory, count_gpus()))
-        self.factory = ModelFactory(config, engine, clock, logs, recurring, tracing, self.residency.reconsider)
+        self.trials = store_of(paths.trials_dir(config.state_dir))
+        self.factory = ModelFactory(
+            config, engine, clock, logs, recurring, self.trials, tracing, self.residency.reconsider
+        )  # fmt: skip
         self.ledger = Ledger(registry, memory, self.directories)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
         self.shadows = Shadows(registry, clock, recurring)
@@ -193,6 +198,34 @@ class Registrar:
         await self.retiring.retire_replaced(model)
         model.reports.add("registered", f"registered from {model.source.url}")
         model.start()
+
+    async def renew(self, old: ModelVersion, what: str) -> ModelVersion:
+        """Replace a version by itself, built anew with what is remembered of it now: a trial has chosen optimisations.
+
+        Args:
+            what: the new workers, for the events.
+
+        Raises:
+            Upgrading: the daemon is being upgraded.
+            BeingReplaced: another archive is about to take the version's place.
+            DaemonError: the version cannot be loaded so; the old one goes on serving.
+        """
+        with self.gate.change():
+            if self._replacing.replaceable(old.name, old.version) is not old:
+                raise Conflict(old.name, old.version)
+            source, request = old.source, replace(old.request, synchronous=False)
+            if old.min_workers and request.overrides.workers is None:
+                request = replace(request, overrides=request.overrides.changed({"fallback_workers": old.min_workers}))
+            new = self.factory.build(
+                request, source.manifest, source.directory, source.unpacked, source.mark,
+                listed=source.listed, restored=old.at_startup, declared=old.declared, notes=old.notes,
+            )  # fmt: skip
+            if source.unpacked is not None:
+                self.directories.use(source.unpacked)
+            new.before, new.recorded = before_replacement(request, old, reset=False), old.recorded
+            self._replacing.begin(old, new, what)
+            await self._replacing.finish(new, no_progress, synchronous=True)
+            return new
 
     async def scale(self, model: ModelVersion, least: int, most: int, *, synchronous: bool, progress: Progress) -> None:
         """Scale to at least `least` and at most `most` workers; retired workers finish their batch.

@@ -66,8 +66,11 @@ class Replacing:
         check_unclaimed(model)
         return model
 
-    def begin(self, old: ModelVersion, new: ModelVersion) -> None:
+    def begin(self, old: ModelVersion, new: ModelVersion, what: str = "") -> None:
         """Start the new version's workers, beside the old one's.
+
+        Args:
+            what: the new version, for the events; by default its archive.
 
         Raises:
             BeingReplaced: another replacement is loading.
@@ -75,7 +78,7 @@ class Replacing:
         check_unclaimed(old)
         old.replacement = Replacement(new.source.url, new.pool)
         self._live.loading[new] = old
-        new.reports.add("replacing", f"{new.source.url} is loading, to replace this version")
+        new.reports.add("replacing", f"{what or new.source.url} is loading, to replace this version")
         new.start(load=bool(old.pool.wanted))  # an archive that cannot be loaded must not replace one that serves
         if new.settings.target_queue and new.pool.wanted:  # the traffic that chose the old one's number goes on
             new.staffing.choose(old.pool.wanted or new.pool.wanted)

@@ -22,6 +22,7 @@ from daemon.events.recurring import Recurring
 from daemon.metrics.version import VersionMetrics
 from daemon.model_settings import ON_DEMAND
 from daemon.models.archives.sample import Sample
+from daemon.models.optimizing.auto import AutoOptimization
 from daemon.models.registering.batch_size import with_default_batch_size
 from daemon.models.registering.source import Source as Source
 from daemon.models.registering.spec import limit, mode_of, worker_spec
@@ -43,7 +44,7 @@ from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
 from daemon.workers.rows.pool import RowPool
 from daemon.workers.state import WorkerState
-from handlers.wire import Declared, Input
+from handlers.wire import Declared
 
 
 class ModelVersion:
@@ -59,6 +60,7 @@ class ModelVersion:
         replaces: the version whose place this one took, until that one is retired.
         took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
         autoscaler: chooses the number of workers, while `target_queue` is set; see scaling/autoscaling.py.
+        auto: the trial of optimisations; None if the version is not one that is tried.
         replacement: the latest attempt to replace this version, None if there was none.
         before: the settings of the version that this one replaces, None for a registration.
         declared: the inputs of a typed or built-in handler; None for any other, and until a worker has loaded it.
@@ -92,6 +94,7 @@ class ModelVersion:
         recurring: Recurring | None = None,
         tracing: Tracing | None = None,
         reconsider: Callable[[], None] = lambda: None,
+        auto: AutoOptimization | None = None,
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
         self.name = source.manifest.model_name
@@ -106,6 +109,7 @@ class ModelVersion:
         self.mirror: RequestWatcher | None = None
         self.replacement: Replacement | None = None
         self.autoscaler: Autoscaler | None = None
+        self.auto = auto
         self.before: SettingsBefore | None = None
         self.declared, self.notes = declared, notes
         self.recorded: Sample | None = None
@@ -119,6 +123,7 @@ class ModelVersion:
         self.tracer = None if tracing is None else tracing.of(self.metrics)
         spec = worker_spec(
             source.manifest, source.directory, settings,
+            optimize=settings.optimize if auto is None else auto.names,
             in_place=source.unpacked is None, python=source.python, log=log, isolated=self.metrics.batch_isolated,
             measured=take if self.tracer is None else self.tracer.beside(take),
         )  # fmt: skip
@@ -202,12 +207,6 @@ class ModelVersion:
         """Return when the last request came or was answered, on the daemon's clock; -inf before the first."""
         trace = self.traffic.trace
         return max(trace[-1] if trace else -math.inf, self.metrics.returned_at or -math.inf)
-
-    @property
-    def form_input(self) -> Input | None:
-        """Return the one input of a typed handler, unless that is an image; None for several."""
-        inputs = () if self.declared is None or self.declared.built_in else self.declared.inputs
-        return inputs[0] if len(inputs) == 1 and inputs[0].kind != "image" else None
 
     @property
     def waiting(self) -> int:

@@ -112,6 +112,7 @@ class Daemon:
         if startup.empty:
             engine.warm()  # otherwise the loaded models decide which template to warm
         await self._boot.begin(service)
+        parts.trials.begin()
         registrar.rollouts.begin()
         await parts.grpc.start()
         loading = asyncio.get_running_loop().create_task(_load(startup, registrar, parts.snapshots))
@@ -130,6 +131,7 @@ class Daemon:
 
     async def _shut_down(self, parts: Parts, servers: list[asyncio.Server], loading: asyncio.Task[None]) -> None:
         shutdown, listeners, registrar = self._shutdown, parts.listeners, parts.service.registrar
+        await parts.trials.close()
         if self.successor is not None:
             self._launch.notifier.close()  # from now on the successor's loop is the one that is watched
             parts.service.place.hand_over()

@@ -28,6 +28,7 @@ from daemon.models.registering.spec import mode_of
 from daemon.models.registrar import Registrar, Registration
 from daemon.models.registry import Registry
 from daemon.models.reporting.optimized import optimized_of
+from daemon.models.reporting.trial import trial_of
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
 from daemon.tools.telling import tell
@@ -54,6 +55,7 @@ def describe(model: ModelVersion) -> dict[str, Any]:
         "declared": declared_document(model.declared),
         "notes": list(model.notes),
         "optimize": optimized_of(model),
+        "trial": trial_of(model.auto),
     }
 
 

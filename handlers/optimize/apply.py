@@ -16,16 +16,18 @@ import msgspec
 import torch
 
 from handlers import wire
+from handlers.names import AUTO
 from handlers.optimize.apart import Apart
 from handlers.optimize.asked import chosen, clash_of
 from handlers.optimize.int8.calibration import Scales
 from handlers.optimize.steps import NotApplied, Steps, in_words
 from handlers.optimize.together import apply_together
 from handlers.optimize.trial import Clock, Trial
+from handlers.optimize.trials.archive import archive_of
 from handlers.optimize.trials.drift import TOLERANCES
 from handlers.optimize.trials.processor import read_processor
 from handlers.optimize.trials.speed import MARGIN
-from handlers.optimize.trials.verdicts import archive_of, entry_of
+from handlers.optimize.trials.verdicts import entry_of
 from handlers.requests.excerpt import message_of
 from handlers.sdk.errors import HandlerError
 
@@ -49,7 +51,8 @@ def optimize(
 
     Args:
         handler: any object; only one with a `model` that is a `torch.nn.Module` can be optimised.
-        asked: the optimisations asked for by name, None for the handler's defaults.
+        asked: the optimisations asked for by name, None for the handler's defaults. With `auto` before them, a trial
+            has chosen them: each is applied as it was found out before, or left out if nothing of that is kept.
         threads: those that the model will have; 0 for this process's.
         apart: where a trial runs, if not in this process, which must not run anything in parallel then.
         beside: starts processes with one thread each, which compile; None: all is compiled in this one.
@@ -71,6 +74,15 @@ def optimize(
     if clash := clash_of(wanted):
         raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {clash}")
     tolerances = read_tolerances(config)
+    if AUTO in (asked or ()):
+        known = _as_known(handler, wanted, tolerances, model_dir, config, batch_size, threads)
+        if known is not None:
+            return known
+        usual = optimize(
+            handler, None, model_dir, config, batch_size,
+            threads=threads, apart=apart, beside=beside, put_off=put_off, clock=clock,
+        )  # fmt: skip
+        return usual + [_left_out(name, "no trial of it is kept here") for name, by_name in wanted.items() if by_name]
     try:
         steps = Steps(handler, model_dir, config, batch_size, beside)
         way = Way(
@@ -100,11 +112,52 @@ def optimize(
     except NotApplied as error:
         if any(wanted.values()):
             raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {error}") from error.__cause__
-        _log.info("the model is served without optimisations: %s", error)
-        outcomes = [wire.Optimized(name, False, None, 0.0, message_of(error), idle=True) for name in wanted]
+        outcomes = _without(wanted, error)
     for outcome in outcomes:
         _note(outcome)
     return outcomes
+
+
+def _as_known(
+    handler: Any,
+    wanted: Mapping[str, bool],
+    tolerances: Mapping[str, float],
+    model_dir: Path,
+    config: Mapping[str, Any],
+    batch_size: int,
+    threads: int,
+) -> list[wire.Optimized] | None:
+    """Optimise as an earlier trial of these very optimisations has found; nothing is compared, timed or compiled.
+
+    Returns:
+        None if nothing of such a trial is kept; the model is unchanged.
+    """
+    try:
+        steps = Steps(handler, model_dir, config, batch_size, compiles=False)
+        way = Way(
+            wanted, tolerances, batch_size, threads or torch.get_num_threads(), _where(handler), steps.samples_digest
+        )
+        with entry_of(way.facts(model_dir)) as entry:
+            if entry.outcomes is None:
+                return None
+            steps.scales = entry.scales
+            outcomes = _repeat(steps, entry.outcomes, dict.fromkeys(wanted, False))
+    except NotApplied as error:
+        outcomes = _without(wanted, error)
+    outcomes = [msgspec.structs.replace(outcome, warning="") for outcome in outcomes]  # nobody asked for it by name
+    for outcome in outcomes:
+        _note(outcome)
+    return outcomes
+
+
+def _without(wanted: Mapping[str, bool], error: NotApplied) -> list[wire.Optimized]:
+    """Return the outcomes where the handler's model cannot be optimised at all."""
+    _log.info("the model is served without optimisations: %s", error)
+    return [msgspec.structs.replace(_left_out(name, message_of(error)), idle=True) for name in wanted]
+
+
+def _left_out(name: str, reason: str) -> wire.Optimized:
+    return wire.Optimized(name, False, None, 0.0, reason)
 
 
 def is_unsure(

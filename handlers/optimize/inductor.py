@@ -16,7 +16,6 @@ machine code is cached, and torch rebuilds the rest, which takes 9 s for ResNet-
 
 import importlib.util
 import os
-import shutil
 from collections.abc import Callable
 from typing import Any
 
@@ -24,17 +23,10 @@ import torch
 from torch import nn
 
 from handlers.optimize.around import ModelWrapper
+from handlers.optimize.compiler import find_compiler
 from handlers.optimize.packages.package import Packages
 from handlers.optimize.trees import map_tensors
 from handlers.optimize.trials.drift import drift
-
-COMPILERS = ("g++", "clang++")
-
-
-def find_compiler() -> str | None:
-    """Return the C++ compiler: the one in CXX if set, else g++, else clang++; None if it is not installed."""
-    named = os.environ.get("CXX")
-    return next((name for name in ((named,) if named else COMPILERS) if shutil.which(name.split()[0])), None)
 
 
 def refusal(model: Any, device: torch.device) -> str:

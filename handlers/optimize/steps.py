@@ -12,6 +12,7 @@ from torch import nn
 from handlers.builtin import fast_images, scaled_decode
 from handlers.optimize import bfloat16, folding, inductor
 from handlers.optimize.apart import Apart
+from handlers.optimize.compiler import find_compiler
 from handlers.optimize.int8.calibration import Scales
 from handlers.optimize.int8.model import Int8, refusal
 from handlers.optimize.packages import keeping
@@ -63,6 +64,7 @@ class Steps:
 
     Args:
         beside: starts processes that compile; None: all is compiled in this one.
+        compiles: whether `compile` compiles what is not kept compiled; else it is not applied then.
 
     Attributes:
         done: the names of those applied, in order.
@@ -81,10 +83,13 @@ class Steps:
         config: Mapping[str, Any],
         batch_size: int,
         beside: Apart | None = None,
+        *,
+        compiles: bool = True,
     ) -> None:
         self.handler = handler
         self._beside = beside
         self.batch_size = batch_size
+        self._compiles = compiles
         self._model_dir = model_dir
         # Libraries hold the interpreter's lock while they run, which stages that overlap want.
         self._overlaps = config.get("pipeline") is True
@@ -260,6 +265,8 @@ class Steps:
             self.full_drift = packages.drift
             self.handler.model = inductor.Compiled(self.handler.model, self.handler.device, packages).eval()
             return
+        if not self._compiles:
+            raise NotApplied("its code is not kept compiled here, and compiling would delay the first answer")
         compiled = self.handler.model = inductor.Compiled(self.handler.model, self.handler.device).eval()
         inductor.compile_sizes(compiled, lambda size: self.infer(self.preprocess(size)), self.batch_size)
         if self.handler.device.type == "cpu":  # elsewhere no weights are packed
@@ -275,11 +282,11 @@ class Steps:
             if folder is None:
                 return None
             kept = keeping.find(folder, self.handler.model)
-            if kept is not None:
+            if kept is not None or not self._compiles:
                 return kept
             from handlers.optimize.packages.making import make
 
-            model, compiler = self.handler.model, inductor.find_compiler() or ""
+            model, compiler = self.handler.model, find_compiler() or ""
 
             def call(size: int) -> Recorded:
                 return record(self.handler, lambda: self.infer(self.preprocess(size)))

@@ -170,9 +170,9 @@ def typed(served: Served, commands: str, folder: Path, *unset: str) -> subproces
     )
 
 
-def eventually(condition: Callable[[], bool], what: str) -> None:
+def eventually(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
     """Wait for another process to do something."""
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < deadline, f"it never happened: {what}"
         time.sleep(0.02)

@@ -212,7 +212,7 @@ def test_an_unknown_set_is_wrong_usage(invoke: Invoke, measuring: Any, daemon: F
     done = invoke("optimize", "net", "--apply", "int9")
 
     assert done.exit_code == 2
-    assert "`int9`; expected a list of none, fast_images, " in " ".join(done.stderr.split())
+    assert "`int9`; expected `auto`, or a list of none, fast_images, " in " ".join(done.stderr.split())
     assert daemon.requests == []
 
 

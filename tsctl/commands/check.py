@@ -16,7 +16,7 @@ from tsctl.options import json_option
 from tsctl.render import LiveProgress, batching_text, bytes_text, live
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
 from tsctl.serving.showing import takes_text
-from tsctl.terminal.optimized import line_of
+from tsctl.terminal.optimized import coming_trial, line_of
 from tsctl.terminal.relay import relayed
 from tsctl.terminal.verb import Verb
 
@@ -132,6 +132,7 @@ def _shown(text: str, target: ServeTarget, loaded: dict[str, Any]) -> str:
         ),
         ("loaded", f"in {loaded['seconds']:.1f} s"),
         *(("optimize", line_of(each)) for each in loaded["optimize"]),
+        *(("optimize", line) for line in coming_trial(loaded.get("trial"))),
         *(("note", note) for note in loaded["notes"]),
     )
     return "\n".join(f"{name:<9} {text}" for name, text in lines)

@@ -11,7 +11,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
-from tsctl.terminal.optimized import COLUMNS, row_of
+from tsctl.terminal.optimized import COLUMNS, row_of, trial_lines
 from tsctl.terminal.verb import Verb
 
 MOST_BARS = 16  # of a histogram, so that all bars fit on the screen
@@ -97,6 +97,8 @@ def show(document: dict[str, Any]) -> None:
     if ours["optimize"]:
         render.heading("Optimizations")
         render.table(COLUMNS, map(row_of, ours["optimize"]))
+    for line in trial_lines(ours.get("trial"), time.time()):
+        render.hanging(line, 4)
     if batching["sizes"]:
         render.heading("Traffic")
         render.facts(_traffic(batching))

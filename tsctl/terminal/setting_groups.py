@@ -17,7 +17,7 @@ DAEMON: dict[str, tuple[str, ...]] = {
     "Workers and handlers": (
         "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
         "limit_image_pixels", "sequence_id_header", "sequence_start_header", "sequence_end_header", "hide_environment",
-        "template", "ray_address", "models_memory", "model_keep_alive",
+        "template", "auto_optimize", "ray_address", "models_memory", "model_keep_alive",
     ),
     "Logs, metrics and traces": (
         "access_log", "log_level", "log_format", "log_location", "metrics_location", "log_config", "metrics_mode",

@@ -19,9 +19,15 @@ from daemon.models.archives.sample import MOST_BYTES, RECORDED, Sample
 from daemon.models.shadowing.watching import AskedOf, Receivers
 from daemon.models.version import ModelVersion
 from handlers.tensor_heads import InferHead
-from handlers.wire import Input
+from handlers.wire import Declared, Input
 
 CLIENT_TIMEOUT = "clientTimeoutInMills"
+
+
+def form_input_of(declared: Declared | None) -> Input | None:
+    """Return the one input of a typed handler, unless that is an image; None for several."""
+    inputs = () if declared is None or declared.built_in else declared.inputs
+    return inputs[0] if len(inputs) == 1 and inputs[0].kind != "image" else None
 
 
 def parameters_of(request: Request, wanted: Input | None = None) -> list[Param] | Form | RawForm:

@@ -90,10 +90,16 @@ def worker_of(model: ModelVersion) -> dict[str, Any]:
         "manifest": source.manifest.raw,
         "python": None if source.python is None else str(source.python),
         "devices": list(model.settings.devices),
-        "optimize": None if model.settings.optimize is None else list(model.settings.optimize),
+        "optimize": _optimize(model),
         "regulars": list(traffic.crowd),
         "turnarounds": traffic.turnarounds.buckets(),
     }
+
+
+def _optimize(model: ModelVersion) -> list[str] | None:
+    """Return the optimisations that its workers have by name: of the settings, or as a trial has chosen."""
+    names = model.settings.optimize if model.auto is None else model.auto.chosen or None
+    return None if names is None else list(names)
 
 
 async def _input(model: ModelVersion) -> Response:

@@ -14,6 +14,7 @@ from daemon.api.residency.documents import residence_of
 from daemon.model_settings import MODEL_SETTINGS
 from daemon.models.registering.parallel import parallel_of
 from daemon.models.reporting.optimized import optimized_of
+from daemon.models.reporting.trial import trial_of
 from daemon.models.routing.routes import Routes
 from daemon.models.shadowing.comparison import RESULTS
 from daemon.models.version import ModelState, ModelVersion
@@ -122,6 +123,7 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "residence": residence_of(model),
         "optimize": optimized_of(model),
+        "trial": trial_of(model.auto),
         "settings": _settings(model),
         "declared": _declared(model),
         "notes": list(model.notes),

@@ -71,6 +71,7 @@ def worker_spec(
     directory: Path,
     settings: ModelSettings,
     *,
+    optimize: Sequence[str] | None,
     in_place: bool,
     python: Path | None,
     log: OutputLog,
@@ -78,6 +79,9 @@ def worker_spec(
     isolated: Callable[[Isolation], None],
 ) -> WorkerSpec:
     """Return the configuration of a version's workers; the arguments are those of `WorkerSpec` and of `Source`.
+
+    Args:
+        optimize: as in the settings, or as a trial has chosen.
 
     Raises:
         InvalidModel: the settings ask for two modes, contradict each other on processes and GPUs, or ask for
@@ -100,7 +104,7 @@ def worker_spec(
         python=python,
         in_place=in_place,
         ray=ray,
-        optimize=settings.optimize,
+        optimize=optimize,
         max_memory=settings.max_memory,
         cpus=settings.cpus,
         mode=mode,

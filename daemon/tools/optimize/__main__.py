@@ -11,11 +11,12 @@ import uvloop
 from daemon.api.inference.forms import parse_body
 from daemon.config.config import resolve
 from daemon.config.worker_env import model_environment
-from daemon.core.clock import LoopClock
-from daemon.tools.optimize.candidates import candidates
+from daemon.core.clock import Clock, LoopClock
+from daemon.tools.optimize.candidates import candidates, sets_of_trial
 from daemon.tools.optimize.jpeg import is_large_jpeg
 from daemon.tools.optimize.measuring import Measuring, NothingToOptimize
-from daemon.tools.optimize.order import OptimizeOrder, read_order
+from daemon.tools.optimize.order import OptimizeOrder, TrialOrder, read_order
+from daemon.tools.optimize.turns import Turns
 from daemon.tools.optimize.verdict import changed_by, recommended
 from daemon.tools.telling import tell
 from daemon.tools.tune.measuring.spec import spec_of
@@ -25,15 +26,12 @@ from daemon.workers.local_engine import LocalEngine
 
 
 async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:
-    """Measure all sets, and tell the result.
+    """Measure all sets for `tsctl optimize`, and tell the result.
 
     Args:
-        directory: the place of compiled code and of trials: an earlier one's would make a first load look short.
+        directory: the place of compiled code and of trials.
     """
-    loop = asyncio.get_running_loop()
-    clock = LoopClock(loop)
-    config = resolve({**order.settings, "state_dir": directory}, {})
-    engine = LocalEngine(loop, clock, model_environment(os.environ, config), metrics=config.model_metrics)
+    clock, engine = _engine_of(order, directory)
     size = order.trace["settings"]["batchSize"]
     threads = threads_for(usable_cores(), order.trace["workers"], chosen_threads(os.environ))
     params = parse_body(order.content_type, body)
@@ -48,15 +46,60 @@ async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:
          changed=changed, recommended=recommended(rows))  # fmt: skip
 
 
+async def compare(order: OptimizeOrder, trial: TrialOrder, body: bytes) -> None:
+    """Compare the sets of the daemon's trial, and tell the result."""
+    clock, engine = _engine_of(order, trial.state_dir)
+    spec = spec_of(order.trace, order.worker, order.trace["settings"]["batchSize"])
+    params = parse_body(order.content_type, body)
+    sets = sets_of_trial(trial.sets, large_jpeg=is_large_jpeg(body))
+    try:
+        rows = await Turns(engine, clock, spec, trial.threads, params, order.seconds, tell).run(sets)
+    finally:
+        engine.close()
+    tell("done", rows=[msgspec.to_builtins(row) for row in rows])
+
+
+async def compare_until_closed(order: OptimizeOrder, trial: TrialOrder, body: bytes) -> None:
+    """Compare the sets until stdin is closed.
+
+    Raises:
+        asyncio.CancelledError: stdin was closed; the workers have ended.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(compare(order, trial, body))
+
+    def end() -> None:
+        loop.remove_reader(sys.stdin.fileno())
+        task.cancel()
+
+    loop.add_reader(sys.stdin.fileno(), end)
+    await task
+
+
+def _engine_of(order: OptimizeOrder, directory: str) -> tuple[Clock, LocalEngine]:
+    loop = asyncio.get_running_loop()
+    clock = LoopClock(loop)
+    config = resolve({**order.settings, "state_dir": directory}, {})
+    return clock, LocalEngine(loop, clock, model_environment(os.environ, config), metrics=config.model_metrics)
+
+
 def main() -> int:
     order = read_order(sys.stdin.buffer.readline())
-    body = sys.stdin.buffer.read()
+    trial = order.trial
+    body = sys.stdin.buffer.read(-1 if trial is None else trial.body_bytes)
 
     def work() -> None:
+        if trial is not None:
+            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # requests first; the workers inherit it
+            uvloop.run(compare_until_closed(order, trial, body))
+            return
+        # An earlier trial's outcomes and code would make a first load look short.
         with tempfile.TemporaryDirectory(prefix="tsctl-optimize-") as directory:
             uvloop.run(measure(order, body, directory))
 
-    return told(work, {NothingToOptimize: "there is nothing to optimise: "})
+    try:
+        return told(work, {NothingToOptimize: "there is nothing to optimise: "})
+    except asyncio.CancelledError:
+        return 1
 
 
 if __name__ == "__main__":

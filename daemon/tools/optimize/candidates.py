@@ -52,6 +52,12 @@ def candidates(handler: str, asked: Sequence[str] | None, *, large_jpeg: bool) -
     return [OptimizationSet(names, names == present) for names in sets]
 
 
+def sets_of_trial(sets: Sequence[Sequence[str]], *, large_jpeg: bool) -> list[OptimizationSet]:
+    """Return the plain model, and the sets of a trial that can have an effect on the sample; now are the defaults."""
+    named = [tuple(names) for names in sets if large_jpeg or SCALED_DECODE not in names]
+    return [OptimizationSet((NO_OPTIMIZATION,)), *(OptimizationSet(names, not names) for names in named)]
+
+
 def _all_of(names: Sequence[str], usual: Sequence[str]) -> frozenset[str]:
     """Return what is tried for these names: with the defaults, unless `none` is among the names."""
     return frozenset(names) - {NO_OPTIMIZATION} | (frozenset() if NO_OPTIMIZATION in names else frozenset(usual))

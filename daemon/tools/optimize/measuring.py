@@ -44,6 +44,8 @@ class SetResult(msgspec.Struct, kw_only=True, rename="camel"):
         outcomes: of each optimisation.
         refused: why there is no such worker; empty if there is.
         missing: why an optimisation of the set was left out; empty if none was.
+        gain: how many times as fast as the set of now, measured in turns; None for `tsctl optimize`, which takes none.
+        sure: whether other programs disturbed the turns by less than the gain.
     """
 
     optimize: str
@@ -57,6 +59,8 @@ class SetResult(msgspec.Struct, kw_only=True, rename="camel"):
     outcomes: list[dict[str, Any]] = []
     refused: str = ""
     missing: str = ""
+    gain: float | None = None
+    sure: bool = True
 
 
 class Measuring:
@@ -124,7 +128,7 @@ class Measuring:
             self._tell("measuring", optimize=candidate.text, done=done, total=total)
             median = statistics.median(await harness.measure(size, 1, self._seconds))
             (worker,) = harness.loaded
-            return _row(candidate, worker, median, size)
+            return row_of(candidate, worker, median, size)
         finally:
             await harness.close()
 
@@ -134,7 +138,8 @@ def reason_of(message: str) -> str:
     return message.partition(_CANNOT)[2] or message
 
 
-def _row(candidate: OptimizationSet, worker: Worker, seconds: float, size: int) -> SetResult:
+def row_of(candidate: OptimizationSet, worker: Worker, seconds: float, size: int) -> SetResult:
+    """Return the row of a set, by a worker that has loaded it, and the seconds of its batches of this size."""
     outcomes: Sequence[Optimized] = worker.optimized
     applied = [each for each in outcomes if each.applied]
     left_out = [each for each in outcomes if not each.applied and each.name in candidate.names]

@@ -8,12 +8,32 @@ The output is JSON lines, each with a `stage`:
     done         batchSize, threads, rows, again (seconds of a batch of the plain model at the end), changed (by how
                  much these differ from those of the start, relative), recommended (a row's `optimize`, or None)
     failed       message, details: there is no result
+
+A trial of the daemon has no `measured`, and of `done` the rows only, with `gain` and `sure`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
+
+
+class TrialOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """What a trial of the daemon does otherwise: it has the lowest priority, and keeps what it finds for later loads.
+
+    The program ends when stdin is closed.
+
+    Attributes:
+        sets: those to try beside the plain model, by their names.
+        threads: of each worker.
+        body_bytes: the length of the body on stdin.
+        state_dir: where outcomes and compiled code are kept.
+    """
+
+    sets: Sequence[Sequence[str]]
+    threads: int
+    body_bytes: int
+    state_dir: str
 
 
 class OptimizeOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -23,6 +43,7 @@ class OptimizeOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         trace, worker: the daemon's documents `/tsctl/trace/MODEL` and `/tsctl/worker/MODEL`.
         settings: the daemon's settings that its workers' environment depends on.
         seconds: how long each set is measured.
+        trial: the daemon's own trial, beside what it serves; None for `tsctl optimize`.
     """
 
     trace: Mapping[str, Any]
@@ -30,6 +51,7 @@ class OptimizeOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     settings: Mapping[str, str] = {}
     content_type: str = ""
     seconds: float = 3.0
+    trial: "TrialOrder | None" = None
 
 
 def read_order(line: bytes) -> OptimizeOrder:

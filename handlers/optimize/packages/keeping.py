@@ -22,8 +22,8 @@ import torch
 from torch import nn
 
 from handlers.optimize.packages.package import Description, Packages
+from handlers.optimize.trials.archive import archive_of
 from handlers.optimize.trials.processor import read_processor
-from handlers.optimize.trials.verdicts import archive_of
 
 VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 FORMAT = 1  # raised when libraries are made differently

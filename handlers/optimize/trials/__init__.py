@@ -3,6 +3,7 @@
 samples.py    inputs for both
 drift.py      how far the outputs are apart
 speed.py      how long a batch takes with the optimisation and without, measured in turns
-processor.py  the processor on which that is true
+archive.py    the archive, and
+processor.py  the processor for which that is true
 verdicts.py   the outcomes, kept for the next load of the same archive on the same machine
 """

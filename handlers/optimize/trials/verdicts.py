@@ -7,7 +7,6 @@ loads a model locks the file; others that load the same one meanwhile wait, and 
 import fcntl
 import hashlib
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -20,7 +19,6 @@ from handlers.optimize.int8.calibration import Scales
 
 VARIABLE = "OPTIMIZE_TRIALS_DIR"
 FORMAT = 1  # raised when trials are made differently, so that all are made again
-_DIGEST = re.compile("[0-9a-f]{64}")  # the name of the directory of an unpacked archive: the archive's SHA-256
 
 
 class KeptTrial(msgspec.Struct):
@@ -93,20 +91,3 @@ def _open(facts: dict[str, Any]) -> IO[bytes] | None:
         return Path(directory, f"{name}.json").open("a+b")
     except OSError:
         return None
-
-
-def archive_of(model_dir: Path) -> str:
-    """Return the SHA-256 of an unpacked archive, from the name of its directory.
-
-    A directory that is served in place has none: then a digest of the names, sizes and times of its own files.
-    """
-    for place in (model_dir, *model_dir.parents):
-        if _DIGEST.fullmatch(place.name):
-            return place.name
-    digest = hashlib.sha256(str(model_dir).encode())
-    with os.scandir(model_dir) as found:
-        for entry in sorted(found, key=lambda each: each.name):
-            if entry.is_file():  # a worker that imports writes into __pycache__
-                status = entry.stat()
-                digest.update(f"{entry.name} {status.st_size} {status.st_mtime_ns}\n".encode())
-    return f"marks-{digest.hexdigest()}"

@@ -44,7 +44,9 @@ def test_optimisations_are_text_or_a_list() -> None:
     assert query("optimize=compile,bf16").setting(ROWS["optimize"]) == ("bf16", "compile")
     assert document({"optimize": ["none"]}).setting(ROWS["optimize"]) == ("none",)
     assert query("optimize=").setting(ROWS["optimize"]) is None
-    with pytest.raises(BadRequest, match=r"^optimize is 'int4'; expected a list of none, fast_images, scaled_decode, "):
+    with pytest.raises(
+        BadRequest, match=r"^optimize is 'int4'; expected `auto`, or a list of none, fast_images, scaled_decode, "
+    ):
         query("optimize=int4").setting(ROWS["optimize"])
 
 

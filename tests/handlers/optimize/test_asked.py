@@ -57,6 +57,18 @@ def test_names_are_read_from_text_and_lists(value: object, names: tuple[str, ...
 @pytest.mark.parametrize("value", ["int4", "bf16,all", ["fold", 1], 7, True, {"fold": True}])
 def test_what_is_no_list_of_names_is_refused_with_the_names(value: object) -> None:
     with pytest.raises(
-        ValueError, match=r"^a list of none, fast_images, scaled_decode, fold, channels_last, bf16, int8, compile$"
+        ValueError,
+        match=r"^`auto`, or a list of none, fast_images, scaled_decode, fold, channels_last, bf16, int8, compile$",
     ):
+        parse_optimizations(value)
+
+
+@pytest.mark.parametrize("value", ["auto", " auto,", ["auto"]])
+def test_auto_stands_alone(value: object) -> None:
+    assert parse_optimizations(value) == ("auto",)
+
+
+@pytest.mark.parametrize("value", ["auto,bf16", ["none", "auto"]])
+def test_auto_with_names_is_refused_with_the_place_of_the_names(value: object) -> None:
+    with pytest.raises(ValueError, match=r"^`auto` without other names; .* that `optimizeTolerance` names$"):
         parse_optimizations(value)

@@ -13,6 +13,7 @@ from torch import nn
 from torch._dynamo.utils import counters
 
 from handlers.optimize import inductor
+from handlers.optimize.compiler import find_compiler
 from tests.handlers.device import DEVICE, GPU_ID, ROUNDING
 from tests.handlers.optimize.nets import put_archive
 
@@ -57,7 +58,7 @@ def test_the_compiler_that_cxx_names_comes_first(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
     monkeypatch.setenv("CXX", "ccache g++-13")
 
-    assert inductor.find_compiler() == "ccache g++-13"
+    assert find_compiler() == "ccache g++-13"
 
 
 @pytest.mark.parametrize(("there", "found"), [({"g++", "clang++"}, "g++"), ({"clang++"}, "clang++"), (set(), None)])
@@ -65,7 +66,7 @@ def test_a_compiler_is_looked_for(there: set[str], found: str | None, monkeypatc
     monkeypatch.setattr(shutil, "which", lambda name: name if name in there else None)
     monkeypatch.delenv("CXX", raising=False)
 
-    assert inductor.find_compiler() == found
+    assert find_compiler() == found
 
 
 @pytest.mark.parametrize(

@@ -75,10 +75,13 @@ class Harness:
         """The present workers."""
         return self._pool.workers
 
-    async def measure(self, size: int, busy: int, seconds: float) -> list[float]:
+    async def measure(self, size: int, busy: int, seconds: float, least: int | None = None) -> list[float]:
         """Keep `busy` workers running batches of `size` for about `seconds`; return the seconds of each batch.
 
         Each worker's first batch is discarded: a new size makes libraries plan and allocate.
+
+        Args:
+            least: batches of each worker, at least; by default five, or three if each takes a second.
 
         Raises:
             SampleFailed: a response was an error, or a worker died.
@@ -112,8 +115,8 @@ class Harness:
                     end = now + seconds
             else:
                 took.append(now - started)
-                least = busy * (LEAST if took[0] < SLOW else LEAST_OF_SLOW)
-                if len(took) >= busy * ENOUGH or (now >= end and len(took) >= least):
+                few = least or (LEAST if took[0] < SLOW else LEAST_OF_SLOW)
+                if len(took) >= busy * ENOUGH or (now >= end and len(took) >= busy * few):
                     done.set_result(None)
             if not done.done():
                 self._clock.soon(send)

@@ -29,5 +29,6 @@ def spec_of(trace: Mapping[str, Any], worker: Mapping[str, Any], batch_size: int
         devices=worker["devices"],
         python=None if python is None else Path(python),
         optimize=worker["optimize"],
+        cpus=worker.get("cpus", ()),
         log=lambda text, pid, stream: print(text, file=sys.stderr),  # noqa: T201 - the worker's output
     )

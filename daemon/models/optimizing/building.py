@@ -1,0 +1,72 @@
+"""What is known of a version's trial when it is built."""
+
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError
+from importlib.metadata import version as version_of
+
+from daemon.models.optimizing.auto import AutoOptimization
+from daemon.models.optimizing.record import TrialFacts, TrialStore
+from daemon.models.optimizing.sets import NEVER, is_asked, is_tried, lossy_of, sets_to_try
+from daemon.models.registering.parallel import parallel_of
+from daemon.models.registering.source import Source
+from daemon.models.registering.spec import mode_of
+from daemon.models.settings import ModelSettings
+from daemon.workers.cores import chosen_threads, threads_for, usable_cores
+from handlers.optimize.compiler import find_compiler
+from handlers.optimize.trials.archive import archive_of
+from handlers.optimize.trials.processor import read_processor
+
+
+def auto_of(
+    source: Source, settings: ModelSettings, wish: str, store: TrialStore, threads: int
+) -> AutoOptimization | None:
+    """Return what is known of a version's trial; None if it is not one that is tried.
+
+    Args:
+        settings: with the default batch size.
+        wish: the daemon's setting `auto_optimize`.
+        threads: of each worker.
+    """
+    handler, asked = source.manifest.handler, is_asked(settings.optimize)
+    if not is_tried(settings.optimize, handler, wish):
+        return None
+    lossy = lossy_of(source.document)
+    sets = sets_to_try(compiler=find_compiler() is not None, lossy=lossy)
+    try:
+        if obstacle := obstacle_to(settings, wish, sets=bool(sets)):
+            return AutoOptimization(None, asked=asked, obstacle=obstacle)
+        facts = TrialFacts(
+            archive=archive_of(source.directory), handler=handler, python=str(source.python or ""),
+            processor=str(read_processor()), torch=version_of("torch"), batch_size=settings.batch_size,
+            threads=threads, lossy=lossy,
+        )  # fmt: skip
+    except PackageNotFoundError:
+        return AutoOptimization(None, asked=asked, obstacle="torch is not installed beside the daemon")
+    except OSError as error:
+        return AutoOptimization(None, asked=asked, obstacle=f"a file cannot be read: {error}")
+    return AutoOptimization(store.read(facts), sets, asked=asked)
+
+
+def obstacle_to(settings: ModelSettings, wish: str, *, sets: bool) -> str:
+    """Return why no trial of a version is made; empty if one may be.
+
+    Args:
+        sets: whether there is a set to try.
+    """
+    if wish == NEVER:
+        return "the daemon's `auto_optimize` is `never`"
+    if settings.devices:
+        return "compiled code is not kept for GPUs; `tsctl optimize` measures the sets there"
+    if settings.engine != "local" or mode_of(settings) != "batch" or parallel_of(settings).ranks is not None:
+        return "only versions that run whole batches, in workers of one process on this machine, are tried"
+    if not sets:
+        return "there is no C++ compiler here, and `optimizeTolerance` allows nothing beyond rounding"
+    return ""
+
+
+def threads_of(settings: ModelSettings, environment: Mapping[str, str]) -> int:
+    """Return the threads of each worker that a version starts with, as its pool will compute them."""
+    cores = usable_cores()
+    cores = min(cores, len(settings.cpus) or cores)
+    chosen = parallel_of(settings).threads or chosen_threads(environment)
+    return threads_for(cores, max(1, settings.workers), chosen)

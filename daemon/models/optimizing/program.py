@@ -1,0 +1,108 @@
+"""The process of a trial: `python -P -m daemon.tools.optimize` (daemon/tools/optimize/order.py), one at a time."""
+
+import asyncio
+import contextlib
+import sys
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any
+
+import msgspec
+
+from daemon.models.optimizing.choice import Row
+
+PROGRAM = (sys.executable, "-P", "-m", "daemon.tools.optimize")
+LONGEST = 1800.0  # seconds: on a machine without idle time a trial does not end
+END_TIME = 5.0  # seconds in which the process ends its workers
+_LINE = 1 << 20  # bytes of a message, at most
+_SHOWN = 10  # lines of the process's errors
+
+
+class TrialFailed(Exception):
+    """A trial has no result; the message says why."""
+
+
+class Result(msgspec.Struct, rename="camel"):
+    """The last message of the process."""
+
+    rows: list[Row]
+
+
+# order, body, environment, progress → the result
+RunTrial = Callable[[Mapping[str, Any], bytes, Mapping[str, str], Callable[[str], None]], Coroutine[Any, Any, Result]]
+
+
+async def run_trial(
+    order: Mapping[str, Any], body: bytes, environment: Mapping[str, str], progress: Callable[[str], None]
+) -> Result:
+    """Run a trial to its end; if cancelled, end its process and workers first.
+
+    Args:
+        order: as in daemon/tools/optimize/order.py.
+        progress: called with what the trial does, in words.
+
+    Raises:
+        TrialFailed: the trial has no result.
+    """
+    pipe = asyncio.subprocess.PIPE
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *PROGRAM, stdin=pipe, stdout=pipe, stderr=pipe, env=dict(environment), limit=_LINE
+        )
+    except OSError as error:
+        raise TrialFailed(f"its process cannot be started: {error.strerror}") from error
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    errors = asyncio.ensure_future(_last_lines(process.stderr))
+    try:
+        process.stdin.write(msgspec.json.encode(order) + b"\n" + body)
+        async with asyncio.timeout(LONGEST):
+            return await _read(process.stdout, errors, progress)
+    except TimeoutError:
+        raise TrialFailed(f"it took longer than {LONGEST:.0f} s: the machine has no idle time") from None
+    except ValueError as error:  # a line that is too long
+        raise TrialFailed(f"its process sent an invalid message: {error}") from None
+    finally:
+        await _end(process)
+        errors.cancel()
+
+
+async def _read(
+    stream: asyncio.StreamReader, errors: "asyncio.Future[list[str]]", progress: Callable[[str], None]
+) -> Result:
+    while line := await stream.readline():
+        try:
+            message = msgspec.json.decode(line)
+        except msgspec.DecodeError as error:
+            raise TrialFailed(f"its process sent an invalid message: {error}") from error
+        match message.get("stage"):
+            case "loading" | "measuring" as stage:
+                progress(f"{stage} with {message['optimize']} ({message['done'] + 1} of {message['total']})")
+            case "failed":
+                raise TrialFailed(message["message"])
+            case "done":
+                return msgspec.convert(message, Result)
+    said = await errors
+    raise TrialFailed(f"its process ended without a result{': ' + said[-1] if said else ''}")
+
+
+async def _last_lines(stream: asyncio.StreamReader) -> list[str]:
+    kept: deque[str] = deque(maxlen=_SHOWN)
+    with contextlib.suppress(ValueError):  # a line that is too long
+        while line := await stream.readline():
+            kept.append(line.decode("utf-8", "replace").strip())
+    return list(kept)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Close the process's stdin, which ends it with its workers; kill it if that takes too long."""
+    if process.stdin is not None:
+        process.stdin.close()
+    try:
+        async with asyncio.timeout(END_TIME):
+            await process.wait()
+    except (TimeoutError, asyncio.CancelledError) as error:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()  # its workers end with their sockets
+        if isinstance(error, asyncio.CancelledError):
+            raise
+        await process.wait()

@@ -1,0 +1,147 @@
+"""The measurement of the daemon's trial: each set in turns with the set of now, which bears other work on the machine.
+
+    the set of now    loaded first, and kept to the end
+    each other set    loaded by its names, which compares, times and compiles; then as the daemon would load it,
+                      with what the first load has found; then batches of both in turns
+
+Times of different sets are made comparable by those of the set of now: a row's `seconds` are its shortest ones, divided
+by the gain.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from daemon.core.clock import Clock
+from daemon.core.job import Param
+from daemon.tools.optimize.candidates import OptimizationSet
+from daemon.tools.optimize.measuring import SetResult, Tell, reason_of, row_of
+from daemon.tools.tune.measuring.harness import Harness, HarnessLoadFailed, SampleFailed
+from daemon.workers.engine import Engine, Worker, WorkerSpec
+from handlers.names import AUTO, NO_OPTIMIZATION
+from handlers.optimize.trials.speed import Result, Speed, is_enough, judge
+
+
+class Compared(NamedTuple):
+    """A set that was compared: its worker's report, and its speed beside the set of now."""
+
+    row: SetResult
+    speed: Speed
+
+
+class Turns:
+    """Measures sets of optimisations in turns with that of now.
+
+    Args:
+        spec: of the workers, with the batch size to measure; `optimize` is replaced.
+        threads: of each worker.
+        params: of the request repeated in all batches.
+        seconds: how long two sets are compared, if the result is clear.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        spec: WorkerSpec,
+        threads: int,
+        params: Sequence[Param],
+        seconds: float,
+        tell: Tell,
+    ) -> None:
+        self._engine, self._clock, self._tell = engine, clock, tell
+        self._spec, self._threads, self._params, self._seconds = spec, threads, params, seconds
+
+    async def run(self, sets: Sequence[OptimizationSet]) -> list[SetResult]:
+        """Measure all sets, of which one is that of now; return a row for each, in their order.
+
+        Raises:
+            HarnessLoadFailed: the set of now does not load.
+            SampleFailed: the set of now cannot answer the request.
+        """
+        (now,) = [each for each in sets if each.now]
+        ours = self._harness(now.names)
+        self._tell("loading", optimize=now.text, done=0, total=len(sets))
+        try:
+            await ours.start()
+            reference = row_of(now, _worker_of(ours), *await self._one(ours))
+            found: dict[str, Compared | SetResult] = {}
+            for done, candidate in enumerate([each for each in sets if not each.now], 1):
+                found[candidate.text] = await self._compared(candidate, ours, done, len(sets))
+        finally:
+            await ours.close()
+        shortest = min([each.speed.without for each in found.values() if isinstance(each, Compared)], default=None)
+        return [
+            _placed(found.get(each.text, reference), shortest or reference.seconds or 0.0, self._spec.batch_size)
+            for each in sets
+        ]
+
+    async def _compared(self, candidate: OptimizationSet, ours: Harness, done: int, total: int) -> Compared | SetResult:
+        names = candidate.names
+        self._tell("loading", optimize=candidate.text, done=done, total=total)
+        theirs: Harness | None = None
+        try:
+            if NO_OPTIMIZATION not in names:
+                await self._prepare(names)
+                names = (AUTO, *names)
+            theirs = self._harness(names)
+            await theirs.start()
+            self._tell("measuring", optimize=candidate.text, done=done, total=total)
+            speed = await self._race(ours, theirs)
+            row = row_of(candidate, _worker_of(theirs), speed.having, self._spec.batch_size)
+            return Compared(row, speed)
+        except HarnessLoadFailed as error:
+            return SetResult(optimize=candidate.text, now=False, refused=reason_of(str(error)))
+        except SampleFailed as error:
+            reason = f"cannot answer the request: {str(error).splitlines()[0]}"
+            return SetResult(optimize=candidate.text, now=False, refused=reason)
+        finally:
+            if theirs is not None:
+                await theirs.close()
+
+    async def _prepare(self, names: Sequence[str]) -> None:
+        """Load a set by its names once, so that later loads find what is kept of that."""
+        harness = self._harness(names)
+        try:
+            await harness.start()
+        finally:
+            await harness.close()
+
+    async def _race(self, ours: Harness, theirs: Harness) -> Speed:
+        without: list[float] = []
+        having: list[float] = []
+        began = time.monotonic()
+        while not is_enough(without, having, time.monotonic() - began, self._seconds):
+            sides = [(ours, without), (theirs, having)]
+            for harness, into in sides if len(without) % 2 == 0 else reversed(sides):
+                into.append((await self._one(harness))[0])
+        return judge(without, having)
+
+    async def _one(self, harness: Harness) -> tuple[float, int]:
+        """Return the seconds of a batch, and its size."""
+        size = self._spec.batch_size
+        return min(await harness.measure(size, 1, 0.0, least=1)), size
+
+    def _harness(self, names: Sequence[str]) -> Harness:
+        spec = replace(self._spec, optimize=names)
+        return Harness(self._engine, self._clock, spec, 1, self._threads, self._params)
+
+
+def _worker_of(harness: Harness) -> Worker:
+    (worker,) = harness.loaded
+    return worker
+
+
+def _placed(found: Compared | SetResult, shortest: float, size: int) -> SetResult:
+    """Return a row whose times are beside the shortest batch of the set of now."""
+    if isinstance(found, Compared):
+        row, gain, sure = found.row, found.speed.gain, found.speed.result is not Result.UNSURE
+    elif found.now:
+        row, gain, sure = found, 1.0, True
+    else:
+        return found
+    row.seconds = shortest / gain
+    row.per_second = size * gain / shortest
+    row.gain, row.sure = gain, sure
+    return row
