@@ -2,8 +2,9 @@
 
     python -m tests.lab.benchmarks [--only NAME,…] [--peers NAME,…] [--rounds N] [--shorten F] [--report]
 
-Writes docs/benchmarks.md, its pictures, and .bench/results.json, which is saved after each workload; an
-interrupted run leaves the page of what it has. `--report` only writes the page again, from those results.
+A whole run writes docs/benchmarks.md and its pictures. One that is shortened, interrupted or of a part writes a draft,
+.bench/draft/benchmarks.md. Both write .bench/results.json, after each workload; `--report` only writes the page again,
+from those results.
 """
 
 import argparse
@@ -24,8 +25,8 @@ from tests.lab.benchmarks.peers.peer import DidNotStart, Peer, Setup
 from tests.lab.benchmarks.reporting import page
 from tests.lab.benchmarks.reporting.losing import IN_PROCESS, variant
 from tests.lab.benchmarks.reporting.results import Results
-from tests.lab.benchmarks.workloads import WORKLOADS, kill, load
-from tests.lab.benchmarks.workloads.workload import KILL, Workload
+from tests.lab.benchmarks.workloads import WORKLOADS, beside, grpc_load, kill, load
+from tests.lab.benchmarks.workloads.workload import BESIDE, GRPC, KILL, Workload
 
 RESULTS = FOLDER / "results.json"
 ROUNDS = 3
@@ -47,8 +48,13 @@ def run_once(peer: Peer, workload: Workload, number: int, results: Results) -> N
             if workload.name == KILL.name:
                 results.add(workload.name, 0, peer.name, number, kill.run(running, served))
                 return
-            results.add(workload.name, 0, peer.name, number, {"first": running.first_answer})
-            for connections, figures in load.run(running, workload, served):
+            if workload.name == BESIDE.name:
+                results.add(workload.name, 0, peer.name, number, beside.run(running, workload, served))
+                return
+            run = grpc_load.run if workload.name == GRPC.name else load.run
+            if workload.name != GRPC.name:  # the same model as with HTTP
+                results.add(workload.name, 0, peer.name, number, {"first": running.first_answer})
+            for connections, figures in run(running, workload, served):
                 results.add(workload.name, connections, peer.name, number, figures)
                 what = f"{figures['rate']:10.1f}/s  p50 {figures['p50'] * 1000:8.2f} ms"
                 print(f"  {peer.name:<18} {connections:>4} connections {what}", flush=True)

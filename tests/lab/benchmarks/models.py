@@ -12,6 +12,7 @@ from pathlib import Path
 from daemon.marfile import Packing, write_archive
 from tests.lab.benchmarks import images
 from tests.lab.benchmarks.environments import FOLDER, ROOT
+from tests.lab.benchmarks.workload_names import TEXT, TYPED
 
 MODELS = FOLDER / "models"
 HANDLERS = Path(__file__).parent / "peers" / "apps"
@@ -39,11 +40,14 @@ class Served:
     """A model and a request to it.
 
     Attributes:
-        name: `constant`, `brief` (the same, and it takes 20 ms), `resnet18`, `resnet50`, `resnet152` or `tensor`.
+        name: `constant`, `brief` (the same, and it takes 20 ms), `fast` (the same, `slow` is beside it), `resnet18`,
+            `resnet50`, `resnet152`, `tensor`, `text` or `flowers`.
         body: the file that is sent.
         right: whether an answer's body is right.
         expected: class → probability; None if the model gives none.
         headers: of the request.
+        beside: another model that the server has, too.
+        grpc: whether the model is asked over gRPC, too.
     """
 
     name: str
@@ -51,6 +55,13 @@ class Served:
     right: Callable[[bytes], bool]
     expected: Mapping[str, float] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    beside: "Served | None" = None
+    grpc: bool = False
+
+    @property
+    def all(self) -> list["Served"]:
+        """All models of the server."""
+        return [self, *([self.beside] if self.beside else [])]
 
     def within(self, tolerance: float) -> "Served":
         """Make the same, with answers that are right within another relative tolerance of a probability."""
@@ -86,6 +97,51 @@ def tensor() -> Served:
     return Served(TENSORS, body, images.right, headers=headers)
 
 
+def tensor_over_grpc() -> Served:
+    """The same, asked over gRPC."""
+    return replace(tensor(), grpc=True)
+
+
+def two() -> Served:
+    """A constant answer beside a model that takes half a second for a batch."""
+    return replace(constant(100, "fast"), beside=constant(100, "slow"))
+
+
+def text() -> Served:
+    """An encoder with the size of BERT-base and random weights, and a text of the usual length; made if not there."""
+    MODELS.mkdir(parents=True, exist_ok=True)
+    body, reference = MODELS / "text", MODELS / "text.json"
+    body.write_bytes(b"my card was charged twice for the same taxi ride last night why")
+    if not reference.is_file():
+        program = (
+            "import json, sys; from tests.lab.benchmarks.peers.apps.models_of_apps import load_text;"
+            " sys.stdout.buffer.write(load_text()([open(sys.argv[1], 'rb').read()])[0])"
+        )
+        made = subprocess.run([sys.executable, "-c", program, body], cwd=ROOT, check=True, stdout=subprocess.PIPE)
+        reference.write_bytes(made.stdout)
+    expected = json.loads(reference.read_text())["mean"]
+    return Served("text", body, lambda answer: _near(answer, "mean", expected))
+
+
+def flowers() -> Served:
+    """The score of a flower from four numbers in JSON; `torch.manual_seed(1)` gives the weights."""
+    from tests.lab.benchmarks.peers.apps.models_of_apps import load_flowers
+
+    MODELS.mkdir(parents=True, exist_ok=True)
+    body = MODELS / "flower.json"
+    body.write_text("[5.1, 3.5, 1.4, 0.2]")
+    score = json.loads(load_flowers()([body.read_bytes()])[0])["score"]
+    headers = {"Content-Type": "application/json"}
+    return Served("flowers", body, lambda answer: _near(answer, "score", score), headers=headers)
+
+
+def _near(answer: bytes, name: str, expected: float) -> bool:
+    try:
+        return abs(float(json.loads(answer)[name]) - expected) <= TOLERANCE * abs(expected)
+    except (ValueError, TypeError, LookupError):
+        return False
+
+
 def same_classes(answer: bytes, expected: Mapping[str, float], tolerance: float = TOLERANCE) -> bool:
     """Whether the first class is the expected one, and the probability of each that both name is, too."""
     try:
@@ -97,8 +153,14 @@ def same_classes(answer: bytes, expected: Mapping[str, float], tolerance: float 
     return best in both and all(abs(found[label] - expected[label]) <= tolerance * expected[label] for label in both)
 
 
-def archive(served: Served, store: Path, batch_size: int, delay: float, further: str = "") -> Path:
-    """Pack the model for tsctl and TorchServe, with its batching in model-config.yaml, and further lines of that."""
+def archive(
+    served: Served, store: Path, batch_size: int, delay: float, further: str = "", *, plain: bool = False
+) -> Path:
+    """Pack the model for tsctl and TorchServe, with its batching in model-config.yaml, and further lines of that.
+
+    Args:
+        plain: take a plain handler where there is a typed one, too.
+    """
     config = store.parent / "model-config.yaml"
     config.write_text(
         f"batchSize: {batch_size}\nmaxBatchDelay: {round(delay * 1000)}\nminWorkers: 1\nmaxWorkers: 1\n"
@@ -107,7 +169,11 @@ def archive(served: Served, store: Path, batch_size: int, delay: float, further:
     if served.name not in _LAYERS:
         if served.name == TENSORS:
             config.write_text(config.read_text() + images.DECLARED)
-        handler = HANDLERS / f"{served.name}.py"
+        handler = HANDLERS / f"{served.name}{'_plain' * (plain and served.name == TYPED)}.py"
+        if served.name == TEXT:
+            handler = Path(__file__).parent / "text_handler.py"
+        elif served.name == "fast":
+            handler = HANDLERS / "constant.py"
         packing = Packing(model_name=served.name, version="1.0", handler=str(handler), config_file=config)
         return _packed(packing, (handler, config), store)
     block, layers = _LAYERS[served.name]

@@ -92,13 +92,58 @@ def test_less_is_better_of_everything_but_the_rate() -> None:
     assert not [line for line in losses(results) if "p99" in line]
 
 
+def test_a_fast_model_beside_a_slow_one_has_a_table_and_its_losses_are_named() -> None:
+    results = Results(FACTS | {"workloads": ["beside"]})
+    shared = {"alone50": 0.001, "alone99": 0.002, "beside50": 0.001, "slow": 16.0, "errors": 0.0}
+    results.add("beside", 0, "tsctl", 0, shared | {"beside99": 0.003})
+    results.add("beside", 0, "mosec", 0, shared | {"beside99": 0.0015})
+
+    made = page.page(results)
+
+    assert "## A fast model beside a slow one" in made
+    assert "| **tsctl** | 1 | 2 | 1 | 3 | 16.0 | 0 |" in made
+    assert losses(results) == [
+        "A fast model beside a slow one: p99 beside the slow one: better is mosec (0.50 × ours)."
+    ]
+
+
+def test_calls_over_grpc_are_counted_in_flight_and_have_no_start_of_their_own() -> None:
+    results = Results(FACTS | {"workloads": ["constant", "grpc"]})
+    results.add("constant", 0, "tsctl", 0, {"first": 0.4})
+    results.add("grpc", 8, "tsctl", 0, figures(100.0))
+    results.add("grpc", 8, "triton", 0, figures(200.0))
+
+    made = page.page(results)
+
+    assert "8 calls in flight:" in made and "1 call in flight:" not in made
+    assert any(
+        "8 calls in flight: answers a second: better is triton (2.00 × ours)" in line for line in losses(results)
+    )
+    assert "|  | Constant answer, 100 bytes sent |" in made
+    assert "8 calls in flight" in page.pictures(results)["grpc.svg"]
+
+
+@pytest.mark.parametrize(("complete", "written"), [(True, "page.md"), (False, "draft.md")])
+def test_only_a_whole_run_writes_the_page_of_the_documentation(
+    complete: bool, written: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(page, "DRAFT", tmp_path / "draft.md")
+    results = results_of(tsctl=[1.0])
+    results.facts["whole"] = complete
+
+    assert page.write(results) == tmp_path / written
+    assert [each.name for each in tmp_path.glob("*.md")] == [written]
+    assert (tmp_path / written).with_suffix("").joinpath("constant.svg").is_file()
+
+
 def test_who_never_serves_again_does_not_win() -> None:
     results = Results(dict(FACTS))
     results.add("kill", 0, "tsctl", 0, {"again": 0.2})
     results.add("kill", 0, "mosec", 0, {"again": float("inf")})
 
     assert losses(results) == []
-    assert "| mosec |  |  |  | never |" in page.kill_table(results)
+    assert "| mosec |  |  |  | never |" in page.plain_table(results, "kill", page.KILLED)
 
 
 def test_the_page_is_whole() -> None:

@@ -38,7 +38,7 @@ class OnDevice(Peer):
             further += f"deviceIds: [{self._device.removeprefix('cuda:')}]\n"
         mar = models.archive(setup.served, store, setup.batch_size, setup.delay, further)
         port = free_port()
-        command = daemon_command([sys.executable], setup, mar, port)
+        command = daemon_command([sys.executable], setup, [mar], port)
         process = spawn(command, setup.folder, {"TSCTL_SOCKET": str(setup.folder / "s")})
         return Running(process, port, f"/predictions/{setup.served.name}", setup.folder / "output.log", ("handlers",))
 

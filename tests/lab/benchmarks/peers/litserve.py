@@ -16,4 +16,4 @@ class LitServe(Packaged):
         port = free_port()
         environment = app_environment(setup.served, setup.batch_size, setup.delay) | {"PORT": str(port)}
         process = spawn([self.python(), APP], setup.folder, environment)
-        return Running(process, port, "/predict", setup.folder / "output.log", ("spawn_main",))
+        return Running(process, port, "/predict", setup.folder / "output.log", ("spawn_main",), slow="/slow")

@@ -25,4 +25,4 @@ class Mosec(Packaged):
             "120000",
         ]
         process = spawn(command, setup.folder, app_environment(setup.served, setup.batch_size, setup.delay))
-        return Running(process, port, "/inference", setup.folder / "output.log", ("spawn_main",))
+        return Running(process, port, "/inference", setup.folder / "output.log", ("spawn_main",), slow="/slow")

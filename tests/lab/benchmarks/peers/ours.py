@@ -9,6 +9,7 @@ from tests.compiled import compiled
 from tests.lab.benchmarks.environments import FOLDER
 from tests.lab.benchmarks.models import TENSORS, archive
 from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
+from tests.lab.benchmarks.workload_names import TYPED
 
 NETWORKS = ("resnet18", "resnet152")
 COMPILED = FOLDER / "compiled"
@@ -16,14 +17,14 @@ COMPILING = 400.0  # seconds that a worker may take to load its model: compiling
 ROUGH = 0.05  # of a probability, relative: what bfloat16 may do to it
 
 
-def daemon_command(python: Sequence[str | Path], setup: Setup, mar: Path, port: int) -> list[str | Path]:
-    """Return the command of a daemon with one model, whose files are in the folder of the set-up."""
+def daemon_command(python: Sequence[str | Path], setup: Setup, mars: Sequence[Path], port: int) -> list[str | Path]:
+    """Return the command of a daemon with models of one store, whose files are in the folder of the set-up."""
     return [
         *python, "-m", "daemon",
         "--socket", setup.folder / "s",
         "--state-dir", setup.folder / "state",
-        "--model-store", mar.parent,
-        "--models", mar.name,
+        "--model-store", mars[0].parent,
+        "--models", ",".join(mar.name for mar in mars),
         "--inference-address", f"127.0.0.1:{port}",
     ]  # fmt: skip
 
@@ -35,6 +36,8 @@ class Ours(Peer):
         optimize: what the model is to be optimised with, beside what its handler has by default. With such a
             name it is another peer, which serves networks only.
     """
+
+    _plain = False
 
     def __init__(self, *optimize: str) -> None:
         self.name = "+".join(("tsctl", *optimize))
@@ -67,15 +70,34 @@ class Ours(Peer):
             return
         store.mkdir()
         overrides = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
-        archive(setup.served, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
+        further = overrides if self._optimize else ""
+        for served in setup.served.all:
+            archive(served, store, setup.batch_size, setup.delay, further, plain=self._plain)
 
     def launch(self, setup: Setup) -> Running:
-        mar = setup.folder / "store" / f"{setup.served.name}.mar"
+        mars = [setup.folder / "store" / f"{served.name}.mar" for served in setup.served.all]
         port = free_port()
-        command = daemon_command([self._python, "-P"], setup, mar, port)
+        command = daemon_command([self._python, "-P"], setup, mars, port)
+        grpc = f"127.0.0.1:{free_port()}" if setup.served.grpc else ""
+        if grpc:
+            command += ["--grpc-address", grpc]
         # What was compiled is kept for the next round: it would be in the state directory, which is new in each.
         process = spawn(command, setup.folder, {"TORCHINDUCTOR_CACHE_DIR": str(COMPILED)})
         output = setup.folder / "output.log"
         name = setup.served.name
         target = f"/v2/models/{name}/infer" if name == TENSORS else f"/predictions/{name}"
-        return Running(process, port, target, output, ("handlers",), setup.served.headers)
+        slow = f"/predictions/{setup.served.beside.name}" if setup.served.beside else ""
+        return Running(process, port, target, output, ("handlers",), setup.served.headers, grpc=grpc, slow=slow)
+
+
+class PlainHandler(Ours):
+    """Our daemon, with a handler that reads its bodies itself where others get a typed one."""
+
+    _plain = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.name = "tsctl+plain"
+
+    def suits(self, model: str) -> bool:
+        return model == TYPED

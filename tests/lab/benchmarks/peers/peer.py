@@ -8,13 +8,14 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.lab.benchmarks.environments import environment, version_in
 from tests.lab.benchmarks.measuring import processes
 from tests.lab.benchmarks.models import TENSORS, TOLERANCE, Served
+from tests.lab.benchmarks.workload_names import GRPC
 from tests.lab.conformance.talk import Answer, talk
 
 START = 120.0  # seconds that a server may take until its first good answer
@@ -48,6 +49,9 @@ class Running:
     Attributes:
         process: it leads a session of its own; all its workers descend from it.
         target: the path of predictions.
+        read: returns the model's answer in an answer's body, where that is wrapped.
+        grpc: the address of its gRPC service, HOST:PORT; empty without.
+        slow: the path of predictions of the slow model, where there are two.
         first_answer: seconds from its start until its first good answer.
         worker_marks: what is in the command line of a worker and of no other process.
         body: what is sent in place of the model's request, where the server does not know its form.
@@ -60,6 +64,9 @@ class Running:
     worker_marks: Sequence[str]
     headers: Mapping[str, str] = field(default_factory=dict)
     body: Path | None = None
+    read: Callable[[bytes], bytes] = bytes
+    grpc: str = ""
+    slow: str = ""
     first_answer: float = 0.0
 
     @property
@@ -87,13 +94,20 @@ class Running:
             raise LookupError(f"no worker among {[processes.command_of(pid) for pid in tree]}")
         return found[-1]
 
-    def ask(self, body: bytes, patience: float = 30.0) -> Answer:
+    def is_right(self, served: Served, answer: Answer) -> bool:
+        """Return whether an answer with the status 200 is right."""
+        try:
+            return served.right(self.read(answer.body))
+        except (ValueError, LookupError):
+            return False
+
+    def ask(self, body: bytes, patience: float = 30.0, target: str = "") -> Answer:
         """Send one prediction on a connection of its own.
 
         Raises:
             OSError: nobody listens.
         """
-        lines = [f"POST {self.target} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(body)}"]
+        lines = [f"POST {target or self.target} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(body)}"]
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
         answer, line = talk(("127.0.0.1", self.port), "\r\n".join((*lines, "", "")).encode() + body, patience)
         line.closed(answer)
@@ -139,8 +153,8 @@ class Peer(ABC):
     tolerance: float = TOLERANCE
 
     def suits(self, model: str) -> bool:
-        """Whether it is measured with this model: tensors only if it speaks the Open Inference Protocol."""
-        return model != TENSORS
+        """Return whether it is measured in a workload: with tensors only if it speaks the Open Inference Protocol."""
+        return model not in (TENSORS, GRPC)
 
     def lacks(self) -> str:
         """Return what this machine lacks to run this peer; empty if nothing."""
@@ -186,7 +200,7 @@ class Peer(ABC):
             except OSError:
                 time.sleep(TRY_EVERY)
                 continue
-            if answer.status == 200 and served.right(answer.body):
+            if answer.status == 200 and running.is_right(served, answer):
                 return
             said = f"its last answer was {answer.status} {answer.body[:300]!r}\n"
             time.sleep(TRY_EVERY)

@@ -19,17 +19,19 @@ class TorchServe(Packaged):
     def prepare(self, setup: Setup) -> None:
         store = setup.folder / "store"
         store.mkdir()
-        archive(setup.served, store, setup.batch_size, setup.delay)
+        for served in setup.served.all:
+            archive(served, store, setup.batch_size, setup.delay, plain=True)  # it knows no typed handlers
 
     def launch(self, setup: Setup) -> Running:
         python, folder = self.python(), setup.folder
         store = folder / "store"
-        mar = store / f"{setup.served.name}.mar"
-        port, name = free_port(), setup.served.name
+        port, name, slow = free_port(), setup.served.name, setup.served.beside
+        names = [served.name for served in setup.served.all]
         model = {
-            "defaultVersion": True, "marName": mar.name, "minWorkers": 1, "maxWorkers": 1,
+            "defaultVersion": True, "minWorkers": 1, "maxWorkers": 1,
             "batchSize": setup.batch_size, "maxBatchDelay": round(setup.delay * 1000), "responseTimeout": 120,
         }  # fmt: skip
+        models = {each: {"1.0": model | {"marName": f"{each}.mar"}} for each in names}
         config = folder / "config.properties"
         config.write_text(
             f"inference_address=http://127.0.0.1:{port}\n"
@@ -37,12 +39,15 @@ class TorchServe(Packaged):
             f"metrics_address=http://127.0.0.1:{free_port()}\n"
             f"grpc_inference_port={free_port()}\n"
             f"grpc_management_port={free_port()}\n"
-            f"load_models={mar.name}\n"
-            f"models={json.dumps({name: {'1.0': model}})}\n"
+            f"load_models={','.join(f'{each}.mar' for each in names)}\n"
+            f"models={json.dumps(models)}\n"
         )
         command: list[str | Path] = [
             python, "-m", "ts.model_server", "--start", "--foreground", "--ncs", "--disable-token-auth",
             "--model-store", store, "--ts-config", config,
         ]  # fmt: skip
         process = spawn(command, folder, {"TEMP": str(folder), "TMPDIR": str(folder), "LOG_LOCATION": str(folder)})
-        return Running(process, port, f"/predictions/{name}", folder / "output.log", ("model_service_worker",))
+        return Running(
+            process, port, f"/predictions/{name}", folder / "output.log", ("model_service_worker",),
+            setup.served.headers, slow=f"/predictions/{slow.name}" if slow else "",
+        )  # fmt: skip

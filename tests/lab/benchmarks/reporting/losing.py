@@ -1,6 +1,7 @@
 """Where we lose: every figure in which some other server does better."""
 
 from tests.lab.benchmarks.reporting.results import Results
+from tests.lab.benchmarks.workload_names import GRPC
 from tests.lab.benchmarks.workloads import WORKLOADS
 
 OURS = "tsctl"
@@ -25,7 +26,19 @@ _COMPARED = {
     "refused": ("requests refused after it", False),
     "hanging": ("requests never answered", False),
     "again": ("time until it serves again", False),
+    "alone50": ("p50 alone", False),
+    "alone99": ("p99 alone", False),
+    "beside50": ("p50 beside the slow one", False),
+    "beside99": ("p99 beside the slow one", False),
+    "slow": ("answers a second of the slow one", True),
 }
+
+
+def many(workload: str, connections: int) -> str:
+    """Return so many connections, or calls in flight, in words."""
+    if workload == GRPC:
+        return f"{connections} calls in flight" if connections > 1 else "1 call in flight"
+    return f"{connections} connections" if connections > 1 else "1 connection"
 
 
 def losses(results: Results) -> list[str]:
@@ -54,7 +67,7 @@ def _loss(results: Results, workload: str, connections: int, figure: str) -> str
             better.append(f"{peer} ({_ratio(theirs, ours)})")
     if not better:
         return ""
-    how = f", {connections} connection{'s' if connections > 1 else ''}" if connections else ""
+    how = f", {many(workload, connections)}" if connections else ""
     return f"{WORKLOADS[workload].title}{how}: {what}: better is {', '.join(better)}."
 
 

@@ -3,17 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tests.lab.benchmarks.environments import ROOT
+from tests.lab.benchmarks import workload_names
+from tests.lab.benchmarks.environments import FOLDER, ROOT
 from tests.lab.benchmarks.models import TOLERANCE
 from tests.lab.benchmarks.peers.ours import ROUGH
 from tests.lab.benchmarks.reporting import svg
-from tests.lab.benchmarks.reporting.losing import IN_PROCESS, OURS, losses, variant
+from tests.lab.benchmarks.reporting.losing import IN_PROCESS, OURS, losses, many, variant
 from tests.lab.benchmarks.reporting.results import Results
 from tests.lab.benchmarks.workloads import WORKLOADS
 from tests.lab.benchmarks.workloads.kill import PATIENCE
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-PICTURES = ROOT / "docs" / "benchmarks"
+PICTURES = PAGE.with_suffix("")
+DRAFT = FOLDER / "draft" / "benchmarks.md"
 
 PREDECESSOR = "torchserve"
 Column = tuple[str, str, Callable[[float], str]]
@@ -39,6 +41,14 @@ LOAD: Sequence[Column] = (
     ("p99 ms", "p99", milliseconds),
     ("CPU a request, µs", "cpu", lambda value: whole(value * 1e6)),
     ("memory, MiB", "pss", lambda value: whole(value / 2**20)),
+    ("errors", "errors", whole),
+)
+BESIDE: Sequence[Column] = (
+    ("alone: p50 ms", "alone50", milliseconds),
+    ("p99 ms", "alone99", milliseconds),
+    ("beside the slow one: p50 ms", "beside50", milliseconds),
+    ("p99 ms", "beside99", milliseconds),
+    ("the slow one, answers/s", "slow", rate),
     ("errors", "errors", whole),
 )
 KILLED: Sequence[Column] = (
@@ -76,17 +86,19 @@ def load_table(results: Results, workload: str, connections: int) -> str:
     return table(rows)
 
 
-def kill_table(results: Results) -> str:
-    rows = [["", *(heading for heading, _, _ in KILLED)]]
+def plain_table(results: Results, workload: str, columns: Sequence[Column]) -> str:
+    """One table of a workload that is measured once: a row for each server."""
+    rows = [["", *(heading for heading, _, _ in columns)]]
     rows += [
-        [_bold(peer), *(_cell(results, "kill", 0, peer, column) for column in KILLED)] for peer in results.peers("kill")
+        [_bold(peer), *(_cell(results, workload, 0, peer, column) for column in columns)]
+        for peer in results.peers(workload)
     ]
     return table(rows)
 
 
 def start_table(results: Results) -> str:
     """Seconds from starting the server to its first good answer, by workload."""
-    names = [name for name in results.facts["workloads"] if name in WORKLOADS and name != "kill"]
+    names = [name for name in results.facts["workloads"] if name in WORKLOADS and name not in _UNSTARTED]
     rows = [["", *(WORKLOADS[name].title for name in names)]]
     for peer in results.facts["peers"]:
         found = [results.median(name, 0, peer, "first") for name in names]
@@ -122,7 +134,7 @@ def pictures(results: Results) -> dict[str, str]:
                 value = results.median(name, connections, peer, "rate")
                 if value is not None:
                     rows.append(svg.Bar(peer, value, rate(value), peer == OURS or variant(peer)))
-            groups[f"{connections} connections" if connections > 1 else "1 connection"] = rows
+            groups[many(name, connections)] = rows
         if groups:
             drawn[f"{name}.svg"] = svg.bars(f"{WORKLOADS[name].title}: answers a second", groups)
     return drawn
@@ -133,16 +145,17 @@ def page(results: Results) -> str:
     facts: Mapping[str, object] = results.facts
     parts = [_HEAD.format(**facts), _draft(results)]
     for name in results.facts["workloads"]:
-        if name == "kill":
+        if name in _TABLES:
             continue
         parts.append(f"## {WORKLOADS[name].title}\n")
         parts.append(f"![{WORKLOADS[name].title}](benchmarks/{name}.svg)\n")
         for connections in (found for found in results.connections(name) if found):
-            parts.append(f"{connections} connection{'s' if connections > 1 else ''}:\n")
+            parts.append(f"{many(name, connections)}:\n")
             parts.append(load_table(results, name, connections))
     parts += ["## First answer after start\n", _START, start_table(results)]
-    if results.peers("kill"):
-        parts += [f"## {WORKLOADS['kill'].title}\n", _KILL, kill_table(results)]
+    for name, (text, columns) in _TABLES.items():
+        if results.peers(name):
+            parts += [f"## {WORKLOADS[name].title}\n", text, plain_table(results, name, columns)]
     if (PICTURES / "growth.svg").is_file():
         parts += ["## Growth\n", _GROWTH]
     lost = losses(results)
@@ -155,14 +168,17 @@ def page(results: Results) -> str:
 
 
 def write(results: Results) -> Path:
-    PICTURES.mkdir(exist_ok=True)
-    for old in PICTURES.glob("*.svg"):
+    """Write the page and its pictures: into docs from a whole run, else a draft into a folder that git ignores."""
+    place = PAGE if results.facts["whole"] else DRAFT
+    folder = place.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.svg"):
         if old.stem in WORKLOADS:
             old.unlink()
     for name, content in pictures(results).items():
-        (PICTURES / name).write_text(content)
-    PAGE.write_text(page(results))
-    return PAGE
+        (folder / name).write_text(content)
+    place.write_text(page(results))
+    return place
 
 
 def _draft(results: Results) -> str:
@@ -193,10 +209,22 @@ Everybody has one worker process, batches of at most {batch_size}, a delay of {d
 metrics, request ids, deadlines and the access log on; installed as a wheel, compiled). Medians of {rounds}
 interleaved round(s), in brackets the least and the most. CPU and memory (PSS) are those of all processes of a
 server. Every server's answers are checked.
-`tsctl+bf16+compile` is tsctl with `optimize: [bf16, compile]` in the model's archive ([optimize.md](optimize.md)).
+`tsctl+bf16+compile` is tsctl with `optimize: [bf16, compile]` in the model's archive ([optimize.md](optimize.md)),
+`tsctl+plain` with a handler that reads JSON itself in place of a typed one.
+Triton is the one that PyTriton brings, and runs the model as a Python function behind its dynamic batcher.
 """
 _START = "From the start of the process to the first good answer; the server is asked again every 10 ms.\n"
 _KILL = "Eight clients ask all the time, a batch takes 20 ms, default settings.\n"
+_BESIDE = """\
+Eight connections ask for a constant answer, alone, and while 16 clients ask another model of the same server, which
+takes 500 ms for a batch of at most eight. It sleeps, so both have the cores for themselves.
+"""
+# The workloads that are measured once: what is said before the table, and its columns.
+_TABLES: dict[str, tuple[str, Sequence[Column]]] = {
+    workload_names.BESIDE: (_BESIDE, BESIDE),
+    workload_names.KILL: (_KILL, KILLED),
+}
+_UNSTARTED = (*_TABLES, workload_names.GRPC)  # whose starts are those of another workload
 _GROWTH = """\
 What a request costs the daemon must not depend on how much there is. Measured on the daemon's own path from bytes to
 bytes, with stubs for the network and the workers (`python -m tests.lab.benchmarks.layers.growth`):
@@ -217,6 +245,11 @@ _CAVEATS = """\
   example is within {tolerance:.0%} of it. Sixteen bits are less exact: with `bf16` the limit is {rough:.0%}, and the
   networks are not trained. Other servers could run in bfloat16 and compile, too; these settings are off there.
 * What `compile` has compiled is kept for the next round; the first start of all takes a minute longer.
+* Triton is asked by the Open Inference Protocol: a body is a binary tensor of one string of bytes there, and the answer
+  is in JSON. Its Python function runs in a process of its own, to which the server's proxy sends the tensors.
+* The texts of the encoder are all equal, so that no batch is padded. The typed handler's peers read the JSON by hand.
+* Calls over gRPC are equal too, and go over one connection from prepared frames, so that the client costs next to
+  nothing; a right answer is checked with gRPC's own client after each measurement.
 * Requests that are under way when wrk stops are counted nowhere, which costs slow servers most: at
   32 connections up to 31 answers of a run.
 * Each server runs with its own defaults otherwise. Tuned by someone who knows it, each would be faster.

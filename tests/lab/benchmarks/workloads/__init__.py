@@ -1,5 +1,5 @@
 """The workloads for each server, by name."""
 
-from tests.lab.benchmarks.workloads.workload import KILL, LOADS, Workload
+from tests.lab.benchmarks.workloads.workload import BESIDE, GRPC, KILL, LOADS, Workload
 
-WORKLOADS: dict[str, Workload] = {workload.name: workload for workload in (*LOADS, KILL)}
+WORKLOADS: dict[str, Workload] = {workload.name: workload for workload in (*LOADS, GRPC, BESIDE, KILL)}

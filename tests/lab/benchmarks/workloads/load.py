@@ -29,7 +29,7 @@ def run(running: Running, workload: Workload, served: Served) -> Iterator[tuple[
             "p95": found.p95,
             "p99": found.p99,
             "errors": found.errors + (answer.status != 200),
-            "wrong": int(answer.status == 200 and not served.right(answer.body)),
+            "wrong": int(answer.status == 200 and not running.is_right(served, answer)),
             "pss": running.pss,
         }
         if found.requests:

@@ -13,8 +13,10 @@ async def raw_body(request: Request) -> bytes:
 
 
 class Model(ls.LitAPI):
+    load = staticmethod(models.load)
+
     def setup(self, device: str) -> None:
-        self._model = models.load()
+        self._model = self.load()
 
     def decode_request(self, request: Annotated[bytes, Depends(raw_body)]) -> bytes:
         return request
@@ -32,7 +34,14 @@ class Model(ls.LitAPI):
         return Response(output)
 
 
+class Slow(Model):
+    load = staticmethod(models.load_slow)
+
+
 if __name__ == "__main__":
-    api = Model(max_batch_size=int(os.environ["BENCH_BATCH_SIZE"]), batch_timeout=float(os.environ["BENCH_DELAY"]))
+    batches = {"max_batch_size": int(os.environ["BENCH_BATCH_SIZE"]), "batch_timeout": float(os.environ["BENCH_DELAY"])}
+    api: Any = Model(**batches)
+    if os.environ["BENCH_MODEL"] == "fast":
+        api = [api, Slow(**batches, api_path="/slow")]
     server = ls.LitServer(api, accelerator="cpu", workers_per_device=1, timeout=120)
     server.run(host="127.0.0.1", port=int(os.environ["PORT"]), log_level="warning", generate_client_file=False)

@@ -8,8 +8,10 @@ from mosec import Server, Worker
 
 
 class Model(Worker):
+    load = staticmethod(models.load)
+
     def __init__(self) -> None:
-        self._model = models.load()
+        self._model = self.load()
 
     def deserialize(self, data: bytes) -> bytes:
         return data
@@ -21,10 +23,15 @@ class Model(Worker):
         return data
 
 
+class Slow(Model):
+    load = staticmethod(models.load_slow)
+
+
 if __name__ == "__main__":
     server = Server()
     delay = json.loads(os.environ["BENCH_DELAY"])
-    server.append_worker(
-        Model, num=1, max_batch_size=int(os.environ["BENCH_BATCH_SIZE"]), max_wait_time=round(delay * 1000)
-    )
+    batches = {"max_batch_size": int(os.environ["BENCH_BATCH_SIZE"]), "max_wait_time": round(delay * 1000)}
+    server.append_worker(Model, num=1, **batches)
+    if os.environ["BENCH_MODEL"] == "fast":
+        server.append_worker(Slow, num=1, **batches, route="/slow")
     server.run()
