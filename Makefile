@@ -146,8 +146,8 @@ chaos-residency: $(VENV)/.installed
 chaos-ray: $(VENV)/.ray-installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.chaos.ray $(CHAOS_RAY)
 
-# Measures TorchServe, mosec, LitServe, KServe and MLServer beside our daemon, and writes docs/benchmarks.md, then what a call
-# over gRPC costs; needs wrk and Java 17, and a quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.
+# Measures TorchServe, mosec, LitServe, KServe, MLServer and Triton beside our daemon, and writes docs/benchmarks.md, then what a
+# call over gRPC costs; needs wrk and Java 17, and a quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.
 bench: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m tests.lab.benchmarks $(BENCH)
 	$(BIN)/python -m tests.lab.benchmarks.grpc_calls

@@ -2,8 +2,9 @@
 
     python -m tests.lab.benchmarks [--only NAME,…] [--peers NAME,…] [--rounds N] [--shorten F] [--report]
 
-Writes docs/benchmarks.md, its pictures, and .bench/results.json, which is saved after each workload; an
-interrupted run leaves the page of what it has. `--report` only writes the page again, from those results.
+A whole run writes docs/benchmarks.md and its pictures. One that is shortened, interrupted or of a part writes a draft,
+.bench/draft/benchmarks.md. Both write .bench/results.json, after each workload; `--report` only writes the page again,
+from those results.
 """
 
 import argparse

@@ -8,7 +8,7 @@ import pytest
 from tests.lab.benchmarks.__main__ import options, turns
 from tests.lab.benchmarks.models import Served, same_classes
 from tests.lab.benchmarks.reporting import page, svg
-from tests.lab.benchmarks.reporting.losing import losses
+from tests.lab.benchmarks.reporting.losing import at, losses
 from tests.lab.benchmarks.reporting.results import Figures, Results
 from tests.lab.benchmarks.workloads.kill import PATIENCE, Record, judge
 
@@ -115,8 +115,8 @@ def test_what_a_slow_model_costs_a_fast_one_has_columns_of_its_own() -> None:
 
 
 def test_the_calls_over_one_connection_are_no_connections() -> None:
-    assert (page.at("calls", 1), page.at("calls", 8)) == ("1 call in flight", "8 calls in flight")
-    assert (page.at("constant", 1), page.at("constant", 8)) == ("1 connection", "8 connections")
+    assert (at("calls", 1), at("calls", 8)) == ("1 call in flight", "8 calls in flight")
+    assert (at("constant", 1), at("constant", 8)) == ("1 connection", "8 connections")
 
 
 def test_the_page_is_whole() -> None:
@@ -139,6 +139,30 @@ def test_a_shortened_run_is_a_draft() -> None:
     results.facts["whole"] = False
 
     assert "**A draft:**" in page.page(results)
+
+
+@pytest.mark.parametrize(("complete", "written"), [(True, "page.md"), (False, "draft.md")])
+def test_only_a_whole_run_writes_the_page_of_the_documentation(
+    complete: bool, written: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(page, "DRAFT", tmp_path / "draft.md")
+    results = results_of(tsctl=[1.0])
+    results.facts["whole"] = complete
+
+    assert page.write(results) == tmp_path / written
+    assert [each.name for each in tmp_path.glob("*.md")] == [written]
+    assert (tmp_path / written).with_suffix("").joinpath("constant.svg").is_file()
+
+
+def test_losing_calls_are_named_by_those_in_flight() -> None:
+    results = Results(FACTS | {"workloads": ["calls"]})
+    results.add("calls", 8, "tsctl", 0, figures(100.0))
+    results.add("calls", 8, "triton", 0, figures(200.0))
+
+    [line] = losses(results)
+
+    assert line.endswith("8 calls in flight: answers a second: better is triton (2.00 × ours).")
 
 
 def test_pictures_are_xml_with_a_bar_for_each_server() -> None:

@@ -5,6 +5,7 @@ numbers are binary tensors, as for all servers of the Open Inference Protocol.
 """
 
 import json
+import platform
 import sysconfig
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from tests.lab.benchmarks.models import TENSORS, VECTORS, app_environment
 from tests.lab.benchmarks.peers.peer import Packaged, Running, Setup, free_port, spawn
 
 APP = Path(__file__).parent / "apps" / "triton_app.py"
+GLIBC = (2, 35)  # of the wheel
 RAW = {"Inference-Header-Content-Length": "0", "Content-Type": "application/octet-stream"}
 
 
@@ -22,6 +24,12 @@ class Triton(Packaged):
 
     def install(self) -> str:
         return version_in(self.python(), "nvidia-pytriton")
+
+    def lacks(self) -> str:
+        libc, version = platform.libc_ver()
+        numbers = tuple(int(part) for part in version.split(".") if part.isdigit())
+        fits = platform.machine() == "x86_64" and libc == "glibc" and numbers >= GLIBC
+        return "" if fits else "its wheel is for x86-64 with glibc 2.35"
 
     def suits(self, workload: str) -> bool:
         return workload != "kill"  # the function runs in the process that began the server: there is no worker to end
@@ -42,6 +50,12 @@ class Triton(Packaged):
 
 
 def element(body: bytes) -> bytes:
-    """Return the only element of a binary response: a head in JSON, four bytes of length, the element."""
-    _, end = json.JSONDecoder().raw_decode(body.decode("latin-1"))
+    """Return the only element of a binary response: a head in JSON, four bytes of length, the element.
+
+    Raises:
+        ValueError: the body is another one.
+    """
+    head, end = json.JSONDecoder().raw_decode(body.decode("latin-1"))
+    if not isinstance(head, dict):
+        raise ValueError(f"expected a head in JSON, got {body[:100]!r}")
     return body[end + 4 :]

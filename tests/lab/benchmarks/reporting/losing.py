@@ -2,6 +2,7 @@
 
 from tests.lab.benchmarks.reporting.results import Results
 from tests.lab.benchmarks.workloads import WORKLOADS
+from tests.lab.benchmarks.workloads.workload import CALLS
 
 OURS = "tsctl"
 IN_PROCESS = "in process"  # peers of that name are no servers
@@ -31,6 +32,13 @@ _COMPARED = {
 }
 
 
+def at(workload: str, connections: int) -> str:
+    """Return how many connections a table is about, or calls over one of them."""
+    what = "call in flight" if workload == CALLS.name else "connection"
+    one, _, rest = what.partition(" ")
+    return f"{connections} {one}{'s' * (connections > 1)}{' ' * bool(rest)}{rest}"
+
+
 def losses(results: Results) -> list[str]:
     """Sentences; none where nobody does better by more than noise."""
     return [
@@ -57,7 +65,7 @@ def _loss(results: Results, workload: str, connections: int, figure: str) -> str
             better.append(f"{peer} ({_ratio(theirs, ours)})")
     if not better:
         return ""
-    how = f", {connections} connection{'s' if connections > 1 else ''}" if connections else ""
+    how = f", {at(workload, connections)}" if connections else ""
     return f"{WORKLOADS[workload].title}{how}: {what}: better is {', '.join(better)}."
 
 

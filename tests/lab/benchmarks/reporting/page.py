@@ -3,18 +3,19 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from tests.lab.benchmarks.environments import ROOT
+from tests.lab.benchmarks.environments import FOLDER, ROOT
 from tests.lab.benchmarks.models import TOLERANCE
 from tests.lab.benchmarks.peers.ours import ROUGH
 from tests.lab.benchmarks.reporting import svg
-from tests.lab.benchmarks.reporting.losing import IN_PROCESS, OURS, losses, variant
+from tests.lab.benchmarks.reporting.losing import IN_PROCESS, OURS, at, losses, variant
 from tests.lab.benchmarks.reporting.results import Results
 from tests.lab.benchmarks.workloads import WORKLOADS
 from tests.lab.benchmarks.workloads.kill import PATIENCE
-from tests.lab.benchmarks.workloads.workload import BESIDE, CALLS
+from tests.lab.benchmarks.workloads.workload import BESIDE
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-PICTURES = ROOT / "docs" / "benchmarks"
+PICTURES = PAGE.with_suffix("")
+DRAFT = FOLDER / "draft" / "benchmarks.md"
 
 PREDECESSOR = "torchserve"
 Column = tuple[str, str, Callable[[float], str]]
@@ -139,13 +140,6 @@ def pictures(results: Results) -> dict[str, str]:
     return drawn
 
 
-def at(workload: str, connections: int) -> str:
-    """Return how many connections a table is about, or calls over one of them."""
-    what = "call in flight" if workload == CALLS.name else "connection"
-    one, _, rest = what.partition(" ")
-    return f"{connections} {one}{'s' * (connections > 1)}{' ' * bool(rest)}{rest}"
-
-
 def page(results: Results) -> str:
     """Write the page."""
     facts: Mapping[str, object] = results.facts
@@ -173,14 +167,17 @@ def page(results: Results) -> str:
 
 
 def write(results: Results) -> Path:
-    PICTURES.mkdir(exist_ok=True)
-    for old in PICTURES.glob("*.svg"):
+    """Write the page and its pictures: into docs from a whole run, else a draft into a folder that git ignores."""
+    place = PAGE if results.facts["whole"] else DRAFT
+    folder = place.with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.glob("*.svg"):
         if old.stem in WORKLOADS:
             old.unlink()
     for name, content in pictures(results).items():
-        (PICTURES / name).write_text(content)
-    PAGE.write_text(page(results))
-    return PAGE
+        (folder / name).write_text(content)
+    place.write_text(page(results))
+    return place
 
 
 def _draft(results: Results) -> str:
@@ -212,6 +209,7 @@ metrics, request ids, deadlines and the access log on; installed as a wheel, com
 interleaved round(s), in brackets the least and the most. CPU and memory (PSS) are those of all processes of a
 server. Every server's answers are checked.
 `tsctl+bf16+compile` is tsctl with `optimize: [bf16, compile]` in the model's archive ([optimize.md](optimize.md)).
+Triton is the one that PyTriton brings, and runs the model as a Python function behind its dynamic batcher.
 """
 _ABOUT = {
     "typed": "Here a function of `list[list[float]]` that returns `list[float]`; elsewhere the model reads its JSON.\n",
@@ -247,6 +245,10 @@ _CAVEATS = """\
   example is within {tolerance:.0%} of it. Sixteen bits are less exact: with `bf16` the limit is {rough:.0%}, and the
   networks are not trained. Other servers could run in bfloat16 and compile, too; these settings are off there.
 * What `compile` has compiled is kept for the next round; the first start of all takes a minute longer.
+* Triton is asked by the Open Inference Protocol: a body is a raw binary request, and so is the answer. Its Python
+  function runs in a process of its own, to which the server's proxy sends the tensors.
+* Calls over gRPC are equal, and go over one connection from prepared frames, so that the client costs next to nothing;
+  a right answer is checked with gRPC's own client before and after each measurement.
 * Requests that are under way when wrk stops are counted nowhere, which costs slow servers most: at
   32 connections up to 31 answers of a run.
 * Each server runs with its own defaults otherwise. Tuned by someone who knows it, each would be faster.
