@@ -52,7 +52,7 @@ def run_once(peer: Peer, workload: Workload, number: int, results: Results) -> N
                 results.add(workload.name, 0, peer.name, number, beside.run(running, workload, served))
                 return
             run = grpc_load.run if workload.name == GRPC.name else load.run
-            if workload.name != GRPC.name:  # the same model as with HTTP
+            if workload.name != GRPC.name:  # a start is one of HTTP
                 results.add(workload.name, 0, peer.name, number, {"first": running.first_answer})
             for connections, figures in run(running, workload, served):
                 results.add(workload.name, connections, peer.name, number, figures)

@@ -10,14 +10,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from daemon.marfile import Packing, write_archive
-from tests.lab.benchmarks import images
+from tests.lab.benchmarks import images, numbers
 from tests.lab.benchmarks.environments import FOLDER, ROOT
 from tests.lab.benchmarks.workload_names import TEXT, TYPED
 
 MODELS = FOLDER / "models"
 HANDLERS = Path(__file__).parent / "peers" / "apps"
 PAUSE = 0.02  # seconds that a batch of `brief` takes
-TENSORS = "tensor"  # the model that is asked by the Open Inference Protocol
+TENSORS, NUMBERS = "tensor", "numbers"  # the models that are asked by the Open Inference Protocol
+DECLARED = {TENSORS: images.DECLARED, NUMBERS: numbers.DECLARED}
 TOLERANCE = 0.02  # of a probability, relative: kernels and batch sizes round differently
 
 _MODEL_FILE = """\
@@ -41,7 +42,7 @@ class Served:
 
     Attributes:
         name: `constant`, `brief` (the same, and it takes 20 ms), `fast` (the same, `slow` is beside it), `resnet18`,
-            `resnet50`, `resnet152`, `tensor`, `text` or `flowers`.
+            `resnet50`, `resnet152`, `tensor`, `numbers`, `text` or `flowers`.
         body: the file that is sent.
         right: whether an answer's body is right.
         expected: class → probability; None if the model gives none.
@@ -97,9 +98,12 @@ def tensor() -> Served:
     return Served(TENSORS, body, images.right, headers=headers)
 
 
-def tensor_over_grpc() -> Served:
-    """The same, asked over gRPC."""
-    return replace(tensor(), grpc=True)
+def few_numbers() -> Served:
+    """A handler that answers the mean of 16 numbers, asked over gRPC, too."""
+    MODELS.mkdir(parents=True, exist_ok=True)
+    body = MODELS / "numbers"
+    headers = numbers.write_binary(body)
+    return Served(NUMBERS, body, numbers.right, headers=headers, grpc=True)
 
 
 def two() -> Served:
@@ -167,8 +171,8 @@ def archive(
         f"responseTimeout: 120\n{further}"
     )
     if served.name not in _LAYERS:
-        if served.name == TENSORS:
-            config.write_text(config.read_text() + images.DECLARED)
+        if served.name in DECLARED:
+            config.write_text(config.read_text() + DECLARED[served.name])
         handler = HANDLERS / f"{served.name}{'_plain' * (plain and served.name == TYPED)}.py"
         if served.name == TEXT:
             handler = Path(__file__).parent / "text_handler.py"

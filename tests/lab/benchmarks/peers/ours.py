@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.compiled import compiled
 from tests.lab.benchmarks.environments import FOLDER
-from tests.lab.benchmarks.models import TENSORS, archive
+from tests.lab.benchmarks.models import DECLARED, archive
 from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
 from tests.lab.benchmarks.workload_names import TYPED
 
@@ -85,7 +85,7 @@ class Ours(Peer):
         process = spawn(command, setup.folder, {"TORCHINDUCTOR_CACHE_DIR": str(COMPILED)})
         output = setup.folder / "output.log"
         name = setup.served.name
-        target = f"/v2/models/{name}/infer" if name == TENSORS else f"/predictions/{name}"
+        target = f"/v2/models/{name}/infer" if name in DECLARED else f"/predictions/{name}"
         slow = f"/predictions/{setup.served.beside.name}" if setup.served.beside else ""
         return Running(process, port, target, output, ("handlers",), setup.served.headers, grpc=grpc, slow=slow)
 

@@ -1,7 +1,7 @@
 """Triton: C++ in front, a Python function behind its dynamic batcher, as PyTriton runs it.
 
-The function's tensors are BYTES: the bodies that other servers get, and the answers that they give. Of `tensor`, they
-are the numbers.
+The function's tensors are BYTES: the bodies that other servers get, and the answers that they give. Of `tensor`
+and `numbers`, they are the numbers.
 """
 
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from tests.lab.benchmarks import images
 from tests.lab.benchmarks.environments import version_in
-from tests.lab.benchmarks.models import TENSORS, app_environment
+from tests.lab.benchmarks.models import DECLARED, app_environment
 from tests.lab.benchmarks.peers.peer import Packaged, Running, Setup, free_port, spawn
 from tests.lab.benchmarks.workload_names import BESIDE, KILL
 
@@ -62,7 +62,7 @@ class Triton(Packaged):
             process, port, f"/v2/models/{served.name}/infer", setup.folder / "output.log", ("triton_app",),
             served.headers, grpc=f"127.0.0.1:{grpc}",
         )  # fmt: skip
-        if served.name != TENSORS:
+        if served.name not in DECLARED:
             running.body = setup.folder / "request"
             running.headers = write_bytes(served.body.read_bytes(), running.body)
             running.read = answer_in

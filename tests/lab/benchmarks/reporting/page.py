@@ -224,7 +224,7 @@ _TABLES: dict[str, tuple[str, Sequence[Column]]] = {
     workload_names.BESIDE: (_BESIDE, BESIDE),
     workload_names.KILL: (_KILL, KILLED),
 }
-_UNSTARTED = (*_TABLES, workload_names.GRPC)  # whose starts are those of another workload
+_UNSTARTED = (*_TABLES, workload_names.GRPC)  # without a start of their own
 _GROWTH = """\
 What a request costs the daemon must not depend on how much there is. Measured on the daemon's own path from bytes to
 bytes, with stubs for the network and the workers (`python -m tests.lab.benchmarks.layers.growth`):

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 
 from daemon.api.grpc.protos.messages import message_class
-from tests.lab.benchmarks import images
+from tests.lab.benchmarks import numbers
 from tests.lab.benchmarks.grpc_load import Connection
 from tests.lab.benchmarks.models import Served
 from tests.lab.benchmarks.peers.peer import Running
@@ -17,7 +17,6 @@ from tests.lab.benchmarks.workloads.workload import Workload
 
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
 CALLS = 20  # in one go
-NEAR = 1e-3
 
 
 def run(running: Running, workload: Workload, served: Served) -> Iterator[tuple[int, Figures]]:
@@ -26,7 +25,7 @@ def run(running: Running, workload: Workload, served: Served) -> Iterator[tuple[
     Raises:
         OSError: the server ended a call without an answer, or the connection.
     """
-    body = message_of(served)
+    body = numbers.message(served.name)
     connection = Connection(running.grpc, METHOD, body)
     try:
         _calls(connection, max(workload.connections), workload.warm_up)
@@ -55,24 +54,12 @@ def _calls(connection: Connection, in_flight: int, seconds: float) -> tuple[list
     return latencies, taken
 
 
-def message_of(served: Served) -> bytes:
-    """Return the image as a raw tensor in a ModelInferRequest."""
-    message: Any = message_class("inference.ModelInferRequest")
-    tensor = {"name": "IMAGE", "datatype": "FP32", "shape": images.SHAPE}
-    encoded: bytes = message(
-        model_name=served.name, inputs=[tensor], raw_input_contents=[images.values().tobytes()]
-    ).SerializeToString()
-    return encoded
-
-
 def _is_right(address: str, body: bytes) -> bool:
-    """Make one call with gRPC's own client, and check the means that it returns."""
+    """Make one call with gRPC's own client, and check the mean that it returns."""
     response: Any = message_class("inference.ModelInferResponse")
     with grpc.insecure_channel(address) as channel:
         try:
             answer = channel.unary_unary(METHOD, None, response.FromString)(body, timeout=30)
         except grpc.RpcError:
             return False
-    raw = answer.raw_output_contents
-    found = memoryview(raw[0]).cast("f").tolist() if raw else list(answer.outputs[0].contents.fp32_contents)
-    return len(found) == 3 and all(abs(a - b) < NEAR for a, b in zip(found, images.means(), strict=True))
+    return numbers.right_message(answer)

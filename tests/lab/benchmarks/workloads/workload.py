@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.lab.benchmarks import workload_names as names
-from tests.lab.benchmarks.models import Served, constant, flowers, resnet, tensor, tensor_over_grpc, text, two
+from tests.lab.benchmarks.models import Served, constant, few_numbers, flowers, resnet, tensor, text, two
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ LOADS = (
     Workload(
         names.TYPED, "A typed handler: four numbers in JSON to a tensor, and a score back", flowers, (8,), 4.0, 2.0
     ),
-    Workload(names.TEXT, "A text encoder of the size of BERT-base", text, (8,), 8.0, 4.0),
+    Workload(names.TEXT, "A text encoder of the size of BERT-base", text, (8,), 12.0, 4.0),
     Workload("resnet18", "ResNet-18, JPEGs", lambda: resnet("resnet18"), (32,), 12.0, 5.0, True),
     Workload("resnet152", "ResNet-152, JPEGs", lambda: resnet("resnet152"), (32,), 20.0, 6.0, True),
 )
 GRPC = Workload(
-    names.GRPC, "The same tensor over gRPC, calls in flight over one connection", tensor_over_grpc, (1, 8), 4.0, 2.0
+    names.GRPC, "16 numbers over gRPC, calls in flight over one connection", few_numbers, (1, 8, 32), 4.0, 2.0
 )
 BESIDE = Workload(names.BESIDE, "A fast model beside a slow one", two, (), 4.0, 1.0)
 KILL = Workload(names.KILL, "The only worker killed (-9) under 8 clients", lambda: constant(100, "brief"), (), 0.0, 0.0)

@@ -15,6 +15,11 @@ def mean(IMAGE: Any) -> dict[str, Any]:
     return {"MEAN": IMAGE.mean(axis=(2, 3))}
 
 
+@batch
+def mean_of_numbers(X: Any) -> dict[str, Any]:
+    return {"MEAN": X.mean(axis=1, keepdims=True)}
+
+
 def answering(run: models.Run) -> Any:
     @batch
     def answer(BODY: Any) -> dict[str, Any]:
@@ -29,6 +34,10 @@ if __name__ == "__main__":
         function = mean
         inputs = [Tensor(name="IMAGE", dtype=np.float32, shape=(3, 224, 224))]
         outputs = [Tensor(name="MEAN", dtype=np.float32, shape=(3,))]
+    elif name == "numbers":
+        function = mean_of_numbers
+        inputs = [Tensor(name="X", dtype=np.float32, shape=(16,))]
+        outputs = [Tensor(name="MEAN", dtype=np.float32, shape=(1,))]
     else:
         function = answering(models.load())
         inputs = [Tensor(name="BODY", dtype=np.bytes_, shape=(1,))]
