@@ -24,6 +24,7 @@ from handlers.orders import EXIT_LOAD_ANEW
 from handlers.process.connection import DaemonConnection, Disconnected, take_over
 from handlers.process.forking import die_with, enter_group, start_apart
 from handlers.process.memory import give_memory_back, keep_memory
+from handlers.process.priority import step_back, step_back_if_asked
 from handlers.process.schedule import alone
 from handlers.process.threads import set_threads
 from handlers.requests.excerpt import message_of
@@ -120,7 +121,7 @@ def time_later(prepared: Prepared) -> int:
     Requests go first: the process has the lowest priority. What could not be measured so is measured after a restart.
     """
     load = prepared.load
-    os.nice(19)
+    step_back()
     signal.alarm(LONGEST_TIMING)
     if load.cpus:
         os.sched_setaffinity(0, load.cpus)
@@ -282,6 +283,7 @@ def end_with(code: int, text: str) -> NoReturn:
 def main(arguments: list[str]) -> int:
     descriptor, parent = map(int, arguments)
     die_with(parent)
+    step_back_if_asked()
     return converse(descriptor)
 
 

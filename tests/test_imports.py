@@ -50,7 +50,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.tools": (
         "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config", "daemon.http", "daemon.marfile",
         "daemon.models", "daemon.paths", "daemon.workers", "handlers.names", "handlers.optimize.trials.speed",
-        "handlers.wire",
+        "handlers.process.priority", "handlers.wire",
     ),
     "daemon.tracing": (
         "daemon.tracing", "daemon.config", "daemon.metrics.exemplars", "daemon.metrics.version", "handlers.wire",
@@ -79,6 +79,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.optimize.trials.processor": (),
     "handlers.optimize.trials.speed": (),
     "handlers.orders": ("handlers.wire",),
+    "handlers.process.priority": (),
     "handlers.process": (
         "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.moved", "handlers.orders",
         "handlers.requests", "handlers.runtime", "handlers.sdk", "handlers.wire",
@@ -177,6 +178,7 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "handlers.optimize.trials.archive": (),
     "handlers.optimize.trials.processor": (),
     "handlers.optimize.trials.speed": (),
+    "handlers.process.priority": (),
     "handlers.orders": ("msgspec",),
     "handlers.ray.messages": ("msgspec",),
     "handlers.tensor_heads": ("msgspec",),

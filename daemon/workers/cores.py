@@ -75,6 +75,11 @@ def _quotas() -> Iterator[str]:
                 continue
 
 
+def has_quota() -> bool:
+    """Return whether a cgroup limits the CPU time of this process and its children, whatever their priority."""
+    return any(quota_of(text) is not None for text in _quotas())
+
+
 def usable_cores() -> int:
     """Count the cores this process may use: affinity, and the tightest cgroup quota above it; at least 1."""
     cores = float(len(os.sched_getaffinity(0)))

@@ -11,7 +11,7 @@ from daemon.models.registering.parallel import parallel_of
 from daemon.models.registering.source import Source
 from daemon.models.registering.spec import mode_of
 from daemon.models.settings import ModelSettings
-from daemon.workers.cores import chosen_threads, threads_for, usable_cores
+from daemon.workers.cores import chosen_threads, has_quota, threads_for, usable_cores
 from handlers.optimize.compiler import find_compiler
 from handlers.optimize.trials.archive import archive_of
 from handlers.optimize.trials.processor import read_processor
@@ -33,7 +33,7 @@ def auto_of(
     lossy = lossy_of(source.document)
     sets = sets_to_try(compiler=find_compiler() is not None, lossy=lossy)
     try:
-        if obstacle := obstacle_to(settings, wish, sets=bool(sets)):
+        if obstacle := obstacle_to(settings, wish, sets=bool(sets), quota=not asked and has_quota()):
             return AutoOptimization(None, asked=asked, obstacle=obstacle)
         facts = TrialFacts(
             archive=archive_of(source.directory), handler=handler, python=str(source.python or ""),
@@ -47,11 +47,12 @@ def auto_of(
     return AutoOptimization(store.read(facts), sets, asked=asked)
 
 
-def obstacle_to(settings: ModelSettings, wish: str, *, sets: bool) -> str:
+def obstacle_to(settings: ModelSettings, wish: str, *, sets: bool, quota: bool) -> str:
     """Return why no trial of a version is made; empty if one may be.
 
     Args:
         sets: whether there is a set to try.
+        quota: whether nobody asked, and a trial would take CPU time from requests, however low its priority.
     """
     if wish == NEVER:
         return "the daemon's `auto_optimize` is `never`"
@@ -61,6 +62,8 @@ def obstacle_to(settings: ModelSettings, wish: str, *, sets: bool) -> str:
         return "only versions that run whole batches, in workers of one process on this machine, are tried"
     if not sets:
         return "there is no C++ compiler here, and `optimizeTolerance` allows nothing beyond rounding"
+    if quota:
+        return "a cgroup limits the daemon's CPU time, of which a trial would take some; `optimize: auto` asks for it"
     return ""
 
 

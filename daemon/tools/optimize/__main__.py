@@ -23,6 +23,8 @@ from daemon.tools.tune.measuring.spec import spec_of
 from daemon.tools.tune.measuring.told import told
 from daemon.workers.cores import chosen_threads, threads_for, usable_cores
 from daemon.workers.local_engine import LocalEngine
+from handlers.process.priority import VARIABLE as BACKGROUND
+from handlers.process.priority import step_back
 
 
 async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:
@@ -89,7 +91,8 @@ def main() -> int:
 
     def work() -> None:
         if trial is not None:
-            os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))  # requests first; the workers inherit it
+            step_back()  # requests first
+            os.environ[BACKGROUND] = "true"  # for the workers, each of which leads a session of its own
             uvloop.run(compare_until_closed(order, trial, body))
             return
         # An earlier trial's outcomes and code would make a first load look short.

@@ -16,7 +16,7 @@ async def test_the_chosen_set_takes_over_as_the_same_version(tmp_path: Path) -> 
     bench = Bench(tmp_path)
     old = await bench.serve()
     await bench.begin()
-    assert bench.state is TrialState.TRYING and old.state is ModelState.READY
+    assert (bench.state, old.state) == (TrialState.TRYING, ModelState.READY)
 
     await bench.end(FASTER)
     await bench.look()

@@ -47,7 +47,7 @@ async def test_the_times_of_all_sets_are_beside_those_of_the_set_of_now() -> Non
     assert now.gain == 1.0 and now.seconds is not None
     for row in rows:
         assert row.gain is not None and row.seconds == pytest.approx(now.seconds / row.gain)
-        assert row.per_second == pytest.approx(4 / row.seconds)
+        assert row.per_second == pytest.approx(4 * row.gain / now.seconds)
 
 
 async def test_a_set_that_is_refused_is_a_row_with_the_reason_and_the_next_one_is_measured() -> None:
