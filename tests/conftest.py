@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 import pytest
+import uvloop
 from hypothesis import HealthCheck, settings
 
 # A property holds however fast the machine is: no example has a deadline, and drawing them may take its time.
@@ -38,7 +39,8 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
-    asyncio.run(pyfuncitem.obj(**arguments))
+    run = uvloop.run if pyfuncitem.get_closest_marker("uvloop") else asyncio.run
+    run(pyfuncitem.obj(**arguments))
     return True
 
 

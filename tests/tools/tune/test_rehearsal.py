@@ -32,6 +32,7 @@ def setting(batch_size: int, workers: int) -> Candidate:
 
 
 @pytest.mark.slow  # processes of clients
+@pytest.mark.uvloop
 async def test_workers_stay_where_only_their_batches_differ() -> None:
     engine = make_engine()
     rehearsing = rehearsal(engine)
@@ -46,6 +47,7 @@ async def test_workers_stay_where_only_their_batches_differ() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.uvloop
 async def test_a_setting_under_which_requests_fail_shows_nothing() -> None:
     rehearsing = rehearsal(make_engine(lambda job: Reply(507, b"out of memory", error="E")))
 
