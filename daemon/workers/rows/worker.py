@@ -26,8 +26,10 @@ from daemon.workers.rows.state import RowEvent
 from daemon.workers.state import WorkerEvent, WorkerState, advance
 from handlers import wire
 from handlers.credit import OVERHEAD, PATIENCE
+from handlers.runtime.compiling import mypyc_attr
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # those of simulations
 class RowWorker(LocalWorker):
     """One worker process that runs rows on their own."""
 
