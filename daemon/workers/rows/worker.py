@@ -9,26 +9,41 @@ time replace that of a batch, both the response timeout:
 Whatever is said of a row that nobody waits for does not count as heard.
 """
 
+import asyncio
 from collections.abc import Iterable
 from itertools import chain
-from typing import Any
 
+from daemon.core.arena import Arena
+from daemon.core.clock import Clock
 from daemon.core.errors import ResponseTimeout
 from daemon.core.job import Batch, Job, Piece, Reply
+from daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
 from daemon.workers.frames import outcomes_of, piece_of, predict_of
 from daemon.workers.local import LocalWorker
+from daemon.workers.processes.spawn import ProcessSource
 from daemon.workers.rows.in_flight import RowsInFlight
 from daemon.workers.rows.state import RowEvent
 from daemon.workers.state import WorkerEvent, WorkerState, advance
 from handlers import wire
 from handlers.credit import OVERHEAD, PATIENCE
+from handlers.runtime.compiling import mypyc_attr
 
 
+@mypyc_attr(allow_interpreted_subclasses=True)  # those of simulations
 class RowWorker(LocalWorker):
     """One worker process that runs rows on their own."""
 
-    def __init__(self, *arguments: Any) -> None:
-        super().__init__(*arguments)
+    def __init__(
+        self,
+        spec: WorkerSpec,
+        events: WorkerListener,
+        batches: BatchEvents,
+        loop: asyncio.AbstractEventLoop,
+        clock: Clock,
+        source: ProcessSource,
+        arena: Arena | None,
+    ) -> None:
+        super().__init__(spec, events, batches, loop, clock, source, arena)
         self.in_flight = self._rows = RowsInFlight(self._spec.rows)
         self._heard: dict[int, float] = {}  # running row → when it was last heard of; the longest silent first
         self._last = 0.0  # when anything was last heard, or the first row was sent
