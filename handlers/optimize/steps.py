@@ -63,7 +63,7 @@ class Steps:
         scales: of `int8`, as calibrated now or by an earlier trial; None before.
 
     Args:
-        compiles: whether `compile` compiles what is not kept compiled; else it is not applied then.
+        compiles: whether `compile` compiles a model that is not kept compiled; else it is not applied then.
 
     Raises:
         NotApplied: the handler's model cannot be optimised.
