@@ -59,11 +59,13 @@ class Bench(StubDaemon):
         finally:
             self.running = False
 
-    async def serve(self, *, config: str = "optimize: auto\n", batches: int = 1, **request: Any) -> ModelVersion:
-        """Register an image classifier that has answered so many batches."""
-        files = model_files(handler="image_classifier", configFile="c.yaml") | {"c.yaml": config.encode()}
+    async def serve(
+        self, *, config: str = "optimize: auto\n", batches: int = 1, handler: str = "image_classifier"
+    ) -> ModelVersion:
+        """Register a model that has answered so many batches."""
+        files = model_files(handler=handler, configFile="c.yaml") | {"c.yaml": config.encode()}
         write_mar(self.store / "m.mar", files)
-        model = await self.register("m.mar", **request)
+        model = await self.register("m.mar")
         for _ in range(batches):
             model.metrics.inference_time.observe(1.0)
         return model
