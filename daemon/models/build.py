@@ -150,7 +150,7 @@ class ModelFactory:
         )
 
     def auto_of(self, source: Source, settings: ModelSettings, threads: int) -> AutoOptimization | None:
-        """Return what is known of a version's trial of optimisations, with these threads for each worker."""
+        """Return the trial of a version, as known when it has these threads for each worker."""
         return auto_of(source, settings, self._config.auto_optimize, self._trials, threads)
 
     def make_lost(self, entry: SnapshotEntry, unpacked: Path | None, reason: str) -> ModelVersion:

@@ -87,7 +87,7 @@ class Registrar:
         ledger: the registrations that the snapshot keeps.
         residency: loads and unloads versions.
         retiring: ends versions.
-        trials: what trials of optimisations have found.
+        trials: the records of trials of optimisations.
         events: the daemon's events.
         shadows: copies requests for the shadows of routes.
         routes: changes the routes of models.
@@ -200,7 +200,7 @@ class Registrar:
         model.start()
 
     async def renew(self, old: ModelVersion, what: str) -> ModelVersion:
-        """Replace a version by itself, built anew with what is remembered of it now: a trial has chosen optimisations.
+        """Replace a version by itself, built anew with the optimisations that a trial has chosen.
 
         Args:
             what: the new workers, for the events.

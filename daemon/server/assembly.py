@@ -64,7 +64,7 @@ from daemon.metrics.machine.memory import memory_of
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.recent_timer import RecentTimer
 from daemon.models.archives.store import sizes
-from daemon.models.optimizing.trials import Trials
+from daemon.models.optimizing.trials import AutoOptimizing
 from daemon.models.persistence.torchserve_snapshots import TorchServeSnapshots
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
@@ -93,7 +93,7 @@ class Parts:
     watch: LoopWatch
     recent: RecentTimer
     autoscaling: Autoscaling
-    trials: Trials
+    trials: AutoOptimizing
     events_route: EventsRoute
     engines: Engines
     access_log: AccessLog
@@ -261,8 +261,8 @@ class Assembly:
             periodic = PeriodicMetrics(theirs.metrics, registry, events, HostMonitor(), gpus, clock, interval)
         return Parts(
             service, clock, events, recurring, watch, recent, Autoscaling(registry, clock),
-            Trials(registry, registrar, config, clock), events_route, engines, access_log, upgrade, turns, held, urls,
-            private, public, traces, theirs, periodic, snapshots, grpc,
+            AutoOptimizing(registry, registrar, config, clock), events_route, engines, access_log, upgrade, turns, held,
+            urls, private, public, traces, theirs, periodic, snapshots, grpc,
         )  # fmt: skip
 
 

@@ -64,7 +64,7 @@ class Steps:
 
     Args:
         beside: starts processes that compile; None: all is compiled in this one.
-        compiles: whether `compile` compiles what is not kept compiled; else it is not applied then.
+        compiles: whether `compile` compiles a model that is not kept compiled; else it is not applied then.
 
     Attributes:
         done: the names of those applied, in order.

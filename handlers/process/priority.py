@@ -14,7 +14,7 @@ _LOWEST = "19"  # as nice(1)
 
 
 def step_back(autogroup: Path = Path("/proc/self/autogroup")) -> None:
-    """Give this process, and all that it starts, the lowest priority; and its session, if it leads one."""
+    """Lower the priority of this process, and of all that it starts; and that of its session, if it leads one."""
     with suppress(OSError):
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     if os.getsid(0) == os.getpid():  # else the others of the session would step back, too

@@ -8,7 +8,6 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
-from tests.tsctl.test_trial_lines import TRIAL
 
 DESCRIBED: dict[str, Any] = {
     "modelName": "net",
@@ -306,14 +305,6 @@ def test_describe_shows_what_became_of_the_optimisations(capsys: pytest.CaptureF
         ["int8", "yes", "2.0e-02", "-", "3.00", "s", "best", "class", "kept:", "96.9%"],
         ["compile", "yes", "3.0e-07", "0.75x", "35.00", "s", "it", "is", "no", "gain"],
     ]
-
-
-def test_describe_shows_the_trial_below_the_optimisations(capsys: pytest.CaptureFixture[str]) -> None:
-    from tsctl.commands.describe import show
-
-    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"trial": TRIAL | {"at": None}}})
-
-    assert "trial chosen: compile: 55 requests/s" in capsys.readouterr().out
 
 
 def test_describe_shows_what_a_typed_handler_takes_and_its_workers_notes(capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,6 +24,7 @@ SAMPLES = {
     "JOBS": "7",
     "FILES": "7",
     "LEVEL": "debug",
+    "CHOICE": "asked",
     "FORMAT": "json",
     "FILE": "/dev/null",
     "NAMES": "models.example.com,gpu1",

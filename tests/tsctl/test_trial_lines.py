@@ -1,8 +1,10 @@
-"""The trial of `optimize: auto`, as `tsctl describe` and `tsctl check` tell of it."""
+"""A trial of `optimize: auto`, as `tsctl describe` and `tsctl check` show it."""
 
 from typing import Any
 
 import pytest
+
+from tests.tsctl.test_describe_command import DESCRIBED
 
 TRIAL = {
     "state": "chosen", "asked": True, "sets": ["default", "compile", "int8"], "at": 1_000.0, "attempts": 1,
@@ -45,3 +47,11 @@ def test_a_check_tells_which_trial_will_be_made(trial: dict[str, Any] | None, li
     from tsctl.terminal.optimized import coming_trial
 
     assert coming_trial(trial) == lines
+
+
+def test_describe_shows_the_trial_below_the_optimisations(capsys: pytest.CaptureFixture[str]) -> None:
+    from tsctl.commands.describe import show
+
+    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"trial": TRIAL | {"at": None}}})
+
+    assert "trial chosen: compile: 55 requests/s" in capsys.readouterr().out

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from daemon.models.optimizing.due import ATTEMPTS
-from daemon.models.optimizing.record import TrialFacts, TrialRecord
+from daemon.models.optimizing.record import AutoRecord, TrialFacts
 from daemon.models.optimizing.state import TrialEvent, TrialState, advance
 from handlers.names import AUTO
 
 
 class AutoOptimization:
-    """The state of a version's trial, and what is remembered.
+    """The state of a version's trial, and the remembered result.
 
     Args:
         asked: whether `optimize: auto` was said.
@@ -18,16 +18,16 @@ class AutoOptimization:
     Attributes:
         record: of the trials with the facts of this version; None if there is none to be made.
         sets: to be tried, beside the plain model.
-        waits: what a trial waits for, in words.
+        waits: the event that a trial waits for, in words.
         since: since when it waits for a quiet moment only, on the daemon's clock; None before.
         again: when another attempt may begin, on the daemon's clock.
         look_again: when memory, or a request to repeat, is looked for again.
-        progress: what the running trial does, in words.
+        progress: the present step of the running trial, in words.
     """
 
     def __init__(
         self,
-        record: TrialRecord | None,
+        record: AutoRecord | None,
         sets: Sequence[Sequence[str]] = (),
         *,
         asked: bool,
@@ -57,11 +57,11 @@ class AutoOptimization:
 
     @property
     def names(self) -> Sequence[str] | None:
-        """The optimisations in a worker's order: `auto` and what a trial has chosen; None for the defaults alone."""
+        """The optimisations in a worker's order: `auto` and the chosen set; None for the defaults alone."""
         return (AUTO, *self.chosen) if self.chosen else None
 
     def note_progress(self, text: str) -> None:
-        """Note what the running trial does."""
+        """Note the present step of the running trial."""
         self.progress = text
 
     def move(self, event: TrialEvent) -> None:
@@ -72,7 +72,7 @@ class AutoOptimization:
             self.progress = ""
 
 
-def _first_state(record: TrialRecord | None) -> TrialState:
+def _first_state(record: AutoRecord | None) -> TrialState:
     if record is None:
         return TrialState.OFF
     if record.ended:

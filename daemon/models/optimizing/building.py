@@ -1,4 +1,4 @@
-"""What is known of a version's trial when it is built."""
+"""The trial of a version, as known when the version is built."""
 
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError
@@ -20,7 +20,7 @@ from handlers.optimize.trials.processor import read_processor
 def auto_of(
     source: Source, settings: ModelSettings, wish: str, store: TrialStore, threads: int
 ) -> AutoOptimization | None:
-    """Return what is known of a version's trial; None if it is not one that is tried.
+    """Return the trial of a version, as known now; None if it is not one that is tried.
 
     Args:
         settings: with the default batch size.

@@ -11,7 +11,7 @@ LEAST_GAIN = 1.02  # over the defaults: less is within the error
 MOST_LATER = 3.0  # seconds that a later load may take longer than with the defaults
 
 
-class Row(msgspec.Struct, kw_only=True, rename="camel"):
+class TrialRow(msgspec.Struct, kw_only=True, rename="camel"):
     """A set that was tried, as in `SetResult` of daemon/tools/optimize/measuring.py."""
 
     optimize: str
@@ -28,11 +28,11 @@ class Row(msgspec.Struct, kw_only=True, rename="camel"):
     sure: bool = True
 
 
-class Choice(NamedTuple):
+class TrialChoice(NamedTuple):
     """The result of a trial.
 
     Attributes:
-        optimize: the chosen set, as in `Row`; empty if the defaults stay.
+        optimize: the chosen set, as in `TrialRow`; empty if the defaults stay.
         sure: the measurements hold; else the trial is to be made again.
         text: the result as a sentence.
     """
@@ -42,7 +42,7 @@ class Choice(NamedTuple):
     text: str
 
 
-def choose(rows: Sequence[Row], max_memory: int | None) -> Choice:
+def choose(rows: Sequence[TrialRow], max_memory: int | None) -> TrialChoice:
     """Choose the fastest set that was applied as a whole, loads soon, and fits into the memory of a worker.
 
     Args:
@@ -58,14 +58,14 @@ def choose(rows: Sequence[Row], max_memory: int | None) -> Choice:
         plain = next((row.gain for row in rows if row.optimize == NO_OPTIMIZATION and row.gain), None)
         beside = "" if plain is None else f", {(best.gain or 0.0) / plain:.2f} x the plain model"
         text = f"{best.optimize}: {best.per_second or 0.0:.3g} requests/s, {best.gain:.2f} x the defaults{beside}"
-        return Choice(best.optimize, True, text)
+        return TrialChoice(best.optimize, True, text)
     if any(not row.sure for row in able):
-        return Choice("", False, "the machine was too busy to tell which set is faster")
+        return TrialChoice("", False, "the machine was too busy to tell which set is faster")
     notes = [f"{row.optimize}: {_objection(row, now, max_memory) or f'{row.gain:.2f} x'}" for row in others]
-    return Choice("", True, f"nothing is faster than the defaults ({'; '.join(notes)})")
+    return TrialChoice("", True, f"nothing is faster than the defaults ({'; '.join(notes)})")
 
 
-def _objection(row: Row, now: Row, max_memory: int | None) -> str:
+def _objection(row: TrialRow, now: TrialRow, max_memory: int | None) -> str:
     """Return why a set cannot be served with; empty if it can."""
     if row.refused or row.missing or row.gain is None:
         return row.refused or row.missing or "not measured"

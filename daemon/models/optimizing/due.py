@@ -2,7 +2,7 @@
 
 A trial costs about `COST` seconds of the cores. It pays where the time that it saves is longer: so a version for which
 nobody asked is tried when a gain of `LIKELY_GAIN` would already have saved as much. Who has asked waits for an answer
-only. A daemon that is never quiet begins after `PATIENCE`, with what requests leave of the cores.
+only. A daemon that is never quiet begins after `PATIENCE`, with the rest that requests leave of the cores.
 """
 
 from typing import NamedTuple
@@ -50,7 +50,7 @@ def is_worth_it(moment: Moment) -> bool:
 
 
 def waits_for(moment: Moment) -> str:
-    """Return what a trial waits for, in words; empty if it is to begin now."""
+    """Return the event that a trial waits for, in words; empty if it is to begin now."""
     if not moment.ready:
         return "all workers to be ready"
     if moment.pause > 0:

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from daemon.models.optimizing.choice import Row
+from daemon.models.optimizing.choice import TrialRow
 
 PROGRAM = (sys.executable, "-P", "-m", "daemon.tools.optimize")
 LONGEST = 1800.0  # seconds: on a machine without idle time a trial does not end
@@ -22,24 +22,26 @@ class TrialFailed(Exception):
     """A trial has no result; the message says why."""
 
 
-class Result(msgspec.Struct, rename="camel"):
+class TrialRows(msgspec.Struct, rename="camel"):
     """The last message of the process."""
 
-    rows: list[Row]
+    rows: list[TrialRow]
 
 
 # order, body, environment, progress → the result
-RunTrial = Callable[[Mapping[str, Any], bytes, Mapping[str, str], Callable[[str], None]], Coroutine[Any, Any, Result]]
+RunTrial = Callable[
+    [Mapping[str, Any], bytes, Mapping[str, str], Callable[[str], None]], Coroutine[Any, Any, TrialRows]
+]
 
 
 async def run_trial(
     order: Mapping[str, Any], body: bytes, environment: Mapping[str, str], progress: Callable[[str], None]
-) -> Result:
+) -> TrialRows:
     """Run a trial to its end; if cancelled, end its process and workers first.
 
     Args:
         order: as in daemon/tools/optimize/order.py.
-        progress: called with what the trial does, in words.
+        progress: called with the present step of the trial, in words.
 
     Raises:
         TrialFailed: the trial has no result.
@@ -68,7 +70,7 @@ async def run_trial(
 
 async def _read(
     stream: asyncio.StreamReader, errors: "asyncio.Future[list[str]]", progress: Callable[[str], None]
-) -> Result:
+) -> TrialRows:
     while line := await stream.readline():
         try:
             message = msgspec.json.decode(line)
@@ -80,7 +82,7 @@ async def _read(
             case "failed":
                 raise TrialFailed(message["message"])
             case "done":
-                return msgspec.convert(message, Result)
+                return msgspec.convert(message, TrialRows)
     said = await errors
     raise TrialFailed(f"its process ended without a result{': ' + said[-1] if said else ''}")
 

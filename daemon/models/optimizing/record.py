@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from daemon.models.optimizing.choice import Row
+from daemon.models.optimizing.choice import TrialRow
 
 VARIABLE = "OPTIMIZE_TRIALS_DIR"  # names the directory instead of the daemon, as for workers
 FORMAT = 1  # raised when trials are made differently, so that all are made again
@@ -40,7 +40,7 @@ class TrialFacts(msgspec.Struct, frozen=True):
     format: int = FORMAT
 
 
-class TrialRecord(msgspec.Struct, frozen=True):
+class AutoRecord(msgspec.Struct, frozen=True):
     """The trials with the same facts.
 
     Attributes:
@@ -58,7 +58,7 @@ class TrialRecord(msgspec.Struct, frozen=True):
     ended: bool = False
     chosen: tuple[str, ...] = ()
     text: str = ""
-    rows: tuple[Row, ...] = ()
+    rows: tuple[TrialRow, ...] = ()
 
 
 class TrialStore:
@@ -67,14 +67,14 @@ class TrialStore:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def read(self, facts: TrialFacts) -> TrialRecord:
+    def read(self, facts: TrialFacts) -> AutoRecord:
         with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
-            record = msgspec.json.decode(self._path(facts).read_bytes(), type=TrialRecord)
+            record = msgspec.json.decode(self._path(facts).read_bytes(), type=AutoRecord)
             if record.facts == facts:
                 return record
-        return TrialRecord(facts)
+        return AutoRecord(facts)
 
-    def write(self, record: TrialRecord) -> bool:
+    def write(self, record: AutoRecord) -> bool:
         """Write a record, and return whether that was possible."""
         with suppress(OSError):
             self._directory.mkdir(parents=True, exist_ok=True)

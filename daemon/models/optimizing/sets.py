@@ -4,7 +4,7 @@
     nothing said, and the handler has defaults of its own     tried, once it has had traffic: `auto_optimize`
     names, `none`, or no names (`optimize: []`)               never
 
-Only what changes no more than rounding is tried, and what `optimizeTolerance` names, within its tolerance.
+Optimisations beyond rounding are tried where `optimizeTolerance` names them, within their tolerances.
 """
 
 from collections.abc import Collection, Mapping, Sequence

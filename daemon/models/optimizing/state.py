@@ -13,7 +13,7 @@
 A version begins where its record ends: CHOSEN, KEPT or FAILED; or WAITING, without one. `break off` ends a trial that
 is not to blame: its model is removed or replaced, or the daemon stops or is upgraded; then it does not count. After a
 failure the next attempt waits, and after the last one none follows. `lost`: the workers report that they could not be
-loaded with what was chosen, for example because compiled code was deleted.
+loaded with the chosen set, for example because compiled code was deleted.
 """
 
 from enum import Enum

@@ -20,7 +20,7 @@ from daemon.models.optimizing.auto import AutoOptimization
 from daemon.models.optimizing.choice import choose
 from daemon.models.optimizing.due import ATTEMPTS, PAUSES, Moment, is_worth_it, short_of_memory, waits_for
 from daemon.models.optimizing.program import LONGEST, RunTrial, TrialFailed, run_trial
-from daemon.models.optimizing.record import TrialRecord
+from daemon.models.optimizing.record import AutoRecord
 from daemon.models.optimizing.sample import sample_for
 from daemon.models.optimizing.state import TrialEvent, TrialState
 from daemon.models.registrar import Registrar
@@ -43,8 +43,8 @@ def memory_of(pool: Pool) -> tuple[int, int]:
     return found.takes, found.left
 
 
-class Trials:
-    """Tries the versions that are to be tried, and serves with what is chosen.
+class AutoOptimizing:
+    """Tries the versions that are to be tried, and serves with the chosen sets.
 
     Args:
         run: runs a trial.
@@ -68,7 +68,7 @@ class Trials:
         self.begin = self._ticker.begin
 
     def __repr__(self) -> str:
-        return f"<Trials {self._model!r}>"
+        return f"<AutoOptimizing {self._model!r}>"
 
     @property
     def idle(self) -> bool:
@@ -83,7 +83,7 @@ class Trials:
             await asyncio.gather(self._task, return_exceptions=True)
 
     def look(self) -> None:
-        """Do what is due for each version."""
+        """Take the step that is due for each version."""
         if self._task is not None and self._model is not None and self._is_unwanted(self._model):
             self._task.cancel()
         closed = self._registrar.gate.closed
@@ -117,7 +117,7 @@ class Trials:
         return auto
 
     def _check_applied(self, model: ModelVersion, auto: AutoOptimization) -> None:
-        """Forget what was chosen if a worker could not be loaded with it."""
+        """Forget the chosen set if a worker could not be loaded with it."""
         outcomes = [each for worker in model.pool.workers for each in worker.optimized]
         lost = next((each for each in outcomes if each.name in auto.chosen and not each.applied), None)
         if lost is None or auto.record is None:
@@ -249,7 +249,7 @@ class Trials:
         auto.move(TrialEvent.SWITCHED)
         new.reports.add("optimized", f"workers with {names} have taken over")
 
-    def _fail(self, model: ModelVersion, auto: AutoOptimization, record: TrialRecord, text: str) -> None:
+    def _fail(self, model: ModelVersion, auto: AutoOptimization, record: AutoRecord, text: str) -> None:
         self._keep(auto, msgspec.structs.replace(record, at=time.time(), text=text))
         last = record.attempts >= ATTEMPTS
         if not last:
@@ -257,7 +257,7 @@ class Trials:
         auto.move(TrialEvent.FAIL if last or auto.state is TrialState.SWITCHING else TrialEvent.AGAIN)
         model.reports.add("trial-failed", text if last else f"{text}; another attempt follows")
 
-    def _keep(self, auto: AutoOptimization, record: TrialRecord) -> bool:
+    def _keep(self, auto: AutoOptimization, record: AutoRecord) -> bool:
         auto.record = record
         return self._registrar.trials.write(record)
 

@@ -3,7 +3,7 @@
 state       of `TrialState`: off, pending, running, taking over, chosen, nothing faster, failed
 asked       whether `optimize: auto` was said
 sets        to compare, each in one word
-text        the obstacle, what it waits for, what it does, its result or its failure: a sentence
+text        the obstacle, the event it waits for, its step, its result or its failure: a sentence
 chosen      the names that the trial has chosen, beside the handler's defaults
 at          when the last trial ended, or began, in seconds since the epoch; null before the first
 attempts    trials that have begun

@@ -16,7 +16,7 @@ from daemon.tools.optimize.candidates import candidates, sets_of_trial
 from daemon.tools.optimize.jpeg import is_large_jpeg
 from daemon.tools.optimize.measuring import Measuring, NothingToOptimize
 from daemon.tools.optimize.order import OptimizeOrder, TrialOrder, read_order
-from daemon.tools.optimize.turns import Turns
+from daemon.tools.optimize.turns import SetTurns
 from daemon.tools.optimize.verdict import changed_by, recommended
 from daemon.tools.telling import tell
 from daemon.tools.tune.measuring.spec import spec_of
@@ -55,7 +55,7 @@ async def compare(order: OptimizeOrder, trial: TrialOrder, body: bytes) -> None:
     params = parse_body(order.content_type, body)
     sets = sets_of_trial(trial.sets, large_jpeg=is_large_jpeg(body))
     try:
-        rows = await Turns(engine, clock, spec, trial.threads, params, order.seconds, tell).run(sets)
+        rows = await SetTurns(engine, clock, spec, trial.threads, params, order.seconds, tell).run(sets)
     finally:
         engine.close()
     tell("done", rows=[msgspec.to_builtins(row) for row in rows])

@@ -19,7 +19,7 @@ import msgspec
 
 
 class TrialOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """What a trial of the daemon does otherwise: it has the lowest priority, and keeps what it finds for later loads.
+    """The order of the daemon's own trial, which has the lowest priority, and keeps its findings for later loads.
 
     The program ends when stdin is closed.
 
@@ -43,7 +43,7 @@ class OptimizeOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         trace, worker: the daemon's documents `/tsctl/trace/MODEL` and `/tsctl/worker/MODEL`.
         settings: the daemon's settings that its workers' environment depends on.
         seconds: how long each set is measured.
-        trial: the daemon's own trial, beside what it serves; None for `tsctl optimize`.
+        trial: the daemon's own trial, beside its models; None for `tsctl optimize`.
     """
 
     trace: Mapping[str, Any]

@@ -2,7 +2,7 @@
 
     the set of now    loaded first, and kept to the end
     each other set    loaded by its names, which compares, times and compiles; then as the daemon would load it,
-                      with what the first load has found; then batches of both in turns
+                      with the findings of the first load; then batches of both in turns
 
 Times of different sets are made comparable by those of the set of now: a row's `seconds` are its shortest ones, divided
 by the gain.
@@ -30,7 +30,7 @@ class Compared(NamedTuple):
     speed: Speed
 
 
-class Turns:
+class SetTurns:
     """Measures sets of optimisations in turns with that of now.
 
     Args:
@@ -101,7 +101,7 @@ class Turns:
                 await theirs.close()
 
     async def _prepare(self, names: Sequence[str]) -> None:
-        """Load a set by its names once, so that later loads find what is kept of that."""
+        """Load a set by its names once, for the outcomes and the code that later loads find."""
         harness = self._harness(names)
         try:
             await harness.start()

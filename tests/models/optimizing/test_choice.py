@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from daemon.models.optimizing.choice import Choice, Row, choose
+from daemon.models.optimizing.choice import TrialChoice, TrialRow, choose
 
 
-def row(name: str, gain: float | None, **facts: Any) -> Row:
+def row(name: str, gain: float | None, **facts: Any) -> TrialRow:
     speed = None if gain is None else 50.0 * gain
     values: dict[str, Any] = {"memory": 700, "load": 1.5, "per_second": speed, "gain": gain}
-    return Row(optimize=name, now=name == "default", **values | facts)
+    return TrialRow(optimize=name, now=name == "default", **values | facts)
 
 
 PLAIN, NOW = row("none", 0.8), row("default", 1.0)
@@ -20,7 +20,7 @@ def test_the_fastest_is_chosen_and_told_beside_the_defaults_and_the_plain_model(
     choice = choose([PLAIN, NOW, row("compile", 1.1), row("bf16,compile", 2.0)], None)
 
     text = "bf16,compile: 100 requests/s, 2.00 x the defaults, 2.50 x the plain model"
-    assert choice == Choice("bf16,compile", sure=True, text=text)
+    assert choice == TrialChoice("bf16,compile", sure=True, text=text)
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_the_fastest_is_chosen_and_told_beside_the_defaults_and_the_plain_model(
 def test_a_set_that_is_of_no_use_is_told_with_the_reason(facts: dict[str, Any], reason: str) -> None:
     choice = choose([PLAIN, NOW, row("compile", **{"gain": 1.5} | facts)], 1000)
 
-    assert choice == Choice("", sure=True, text=f"nothing is faster than the defaults (compile: {reason})")
+    assert choice == TrialChoice("", sure=True, text=f"nothing is faster than the defaults (compile: {reason})")
 
 
 def test_the_next_best_is_chosen_where_the_best_is_of_no_use() -> None:

@@ -25,7 +25,7 @@ def put(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     monkeypatch.setattr(program, "PROGRAM", (sys.executable, "-c", READ + code))
 
 
-async def run(told: list[str] | None = None) -> program.Result:
+async def run(told: list[str] | None = None) -> program.TrialRows:
     return await run_trial({"seconds": 1}, b"body", dict(os.environ), (told if told is not None else []).append)
 
 

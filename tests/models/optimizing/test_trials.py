@@ -293,6 +293,20 @@ async def test_without_room_it_waits_and_says_so(tmp_path: Path) -> None:
     await bench.trials.close()
 
 
+async def test_without_a_request_to_repeat_it_waits_for_one_and_counts_no_attempt(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    model = await bench.serve(config="optimize: auto\nrecordInput: true\n", handler="text_classifier")
+    await bench.look()
+    assert model.auto is not None and model.auto.waits.startswith("a request to repeat: name a file of the archive")
+    assert model.auto.record is not None and model.auto.record.attempts == 0
+
+    model.record(Sample(b"text", "text/plain", "recorded"))
+    await bench.look()
+
+    assert [order["contentType"] for order in bench.orders] == ["text/plain"]
+    await bench.trials.close()
+
+
 async def test_a_disk_that_takes_no_record_is_no_reason_to_try_again_and_again(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     model = await bench.serve()

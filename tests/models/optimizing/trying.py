@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from daemon.core.clock import FakeClock
-from daemon.models.optimizing.choice import Row
-from daemon.models.optimizing.program import Result, TrialFailed
+from daemon.models.optimizing.choice import TrialRow
+from daemon.models.optimizing.program import TrialFailed, TrialRows
 from daemon.models.optimizing.state import TrialState
-from daemon.models.optimizing.trials import Trials
+from daemon.models.optimizing.trials import AutoOptimizing
 from daemon.models.version import ModelVersion
 from tests.kit.archives import model_files, write_mar
 from tests.kit.daemon import StubDaemon, until
@@ -17,8 +17,8 @@ from tests.kit.daemon import StubDaemon, until
 ROOMY = (1, 1 << 50)  # bytes of a worker, and those that are left
 
 
-def row(name: str, gain: float, **facts: Any) -> Row:
-    return Row(optimize=name, now=name == "default", gain=gain, per_second=50 * gain, **facts)
+def row(name: str, gain: float, **facts: Any) -> TrialRow:
+    return TrialRow(optimize=name, now=name == "default", gain=gain, per_second=50 * gain, **facts)
 
 
 FASTER = [row("none", 0.8), row("default", 1.0), row("compile", 1.25)]
@@ -40,16 +40,16 @@ class Bench(StubDaemon):
         self.running = False
         self.room = ROOMY
         self.time = FakeClock(1e9)
-        self.trials = Trials(
+        self.trials = AutoOptimizing(
             self.registry, self.registrar, self.config, self.time, self._run, lambda pool: self.room
         )  # fmt: skip
 
     async def _run(
         self, order: Mapping[str, Any], body: bytes, environment: Mapping[str, str], progress: Callable[[str], None]
-    ) -> Result:
+    ) -> TrialRows:
         self.orders.append(order)
         self.running = True
-        self.outcome: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        self.outcome: asyncio.Future[TrialRows] = asyncio.get_running_loop().create_future()
         progress("loading with compile")
         try:
             return await self.outcome
@@ -59,11 +59,13 @@ class Bench(StubDaemon):
         finally:
             self.running = False
 
-    async def serve(self, *, config: str = "optimize: auto\n", batches: int = 1, **request: Any) -> ModelVersion:
-        """Register an image classifier that has answered so many batches."""
-        files = model_files(handler="image_classifier", configFile="c.yaml") | {"c.yaml": config.encode()}
+    async def serve(
+        self, *, config: str = "optimize: auto\n", batches: int = 1, handler: str = "image_classifier"
+    ) -> ModelVersion:
+        """Register a model that has answered so many batches."""
+        files = model_files(handler=handler, configFile="c.yaml") | {"c.yaml": config.encode()}
         write_mar(self.store / "m.mar", files)
-        model = await self.register("m.mar", **request)
+        model = await self.register("m.mar")
         for _ in range(batches):
             model.metrics.inference_time.observe(1.0)
         return model
@@ -95,12 +97,12 @@ class Bench(StubDaemon):
         self.trials.look()
         await until(lambda: len(self.orders) > before)
 
-    async def end(self, outcome: list[Row] | str) -> None:
+    async def end(self, outcome: list[TrialRow] | str) -> None:
         """End the trial, with rows or with a failure."""
         if isinstance(outcome, str):
             self.outcome.set_exception(TrialFailed(outcome))
         else:
-            self.outcome.set_result(Result(outcome))
+            self.outcome.set_result(TrialRows(outcome))
         await until(lambda: self.trials.idle)
 
     @property

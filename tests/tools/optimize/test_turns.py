@@ -6,7 +6,7 @@ import pytest
 
 from daemon.core.job import Job, Param, Reply
 from daemon.tools.optimize.candidates import OptimizationSet, sets_of_trial
-from daemon.tools.optimize.turns import Turns
+from daemon.tools.optimize.turns import SetTurns
 from daemon.tools.tune.measuring.harness import HarnessLoadFailed, SampleFailed
 from handlers.wire import Optimized
 from tests.kit.build import make_spec
@@ -15,9 +15,9 @@ from tests.tools.optimize.test_measuring import DONE, Choosy
 SETS = sets_of_trial([(), ("compile",)], large_jpeg=False)
 
 
-def turns(engine: Choosy) -> Turns:
+def turns(engine: Choosy) -> SetTurns:
     spec = make_spec(batch_size=4)
-    return Turns(engine, engine.clock, spec, 3, [Param("body", "", b"x")], 0.0, lambda stage, **facts: None)
+    return SetTurns(engine, engine.clock, spec, 3, [Param("body", "", b"x")], 0.0, lambda stage, **facts: None)
 
 
 async def test_a_set_is_loaded_by_its_names_and_measured_as_the_daemon_would_load_it() -> None:
