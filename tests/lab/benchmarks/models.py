@@ -10,15 +10,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from daemon.marfile import Packing, write_archive
-from tests.lab.benchmarks import images, numbers
+from tests.lab.benchmarks import few_numbers, images
 from tests.lab.benchmarks.environments import FOLDER, ROOT
 from tests.lab.benchmarks.workload_names import TEXT, TYPED
 
 MODELS = FOLDER / "models"
 HANDLERS = Path(__file__).parent / "peers" / "apps"
 PAUSE = 0.02  # seconds that a batch of `brief` takes
-TENSORS, NUMBERS = "tensor", "numbers"  # the models that are asked by the Open Inference Protocol
-DECLARED = {TENSORS: images.DECLARED, NUMBERS: numbers.DECLARED}
+TENSORS, NUMBERS = "tensor", "few_numbers"  # the models that are asked by the Open Inference Protocol
+DECLARED = {TENSORS: images.DECLARED, NUMBERS: few_numbers.DECLARED}
 TOLERANCE = 0.02  # of a probability, relative: kernels and batch sizes round differently
 
 _MODEL_FILE = """\
@@ -42,7 +42,7 @@ class Served:
 
     Attributes:
         name: `constant`, `brief` (the same, and it takes 20 ms), `fast` (the same, `slow` is beside it), `resnet18`,
-            `resnet50`, `resnet152`, `tensor`, `numbers`, `text` or `flowers`.
+            `resnet50`, `resnet152`, `tensor`, `few_numbers`, `text` or `flowers`.
         body: the file that is sent.
         right: whether an answer's body is right.
         expected: class → probability; None if the model gives none.
@@ -98,12 +98,12 @@ def tensor() -> Served:
     return Served(TENSORS, body, images.right, headers=headers)
 
 
-def few_numbers() -> Served:
+def numbers_over_grpc() -> Served:
     """A handler that answers the mean of 16 numbers, asked over gRPC, too."""
     MODELS.mkdir(parents=True, exist_ok=True)
-    body = MODELS / "numbers"
-    headers = numbers.write_binary(body)
-    return Served(NUMBERS, body, numbers.right, headers=headers, grpc=True)
+    body = MODELS / "few_numbers"
+    headers = few_numbers.write_binary(body)
+    return Served(NUMBERS, body, few_numbers.right, headers=headers, grpc=True)
 
 
 def two() -> Served:

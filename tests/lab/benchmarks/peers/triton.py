@@ -1,7 +1,7 @@
 """Triton: C++ in front, a Python function behind its dynamic batcher, as PyTriton runs it.
 
 The function's tensors are BYTES: the bodies that other servers get, and the answers that they give. Of `tensor`
-and `numbers`, they are the numbers.
+and `few_numbers`, they are the numbers.
 """
 
 import json

@@ -8,7 +8,7 @@ from typing import Any
 import grpc
 
 from daemon.api.grpc.protos.messages import message_class
-from tests.lab.benchmarks import numbers
+from tests.lab.benchmarks import few_numbers
 from tests.lab.benchmarks.grpc_load import Connection
 from tests.lab.benchmarks.models import Served
 from tests.lab.benchmarks.peers.peer import Running
@@ -25,7 +25,7 @@ def run(running: Running, workload: Workload, served: Served) -> Iterator[tuple[
     Raises:
         OSError: the server ended a call without an answer, or the connection.
     """
-    body = numbers.message(served.name)
+    body = few_numbers.message(served.name)
     connection = Connection(running.grpc, METHOD, body)
     try:
         _calls(connection, max(workload.connections), workload.warm_up)
@@ -62,4 +62,4 @@ def _is_right(address: str, body: bytes) -> bool:
             answer = channel.unary_unary(METHOD, None, response.FromString)(body, timeout=30)
         except grpc.RpcError:
             return False
-    return numbers.right_message(answer)
+    return few_numbers.right_message(answer)

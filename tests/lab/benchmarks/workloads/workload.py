@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tests.lab.benchmarks import workload_names as names
-from tests.lab.benchmarks.models import Served, constant, few_numbers, flowers, resnet, tensor, text, two
+from tests.lab.benchmarks.models import Served, constant, flowers, numbers_over_grpc, resnet, tensor, text, two
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ LOADS = (
     Workload("resnet152", "ResNet-152, JPEGs", lambda: resnet("resnet152"), (32,), 20.0, 6.0, True),
 )
 GRPC = Workload(
-    names.GRPC, "16 numbers over gRPC, calls in flight over one connection", few_numbers, (1, 8, 32), 4.0, 2.0
+    names.GRPC, "16 numbers over gRPC, calls in flight over one connection", numbers_over_grpc, (1, 8, 32), 4.0, 2.0
 )
 BESIDE = Workload(names.BESIDE, "A fast model beside a slow one", two, (), 4.0, 1.0)
 KILL = Workload(names.KILL, "The only worker killed (-9) under 8 clients", lambda: constant(100, "brief"), (), 0.0, 0.0)

@@ -34,7 +34,7 @@ if __name__ == "__main__":
         function = mean
         inputs = [Tensor(name="IMAGE", dtype=np.float32, shape=(3, 224, 224))]
         outputs = [Tensor(name="MEAN", dtype=np.float32, shape=(3,))]
-    elif name == "numbers":
+    elif name == "few_numbers":
         function = mean_of_numbers
         inputs = [Tensor(name="X", dtype=np.float32, shape=(16,))]
         outputs = [Tensor(name="MEAN", dtype=np.float32, shape=(1,))]
