@@ -30,11 +30,11 @@ import threading
 import weakref
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Protocol
 
 from daemon.core.places import Places, pages
 
-SHARED_FROM: Final = 64 * 1024  # bytes; below, the socket costs less: eight bodies of 100 B 103 µs there and back
+SHARED_FROM = 64 * 1024  # bytes; below, the socket costs less: eight bodies of 100 B 103 µs there and back
 SIZE = 1024**3  # bytes of addresses, not of memory
 # Freed memory below this offset is kept, so that it need not be cleared and mapped anew: the lowest free place
 # is taken first. Memory above is returned to the system.

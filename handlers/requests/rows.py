@@ -76,7 +76,8 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
     Raises:
         NotSerialisable: the item cannot be encoded as JSON.
     """
-    set_by_handler: dict[Any, Any] = processor.get_response_headers()  # nearly always empty, and of any type
+    made: Any = processor  # a handler sets values of any type there, and compiled code checks those that have one
+    set_by_handler = made.get_response_headers()  # nearly always empty
     headers = [(sendable(key), sendable(value)) for key, value in set_by_handler.items()] if set_by_handler else []
     torch = sys.modules.get("torch")
     if isinstance(item, (bytes, bytearray)):
@@ -101,7 +102,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
             raise NotSerialisable(str(error)) from error
         if not any(name.lower() == "content-type" for name, _ in headers):
             headers.append(("Content-Type", "application/json"))
-    status: Any = processor.get_response_status_code()
+    status = made.get_response_status_code()
     if not isinstance(status, int) or not 200 <= status <= 599:
         return failure(f"The handler set the response status {status!r}; expected an integer from 200 to 599.")
     for name, value in headers:
@@ -109,7 +110,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
             return failure(f"The handler set a response header of more than {LONGEST_TEXT} characters: `{name[:100]}`.")
     if len(headers) > MOST_HEADERS:
         return failure(f"The handler set {len(headers)} response headers; at most {MOST_HEADERS} are sent.")
-    phrase: Any = processor.get_response_status_phrase()
+    phrase = made.get_response_status_phrase()
     return wire.Answer(status, body, sendable(phrase)[:LONGEST_TEXT] if phrase else "", headers)
 
 
