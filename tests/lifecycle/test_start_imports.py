@@ -21,7 +21,7 @@ UNWANTED = {
 def imports_of_a_start(folder: Path) -> list[str]:
     """Return the modules that a daemon without models has imported until it listens, in this order."""
     reading, writing = os.pipe()
-    command = [
+    command: list[str | Path] = [
         sys.executable, "-P", "-X", "importtime", "-m", "daemon", "--socket", folder / "s",
         "--state-dir", folder / "state", "--inference-address", "127.0.0.1:0", "--template", "false",
         "--ready-fd", str(writing),
