@@ -1,5 +1,7 @@
 """Measurements of speed that a test decides."""
 
+import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,6 +29,32 @@ class Races:
         without()
         having()
         return Speed(0.5 * self.gain, 0.5, self.noise)
+
+
+class Forked(list[int]):
+    """The processes that a test has forked; the process of the tests may have others."""
+
+    def none_is_left(self) -> bool:
+        """Return whether each has been waited for."""
+        for pid in self:
+            with contextlib.suppress(ChildProcessError):
+                os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG)
+                return False
+        return bool(self)
+
+
+@pytest.fixture
+def forked(monkeypatch: pytest.MonkeyPatch) -> Forked:
+    pids, fork = Forked(), os.fork
+
+    def noted() -> int:
+        pid = fork()
+        if pid:
+            pids.append(pid)
+        return pid
+
+    monkeypatch.setattr(os, "fork", noted)
+    return pids
 
 
 @pytest.fixture(autouse=True)

@@ -11,6 +11,7 @@ import pytest
 from handlers.optimize.packages.recording import NotExportable
 from handlers.optimize.packages.side_by_side import Work, run_side_by_side
 from handlers.process.forking import start_apart
+from tests.handlers.optimize.conftest import Forked
 
 pytestmark = pytest.mark.slow
 
@@ -60,13 +61,12 @@ def refuses() -> dict[str, str]:
 
 @pytest.mark.parametrize("works", [{"full": refuses, "rest": where}, {"full": where, "rest": refuses}])
 def test_a_refusal_is_told_wherever_it_happened_and_no_process_is_left(
-    works: dict[str, Callable[[], dict[str, str]]], monkeypatch: pytest.MonkeyPatch
+    works: dict[str, Callable[[], dict[str, str]]], monkeypatch: pytest.MonkeyPatch, forked: Forked
 ) -> None:
     with pytest.raises(NotExportable, match="it cannot be exported: Unsupported"):
         run(2, monkeypatch, **works)
 
-    with pytest.raises(ChildProcessError):
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG)
+    assert forked.none_is_left()
 
 
 def test_without_memory_for_a_process_all_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:

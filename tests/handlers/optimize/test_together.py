@@ -17,7 +17,7 @@ from handlers.optimize import together
 from handlers.optimize.apply import optimize
 from handlers.optimize.trials import verdicts
 from handlers.process.forking import start_apart
-from tests.handlers.optimize.conftest import Races
+from tests.handlers.optimize.conftest import Forked, Races
 from tests.handlers.optimize.loading import answer, loaded
 
 pytestmark = pytest.mark.slow
@@ -112,7 +112,12 @@ def _raises(work: Callable[[], bytes]) -> bytes:
 @pytest.mark.parametrize("number", [1, 2])
 @pytest.mark.parametrize("ends", [_dies, _raises])
 def test_where_a_process_dies_a_trial_of_each_follows(
-    number: int, ends: Callable[[Callable[[], bytes]], bytes], model_dir: Path, entry: dict[str, str], started: Started
+    number: int,
+    ends: Callable[[Callable[[], bytes]], bytes],
+    model_dir: Path,
+    entry: dict[str, str],
+    started: Started,
+    forked: Forked,
 ) -> None:
     def apart(work: Callable[[], bytes]) -> Callable[[], bytes]:
         return started(partial(ends, work) if started.number == number - 1 else work)
@@ -122,8 +127,7 @@ def test_where_a_process_dies_a_trial_of_each_follows(
 
     assert started.number == 3
     assert all(each.applied for each in reports)
-    with pytest.raises(ChildProcessError):
-        os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG)  # no child is left
+    assert forked.none_is_left()
 
 
 def test_what_has_nothing_to_do_is_told_and_holds_up_none_of_the_others(
