@@ -11,14 +11,15 @@ from handlers.process.priority import VARIABLE
 
 ROOT = Path(__file__).parents[3]
 AUTOGROUP = Path("/proc/self/autogroup")
-# The policy, and the autogroup's priority, before and after.
+# The policy, and the autogroup's priority, before and after. The file is empty for one whose session has no autogroup.
 PROGRAM = """
 import os
 from pathlib import Path
 from handlers.process.priority import step_back_if_asked
 def now():
     file = Path("/proc/self/autogroup")
-    return os.sched_getscheduler(0) == os.SCHED_IDLE, file.read_text().split()[-1] if file.exists() else "none"
+    words = file.read_text().split() if file.exists() else []
+    return os.sched_getscheduler(0) == os.SCHED_IDLE, words[-1] if words else "none"
 print(*now())
 step_back_if_asked()
 print(*now())
