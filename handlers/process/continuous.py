@@ -13,9 +13,10 @@ from typing import cast
 from handlers import wire
 from handlers.credit import OVERHEAD
 from handlers.process.connection import DaemonConnection
-from handlers.process.row_window import LEFT, RowWindow
+from handlers.process.row_window import LEFT, RowConnection, RowWindow
 from handlers.process.threads import set_threads
-from handlers.runtime.steps import ActiveRow, ActiveRows, FurtherPieces, Stepped, SteppedRuntime
+from handlers.runtime.compiling import mypyc_attr
+from handlers.runtime.steps import ActiveRow, ActiveRows, Stepped, SteppedRuntime
 
 
 class Active(ActiveRow):
@@ -28,6 +29,21 @@ class Active(ActiveRow):
         self.window = window
 
 
+class RowPieces:
+    """Sends pieces that the handler gives for these rows while it runs."""
+
+    def __init__(self, rows: Sequence[Active], connection: RowConnection) -> None:
+        self._rows = rows
+        self._connection = connection
+
+    def __call__(self, pieces: list[tuple[int, wire.Answer]]) -> None:
+        for place, piece in pieces:
+            row = self._rows[place]
+            if row.window.passes(len(piece.body)):
+                self._connection.send(wire.Chunk(row.number, [(0, piece)]))
+
+
+@mypyc_attr(allow_interpreted_subclasses=True)  # those of ranks
 class Continuous:
     """The conversation of a worker whose model runs rows continuously."""
 
@@ -84,12 +100,7 @@ class Continuous:
         batch = self._next_batch()
         rows = batch.active
         cancelled, self._cancelled = self._cancelled, []
-
-        def send(place: int, piece: wire.Answer) -> None:
-            if rows[place].window.passes(len(piece.body)):
-                self._connection.send(wire.Chunk(rows[place].number, [(0, piece)]))
-
-        self._send(rows, self._runtime.step(batch, cancelled, send))
+        self._send(rows, self._runtime.step(batch, cancelled, RowPieces(rows, self._connection)))
 
     def _next_batch(self) -> ActiveRows[Active]:
         """Return the rows of the next call."""
@@ -126,7 +137,7 @@ class Continuous:
 
     def _all_pass(self, stepped: Sequence[Stepped]) -> bool:
         """Return whether each row has a further piece and room for it, as nearly always; charge the pieces then."""
-        if self._scarce or self._some_left or type(stepped) is not FurtherPieces:
+        if self._scarce or self._some_left or not self._runtime.further:
             return False
         for window, piece in zip(self._windows, stepped, strict=True):
             window.room = room = window.room - len(piece) - OVERHEAD

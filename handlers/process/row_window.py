@@ -1,13 +1,25 @@
 """The pieces of one row that runs on its own: they never wait, and a client that does not read is cut (credit.py)."""
 
 from collections.abc import Callable
+from typing import Protocol
 
 from handlers import wire
 from handlers.credit import LATE_WINDOW, OVERHEAD
-from handlers.process.connection import DaemonConnection
+from handlers.process.connection import Credited
 from handlers.requests.rows import failure
 
 LEFT = failure("The client does not wait for the rest.")
+
+
+class RowConnection(Protocol):
+    """The connection to the daemon, as rows use it (`DaemonConnection`)."""
+
+    def send(self, message: wire.ToDaemon) -> None: ...
+
+    def open(self, batch: int, windows: Credited) -> None:
+        """Apply credits for this row to `windows` from now on."""
+
+    def close(self, batch: int) -> None: ...
 
 
 class RowWindow:
@@ -24,7 +36,7 @@ class RowWindow:
 
     __slots__ = ("_connection", "_number", "_on_shut", "_opened", "room", "shut")
 
-    def __init__(self, connection: DaemonConnection, number: int, on_shut: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, connection: RowConnection, number: int, on_shut: Callable[[], None] = lambda: None) -> None:
         self.room = 0
         self.shut = False
         self._opened = False

@@ -5,23 +5,18 @@ request's id. The handler's `context.stopping_criteria` say of each row whether 
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from handlers import wire
 from handlers.requests.rows import headers_of, items_of
 from handlers.runtime.failures import bad_request, failed, tell_failure
-from handlers.runtime.runtime import Runtime
+from handlers.runtime.runtime import BatchPieces, Runtime, SendPieces
 from handlers.sdk.context import RequestProcessor
 from handlers.sdk.streaming import NEXT
 
-SendPiece = Callable[[int, wire.Answer], None]
 # The outcome of a call for one row: a piece, or with True its end; bytes are a piece of an answer that has begun.
 Stepped = tuple[wire.Answer, bool] | bytes
-
-
-class FurtherPieces(list[Stepped]):
-    """The outcomes of a call after which each row has a further piece: bytes alone."""
 
 
 class ActiveRow:
@@ -80,8 +75,10 @@ class SteppedRuntime(Runtime):
 
     Attributes:
         failures: of the last call, the numbers of its rows and the traceback.
+        further: all outcomes of the last call are further pieces, bytes.
     """
 
+    further = False
     _called = 0  # rows of the last call, if it was not reported yet
 
     def measured(self) -> list[wire.Measurement]:
@@ -92,20 +89,21 @@ class SteppedRuntime(Runtime):
             self._called = 0
         return super().measured()
 
-    def step(self, batch: ActiveRows[Any], cancelled: Sequence[str], send: SendPiece) -> list[Stepped]:
+    def step(self, batch: ActiveRows[Any], cancelled: Sequence[str], send: SendPieces) -> list[Stepped]:
         """Call the handler for these rows; return one outcome a row, in order.
 
         Args:
             batch: may be that of the last call, if none has joined or ended.
             cancelled: the ids of the rows that have left since the last call.
-            send: takes (row, piece) while the handler runs.
+            send: takes (row, piece) pairs while the handler runs.
         """
         self.failures = []
+        self.further = False
         self._handler_time = 0.0
         rows = batch.rows
         data: list[Any] = [{} for _ in rows]
         if not batch.fresh:
-            return self._call(batch, data, cancelled, send)
+            return self._call(batch, data, cancelled, send, range(len(rows)))
         fresh, batch.fresh = batch.fresh, []
         values = self._data_of([rows[index] for index in fresh])
         unreadable = self._find_unreadable([rows[index] for index in fresh], values)
@@ -113,32 +111,28 @@ class SteppedRuntime(Runtime):
             data[index] = value
             batch.active[index].fresh = False
         if not unreadable:
-            return self._call(batch, data, cancelled, send)
+            return self._call(batch, data, cancelled, send, range(len(rows)))
         bad = {fresh[place]: bad_request(rows[fresh[place]], why) for place, why in unreadable.items()}
         good = [index for index in range(len(rows)) if index not in bad]
-
-        def send_good(place: int, piece: wire.Answer) -> None:
-            send(good[place], piece)
-
         others = ActiveRows([batch.active[index] for index in good])
-        stepped = iter(self._call(others, [data[index] for index in good], cancelled, send_good) if good else ())
+        stepped = iter(self._call(others, [data[index] for index in good], cancelled, send, good) if good else ())
+        self.further = False
         return [(bad[index], True) if index in bad else next(stepped) for index in range(len(rows))]
 
     def _call(
-        self, batch: ActiveRows[Any], data: list[Any], cancelled: Sequence[str], send: SendPiece
+        self,
+        batch: ActiveRows[Any],
+        data: list[Any],
+        cancelled: Sequence[str],
+        send: SendPieces,
+        numbers: Sequence[int],
     ) -> list[Stepped]:
         context, rows = self._context, batch.rows
         context.resume(batch.ids.copy(), batch.processors.copy())
         if batch.parameters:
             context.request_parameters = batch.parameters.copy()
         context.cancelled = list(cancelled)
-
-        def send_pieces(items: Sequence[Any], places: Sequence[int] | None = None) -> None:
-            where = range(len(rows)) if places is None else places
-            for index, (place, item) in enumerate(zip(where, items, strict=True)):
-                send(place, self._encode(index, rows[place], item))
-
-        context.send_pieces = send_pieces
+        context.send_pieces = BatchPieces(self._encode, send, rows, numbers)
         began = time.perf_counter()
         try:
             items = items_of(self._entry.handle(data, context), len(rows))
@@ -151,9 +145,12 @@ class SteppedRuntime(Runtime):
         stops = self._ask_criteria(items)
         if batch.begun and stops.count(False) == len(items) and {*map(type, items)} == {str}:
             try:  # tokens of streams: nearly always
-                return FurtherPieces(map(str.encode, items))
+                outcomes: list[Stepped] = [str.encode(item) for item in items]
             except UnicodeEncodeError:  # half a surrogate pair; as `suppress`, this takes 2 us
                 pass
+            else:
+                self.further = True
+                return outcomes
         stepped = [
             self._outcome(index, *each) for index, each in enumerate(zip(batch.active, items, stops, strict=True))
         ]

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import sys
+import time
 from typing import Any
 
 import uvloop
@@ -52,8 +53,9 @@ async def run(sending: PreparedOrder) -> int:
         await running.run(broken_off)
     finally:
         telling.cancel()
+    whole = time.monotonic() - running.began  # until the last answer, or until nobody waited for it any more
     counted = running.tally.document(running.seconds, look() - before)
-    tell("done", brokenOff=broken_off.is_set(), first=first.seconds, **counted)
+    tell("done", brokenOff=broken_off.is_set(), first=first.seconds, wholeSeconds=whole, **counted)
     return 0
 
 

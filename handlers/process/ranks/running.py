@@ -15,7 +15,7 @@ from handlers.process.continuous import Active, Continuous
 from handlers.process.ranks.leader import Leader
 from handlers.process.row_window import LEFT
 from handlers.process.schedule import InTurn, RowConversation, Running
-from handlers.runtime.runtime import Runtime, SendPieces
+from handlers.runtime.runtime import Runtime, SendPieces, no_pieces
 from handlers.runtime.steps import Stepped, SteppedRuntime
 from handlers.sdk.errors import HandlerError
 
@@ -123,7 +123,7 @@ class FollowingContinuous(Continuous):
     def _step(self) -> None:
         batch = self._next_batch()
         cancelled, self._cancelled = self._cancelled, []
-        stepped = self._runtime.step(batch, cancelled, lambda place, piece: None)
+        stepped = self._runtime.step(batch, cancelled, no_pieces)
         self._runtime.measured()  # rank 0 reports its own
         for row, outcome in zip(batch.active, stepped, strict=True):
             if not isinstance(outcome, bytes) and outcome[1]:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 from daemon.models.settings import ModelSettings
 from handlers import wire
-from handlers.process.connection import DaemonConnection
-from handlers.process.row_window import LEFT, RowWindow
+from handlers.process.row_window import LEFT, RowConnection, RowWindow
 from tests.lab.simulation.script import SIGKILL, Script, answer_to
 from tests.lab.simulation.streams import HEARD, SIZE
 
@@ -134,7 +133,7 @@ class RowScript(Script):
             return
         self.reader.sent(message)
         row = self.rows[message.batch] = ActiveRow(
-            message, RowWindow(cast(DaemonConnection, self), message.batch), world.loop.now()
+            message, RowWindow(cast(RowConnection, self), message.batch), world.loop.now()
         )
         row.large = self._process.whether(world.plan.pours) and not any(each.large for each in self.rows.values())
         row.pieces = POURED if row.large else self._chance.choice((0, 0, 1, 2, 5))

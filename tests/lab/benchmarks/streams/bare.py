@@ -1,8 +1,9 @@
 """The loop without a server: the same handler, called until every request has its tokens; nothing leaves the process.
 
-    python -m tests.lab.benchmarks.streams.bare REQUESTS TOKENS [TIMES]
+    python -m tests.lab.benchmarks.streams.bare REQUESTS TOKENS [TIMES [PAUSE]]
 
-Prints for each time the seconds to the first token and to the last.
+Prints for each time the seconds to the first token and to the last. PAUSE are seconds before each time: after one the
+first token comes some hundredths of a millisecond later, as that of a server does that had nothing to do.
 """
 
 import sys
@@ -48,9 +49,11 @@ def run(requests: int, tokens: int) -> tuple[float, float]:
 
 
 def main(arguments: list[str]) -> None:
-    requests, tokens, *times = map(int, arguments)
+    requests, tokens, *times = map(int, arguments[:3])
+    pause = float(arguments[3]) if len(arguments) > 3 else 0.0
     for _ in range(times[0] if times else 1):
-        print(*run(requests, tokens))
+        time.sleep(pause)
+        print(*run(requests, tokens), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,8 @@
-"""Measurements of both loops in turns, and their table."""
+"""Measurements of both loops in turns, and their table.
+
+First tokens are measured with cores that stay awake (measuring/awake.py), those of the loop without a server, too: of a
+burst's delay 0.5 ms were the wake-ups of halted virtual cores.
+"""
 
 import os
 import subprocess
@@ -9,6 +13,7 @@ from dataclasses import dataclass, field
 from statistics import median, quantiles
 
 from tests.e2e.served import Served
+from tests.lab.benchmarks.measuring.awake import cores_awake
 from tests.lab.benchmarks.streams.client import Clients
 from tests.lab.benchmarks.streams.cpu import Used, used_by
 from tests.lab.benchmarks.streams.engine import MOST
@@ -56,7 +61,8 @@ class Measured:
 
 def bare_runs(tokens: int, times: int) -> list[tuple[float, float]]:
     """Run the loop without a server in a process of its own; return the seconds to first and last token, each time."""
-    command = [sys.executable, "-m", "tests.lab.benchmarks.streams.bare", str(STREAMS), str(tokens), str(times)]
+    arguments = map(str, (STREAMS, tokens, times, APART))
+    command = [sys.executable, "-m", "tests.lab.benchmarks.streams.bare", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     pairs = (line.split() for line in done.stdout.splitlines())
     return [(float(first), float(last)) for first, last in pairs]
@@ -65,7 +71,8 @@ def bare_runs(tokens: int, times: int) -> list[tuple[float, float]]:
 def measure_bare(loop: Loop) -> None:
     [(_, seconds)] = bare_runs(LONG, 1)
     loop.rates.append(STREAMS * LONG / seconds)
-    loop.firsts.append([first for first, _ in bare_runs(SHORT, TIMES)])
+    with cores_awake():
+        loop.firsts.append([first for first, _ in bare_runs(SHORT, TIMES)])
 
 
 def measure_served(served: Served, worker: int, clients: Clients, made: Measured) -> None:
@@ -78,20 +85,22 @@ def measure_served(served: Served, worker: int, clients: Clients, made: Measured
     clients.check(LONG)
     made.served.rates.append(STREAMS * LONG / streamed.seconds)
     firsts: list[float] = []
-    for _ in range(TIMES):
-        time.sleep(APART)
-        firsts += clients.run("engine", SHORT).firsts
-        clients.check(SHORT)
+    with cores_awake():
+        for _ in range(TIMES):
+            time.sleep(APART)
+            firsts += clients.run("engine", SHORT).firsts
+            clients.check(SHORT)
     made.served.firsts.append(firsts)
 
 
 def measure_single(port: int, made: Measured) -> None:
     """Let single streams begin: while no other runs, and while 31 do."""
     client = Clients(port, 1)
-    made.alone.append(_singles(client))
-    with others(port, STREAMS - 1, MOST) as process:
-        made.joining.append(_singles(client))
-        assert process.poll() is None, "the others ended too early"
+    with cores_awake():
+        made.alone.append(_singles(client))
+        with others(port, STREAMS - 1, MOST) as process:
+            made.joining.append(_singles(client))
+            assert process.poll() is None, "the others ended too early"
     client.close()
 
 
