@@ -192,12 +192,20 @@ def main() -> None:
     if given.loop:
         run_loop(*given.loop)
         return
+    import torch
+
+    from handlers.optimize.bfloat16 import refusal
+
     cores = len(os.sched_getaffinity(0))
+    cases = CASES
+    if why := refusal(torch.device("cpu")):
+        print(f"without bf16: {why}")
+        cases = {name: case._replace(optimize=case.optimize.removeprefix("bf16,")) for name, case in CASES.items()}
     columns = f"{'case':12}{'limit/s':>9}{'loop/s':>9}{'served/s':>9}{'ratio':>8}  of     goal {'CPU ratio':>10}"
     print(f"{columns}  ms of CPU an image: loop, ours, client")
-    for name in given.cases or CASES:
-        turns = measure(CASES[name], given.rounds, given.seconds, given.connections)
-        print(shown(name, CASES[name], turns, cores), flush=True)
+    for name in given.cases or cases:
+        turns = measure(cases[name], given.rounds, given.seconds, given.connections)
+        print(shown(name, cases[name], turns, cores), flush=True)
 
 
 if __name__ == "__main__":
