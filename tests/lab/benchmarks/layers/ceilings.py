@@ -36,7 +36,7 @@ class Bare(Peer):
 
     def launch(self, setup: Setup) -> Running:
         port = free_port()
-        process = spawn([sys.executable, bare.__file__, self._step, str(port)], setup.folder, {})
+        process = spawn([sys.executable, "-P", bare.__file__, self._step, str(port)], setup.folder, {})
         return Running(process, port, "/", setup.folder / "output.log", ())
 
 
