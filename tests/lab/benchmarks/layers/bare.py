@@ -1,14 +1,14 @@
 """The least that a server of this kind does for a request, without any feature: `… bare STEP PORT`.
 
     answer   reads, parses, and writes one fixed answer
-    batch    sends the bodies to a worker process, in batches of at most 8, and writes its answers
+    batch    sends the bodies to a worker process over a socketpair, in batches of at most 8, and writes its answers
 
-The event loop, the parser and the encoding of frames are those of the daemon; the code is interpreted.
+The other steps are as `batch`, and wake the worker in another way (`ways.py`). The event loop, the parser and the
+encoding of frames are those of the daemon; the code is interpreted.
 """
 
 import asyncio
 import os
-import socket
 import struct
 import sys
 from typing import cast
@@ -17,7 +17,9 @@ import httptools
 import msgspec
 import uvloop
 
-STEPS = ("answer", "batch")
+from tests.lab.benchmarks.layers.ways import WAYS, Way
+
+STEPS = ("answer", *WAYS)
 BATCH = 8
 HEAD = (
     b"HTTP/1.1 200 OK\r\nx-request-id: 01234567-0123-4123-a123-0123456789ab\r\nPragma: no-cache\r\n"
@@ -32,25 +34,22 @@ def frame(message: object) -> bytes:
     return struct.pack("<I", len(body)) + body
 
 
-def work(sock: socket.socket) -> None:
+def work(way: Way) -> None:
     """Answer batches with the sizes of their bodies, until the other end closes."""
-    while data := sock.recv(1 << 18):  # one batch is on its way at a time: a frame comes whole
-        sock.sendall(frame([b"%d" % len(body) for body in _decode(data[4:])]))
+    while data := way.wait():  # one batch is on its way at a time: a frame comes whole
+        way.answer(frame([b"%d" % len(body) for body in _decode(data[4:])]))
 
 
-class Line(asyncio.Protocol):
+class Line:
     """The conversation with the worker: one batch at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, way: Way) -> None:
         self.waiting: list[tuple[asyncio.Transport, bytes]] = []
         self._running: list[tuple[asyncio.Transport, bytes]] = []
         self._awake = False
-        self._transport = cast(asyncio.Transport, None)
+        self._way = way
 
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(asyncio.Transport, transport)
-
-    def data_received(self, data: bytes) -> None:
+    def answered(self, data: bytes) -> None:
         ended, self._running = self._running, []
         for (client, _), answer in zip(ended, _decode(data[4:]), strict=True):
             if not client.is_closing():
@@ -65,7 +64,7 @@ class Line(asyncio.Protocol):
     def _send(self) -> None:
         self._awake = False
         self._running, self.waiting = self.waiting[:BATCH], self.waiting[BATCH:]
-        self._transport.write(frame([body for _, body in self._running]))
+        self._way.send(frame([body for _, body in self._running]))
 
 
 class Client(asyncio.Protocol):
@@ -94,21 +93,24 @@ class Client(asyncio.Protocol):
             self._line.wake()
 
 
-async def serve(step: str, port: int, ours: socket.socket) -> None:
-    loop, line = asyncio.get_running_loop(), Line()
-    await loop.create_connection(lambda: line, sock=ours)
-    server = await loop.create_server(lambda: Client(line if step == "batch" else None), "127.0.0.1", port)
+async def serve(port: int, way: Way | None) -> None:
+    loop, line = asyncio.get_running_loop(), None
+    if way is not None:
+        line = Line(way)
+        await way.attach(line.answered)
+    server = await loop.create_server(lambda: Client(line), "127.0.0.1", port)
     await server.serve_forever()
 
 
 def main(step: str, port: int) -> None:
-    ours, theirs = socket.socketpair()
-    if os.fork() == 0:
-        ours.close()
-        work(theirs)
-        os._exit(0)
-    theirs.close()
-    uvloop.run(serve(step, port, ours))
+    way = WAYS[step]() if step in WAYS else None
+    if way is not None:
+        if os.fork() == 0:
+            way.begin()
+            work(way)
+            os._exit(0)
+        way.forked()
+    uvloop.run(serve(port, way))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """What a request costs beside the least that it could: `python -m tests.lab.benchmarks.layers.ceilings [TURNS]`.
 
-The constant answer, all servers in turns in one run: two servers without any feature (bare.py), the daemon compiled as
-a wheel installs it, and mosec. Processor time of the server's first process, and of all others (workers; all of
-mosec's work is in a child). Machines differ by a third: compare the servers of one run.
+The constant answer, all servers in turns in one run: servers without any feature (bare.py), with several ways to wake
+a worker, the daemon compiled as a wheel installs it, and mosec. Processor time of the server's first process, and of
+all others (workers; all of mosec's work is in a child). Machines differ by a third: compare the servers of one run.
 """
 
 import statistics
@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.lab.benchmarks import models
+from tests.lab.benchmarks.environments import ROOT
 from tests.lab.benchmarks.layers import bare
 from tests.lab.benchmarks.measuring import processes, wrk
 from tests.lab.benchmarks.peers import PEERS
@@ -36,7 +37,8 @@ class Bare(Peer):
 
     def launch(self, setup: Setup) -> Running:
         port = free_port()
-        process = spawn([sys.executable, "-P", bare.__file__, self._step, str(port)], setup.folder, {})
+        command = [sys.executable, "-m", bare.__name__, self._step, str(port)]
+        process = spawn(command, setup.folder, {"PYTHONPATH": str(ROOT)})
         return Running(process, port, "/", setup.folder / "output.log", ())
 
 
