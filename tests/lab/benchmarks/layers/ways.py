@@ -61,6 +61,7 @@ class Receiver(asyncio.Protocol):
 class Socketpair(Way):
     def __init__(self) -> None:
         self._ours, self._theirs = socket.socketpair()
+        self._buffer = memoryview(bytearray(SIZE))  # a `recv` of as much would map and unmap pages for each frame
 
     def begin(self) -> None:
         self._ours.close()
@@ -77,7 +78,7 @@ class Socketpair(Way):
         self._transport.write(frame)
 
     def wait(self) -> bytes:
-        return self._theirs.recv(SIZE)
+        return bytes(self._buffer[: self._theirs.recv_into(self._buffer)])
 
     def answer(self, frame: bytes) -> None:
         self._theirs.sendall(frame)
@@ -88,10 +89,10 @@ class Spinning(Socketpair):
         until = time.monotonic() + SPIN
         while time.monotonic() < until:
             try:
-                return self._theirs.recv(SIZE, socket.MSG_DONTWAIT)
+                return bytes(self._buffer[: self._theirs.recv_into(self._buffer, SIZE, socket.MSG_DONTWAIT)])
             except BlockingIOError:
                 pass
-        return self._theirs.recv(SIZE)
+        return super().wait()
 
 
 class Shared(Way):
