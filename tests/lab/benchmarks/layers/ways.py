@@ -55,7 +55,7 @@ class Receiver(asyncio.Protocol):
     """Passes frames on, each of which comes whole."""
 
     def __init__(self, arrived: Arrived) -> None:
-        self.data_received = arrived  # type: ignore[method-assign]
+        self.data_received = arrived  # type: ignore[assignment, method-assign]
 
 
 class Socketpair(Way):
