@@ -21,19 +21,18 @@ def cores_awake() -> Iterator[None]:
     with ExitStack() as stack:
         for core in os.sched_getaffinity(0):
             command = [sys.executable, "-m", "tests.lab.benchmarks.measuring.awake", str(core)]
-            process = stack.enter_context(
-                subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
-            )
+            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True))
             stack.callback(process.kill)
             assert process.stdout is not None and process.stdout.readline(), "it ended"
         yield
 
 
 def main(core: int) -> None:
+    parent = os.getppid()
     os.sched_setaffinity(0, {core})
     step_back()
     print("awake", flush=True)
-    while os.getppid() != 1:  # until it is killed, or nobody is left to do that
+    while os.getppid() == parent:  # a parent that was killed cannot end this process
         for _ in range(100_000):
             pass
 
