@@ -93,5 +93,5 @@ def test_an_orphan_is_reaped() -> None:
 def is_zombie(pid: int) -> bool:
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # gone before, or between opening and reading
         return False

@@ -1,6 +1,7 @@
 """Descriptors handed to uvloop are closed once: later, the number may be a client's connection."""
 
 import asyncio
+import fcntl
 import gc
 import os
 import socket
@@ -37,6 +38,13 @@ def in_use(descriptor: int) -> bool:
     return True
 
 
+def out_of_reach(descriptor: int) -> int:
+    """Move a descriptor to a number that no thread of the test run is given meanwhile: the lowest free one is given."""
+    moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 500)
+    os.close(descriptor)
+    return moved
+
+
 async def use(kind: str, descriptor: int, hasty: bool) -> None:
     """Take a descriptor over, and close it."""
     loop, protocol = asyncio.get_running_loop(), Protocol(hasty)
@@ -58,6 +66,7 @@ def test_a_number_that_the_loop_has_closed_belongs_to_who_gets_it_next(kind: str
             descriptor, other = os.pipe()
         else:
             descriptor, other = (each.detach() for each in socket.socketpair())
+        descriptor = out_of_reach(descriptor)
         await use(kind, descriptor, hasty)
         assert not in_use(descriptor)
         os.dup2(other, descriptor)  # somebody else gets the number

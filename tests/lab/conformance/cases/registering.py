@@ -4,6 +4,7 @@ from tests.lab.conformance.case import Case, Group, ask, case, manage
 
 GONE = manage("DELETE", "/models/entry")
 DESCRIBED = manage("GET", "/models/entry")
+STARTED = manage("GET", "/models/entry", until='"READY"')
 
 
 def registers(name: str, query: str, needs: str = "", url: str = "entry.mar") -> Case:
@@ -79,7 +80,12 @@ GROUP = Group(
         registers("with timeouts", "&response_timeout=10&startup_timeout=20"),
         registers("with timeouts that are no numbers", "&response_timeout=long"),
         registers("with a runtime", "&runtime=python3"),
-        registers("with a synchronous that is neither", "&initial_workers=1&synchronous=perhaps&max_batch_delay=1"),
+        case(
+            "with a synchronous that is neither",
+            manage("POST", "/models?url=entry.mar&initial_workers=1&synchronous=perhaps&max_batch_delay=1"),
+            STARTED,
+            GONE,
+        ),
         case(
             "under another name",
             manage("POST", "/models?url=entry.mar&model_name=renamed&initial_workers=1"),
@@ -103,7 +109,7 @@ GROUP = Group(
         case(
             "asynchronously",
             manage("POST", "/models?url=entry.mar&initial_workers=1&synchronous=false"),
-            manage("GET", "/models/entry", until='"READY"'),
+            STARTED,
             GONE,
         ),
         case("the same version twice", manage("POST", "/models?url=entry.mar"), manage("POST", "/models?url=entry.mar"),
