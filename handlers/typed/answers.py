@@ -7,7 +7,6 @@ array, tensor            `.npy` if `Accept` names it, else JSON
 anything else            compact JSON, arrays and tensors within it too
 """
 
-import inspect
 import io
 import sys
 from typing import Any, NamedTuple, get_args, get_origin
@@ -82,20 +81,33 @@ def check_batch(result: Any, rows: int, signature: Signature) -> list[Any]:
     return list(result)
 
 
-def check_answer(value: Any, signature: Signature) -> Any:
-    """Return the answer of one row; an InvalidResult in its place if the return annotation promises another type."""
-    promised = signature.returns
-    if signature.batches:
-        promised = get_args(promised)[0] if get_origin(promised) is list and get_args(promised) else Any
-    if isinstance(value, BaseException) or promised in (None, Any, inspect.Signature.empty):
-        return value
-    kind = get_origin(promised) or promised
-    if kind in _CHECKED and not isinstance(value, (bytes, bytearray) if kind is bytes else kind):
-        if is_array(value) and kind is list:
+class Promise:
+    """What the return annotation of a function promises of the answer of one row, if that can be checked.
+
+    Attributes:
+        kinds: the classes that an answer may be an instance of; empty if anything will do.
+    """
+
+    def __init__(self, signature: Signature) -> None:
+        promised = signature.returns
+        if signature.batches:
+            promised = get_args(promised)[0] if get_origin(promised) is list and get_args(promised) else Any
+        kind = get_origin(promised) or promised
+        self.kinds: tuple[type, ...] = ()
+        if kind in _CHECKED:
+            self.kinds = (bytes, bytearray) if kind is bytes else (kind,)
+        self._function = signature.function
+        self._annotation = promised
+
+    def check(self, value: Any) -> Any:
+        """Return the answer of one row; an InvalidResult in its place if it is of another class."""
+        kinds = self.kinds
+        if not kinds or isinstance(value, kinds) or isinstance(value, BaseException):
             return value
-        expected = f"its return annotation says {written(promised)}"
-        return InvalidResult(f"`{signature.function}` returned {_named(value)} for a row; {expected}")
-    return value
+        if list in kinds and is_array(value):
+            return value
+        expected = f"its return annotation says {written(self._annotation)}"
+        return InvalidResult(f"`{self._function}` returned {_named(value)} for a row; {expected}")
 
 
 def _named(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from handlers.requests.arrays import is_array, wanted_type
@@ -9,7 +10,7 @@ from handlers.requests.kinds import Kind, kinds_of
 from handlers.sdk.context import Context
 from handlers.sdk.errors import HandlerError, NotSerialisable, PredictionException, UnreadablePayload
 from handlers.sdk.loader import EntryPoint
-from handlers.typed.answers import check_answer, check_batch, encode_answer, encode_piece
+from handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
 from handlers.typed.body import RequestBody, parts_of, read_rows
 from handlers.typed.decoders import decoder_of
 from handlers.typed.detection import signature_of
@@ -44,6 +45,8 @@ class TypedEntryPoint(EntryPoint):
         self._declared = self.declared = signature.declared(batch_size)
         self._function = function
         self._signature = signature
+        self._promise = Promise(signature)
+        self._may_lack = any(each.has_default for each in signature.arguments)
         self._most_pixels: int | None = None
         self._decoders = {each.name: decoder_of(each, lambda: self._most_pixels) for each in signature.arguments}
         self._loop: Any = None
@@ -77,15 +80,13 @@ class TypedEntryPoint(EntryPoint):
     def answer(self, data: list[Any], context: Context) -> list[Any]:
         """Return the encoded answer of each row, or an exception in its place."""
         kinds = kinds_of(context, len(data))
-        items: dict[int, Any] = {index: self._special(kind) for index, kind in enumerate(kinds)}
-        rows = [index for index, kind in enumerate(kinds) if kind is Kind.PREDICT]
-        values = {row: self._values_of(data[row]) for row in rows}
-        if self._signature.batches:
-            for group in _alike(rows, values):
-                items.update(zip(group, self._run_batch(group, values, context), strict=True))
-        elif rows:
-            items.update(zip(rows, self._run_rows(rows, values, context), strict=True))
-        return [self._encode(items[index], index, context) for index in range(len(data))]
+        if kinds.count(Kind.PREDICT) == len(kinds):  # nearly always
+            items = self._predict(range(len(data)), data, context)
+        else:
+            rows = [index for index, kind in enumerate(kinds) if kind is Kind.PREDICT]
+            predicted = iter(self._predict(rows, data, context))
+            items = [next(predicted) if kind is Kind.PREDICT else self._special(kind) for kind in kinds]
+        return [self._encode(item, index, context) for index, item in enumerate(items)]
 
     def close(self) -> None:
         """Cancel what a coroutine has left running, and close the event loop."""
@@ -120,13 +121,28 @@ class TypedEntryPoint(EntryPoint):
             return {"inputs": inputs, "output": self._declared.output}
         return None
 
+    def _predict(self, rows: Sequence[int], data: list[Any], context: Context) -> list[Any]:
+        """Return what the function answers to each of some rows, or an exception in its place."""
+        if not rows:
+            return []
+        values = {row: self._values_of(data[row]) for row in rows}
+        if not self._signature.batches:
+            return self._run_rows(rows, values, context)
+        if not self._may_lack:
+            return self._run_batch(rows, values, context)
+        items: dict[int, Any] = {}
+        for group in _alike(rows, values):
+            items.update(zip(group, self._run_batch(group, values, context), strict=True))
+        return [items[row] for row in rows]
+
     def _run_batch(self, rows: Sequence[int], values: Mapping[int, Values], context: Context) -> list[Any]:
         columns = {name: [values[row][name] for row in rows] for name in values[rows[0]]}
-        with context.selected(rows):
+        with _selected(context, rows):
             result = self._call(columns, context)
             if not self._signature.streams:
                 result = self._event_loop().run(result) if self._signature.waits else result
-                return [check_answer(each, self._signature) for each in check_batch(result, len(rows), self._signature)]
+                answers = check_batch(result, len(rows), self._signature)
+                return [self._promise.check(each) for each in answers] if self._promise.kinds else answers
             take = _Sender(context)
             if self._signature.waits:
                 self._event_loop().each(result, lambda piece: send_batch(piece, len(rows), self._signature, take))
@@ -141,18 +157,18 @@ class TypedEntryPoint(EntryPoint):
             return [self._run_row(row, values[row], context) for row in rows]
         # The calls of several rows are under way at the same time, each with a context of its own.
         calls = [self._call(values[row], _only(context, row)) for row in rows]
-        with context.selected(rows):
+        with _selected(context, rows):
             if self._signature.streams:
                 sender = _Sender(context)
                 return self._event_loop().stream(calls, sender) if self._signature.waits else stream_rows(calls, sender)
-            return [check_answer(each, self._signature) for each in self._event_loop().gather(calls)]
+            return [self._promise.check(each) for each in self._event_loop().gather(calls)]
 
     def _run_row(self, row: int, values: Values, context: Context) -> Any:
         try:
             if not self._signature.context:
-                return check_answer(self._call(values, context), self._signature)
+                return self._promise.check(self._call(values, context))
             with context.selected([row]):
-                return check_answer(self._call(values, context), self._signature)
+                return self._promise.check(self._call(values, context))
         except Exception as error:  # noqa: BLE001 - user code; the other rows go on
             return error
 
@@ -167,9 +183,11 @@ class TypedEntryPoint(EntryPoint):
         if isinstance(item, BaseException) or item is END:
             return item
         assert context.request_processor is not None
-        headers = context.request_processor[row].get_request_properties().items()
+        wanted = ""
+        if is_array(item):
+            wanted = wanted_type(context.request_processor[row].get_request_properties().items())
         try:
-            encoded = encode_answer(item, wanted_type(headers) if is_array(item) else "")
+            encoded = encode_answer(item, wanted)
         except NotSerialisable as error:
             return error
         _set_type(context, row, encoded.content_type)
@@ -199,8 +217,15 @@ class _Sender:
 
 def _set_type(context: Context, row: int, content_type: str) -> None:
     """Set the content type of an answer, unless the handler has set another."""
-    if content_type and not any(name.lower() == "content-type" for name in context.get_response_headers(row)):
-        context.set_response_header(row, "Content-Type", content_type)
+    if content_type:
+        headers = context.get_response_headers(row)
+        if not headers or not any(name.lower() == "content-type" for name in headers):
+            headers["Content-Type"] = content_type
+
+
+def _selected(context: Context, rows: Sequence[int]) -> AbstractContextManager[None]:
+    """Let the context be that of some rows; of all of them it is already."""
+    return nullcontext() if len(rows) == len(context.request_ids) else context.selected(rows)
 
 
 def _only(context: Context, row: int) -> Context:
