@@ -324,9 +324,9 @@ class Dispatcher:
                 return
             self._timer = self._clock.later(decision.until - now, self._pump)
             return
-        # 4. No worker is idle: full batches are sent ahead.
+        # 4. No worker is idle: full batches are sent ahead, and halves.
         while len(queue) and workers.granting and self._may_send_ahead(now):
-            self._send(workers.take_granting(), self._take(self._traffic.batch_size), "ahead", now)
+            self._send(workers.take_granting(), self._take(self._traffic.enough), "ahead", now)
 
     def _facts(self) -> Facts:
         queue = self._queue
@@ -334,7 +334,7 @@ class Dispatcher:
         return Facts(len(queue), self._workers.idle, held, queue.deadlines.next, arrived, self.stopping)
 
     def _may_send_ahead(self, now: float) -> bool:
-        head, size = self._queue.head, self._traffic.batch_size
+        head, size = self._queue.head, self._traffic.enough
         if head.runs_alone or len(self._queue) < size or self._queue.grouping is not None:
             return False  # nearly always, and decided without further computation
         seconds = self._traffic.times.of(size)

@@ -7,6 +7,7 @@ import pytest
 
 from daemon.batching.ahead import may_send_ahead
 from daemon.batching.policies.collector import Facts
+from daemon.batching.policies.table import make_collector
 from daemon.core.arena import SHARED_FROM, Arena
 from daemon.core.errors import QueueFull
 from daemon.core.job import Job, JobPhase, Param, Reply
@@ -62,6 +63,27 @@ def test_a_batch_that_is_not_full_waits_for_the_worker() -> None:
     bench.clock.advance(1.0)
 
     assert bench.batches == ["a b", "c"]
+
+
+def test_a_busy_worker_is_sent_the_other_half_of_the_clients() -> None:
+    bench = pairs(batch_size=8, policy="auto")
+    halves = bench.model.traffic.halves
+    assert halves is not None
+    halves.share = 2
+
+    bench.send(*"abcde")
+
+    assert bench.batches == ["a b", "c d"]
+    assert bench.dispatcher.reasons == {"half": 1, "ahead": 1}
+
+
+@pytest.mark.parametrize("policy", ["greedy", "fixed"])
+def test_no_other_policy_splits_the_clients(policy: str) -> None:
+    bench = pairs(policy="auto")
+
+    make_collector(policy, 2, 0.1, bench.model.traffic)
+
+    assert bench.model.traffic.halves is None and bench.model.traffic.enough == 2
 
 
 def test_a_batch_that_was_sent_ahead_runs_without_a_pause() -> None:

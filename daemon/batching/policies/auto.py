@@ -15,6 +15,7 @@ from typing import Final
 
 from daemon.batching.policies.collector import Facts, Send, Wait, latest
 from daemon.batching.policies.split import best_parts, parts_now
+from daemon.batching.traffic.halves import Halves
 from daemon.batching.traffic.survival import Survival
 from daemon.batching.traffic.traffic import Traffic
 
@@ -40,6 +41,7 @@ class Auto:
         self._batch_size = batch_size
         self._max_delay = max_delay
         self._traffic = traffic
+        self._halves = traffic.halves = Halves()
         self._return_due = 0.0  # until when the last batch's clients are awaited
         self._seen = 0  # how many jobs waited when pending input was last read first
         self._parts = 0  # over how many workers the clients are split; 0 while the clients are unknown …
@@ -53,9 +55,11 @@ class Auto:
         times, callers = traffic.times, traffic.callers
         if facts.idle + traffic.busy > 1 or self._parts:
             self._plan(facts, now)
-        # 1. A full batch.
+        # 1. A full batch, or half of the clients of an only worker, which is sent the other half ahead.
         if waiting >= self._batch_size:
             return self._send(facts, "full")
+        if self._halves.share and waiting >= self._halves.share:
+            return self._send(facts, "half")
         # 2. A job has been held for the maximum delay.
         due = (now if facts.held is None else facts.held) + self._max_delay
         if now >= due:
@@ -122,7 +126,7 @@ class Auto:
             if waiting < self._share:
                 self._traffic.together.missed(self._parts, self._share)
             return Send(min(waiting, size), reason)
-        count = min(waiting, size)
+        count = min(waiting, self._halves.share if reason == "half" else size)
         if facts.idle > 1 and count > 1:
             traffic = self._traffic
             over = facts.idle
@@ -137,6 +141,8 @@ class Auto:
         traffic = self._traffic
         callers, workers = traffic.callers, facts.idle + traffic.busy
         self._parts, self._share = 0, self._batch_size
+        if workers > 1:
+            self._halves.forget()
         if workers < 2 or callers.strangers or not traffic.times.known:
             return
         callers.forget_silent(now, traffic.turnarounds)

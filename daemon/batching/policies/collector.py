@@ -17,6 +17,7 @@ from daemon.batching.traffic.times import BatchTimes
 SLACK = 0.003  # seconds kept between the expected end of a batch and a deadline
 REASONS: dict[str, str] = {
     "full": "there were enough requests for a whole batch",
+    "half": "half of the clients: the others' requests run while these are answered",
     "delay": "a request had been held for the maximum delay",
     "deadline": "a request would otherwise be answered too late",
     "stopping": "the version is being shut down",

@@ -19,6 +19,7 @@ def make_collector(
     Args:
         rows: the version runs row by row: there is no batch to wait for.
     """
+    traffic.halves = None  # `auto` wants them
     if rows:
         return RowByRow()
     if policy == "greedy":

@@ -18,10 +18,11 @@ WHILE: Final = 10.0  # times the median from a reply to the next arrival
 class CallerStats:
     """One connection at one version: its jobs there, and whether it is a regular."""
 
-    __slots__ = ("last", "outstanding", "regular", "replied", "requests", "waiting")
+    __slots__ = ("gone", "last", "outstanding", "regular", "replied", "requests", "waiting")
 
     def __init__(self) -> None:
         self.regular = False
+        self.gone = False  # closed, or gone to another version
         self.last = 0.0  # when its last request arrived
         self.requests = 0  # consecutive requests to this version
         self.waiting = 0  # its jobs in the queue
@@ -109,6 +110,7 @@ class Callers:
     def left(self, caller: Caller) -> CallerStats:
         """Forget a connection that closed, or went to another version; return its record."""
         caller_stats = self._known.pop(caller)
+        caller_stats.gone = True
         if caller_stats.regular:
             self._demote(caller_stats)
         return caller_stats

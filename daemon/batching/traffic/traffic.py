@@ -1,14 +1,18 @@
 """Statistics of one version's traffic: batch times, gaps between arrivals, and returning clients.
 
 Replies are matched to later arrivals first in, first out, whatever their clients: under a closed loop this
-yields the clients' turnaround, under independent arrivals a time far too long to wait for. (Forgetting unmatched
-replies at a dispatch was tried: it shortens the second and spoils the tail under Poisson arrivals.)
+yields the clients' turnaround, under independent arrivals a time far too long to wait for. A kept-alive connection that
+closes takes its unmatched reply with it: else, as long as others come, each arrival is matched to an earlier reply than
+its own. (Forgetting all unmatched replies at a dispatch was tried: it shortens the second and spoils the tail under
+Poisson arrivals.)
 """
 
 from collections import deque
+from contextlib import suppress
 from typing import Final
 
 from daemon.batching.traffic.callers import Callers
+from daemon.batching.traffic.halves import Halves
 from daemon.batching.traffic.padded import PaddedTimes
 from daemon.batching.traffic.survival import Survival
 from daemon.batching.traffic.times import BatchTimes
@@ -45,6 +49,7 @@ class Traffic:
         missing: the clients of that batch that have neither come back nor closed their connection.
         busy, running: workers that have a batch, and the jobs in these batches.
         padded: learns how long batches take by their longest job, while that matters; else None.
+        halves: learns whether the clients are better served in two halves, while the policy asks for it; else None.
         trace: when the latest jobs arrived.
         lengths: the bytes of these jobs.
         crowd: how many regular connections there were at each of these times.
@@ -55,6 +60,7 @@ class Traffic:
         self.times = BatchTimes()
         self.together = Together(self.times)
         self.padded: PaddedTimes | None = None
+        self.halves: Halves | None = None
         self.gaps = Survival()
         self.turnarounds = Survival()
         self.callers = Callers(self)
@@ -72,6 +78,12 @@ class Traffic:
         self.lengths: deque[int] = deque(maxlen=TRACE_LENGTH)
         self.crowd: deque[int] = deque(maxlen=TRACE_LENGTH)
         self._replies: deque[float] = deque()
+
+    @property
+    def enough(self) -> int:
+        """How many waiting jobs are a batch that waits for no further ones."""
+        share = 0 if self.halves is None else self.halves.share
+        return min(share or self.batch_size, self.batch_size)
 
     def rate_at(self, now: float) -> float:
         """Return the arrivals a second, including the silence since the last one; 0.0 before there are two."""
@@ -146,10 +158,12 @@ class Traffic:
                 typical = self.padded.add(len(batch.jobs), max([job.size for job in batch.jobs]), seconds)
             self.times.add(len(batch.jobs), typical)
             self.together.add(busy, len(batch.jobs), typical)
+            if self.halves is not None:
+                per_batch = self.times.per_batch if self.times.spread else 0.0
+                self.halves.returned(len(batch.jobs), seconds, now, self.callers.regulars, self.batch_size, per_batch)
         self.last_time = seconds or self.last_time
-        answered = sum(
-            job.phase is JobPhase.SENT for job in batch.jobs
-        )  # others have expired: they were answered before
+        # Others have expired, so that they were answered before, or their clients have gone.
+        answered = sum(job.phase is JobPhase.SENT and not job.caller_stats.gone for job in batch.jobs)
         self.last_return = now
         self.missing = answered
         self._replied(answered, now)
@@ -169,5 +183,8 @@ class Traffic:
         caller_stats = self.callers.left(caller)
         # A client that opens a connection for each request conveys nothing by closing it.
         kept = caller_stats.requests > 1
-        if self.missing and kept and caller_stats.replied == self.last_return and not caller_stats.outstanding:
-            self.missing -= 1
+        if kept and not caller_stats.outstanding:
+            if self.missing and caller_stats.replied == self.last_return:
+                self.missing -= 1
+            with suppress(ValueError):  # matched already, or forgotten
+                self._replies.remove(caller_stats.replied)

@@ -64,6 +64,27 @@ def test_a_whole_batch_goes_at_once() -> None:
     assert bench.decide() == Send(2, "full")
 
 
+def test_half_of_the_clients_go_at_once_if_that_was_found_to_be_faster() -> None:
+    bench = AutoUnderTraffic()
+    assert bench.traffic.halves is not None
+    bench.traffic.halves.share = 4
+    bench.arrive(*(Caller() for _ in range(5)))
+
+    assert bench.decide() == Send(4, "half")
+    assert bench.decide(waiting=8) == Send(8, "full")
+
+
+def test_halves_are_of_an_only_workers_clients() -> None:
+    bench = AutoUnderTraffic()
+    assert bench.traffic.halves is not None
+    bench.traffic.halves.share = 4
+    bench.arrive(*(Caller() for _ in range(5)))
+
+    bench.decide(idle=2)
+
+    assert not bench.traffic.halves.share
+
+
 def test_a_newcomers_single_request_never_waits() -> None:
     bench = AutoUnderTraffic()
     bench.arrive(Caller())

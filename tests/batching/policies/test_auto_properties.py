@@ -65,6 +65,11 @@ class Anticipation(RuleBasedStateMachine):
     def a_job_without_a_connection_comes(self) -> None:
         self.send(None)
 
+    @rule(share=st.integers(0, 4))
+    def so_many_clients_share_a_batch(self, share: int) -> None:
+        assert self.model.traffic.halves is not None
+        self.model.traffic.halves.share = share
+
     @precondition(lambda self: self.callers)
     @rule(data=st.data(), count=st.integers(1, 3))
     def callers_come_back(self, data: st.DataObject, count: int) -> None:

@@ -88,6 +88,37 @@ def test_replies_are_kept_for_two_seconds() -> None:
     assert not told.traffic._replies
 
 
+def test_a_kept_connection_that_closes_takes_its_reply_with_it() -> None:
+    told, stays, leaves = Told(), Caller(), Caller()
+    told.answer([told.arrive(0.0, leaves)], 0.1)
+    told.answer([told.arrive(0.2, leaves)], 0.3)
+    leaves.close()
+    told.answer([told.arrive(0.9, stays)], 1.0)
+    told.arrive(1.25, stays)
+
+    assert told.traffic.turnarounds.rate == pytest.approx(2 / (0.1 + 0.25), rel=0.01)
+
+
+def test_the_reply_to_a_client_that_has_gone_is_matched_to_no_arrival() -> None:
+    told, caller = Told(), Caller()
+    job = told.arrive(0.0, caller)
+    caller.close()
+
+    told.answer([job], 1.0)
+
+    assert not told.traffic._replies and not told.traffic.missing
+
+
+def test_a_connection_for_each_request_leaves_its_reply_to_the_next() -> None:
+    told, caller = Told(), Caller()
+    told.answer([told.arrive(0.0, caller)], 1.0)
+    caller.close()
+
+    told.arrive(1.5, Caller())
+
+    assert told.traffic.turnarounds.rate == pytest.approx(1 / 0.5)
+
+
 def test_the_clients_of_the_last_batch_are_missing_until_they_come_back() -> None:
     told = Told()
     callers = [Caller() for _ in range(3)]

@@ -7,7 +7,7 @@ import { clock, milliseconds } from "/numbers.js";
 const DRAWN = 90; // batches in the picture
 const LISTED = 8; // in the table
 const WORDS = {
-  full: () => "full", delay: (batch) => `waited ${milliseconds(batch.waitedMs / 1000)}`, deadline: () => "an answer was nearly due",
+  full: () => "full", half: () => "half of the clients", delay: (batch) => `waited ${milliseconds(batch.waitedMs / 1000)}`, deadline: () => "an answer was nearly due",
   nobody_left: () => "nobody else is coming", no_gain: () => "waiting would not pay", split: () => "shared by idle workers",
   ahead: () => "for a worker that is busy", at_once: () => "sent at once", retry: () => "retried alone", suspect: () => "a suspect, alone",
   solo: () => "a description, alone", stopping: () => "the version stops",

@@ -1,0 +1,135 @@
+"""Whether clients are served in two halves: both ways are measured, and the faster one is taken."""
+
+import pytest
+
+from daemon.batching.traffic.halves import PAUSE, REVIEW, SETTLING, SPAN, Halves
+
+BATCH_SIZE = 8
+
+
+class Server:
+    """Clients that ask again at once, one worker, and a daemon that takes its time for each request and each batch.
+
+    Args:
+        per_batch, per_job: seconds in the worker.
+        pause: seconds between the end of a batch and the next one, for each client, if all are in one batch.
+    """
+
+    def __init__(self, per_batch: float, per_job: float, pause: float, clients: int = 8) -> None:
+        self.halves = Halves()
+        self.per_batch, self.per_job, self.pause, self.clients = per_batch, per_job, pause, clients
+        self.now = 50.0
+        self.told_per_batch = per_batch
+
+    def run(self, spans: int = 1) -> None:
+        for _ in range(spans * (SPAN + SETTLING)):
+            jobs = self.halves.share or self.clients
+            seconds = self.per_batch + self.per_job * jobs
+            beside = self.pause * jobs
+            self.now += max(seconds, beside) if self.halves.share else seconds + beside
+            self.back(jobs, seconds)
+
+    def back(self, jobs: int, seconds: float) -> None:
+        self.halves.returned(jobs, seconds, self.now, self.clients, BATCH_SIZE, self.told_per_batch)
+
+
+def test_halves_are_tried_and_kept_where_the_worker_waits_for_the_daemon() -> None:
+    server = Server(per_batch=0.0001, per_job=0.0001, pause=0.00004)
+
+    server.run(spans=3)
+
+    assert server.halves.share == 4
+
+
+def test_clients_of_a_large_fixed_part_stay_together() -> None:
+    server = Server(per_batch=0.005, per_job=0.0001, pause=0.00004)
+
+    for _ in range(2 * REVIEW):
+        server.run()
+        assert not server.halves.share
+
+
+def test_a_handler_that_does_next_to_nothing_is_not_asked_more_often() -> None:
+    server = Server(per_batch=0.00002, per_job=0.000002, pause=0.00004)
+
+    for _ in range(2 * REVIEW):
+        server.run()
+        assert not server.halves.share
+
+
+def test_halves_that_are_slower_than_thought_are_left_at_once_and_tried_again_much_later() -> None:
+    server = Server(per_batch=0.005, per_job=0.0001, pause=0.00004)
+    server.told_per_batch = 0.0  # sizes have not differed: unknown
+    tried = []
+    for number in range(2 * REVIEW):
+        server.run()
+        if server.halves.share:
+            tried.append(number)
+
+    assert len(tried) == 2 and tried[1] - tried[0] >= REVIEW
+
+
+def test_whole_batches_are_measured_again_and_halves_stay_if_they_are_still_faster() -> None:
+    server = Server(per_batch=0.0001, per_job=0.0001, pause=0.00004)
+    server.run(spans=2)
+    shares = []
+    for _ in range(2 * REVIEW + 5):
+        server.run()
+        shares.append(server.halves.share)
+
+    assert shares.count(0) == 2 and shares[-1] == 4
+
+
+def test_a_machine_that_becomes_faster_is_served_whole_batches_again() -> None:
+    server = Server(per_batch=0.0001, per_job=0.0001, pause=0.00004)
+    server.run(spans=3)
+    assert server.halves.share
+
+    server.pause = 0.000001
+    server.run(spans=REVIEW + 3)
+
+    assert not server.halves.share
+
+
+@pytest.mark.parametrize("clients", [1, 16, 40])
+def test_a_lone_client_and_clients_of_several_full_batches_are_not_split(clients: int) -> None:
+    server = Server(per_batch=0.0001, per_job=0.001, pause=0.0001, clients=clients)
+
+    server.run(spans=3)
+
+    assert not server.halves.share
+
+
+@pytest.mark.parametrize(("clients", "share"), [(2, 1), (3, 1), (7, 3), (12, 6), (15, 7)])
+def test_half_of_the_clients_share_a_batch(clients: int, share: int) -> None:
+    server = Server(per_batch=0.0001, per_job=0.001, pause=0.0001, clients=clients)
+
+    server.run(spans=3)
+
+    assert server.halves.share == share
+
+
+def test_other_clients_are_measured_anew() -> None:
+    server = Server(per_batch=0.0001, per_job=0.0001, pause=0.00004)
+    server.run(spans=3)
+
+    server.clients = 6
+    server.back(4, 0.0005)
+
+    assert not server.halves.share
+    assert repr(server.halves) == "<Halves no of 6 clients: nothing known>"
+
+
+def test_a_silence_of_the_clients_belongs_to_no_way() -> None:
+    server = Server(per_batch=0.00012, per_job=0.0001, pause=0.00004)
+    server.run(spans=3)
+    paces = repr(server.halves)
+
+    for _ in range(SPAN // 2):
+        server.now += 0.0006
+        server.back(4, 0.0005)
+    server.now += PAUSE * 0.0006 + 1.0
+    server.back(4, 0.0005)
+    server.run()
+
+    assert repr(server.halves) == paces == "<Halves 4 of 8 clients: 155 µs a job whole, 130 µs a job in halves>"
