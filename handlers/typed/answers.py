@@ -82,7 +82,7 @@ def check_batch(result: Any, rows: int, signature: Signature) -> list[Any]:
 
 
 class Promise:
-    """What the return annotation of a function promises of the answer of one row, if that can be checked.
+    """The class that a function's return annotation promises for the answer of one row, if that can be checked.
 
     Attributes:
         kinds: the classes that an answer may be an instance of; empty if anything will do.
@@ -102,7 +102,7 @@ class Promise:
     def check(self, value: Any) -> Any:
         """Return the answer of one row; an InvalidResult in its place if it is of another class."""
         kinds = self.kinds
-        if not kinds or isinstance(value, kinds) or isinstance(value, BaseException):
+        if not kinds or isinstance(value, (*kinds, BaseException)):
             return value
         if list in kinds and is_array(value):
             return value

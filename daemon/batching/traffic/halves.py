@@ -18,6 +18,8 @@ So it follows a machine that changes, and what the model cannot know: the cores 
 from typing import Final
 
 SPAN: Final = 48  # batches that are measured together
+HOPELESS: Final = 1.1  # times as slow as the other way: a trial ends that is so slow after …
+EARLY: Final = 8  # … batches
 SETTLING: Final = 6  # batches after a change that belong to neither way
 REVIEW: Final = 40  # spans until the other way is measured again: 2.5 % of the time
 WORTH_IT: Final = 1.03  # times as fast; for less all clients are served together, with fewer batches
@@ -37,6 +39,7 @@ class Halves:
         self._clients = 0
         self._whole = self._halves = 0.0  # seconds a job, each way; 0.0 until measured
         self._age = 0  # spans since both are known
+        self._tries = False  # this span is a trial
         self._last = 0.0  # when the last batch came back
         self._settling = SETTLING  # batches until the span begins
         self._began = 0.0  # when the span began, and in it: …
@@ -54,6 +57,7 @@ class Halves:
     def forget(self) -> None:
         """Serve all clients together, and measure anew: there are others, or further workers."""
         self.share = self._clients = 0
+        self._tries = False
         self._whole = self._halves = 0.0
 
     def returned(self, jobs: int, seconds: float, now: float, clients: int, batch_size: int, per_batch: float) -> None:
@@ -81,9 +85,13 @@ class Halves:
         self._batches += 1
         self._jobs += jobs
         self._busy += seconds
-        if self._batches == SPAN:
-            self._choose((now - self._began) / SPAN, self._busy / SPAN, per_batch)
+        pace = (now - self._began) / self._jobs
+        if self._batches == SPAN or (self._tries and self._batches >= EARLY and pace > HOPELESS * self._other()):
+            self._choose(pace, (now - self._began) / self._batches, self._busy / self._batches, per_batch)
             self._begin(now)
+
+    def _other(self) -> float:
+        return self._whole if self.share else self._halves
 
     def _begin(self, now: float) -> None:
         """Begin a span."""
@@ -92,14 +100,14 @@ class Halves:
         self._batches = self._jobs = 0
         self._busy = 0.0
 
-    def _choose(self, cycle: float, busy: float, per_batch: float) -> None:
+    def _choose(self, pace: float, cycle: float, busy: float, per_batch: float) -> None:
         """Choose the way of the next span.
 
         Args:
-            cycle: seconds from one batch to the next, in this span.
+            pace: seconds a job, in this span.
+            cycle: seconds from one batch to the next.
             busy: seconds of these in the worker.
         """
-        pace = cycle * SPAN / self._jobs
         in_halves = self.share > 0
         if in_halves:
             self._halves = pace
@@ -107,10 +115,12 @@ class Halves:
             self._whole = pace
         self._age += 1
         better = 0.0 < self._halves * WORTH_IT < self._whole
+        self._tries = False
         if in_halves is not better:
             self._age = 0
         elif not self._halves or self._age >= REVIEW:
             gain = min(cycle - busy - per_batch, busy - OVERHEAD)
-            better = not better and (in_halves or gain > (WORTH_IT - 1.0) * cycle)
+            self._tries = in_halves or gain > (WORTH_IT - 1.0) * cycle
+            better = better is not self._tries
             self._age = 0
         self.share = max(1, self._clients // 2) if better else 0

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.batching.traffic.halves import PAUSE, REVIEW, SETTLING, SPAN, Halves
+from daemon.batching.traffic.halves import EARLY, PAUSE, REVIEW, SETTLING, SPAN, Halves
 
 BATCH_SIZE = 8
 
@@ -20,9 +20,11 @@ class Server:
         self.per_batch, self.per_job, self.pause, self.clients = per_batch, per_job, pause, clients
         self.now = 50.0
         self.told_per_batch = per_batch
+        self.shares: list[int] = []  # when each batch was sent
 
     def run(self, spans: int = 1) -> None:
         for _ in range(spans * (SPAN + SETTLING)):
+            self.shares.append(self.halves.share)
             jobs = self.halves.share or self.clients
             seconds = self.per_batch + self.per_job * jobs
             beside = self.pause * jobs
@@ -60,24 +62,30 @@ def test_a_handler_that_does_next_to_nothing_is_not_asked_more_often() -> None:
 def test_halves_that_are_slower_than_thought_are_left_at_once_and_tried_again_much_later() -> None:
     server = Server(per_batch=0.005, per_job=0.0001, pause=0.00004)
     server.told_per_batch = 0.0  # sizes have not differed: unknown
-    tried = []
-    for number in range(2 * REVIEW):
-        server.run()
-        if server.halves.share:
-            tried.append(number)
 
-    assert len(tried) == 2 and tried[1] - tried[0] >= REVIEW
+    server.run(spans=2 * REVIEW)
+
+    first, second = (number for number, share in enumerate(server.shares) if share and not server.shares[number - 1])
+    assert second - first >= REVIEW * SPAN
+
+
+def test_a_trial_that_is_hopeless_ends_early() -> None:
+    server = Server(per_batch=0.005, per_job=0.0001, pause=0.00004)
+    server.told_per_batch = 0.0
+
+    server.run(spans=3)
+
+    assert server.shares.count(4) == SETTLING + EARLY
 
 
 def test_whole_batches_are_measured_again_and_halves_stay_if_they_are_still_faster() -> None:
     server = Server(per_batch=0.0001, per_job=0.0001, pause=0.00004)
-    server.run(spans=2)
-    shares = []
-    for _ in range(2 * REVIEW + 5):
-        server.run()
-        shares.append(server.halves.share)
+    server.run(spans=3)
+    server.shares.clear()
 
-    assert shares.count(0) == 2 and shares[-1] == 4
+    server.run(spans=2 * REVIEW + 5)
+
+    assert server.shares.count(0) == 2 * (SETTLING + EARLY) and server.halves.share == 4
 
 
 def test_a_machine_that_becomes_faster_is_served_whole_batches_again() -> None:

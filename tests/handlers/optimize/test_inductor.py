@@ -19,8 +19,8 @@ from tests.handlers.optimize.nets import put_archive
 
 CPU = torch.device("cpu")
 ROOT = Path(__file__).parents[3]
-# Loads the archive as a worker does, with `compile` alone: a default that one load finds to be a gain, and the next does
-# not, makes another model. Runs every batch size; says what was compiled when.
+# Loads the archive as a worker does, with `compile` alone: a default that is a gain for one load, and not for the next,
+# makes another model. Runs every batch size; says what was compiled when.
 PROGRAM = """
 import json, sys, torch
 from pathlib import Path
