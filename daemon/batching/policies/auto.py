@@ -9,6 +9,8 @@ Under independent arrivals waiting never pays. So a batch is held while the expe
 
     bursts       a·P(an arrival within x | silent so far) − (n + λ·l(n))·E[min(gap, x)]
     closed loop  a·P(each missing client back within x | elapsed) − E[min(the last one's return, x)]
+
+Where the worker waits for the daemon and the clients instead, these may be served in two halves (traffic/halves.py).
 """
 
 from typing import Final

@@ -4,13 +4,15 @@
     halves    worker ▓▓▓▓▓▒▒▒▒▒▓▓▓▓▓▒▒▒▒▒▓▓▓▓▓▒▒▒   the next half was sent ahead
 
 Two batches cost the fixed part of l(n) = a + c·n once more, and save the pause between two batches where the daemon and
-the clients are at work. Under 8 clients, on two cores, a handler of 0.1 ms a row gives 7 800 answers a second in halves
-and 5 000 in whole batches, one of 1 ms a row 950 and 880; of one that does nothing halves cost more than they save.
+the clients are at work. Under 8 clients, on two cores, a handler of 0.1 ms a row gives 8 500 answers a second in halves
+and 5 700 in whole batches, one of 1 ms a row 934 and 863; for one that does nothing halves cost more than they save
+(`python -m tests.lab.benchmarks.halves`).
 
 Which is faster is measured, in spans of `SPAN` batches:
 
     WHOLE ──halves may pay──▶ trial of HALVES ──▶ the faster of the two ──after REVIEW spans──▶ trial of the other one
-      ▲ other clients
+      ▲                                                      ▲                                           │
+      └── other clients                                      └───────────────────────────────────────────┘
 
 So it follows a machine that changes, and what the model cannot know: the cores that daemon, worker and clients share.
 """
