@@ -91,7 +91,7 @@ def make_plan(
     ]
     read = [path for field in _READ if (path := getattr(config, field)) is not None]
     program = _program()
-    code = [Path(program[0]), Path(sys.executable), Path(sys.prefix), Path(tsctl.__file__)]
+    code = [Path(program[0]), *_installed()]
     if not of_user:
         _check(account_of(run_as), [*code, *read], writable, config, flags)
     control = f"%t/{name}/control.sock" if not flags.get("socket") else str(config.socket).replace("%", "%%")
@@ -119,6 +119,11 @@ def _program() -> list[str]:
     """Return the words that run this `tsctl`, whatever the working directory and PATH."""
     script = Path(sys.executable).parent / "tsctl"
     return [str(script)] if script.exists() else [sys.executable, "-P", "-m", "tsctl.cli"]
+
+
+def _installed() -> list[Path]:
+    """Return the places of this installation: its interpreter, its environment, its modules."""
+    return [Path(sys.executable), Path(sys.prefix), Path(tsctl.__file__)]
 
 
 def _address(endpoint: Endpoint) -> str:

@@ -10,6 +10,13 @@ from tsctl.service import plan as planning
 from tsctl.service.plan import ServicePlan, make_plan
 
 
+@pytest.fixture
+def in_opt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tsctl be installed where any service sees it; the tests themselves may run in /tmp."""
+    monkeypatch.setattr(planning, "_program", lambda: ["/opt/tsctl/bin/tsctl"])
+    monkeypatch.setattr(planning, "_installed", lambda: [Path("/opt/tsctl")])
+
+
 def planned(*, of_user: bool = True, run_as: str | None = None, **flags: str) -> ServicePlan:
     arguments = [f"--{name.replace('_', '-')}={value}" for name, value in flags.items()]
     return make_plan(flags, arguments, name="tsctl", of_user=of_user, run_as=run_as)
@@ -80,6 +87,7 @@ def test_a_setting_that_would_not_start_is_refused(flags: dict[str, str], messag
     assert (raised.value.message, raised.value.hint) == (message, hint)
 
 
+@pytest.mark.usefixtures("in_opt")
 def test_a_path_that_the_services_user_cannot_read_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def closed_at(path: Path, _account: Any) -> Path | None:
         return Path("/root") if path == Path("/usr/share") else None
@@ -102,6 +110,7 @@ def test_a_path_in_a_tmp_that_the_service_does_not_see_is_refused(
         planned(of_user=False, run_as=None, **{setting: "/tmp"})
 
 
+@pytest.mark.usefixtures("in_opt")
 def test_a_directory_to_write_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(planning, "closed_at", lambda *_: None)
 
