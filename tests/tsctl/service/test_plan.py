@@ -100,13 +100,14 @@ def test_a_path_that_the_services_user_cannot_read_is_refused(monkeypatch: pytes
     planned(of_user=False, model_store="/usr/lib")
 
 
+@pytest.mark.usefixtures("in_opt")
 @pytest.mark.parametrize("setting", ["state_dir", "socket", "model_store"])
 def test_a_path_in_a_tmp_that_the_service_does_not_see_is_refused(
     monkeypatch: pytest.MonkeyPatch, setting: str
 ) -> None:
     monkeypatch.setattr(planning, "closed_at", lambda *_: None)
 
-    with pytest.raises(CliError, match="it has a /tmp of its own"):
+    with pytest.raises(CliError, match="cannot see `/tmp`: it has a /tmp of its own"):
         planned(of_user=False, run_as=None, **{setting: "/tmp"})
 
 
