@@ -1,9 +1,10 @@
 """`python -m tests.lab.benchmarks.streams`: tokens a second of a served engine over those of its loop without a server.
 
-    [--rounds 9] [--sources] [--eager]
+    [--rounds 9] [--sources] [--eager] [--halting]
 
 Runs on the compiled modules of a wheel, which it builds first (minutes); `--sources` runs the sources, `--eager` wakes
-the clients for each token. In each round both loops run, one after the other. Printed are medians.
+the clients for each token, `--halting` lets cores halt while first tokens are measured. In each round both loops run,
+one after the other. Printed are medians.
 """
 
 import argparse
@@ -11,20 +12,31 @@ import os
 import subprocess
 import sys
 import tempfile
+from contextlib import nullcontext
 from pathlib import Path
 
 from tests.compiled import COMPILED, TREE, compiled
 from tests.e2e.served import Served
+from tests.lab.benchmarks.measuring.awake import cores_awake
 from tests.lab.benchmarks.streams import engine
 from tests.lab.benchmarks.streams.client import Clients
-from tests.lab.benchmarks.streams.rounds import STREAMS, Measured, measure_bare, measure_served, measure_single, report
+from tests.lab.benchmarks.streams.rounds import (
+    STREAMS,
+    Cores,
+    Measured,
+    measure_bare,
+    measure_served,
+    measure_single,
+    report,
+)
 
 ROUNDS = 9
 CONFIG = f"minWorkers: 1\nmaxWorkers: 1\nbatchSize: {STREAMS}\ncontinuousBatching: true\n"
 
 
-def measure(rounds: int, *, eager: bool) -> Measured:
+def measure(rounds: int, *, eager: bool, halting: bool) -> Measured:
     """Measure both loops in turns."""
+    cores: Cores = nullcontext if halting else cores_awake
     made = Measured()
     with tempfile.TemporaryDirectory(prefix="tsctl-streams-") as folder:
         served = Served(Path(folder))
@@ -37,9 +49,9 @@ def measure(rounds: int, *, eager: bool) -> Measured:
             port = int(served.url.rpartition(":")[2])
             clients = Clients(port, STREAMS, eager=eager)
             for _ in range(rounds):
-                measure_bare(made.bare)
-                measure_served(served, worker["pid"], clients, made)
-                measure_single(port, made)
+                measure_bare(made.bare, cores)
+                measure_served(served, worker["pid"], clients, made, cores)
+                measure_single(port, made, cores)
             clients.close()
         finally:
             served.stop()
@@ -51,11 +63,12 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often both loops run ({ROUNDS})")
     parser.add_argument("--sources", action="store_true", help="run the sources, not the compiled modules")
     parser.add_argument("--eager", action="store_true", help="wake the clients for each token")
+    parser.add_argument("--halting", action="store_true", help="let cores halt while first tokens are measured")
     given = parser.parse_args(arguments)
     if not given.sources and COMPILED not in os.environ:
         command: list[str | Path] = [compiled(), "-m", "tests.lab.benchmarks.streams", *arguments]
         return subprocess.run(command, cwd=TREE, env=os.environ | {COMPILED: "1"}).returncode
-    report(measure(given.rounds, eager=given.eager))
+    report(measure(given.rounds, eager=given.eager, halting=given.halting))
     return 0
 
 

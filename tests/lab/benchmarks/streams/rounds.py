@@ -1,7 +1,7 @@
 """Measurements of both loops in turns, and their table.
 
 First tokens are measured with cores that stay awake (measuring/awake.py), those of the loop without a server, too: of a
-burst's delay 0.5 ms were the wake-ups of halted virtual cores.
+burst's delay 0.5 to 1 ms were the wake-ups of halted virtual cores. `Cores` says otherwise.
 """
 
 import os
@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from statistics import median, quantiles
 
@@ -25,6 +26,9 @@ SHORT = 10  # tokens of a stream whose beginning is measured
 TIMES = 40  # how often 32 short streams begin together in a round
 APART = 0.013  # seconds between two of these
 SINGLE = 60  # how often a single short stream begins in a round, alone and beside 31 others
+
+
+Cores = Callable[[], AbstractContextManager[None]]  # what first tokens are measured in
 
 
 @dataclass
@@ -68,14 +72,14 @@ def bare_runs(tokens: int, times: int) -> list[tuple[float, float]]:
     return [(float(first), float(last)) for first, last in pairs]
 
 
-def measure_bare(loop: Loop) -> None:
+def measure_bare(loop: Loop, cores: Cores = cores_awake) -> None:
     [(_, seconds)] = bare_runs(LONG, 1)
     loop.rates.append(STREAMS * LONG / seconds)
-    with cores_awake():
+    with cores():
         loop.firsts.append([first for first, _ in bare_runs(SHORT, TIMES)])
 
 
-def measure_served(served: Served, worker: int, clients: Clients, made: Measured) -> None:
+def measure_served(served: Served, worker: int, clients: Clients, made: Measured, cores: Cores = cores_awake) -> None:
     pids = {"worker": worker, "daemon": served.pid, "clients": os.getpid()}
     clients.run("engine", 100)
     before = {name: used_by(pid) for name, pid in pids.items()}
@@ -85,7 +89,7 @@ def measure_served(served: Served, worker: int, clients: Clients, made: Measured
     clients.check(LONG)
     made.served.rates.append(STREAMS * LONG / streamed.seconds)
     firsts: list[float] = []
-    with cores_awake():
+    with cores():
         for _ in range(TIMES):
             time.sleep(APART)
             firsts += clients.run("engine", SHORT).firsts
@@ -93,10 +97,10 @@ def measure_served(served: Served, worker: int, clients: Clients, made: Measured
     made.served.firsts.append(firsts)
 
 
-def measure_single(port: int, made: Measured) -> None:
+def measure_single(port: int, made: Measured, cores: Cores = cores_awake) -> None:
     """Let single streams begin: while no other runs, and while 31 do."""
     client = Clients(port, 1)
-    with cores_awake():
+    with cores():
         made.alone.append(_singles(client))
         with others(port, STREAMS - 1, MOST) as process:
             made.joining.append(_singles(client))
