@@ -78,6 +78,16 @@ def compiled() -> Path:
     return interpreter(TREE)
 
 
+def run_compiled(module: str, arguments: Sequence[str | Path]) -> int:
+    """Run a program of this tree on the compiled modules; return its exit code.
+
+    Raises:
+        Missing: they could not be built.
+    """
+    command = [compiled(), "-m", module, *arguments]
+    return subprocess.run(command, cwd=TREE, env=os.environ | {COMPILED: "1"}).returncode
+
+
 def main(arguments: Sequence[str]) -> int:
     python = compiled()
     path = os.pathsep.join(map(str, (python.parent, ROOT / ".tools", os.environ["PATH"])))

@@ -60,7 +60,7 @@ class Auto:
         # 1. A full batch, or half of the clients of an only worker, which is sent the other half ahead.
         if waiting >= self._batch_size:
             return self._send(facts, "full")
-        if self._halves.share and waiting >= self._halves.share:
+        if waiting >= traffic.enough:
             return self._send(facts, "half")
         # 2. A job has been held for the maximum delay.
         due = (now if facts.held is None else facts.held) + self._max_delay
@@ -128,7 +128,7 @@ class Auto:
             if waiting < self._share:
                 self._traffic.together.missed(self._parts, self._share)
             return Send(min(waiting, size), reason)
-        count = min(waiting, self._halves.share if reason == "half" else size)
+        count = min(waiting, self._traffic.enough if reason == "half" else size)
         if facts.idle > 1 and count > 1:
             traffic = self._traffic
             over = facts.idle

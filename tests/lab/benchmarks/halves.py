@@ -11,14 +11,13 @@ builds first (minutes); `--sources` runs the sources.
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from tests.compiled import COMPILED, TREE, compiled
+from tests.compiled import COMPILED, run_compiled
 from tests.e2e.served import Served
 from tests.lab.benchmarks import busy_handler
 from tests.lab.benchmarks.measuring import wrk
@@ -56,8 +55,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--sources", action="store_true")
     given = parser.parse_args(arguments)
     if not given.sources and COMPILED not in os.environ:
-        command: list[str | Path] = [compiled(), "-m", "tests.lab.benchmarks.halves", *arguments]
-        return subprocess.run(command, cwd=TREE, env=os.environ | {COMPILED: "1"}).returncode
+        return run_compiled("tests.lab.benchmarks.halves", arguments)
     found: dict[tuple[float, float], list[dict[str, Turn]]] = {costs: [] for costs in COSTS}
     with tempfile.TemporaryDirectory(prefix="tsctl-halves-") as folder:
         served = Served(Path(folder))

@@ -10,12 +10,11 @@ Exit codes: 0 done, 1 a test failed, 2 there is no such device.
 
 import argparse
 import os
-import subprocess
 import sys
 import time
 from pathlib import Path
 
-from tests.compiled import COMPILED, ROOT, TREE, compiled
+from tests.compiled import COMPILED, ROOT, run_compiled
 from tests.lab.benchmarks import machine
 from tests.lab.gpu import page, rounds, tests
 from tests.lab.gpu.device import CPU, Seen, look, refusal
@@ -58,8 +57,7 @@ def main(arguments: list[str]) -> int:
         print(reason, file=sys.stderr)
         return 2
     if not given.sources and COMPILED not in os.environ:
-        command: list[str | Path] = [compiled(), "-m", "tests.lab.gpu", *arguments, "--page", out]
-        return subprocess.run(command, cwd=TREE, env=os.environ | {COMPILED: "1"}).returncode
+        return run_compiled("tests.lab.gpu", [*arguments, "--page", out])
     # For the processes that are started: what is not installed is found here.
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
     tested = None if given.only == "benchmark" else tests.run(given.device)

@@ -9,13 +9,12 @@ one after the other. Printed are medians.
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
 
-from tests.compiled import COMPILED, TREE, compiled
+from tests.compiled import COMPILED, run_compiled
 from tests.e2e.served import Served
 from tests.lab.benchmarks.measuring.awake import cores_awake
 from tests.lab.benchmarks.streams import engine
@@ -66,8 +65,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--halting", action="store_true", help="let cores halt while first tokens are measured")
     given = parser.parse_args(arguments)
     if not given.sources and COMPILED not in os.environ:
-        command: list[str | Path] = [compiled(), "-m", "tests.lab.benchmarks.streams", *arguments]
-        return subprocess.run(command, cwd=TREE, env=os.environ | {COMPILED: "1"}).returncode
+        return run_compiled("tests.lab.benchmarks.streams", arguments)
     report(measure(given.rounds, eager=given.eager, halting=given.halting))
     return 0
 

@@ -1,7 +1,8 @@
 """Measurements of both loops in turns, and their table.
 
 First tokens are measured with cores that stay awake (measuring/awake.py), those of the loop without a server, too: of a
-burst's delay 0.5 to 1 ms were the wake-ups of halted virtual cores. `Cores` says otherwise.
+burst's delay 0.5 to 1 ms were the wake-ups of halted virtual cores. A caller passes
+`cores_awake`, or `nullcontext` for cores that may halt.
 """
 
 import os
@@ -14,7 +15,6 @@ from dataclasses import dataclass, field
 from statistics import median, quantiles
 
 from tests.e2e.served import Served
-from tests.lab.benchmarks.measuring.awake import cores_awake
 from tests.lab.benchmarks.streams.client import Clients
 from tests.lab.benchmarks.streams.cpu import Used, used_by
 from tests.lab.benchmarks.streams.engine import MOST
@@ -26,8 +26,6 @@ SHORT = 10  # tokens of a stream whose beginning is measured
 TIMES = 40  # how often 32 short streams begin together in a round
 APART = 0.013  # seconds between two of these
 SINGLE = 60  # how often a single short stream begins in a round, alone and beside 31 others
-
-
 Cores = Callable[[], AbstractContextManager[None]]  # what first tokens are measured in
 
 
@@ -72,14 +70,14 @@ def bare_runs(tokens: int, times: int) -> list[tuple[float, float]]:
     return [(float(first), float(last)) for first, last in pairs]
 
 
-def measure_bare(loop: Loop, cores: Cores = cores_awake) -> None:
+def measure_bare(loop: Loop, cores: Cores) -> None:
     [(_, seconds)] = bare_runs(LONG, 1)
     loop.rates.append(STREAMS * LONG / seconds)
     with cores():
         loop.firsts.append([first for first, _ in bare_runs(SHORT, TIMES)])
 
 
-def measure_served(served: Served, worker: int, clients: Clients, made: Measured, cores: Cores = cores_awake) -> None:
+def measure_served(served: Served, worker: int, clients: Clients, made: Measured, cores: Cores) -> None:
     pids = {"worker": worker, "daemon": served.pid, "clients": os.getpid()}
     clients.run("engine", 100)
     before = {name: used_by(pid) for name, pid in pids.items()}
@@ -97,7 +95,7 @@ def measure_served(served: Served, worker: int, clients: Clients, made: Measured
     made.served.firsts.append(firsts)
 
 
-def measure_single(port: int, made: Measured, cores: Cores = cores_awake) -> None:
+def measure_single(port: int, made: Measured, cores: Cores) -> None:
     """Let single streams begin: while no other runs, and while 31 do."""
     client = Clients(port, 1)
     with cores():
