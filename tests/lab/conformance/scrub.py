@@ -35,12 +35,16 @@ def scrub(answer: Answer, private: Mapping[str, str]) -> Answer:
 
     Args:
         private: text of this run → the word that stands for it; longest first (paths, the host's
-            name, ports).
+            name, ports). One that is a number is replaced where it stands alone: a port's digits may
+            be among those of a time.
     """
 
     def clean(text: str) -> str:
         for secret, word in private.items():
-            text = text.replace(secret, word)
+            if secret.isdigit():
+                text = re.sub(rf"(?<![\w.]){secret}(?!\w|\.\d)", word, text)
+            else:
+                text = text.replace(secret, word)
         text = UUID.sub("<uuid>", text)
         text = TIME.sub("<time>", text)
         text = _NUMBERS.sub(r"\g<1>0", text)

@@ -55,13 +55,16 @@ def test_a_step_is_sent_as(step: Step, data: bytes) -> None:
         pytest.param("(Request b752912a-0b2e-4e90-99c8-35c1ab166663)", "(Request <uuid>)", id="a request's id"),
         pytest.param("see /srv/store/a.mar", "see <store>/a.mar", id="a path"),
         pytest.param('File "/srv/x/handler.py", line 3', 'File "<file>", line 3', id="a file of a traceback"),
+        pytest.param("http://127.0.0.1:40123/ping", "http://127.0.0.1:<port>/ping", id="a port"),
+        pytest.param("HandlerTime 0.0040123996", "HandlerTime 0.0040123996", id="a port's digits in a number"),
+        pytest.param("Ended 40123.5 ms later", "Ended 40123.5 ms later", id="a number that begins like a port"),
         pytest.param("nothing of one run", "nothing of one run", id="else nothing"),
     ],
 )
 def test_what_belongs_to_one_run_is_taken_out(body: str, scrubbed: str) -> None:
     answer = Answer(200, "", (), body.encode(), False)
 
-    assert scrub(answer, {"/srv/store": "<store>"}).body.decode() == scrubbed
+    assert scrub(answer, {"/srv/store": "<store>", "40123": "<port>"}).body.decode() == scrubbed
 
 
 def test_bytes_that_are_no_text_are_kept() -> None:
