@@ -55,10 +55,11 @@ def kinds_of(context: Any, rows: int) -> list[Kind]:
     return kinds if len(kinds) == rows else kinds[:1] * rows
 
 
-def answer(handler: Handler, data: list[Any], context: Any, predict: Callable[[list[Any]], Any]) -> Any:
+def answer(handler: Handler, data: Any, context: Any, predict: Callable[[list[Any]], Any]) -> Any:
     """Run a batch through a handler, each row as its kind.
 
     Args:
+        data: the rows; a list, or whatever a handler's own `handle` has made of it.
         predict: runs the stages on rows that ask for predictions.
 
     Returns:
@@ -73,7 +74,7 @@ def answer(handler: Handler, data: list[Any], context: Any, predict: Callable[[l
 
 
 def _answer_apart(
-    handler: Handler, data: list[Any], context: Context, kinds: Sequence[Kind], predict: Callable[[list[Any]], Any]
+    handler: Handler, data: Sequence[Any], context: Context, kinds: Sequence[Kind], predict: Callable[[list[Any]], Any]
 ) -> list[Any]:
     def explain(rows: list[Any]) -> Any:
         with with_plain_model(handler):

@@ -9,7 +9,7 @@ anything else            compact JSON, arrays and tensors within it too
 
 import io
 import sys
-from typing import Any, NamedTuple, get_args, get_origin
+from typing import Any, get_args, get_origin
 
 import msgspec
 
@@ -23,11 +23,7 @@ LINES = "application/x-ndjson"
 _CHECKED = (str, bytes, dict, list)  # what an annotation may promise and a value is compared with
 
 
-class EncodedAnswer(NamedTuple):
-    """A body; `content_type` is empty for bytes of an unknown type."""
-
-    body: bytes
-    content_type: str
+EncodedAnswer = tuple[bytes, str]  # body, and content type: empty for bytes of an unknown type
 
 
 def encode_answer(value: Any, wanted: str = "") -> EncodedAnswer:
@@ -40,17 +36,17 @@ def encode_answer(value: Any, wanted: str = "") -> EncodedAnswer:
         NotSerialisable: the value cannot be encoded.
     """
     if isinstance(value, str):
-        return EncodedAnswer(value.encode("utf-8", "replace"), TEXT)
+        return value.encode("utf-8", "replace"), TEXT
     if isinstance(value, (bytes, bytearray, memoryview)):
-        return EncodedAnswer(bytes(value), "")
+        return bytes(value), ""
     try:
         if wanted == NPY and is_array(value):
-            return EncodedAnswer(to_npy(value), NPY)
+            return to_npy(value), NPY
         if _is_image(value):
             buffer = io.BytesIO()
             value.save(buffer, "PNG")
-            return EncodedAnswer(buffer.getvalue(), "image/png")
-        return EncodedAnswer(_encoder.encode(value), JSON)
+            return buffer.getvalue(), "image/png"
+        return _encoder.encode(value), JSON
     except MemoryError:
         raise
     except Exception as error:  # of msgspec, NumPy, Pillow, or a class of the user
@@ -63,8 +59,8 @@ def encode_piece(value: Any) -> EncodedAnswer:
     Raises:
         NotSerialisable: the value cannot be encoded.
     """
-    encoded = encode_answer(value)
-    return EncodedAnswer(encoded.body + b"\n", LINES) if encoded.content_type == JSON else encoded
+    body, content_type = encode_answer(value)
+    return (body + b"\n", LINES) if content_type == JSON else (body, content_type)
 
 
 def check_batch(result: Any, rows: int, signature: Signature) -> list[Any]:
@@ -96,15 +92,15 @@ class Promise:
         self.kinds: tuple[type, ...] = ()
         if kind in _CHECKED:
             self.kinds = (bytes, bytearray) if kind is bytes else (kind,)
+        self._right = (*self.kinds, BaseException)
         self._function = signature.function
         self._annotation = promised
 
     def check(self, value: Any) -> Any:
         """Return the answer of one row; an InvalidResult in its place if it is of another class."""
-        kinds = self.kinds
-        if not kinds or isinstance(value, (*kinds, BaseException)):
+        if not self.kinds or isinstance(value, self._right):
             return value
-        if list in kinds and is_array(value):
+        if list in self.kinds and is_array(value):
             return value
         expected = f"its return annotation says {written(self._annotation)}"
         return InvalidResult(f"`{self._function}` returned {_named(value)} for a row; {expected}")

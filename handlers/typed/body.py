@@ -4,9 +4,9 @@ one parameter        the whole body, or the form's part of its name
 several parameters   the parts of a form, or the members of a JSON object, named after them
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, final
 
 import msgspec
 
@@ -18,7 +18,8 @@ _WHOLE = ("data", "body")  # the names that the daemon and TorchServe's clients 
 JSON = "application/json"
 
 
-class Part(NamedTuple):
+@final
+class Part:
     """The value for one parameter.
 
     Attributes:
@@ -27,15 +28,22 @@ class Part(NamedTuple):
         parsed: `value` is a member of a JSON object.
     """
 
-    content_type: str
-    value: Any
-    parsed: bool = False
+    __slots__ = ("content_type", "parsed", "value")
+
+    def __init__(self, content_type: str, value: Any, parsed: bool = False) -> None:
+        self.content_type = content_type
+        self.value = value
+        self.parsed = parsed
 
 
-class RequestBody(NamedTuple):
+@final
+class RequestBody:
     """A request as received: name → part."""
 
-    parts: dict[str, Part]
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: dict[str, Part]) -> None:
+        self.parts = parts
 
 
 def read_rows(rows: Sequence[wire.Row]) -> list[RequestBody]:
@@ -54,7 +62,7 @@ def parts_of(body: RequestBody, arguments: Sequence[Argument]) -> dict[str, Part
         [(name, part)], argument = parts.items(), arguments[0].name
         if name == argument or name in _WHOLE:
             return {argument: part}
-    whole = next((parts[name] for name in _WHOLE if name in parts and name not in _names(arguments)), None)
+    whole = _whole(parts, _names(arguments))
     if whole is None:
         found = {each.name: parts[each.name] for each in arguments if each.name in parts}
     elif len(arguments) == 1:
@@ -71,6 +79,14 @@ def parts_of(body: RequestBody, arguments: Sequence[Argument]) -> dict[str, Part
 
 def _names(arguments: Sequence[Argument]) -> list[str]:
     return [each.name for each in arguments]
+
+
+def _whole(parts: Mapping[str, Part], names: Sequence[str]) -> Part | None:
+    """Return the body of a request that is no form; None if all parts have names of their own."""
+    for name in _WHOLE:
+        if name in parts and name not in names:
+            return parts[name]
+    return None
 
 
 def _members(whole: Part, arguments: Sequence[Argument]) -> dict[str, Part]:

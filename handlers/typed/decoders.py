@@ -13,10 +13,11 @@ from handlers.typed.body import JSON, Part
 from handlers.typed.signature import Argument
 
 Decode = Callable[[Part], Any]
+MostPixels = Callable[[], Any]  # a number or None, which a handler may set in Pillow
 _MOST_REASONS = 5
 
 
-def decoder_of(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:
+def decoder_of(argument: Argument, most_pixels: MostPixels) -> Decode:
     """Return the decoder of a parameter; it raises UnreadablePayload with the parameter's name and the reason.
 
     Args:
@@ -36,7 +37,7 @@ def decoder_of(argument: Argument, most_pixels: Callable[[], int | None]) -> Dec
     return decode_part
 
 
-def _text(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:  # noqa: ARG001
+def _text(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
     kind = None if argument.target.type is str else argument.target.type
 
     def decode(part: Part) -> Any:
@@ -66,7 +67,7 @@ def _text_of(part: Part, name: str) -> Any:
         ) from None
 
 
-def _json(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:  # noqa: ARG001
+def _json(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
     kind = argument.target.type
     if is_pydantic(kind):
         return _pydantic(kind)
@@ -114,12 +115,12 @@ def _converted(value: Any, kind: Any) -> Any:
         raise UnreadablePayload(message_of(error)) from None
 
 
-def _bytes(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:  # noqa: ARG001
+def _bytes(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
     kind = argument.target.type
     return lambda part: kind(_bytes_of(part))
 
 
-def _image(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:  # noqa: ARG001
+def _image(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
     from handlers.requests.images import decode_image
 
     return lambda part: decode_image(_bytes_of(part), most_pixels())
@@ -137,19 +138,19 @@ def _bytes_of(part: Part) -> bytes:
         raise UnreadablePayload(f"not base64: {error}") from None
 
 
-def _array(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:  # noqa: ARG001
+def _array(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
     from handlers.typed.arrays import array_of
 
     return lambda part: array_of(part.value, argument.target.dtype)
 
 
-def _tensor(argument: Argument, most_pixels: Callable[[], int | None]) -> Decode:  # noqa: ARG001
+def _tensor(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
     from handlers.typed.arrays import tensor_of
 
     return lambda part: tensor_of(part.value)
 
 
-_BY_KIND: dict[str, Callable[[Argument, Callable[[], int | None]], Decode]] = {
+_BY_KIND: dict[str, Callable[[Argument, MostPixels], Decode]] = {
     "array": _array,
     "bytes": _bytes,
     "image": _image,

@@ -7,7 +7,7 @@ from typing import Any
 
 from handlers.requests.arrays import is_array, wanted_type
 from handlers.requests.kinds import Kind, kinds_of
-from handlers.sdk.context import Context
+from handlers.sdk.context import Context, RequestProcessor
 from handlers.sdk.errors import HandlerError, NotSerialisable, PredictionException, UnreadablePayload
 from handlers.sdk.loader import EntryPoint
 from handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
@@ -47,7 +47,7 @@ class TypedEntryPoint(EntryPoint):
         self._signature = signature
         self._promise = Promise(signature)
         self._may_lack = any(each.has_default for each in signature.arguments)
-        self._most_pixels: int | None = None
+        self._most_pixels: Any = None  # what a handler's module has set in Pillow: 1e9 is a float
         self._decoders = {each.name: decoder_of(each, lambda: self._most_pixels) for each in signature.arguments}
         self._loop: Any = None
 
@@ -143,13 +143,17 @@ class TypedEntryPoint(EntryPoint):
                 result = self._event_loop().run(result) if self._signature.waits else result
                 answers = check_batch(result, len(rows), self._signature)
                 return [self._promise.check(each) for each in answers] if self._promise.kinds else answers
-            take = _Sender(context)
-            if self._signature.waits:
-                self._event_loop().each(result, lambda piece: send_batch(piece, len(rows), self._signature, take))
-            else:
-                for piece in result:
-                    send_batch(piece, len(rows), self._signature, take)
+            self._send_pieces(result, len(rows), context)
             return [END] * len(rows)
+
+    def _send_pieces(self, pieces: Any, rows: int, context: Context) -> None:
+        """Send what a generator yields, a piece for each of some rows at a time."""
+        take = _Sender(context)
+        if self._signature.waits:
+            self._event_loop().each(pieces, lambda piece: send_batch(piece, rows, self._signature, take))
+        else:
+            for piece in pieces:
+                send_batch(piece, rows, self._signature, take)
 
     def _run_rows(self, rows: Sequence[int], values: Mapping[int, Values], context: Context) -> list[Any]:
         """Run each row as a call of its own: an exception fails only its row."""
@@ -183,15 +187,14 @@ class TypedEntryPoint(EntryPoint):
         if isinstance(item, BaseException) or item is END:
             return item
         assert context.request_processor is not None
-        wanted = ""
-        if is_array(item):
-            wanted = wanted_type(context.request_processor[row].get_request_properties().items())
+        processor = context.request_processor[row]
+        wanted = wanted_type(processor.get_request_properties().items()) if is_array(item) else ""
         try:
-            encoded = encode_answer(item, wanted)
+            body, content_type = encode_answer(item, wanted)
         except NotSerialisable as error:
             return error
-        _set_type(context, row, encoded.content_type)
-        return encoded.body
+        _set_type(processor, content_type)
+        return body
 
     def _event_loop(self) -> Any:
         if self._loop is None:
@@ -210,15 +213,16 @@ class _Sender:
         self._send = context.send_pieces
 
     def __call__(self, row: int, piece: Any) -> None:
-        encoded = encode_piece(piece)
-        _set_type(self._context, row, encoded.content_type)
-        self._send([encoded.body], [row])
+        body, content_type = encode_piece(piece)
+        assert self._context.request_processor is not None
+        _set_type(self._context.request_processor[row], content_type)
+        self._send([body], [row])
 
 
-def _set_type(context: Context, row: int, content_type: str) -> None:
+def _set_type(processor: RequestProcessor, content_type: str) -> None:
     """Set the content type of an answer, unless the handler has set another."""
     if content_type:
-        headers = context.get_response_headers(row)
+        headers: Any = processor.get_response_headers()  # a handler may set names and values of any type
         if not headers or not any(name.lower() == "content-type" for name in headers):
             headers["Content-Type"] = content_type
 

@@ -50,14 +50,17 @@ def test_a_file_that_is_no_image_fails_its_row_only() -> None:
     )
 
 
-def test_an_image_of_too_many_pixels_is_refused_before_they_are_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+@pytest.mark.parametrize("most", [100, 1e2])
+def test_an_image_of_too_many_pixels_is_refused_before_they_are_decoded(
+    most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", most)
     monkeypatch.setattr(Image, "warnings", Silent)
 
     answers = ask(sizes, png(10, 10), png(claimed=75))
 
     assert told(answers[:1]) == [(200, "10x10")]
-    assert answers[1].body == "`images`: the image has 75 × 2 pixels; at most 100 are read (Request r1)".encode()
+    assert answers[1].body == f"`images`: the image has 75 × 2 pixels; at most {most} are read (Request r1)".encode()
 
 
 class Silent:
