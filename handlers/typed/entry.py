@@ -47,7 +47,7 @@ class TypedEntryPoint(EntryPoint):
         self._signature = signature
         self._promise = Promise(signature)
         self._may_lack = any(each.has_default for each in signature.arguments)
-        self._most_pixels: Any = None  # what a handler's module has set in Pillow: 1e9 is a float
+        self._most_pixels: Any = None
         self._decoders = {each.name: decoder_of(each, lambda: self._most_pixels) for each in signature.arguments}
         self._loop: Any = None
 
@@ -58,7 +58,8 @@ class TypedEntryPoint(EntryPoint):
         ):
             from PIL import Image
 
-            self._most_pixels = Image.MAX_IMAGE_PIXELS
+            # Handlers set it, also to 1e9, which is a float; read as an attribute, compiled code wants an integer.
+            self._most_pixels = getattr(Image, "MAX_IMAGE_PIXELS", None)
         for name in ("initialize", "setup", "load"):
             method = getattr(self.instance, name, None)
             if callable(method):
