@@ -107,6 +107,9 @@ class BaseHandler:
     context: Any = PerBatch()
     whole_as: torch.dtype | None = None
     chooses_class: ClassVar[bool | None] = None
+    # What TorchServe's handler does not have: of the class, because a handler's own `__init__` may not call this one.
+    load_again: Callable[[], Any] | None = None
+    plain: PlainModel | None = None
 
     def __init__(self) -> None:
         self.model = None
@@ -121,8 +124,6 @@ class BaseHandler:
         self.explain = False
         self.target = 0
         self.profiler_args: dict[str, Any] = {}
-        self.load_again: Callable[[], Any] | None = None
-        self.plain: PlainModel | None = None
 
     def initialize(self, context: Context) -> None:
         """Load the model onto its device, and the class names.

@@ -36,14 +36,13 @@ class VisionHandler(BaseHandler):
 
     Attributes:
         least_side: as in `decode_image`, for images that are resized anyway.
+        spread: how `prepare` maps over the rows of a batch.
     """
 
     image_processing: Any
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.least_side: int | None = None
-        self.spread: Callable[..., Iterable[Any]] = map  # how `prepare` maps over the rows of a batch
+    # Of the class: a handler's own `__init__` may not call ours, as that of TorchServe's example of micro-batches.
+    least_side: int | None = None
+    spread: Callable[..., Iterable[Any]] = map
 
     def initialize(self, context: Context) -> None:
         super().initialize(context)

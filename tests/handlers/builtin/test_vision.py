@@ -33,6 +33,14 @@ class Plain(VisionHandler):
         return tensor
 
 
+class WithoutOurs(Plain):
+    """Does not call our `__init__`."""
+
+    def __init__(self) -> None:
+        self.modes = []
+        self.device = torch.device("cpu")
+
+
 def encoded(image: Image.Image, image_format: str = "PNG", **options: Any) -> bytes:
     buffer = io.BytesIO()
     image.save(buffer, image_format, **options)
@@ -52,6 +60,15 @@ def test_an_image_of_any_format_is_decoded(image_format: str) -> None:
 
     assert image.size == (6, 4)
     assert image.convert("RGB").getpixel((3, 2)) == (255, 255, 255)
+
+
+def test_a_handler_need_not_call_our_init() -> None:
+    handler = WithoutOurs()
+    rows = [{"data": encoded(upright())}]
+
+    assert handler.prepare(rows) == {}
+    assert handler.preprocess([*rows, {"data": encoded(upright())}]).shape == (2, 1, 2, 3)
+    assert (handler.plain, handler.load_again) == (None, None)
 
 
 @pytest.mark.parametrize("payload_type", [bytes, bytearray])

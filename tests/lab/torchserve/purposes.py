@@ -29,6 +29,16 @@ REFUSALS: tuple[Refusal, ...] = (
         "their own servers, a handler of one's own that calls them, or `image_classifier`",
     ),
     Refusal(
+        r"`ts\.handler_utils\.distributed` needs PiPPy, DeepSpeed or Neuron",
+        "these modules only call those libraries, which split a model over GPUs or Inferentia",
+        "the library's own call in the handler",
+    ),
+    Refusal(
+        r"^model-config\.yaml: `minWorkers` is `a`;",
+        "TorchServe logs a value that is none and ignores it, as the test with this file wants; here it is an error",
+        "a number",
+    ),
+    Refusal(
         r"management address `[^`]*` needs a token",
         "no key file is written: whoever may manage models runs code, so the operator names the token",
         "`--token-file FILE`; or `--disable-token-auth`, as most of TorchServe's pages have it",
