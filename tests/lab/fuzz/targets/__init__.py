@@ -17,10 +17,10 @@ NAMES = (
     "repeated",
     "tensors",
     "answers",
-    "tensors",
+    "typed",
 )
 # Those whose readers are compiled in a wheel, if only in part.
-COMPILED = ("frames", "conversation", "forms", "receiver", "connection", "repeated", "answers")
+COMPILED = ("frames", "conversation", "forms", "receiver", "connection", "repeated", "tensors", "answers", "typed")
 
 
 def target(name: str) -> Target:
