@@ -58,11 +58,13 @@ class Side:
         self._prepare({name for case in cases for name in case.uses})
         sent = {case.name: self._send_all(case.steps) for case in cases}
         private = self.private | {token: word for word, token in self.tokens.items()}
-        # Asked only now: a connection that was to stay open has had time to be closed.
-        return {
-            name: [scrub(replace(answer, closed=line.closed(answer)), private) for answer, line in answers]
+        # Asked only now: a connection that was to stay open has had time to be closed. And all of them, before anything
+        # can be wrong with an answer: a connection that is left open fails another test.
+        ended = {
+            name: [replace(answer, closed=line.closed(answer)) for answer, line in answers]
             for name, answers in sent.items()
         }
+        return {name: [scrub(answer, private) for answer in answers] for name, answers in ended.items()}
 
     def _send_all(self, steps: Sequence[Step]) -> list[tuple[Answer, Line]]:
         with ThreadPoolExecutor(max(1, len(steps))) as pool:

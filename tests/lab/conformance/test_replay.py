@@ -39,7 +39,11 @@ class Replayed:
 
     def group(self, group: Group) -> dict[str, Judgement]:
         if group.name not in self._judged:
-            self._judged[group.name] = replay(group, self._daemon(group.variant))
+            try:
+                self._judged[group.name] = replay(group, self._daemon(group.variant))
+            except BaseException:
+                self._side = None  # the next case asks a daemon that this group has not been put to: it counts requests
+                raise
         return self._judged[group.name]
 
     def _daemon(self, variant: Variant) -> Side:
