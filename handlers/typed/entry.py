@@ -149,6 +149,7 @@ class TypedEntryPoint(EntryPoint):
 
     def _send_pieces(self, pieces: Any, rows: int, context: Context) -> None:
         """Send what a generator yields, a piece for each of some rows at a time."""
+        # Not in `_run_batch`: compiled, its lambda would make a reference cycle of every batch, without pieces, too.
         take = _Sender(context)
         if self._signature.waits:
             self._event_loop().each(pieces, lambda piece: send_batch(piece, rows, self._signature, take))

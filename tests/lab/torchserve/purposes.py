@@ -35,8 +35,8 @@ REFUSALS: tuple[Refusal, ...] = (
     ),
     Refusal(
         r"^model-config\.yaml: `minWorkers` is `a`;",
-        "TorchServe logs a value that is none and ignores it, as the test with this file wants; here it is an error",
-        "a number",
+        "TorchServe ignores a value of the wrong type, as its test with this file expects; here it is an error",
+        "a whole number for `minWorkers`",
     ),
     Refusal(
         r"management address `[^`]*` needs a token",

@@ -4,15 +4,12 @@ The first byte chooses the function; after it each row is `NAME;TYPE` LF VALUE, 
 """
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from handlers import wire
-from handlers.runtime.runtime import Runtime
-from handlers.typed.entry import typed_entry
-from tests.handlers.samples import context_of
+from tests.handlers.typed.calls import runtime_of
 from tests.lab.fuzz.target import Target
 
 _MOST_ROWS = 8
@@ -45,13 +42,7 @@ def kept(value: bytes) -> bytes:
 _FUNCTIONS: tuple[Callable[..., Any], ...] = (texts, sums, pair, pairs, document, kept)
 
 
-def _runtime_of(function: Callable[..., Any]) -> Runtime:
-    entry = typed_entry(function)
-    assert entry is not None
-    return Runtime(entry, context_of(Path("/nowhere")))
-
-
-_RUNTIMES = [_runtime_of(function) for function in _FUNCTIONS]
+_RUNTIMES = [runtime_of(function) for function in _FUNCTIONS]
 
 
 def check(data: bytes) -> object:
@@ -80,29 +71,22 @@ def _row(number: int, piece: bytes) -> wire.Row:
     return wire.Row(f"r{number}", [], [(name or "body", kind, memoryview(value))])
 
 
+def _batch(which: int, *rows: bytes) -> bytes:
+    return bytes([which]) + b"\0".join(rows)
+
+
 _JSON = b"body;application/json\n"
 TARGET = Target(
     check,
     [
-        b'\0body;\nabc\0data;text/plain; charset=utf-8\n\xc3\xa9\0texts;\n\xff\0body;application/json\n"a"',
-        b"\0" + _JSON + b'{"texts": "a"}\0' + _JSON + b"[1]\0",
-        b"\1" + _JSON + b"[1, 2.5]\0" + _JSON + b"[]\0" + _JSON + b'["a"]\0' + _JSON + b"[1,\0" + _JSON + b"[1e999]",
-        b"\2"
-        + _JSON
-        + b'{"first": "a"}\0'
-        + _JSON
-        + b'{"first": "a", "second": 4}\0first;\na\0third;\na\0'
-        + _JSON
-        + b"3",
-        b"\3"
-        + _JSON
-        + b'{"first": "YQ==", "second": null}\0'
-        + _JSON
-        + b'{"first": "a", "second": 1}\0'
-        + _JSON
-        + b"{}",
-        b"\4" + _JSON + b'{"answer": [1, null, "\xed\xa0\x80"]}\0' + _JSON + b'{"answer": "\\ud800"}\0' + _JSON + b"[]",
-        b"\5body;\n\xff\xfe\0value;\n\0other;\nx",
+        _batch(0, b"body;\nabc", b"data;text/plain; charset=utf-8\n\xc3\xa9", b"texts;\n\xff", _JSON + b'"a"'),
+        _batch(0, _JSON + b'{"texts": "a"}', _JSON + b"[1]"),
+        _batch(1, _JSON + b"[1, 2.5]", _JSON + b"[]", _JSON + b'["a"]', _JSON + b"[1,", _JSON + b"[1e999]"),
+        _batch(2, _JSON + b'{"first": "a"}', _JSON + b'{"first": "a", "second": 4}'),
+        _batch(2, b"first;\na", b"third;\na", _JSON + b"3"),
+        _batch(3, _JSON + b'{"first": "YQ==", "second": null}', _JSON + b'{"first": "a", "second": 1}', _JSON + b"{}"),
+        _batch(4, _JSON + b'{"answer": [1, null, "\xed\xa0\x80"]}', _JSON + b'{"answer": "\\ud800"}', _JSON + b"[]"),
+        _batch(5, b"body;\n\xff\xfe", b"value;\n", b"other;\nx"),
     ],
     [_JSON, b"\0", b'{"first": ', b'"second": ', b"\\ud800", b"1e400", b"[[", b"null", b"data;"],
 )
