@@ -22,6 +22,10 @@ from daemon.workers.engine import Engine, Worker, WorkerSpec
 from handlers.names import AUTO, NO_OPTIMIZATION
 from handlers.optimize.trials.speed import Result, Speed, is_enough, judge
 
+# An unsure result goes on for so many times `seconds`, a minute in a trial of the daemon: what was compiled for it has
+# taken longer, and the whole trial would be made again.
+PATIENCE = 30
+
 
 class Compared(NamedTuple):
     """A set that was compared: its worker's report, and its speed beside the set of now."""
@@ -112,7 +116,8 @@ class SetTurns:
         without: list[float] = []
         having: list[float] = []
         began = time.monotonic()
-        while not is_enough(without, having, time.monotonic() - began, self._seconds):
+        patience = PATIENCE * self._seconds
+        while not is_enough(without, having, time.monotonic() - began, self._seconds, patience):
             sides = [(ours, without), (theirs, having)]
             for harness, into in sides if len(without) % 2 == 0 else reversed(sides):
                 into.append((await self._one(harness))[0])

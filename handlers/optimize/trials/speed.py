@@ -65,16 +65,24 @@ def judge(without: Sequence[float], having: Sequence[float]) -> Speed:
     return Speed(best, our_best, noise)
 
 
-def is_enough(without: Sequence[float], having: Sequence[float], elapsed: float, budget: float = BUDGET) -> bool:
-    """Return whether no further turn is needed after so many seconds."""
+def is_enough(
+    without: Sequence[float], having: Sequence[float], elapsed: float, budget: float = BUDGET, patience: float = 0.0
+) -> bool:
+    """Return whether no further turn is needed after so many seconds.
+
+    Args:
+        budget: seconds, as `BUDGET`.
+        patience: seconds after which a result that is still unsure ends, too, where that is later.
+    """
     turns = len(without)
     if turns < LEAST_TURNS or (turns < USUAL_TURNS and elapsed < 2 * budget):
         return False
-    if turns >= MOST_TURNS or elapsed >= 2 * budget:
-        return True
     speed = judge(without, having)
+    unsure = speed.result is Result.UNSURE
+    if turns >= MOST_TURNS or elapsed >= 2 * budget:
+        return not unsure or elapsed >= patience
     clear = not 1 / CLEAR < speed.gain < CLEAR
-    return speed.result is not Result.UNSURE and (clear or elapsed >= budget)
+    return not unsure and (clear or elapsed >= budget)
 
 
 def measured_rows(batch_size: int, seconds: float) -> int:

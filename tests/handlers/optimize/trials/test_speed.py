@@ -53,6 +53,20 @@ def test_the_measurement_ends(without: list[float], having: list[float], elapsed
 
 
 @pytest.mark.parametrize(
+    ("turns", "elapsed", "enough"),
+    [
+        pytest.param([1.0, 1.3, 1.6], 59.9, False, id="an unsure result goes on"),
+        pytest.param([1.0] + [1.3] * 20, 59.9, False, id="however many turns there were"),
+        pytest.param([1.0, 1.3, 1.6], 60.0, True, id="until the patience ends"),
+        pytest.param([1.0] * 3, 2 * BUDGET, True, id="a sure one ends as without patience"),
+    ],
+)
+def test_who_has_patience_waits_for_a_sure_result(turns: list[float], elapsed: float, enough: bool) -> None:
+    slower = [each * 1.1 for each in turns]
+    assert is_enough(turns, slower, elapsed, patience=60.0) is enough
+
+
+@pytest.mark.parametrize(
     ("batch_size", "seconds", "rows"),
     [(8, LONG, 8), (16, 2 * LONG, 8), (8, 4 * LONG, 4), (64, 40 * LONG, 4), (1, 60.0, 1)],
 )
