@@ -48,9 +48,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.settings": ("daemon.setting_values",),
     "daemon.targets": ("daemon.targets", "daemon.marfile"),
     "daemon.tools": (
-        "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config", "daemon.http", "daemon.marfile",
-        "daemon.models", "daemon.paths", "daemon.workers", "handlers.names", "handlers.optimize.trials.speed",
-        "handlers.process.priority", "handlers.wire",
+        "daemon.tools", "daemon.api.inference", "daemon.api.observing.processes", "daemon.batching", "daemon.config",
+        "daemon.http", "daemon.marfile", "daemon.models", "daemon.paths", "daemon.workers", "handlers.names",
+        "handlers.optimize.trials.speed", "handlers.process.priority", "handlers.wire",
     ),
     "daemon.tracing": (
         "daemon.tracing", "daemon.config", "daemon.metrics.exemplars", "daemon.metrics.version", "handlers.wire",

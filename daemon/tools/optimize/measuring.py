@@ -40,7 +40,8 @@ class SetResult(msgspec.Struct, kw_only=True, rename="camel"):
         drift: the largest of the applied optimisations; None if none is told.
         agreement: the smallest fraction of best classes that stay the same; None where there are no classes.
         memory: resident bytes of the worker.
-        load: seconds until the worker was ready, with the comparisons and measurements of a first load.
+        load: seconds until the worker was ready, with the comparisons and measurements of a first load; in a trial of
+            the daemon those of a later load, without what it had to wait for a core.
         outcomes: of each optimisation.
         refused: why there is no such worker; empty if there is.
         missing: why an optimisation of the set was left out; empty if none was.

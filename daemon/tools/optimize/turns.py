@@ -5,20 +5,23 @@
                       with the findings of the first load; then batches of both in turns
 
 Times of different sets are made comparable by those of the set of now: a row's `seconds` are its shortest ones, divided
-by the gain.
+by the gain. A load that had to wait for a core counts as the processor time that it took.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import msgspec
+
+from daemon.api.observing.processes import process_facts
 from daemon.core.clock import Clock
 from daemon.core.job import Param
 from daemon.tools.optimize.candidates import OptimizationSet
 from daemon.tools.optimize.measuring import SetResult, Tell, reason_of, row_of
 from daemon.tools.tune.measuring.harness import Harness, HarnessLoadFailed, SampleFailed
-from daemon.workers.engine import Engine, Worker, WorkerSpec
+from daemon.workers.engine import Engine, Worker, WorkerSpec, local_pid
 from handlers.names import AUTO, NO_OPTIMIZATION
 from handlers.optimize.trials.speed import Result, Speed, is_enough, judge
 
@@ -34,6 +37,11 @@ class Compared(NamedTuple):
     speed: Speed
 
 
+def processor_time(worker: Worker) -> float:
+    """Return the seconds of processor time that a worker's process has taken; zero if it is not of this machine."""
+    return process_facts(local_pid(worker)).cpu
+
+
 class SetTurns:
     """Measures sets of optimisations in turns with that of now.
 
@@ -42,6 +50,7 @@ class SetTurns:
         threads: of each worker.
         params: of the request repeated in all batches.
         seconds: how long two sets are compared, if the result is clear.
+        processor_time: as the function of that name.
     """
 
     def __init__(
@@ -53,8 +62,9 @@ class SetTurns:
         params: Sequence[Param],
         seconds: float,
         tell: Tell,
+        processor_time: Callable[[Worker], float] = processor_time,
     ) -> None:
-        self._engine, self._clock, self._tell = engine, clock, tell
+        self._engine, self._clock, self._tell, self._processor_time = engine, clock, tell, processor_time
         self._spec, self._threads, self._params, self._seconds = spec, threads, params, seconds
 
     async def run(self, sets: Sequence[OptimizationSet]) -> list[SetResult]:
@@ -69,7 +79,9 @@ class SetTurns:
         self._tell("loading", optimize=now.text, done=0, total=len(sets))
         try:
             await ours.start()
+            load = self._load_of(ours)
             reference = row_of(now, _worker_of(ours), *await self._one(ours))
+            reference = msgspec.structs.replace(reference, load=load)
             found: dict[str, Compared | SetResult] = {}
             for done, candidate in enumerate([each for each in sets if not each.now], 1):
                 found[candidate.text] = await self._compared(candidate, ours, done, len(sets))
@@ -91,10 +103,11 @@ class SetTurns:
                 names = (AUTO, *names)
             theirs = self._harness(names)
             await theirs.start()
+            load = self._load_of(theirs)
             self._tell("measuring", optimize=candidate.text, done=done, total=total)
             speed = await self._race(ours, theirs)
             row = row_of(candidate, _worker_of(theirs), speed.having, self._spec.batch_size)
-            return Compared(row, speed)
+            return Compared(msgspec.structs.replace(row, load=load), speed)
         except HarnessLoadFailed as error:
             return SetResult(optimize=candidate.text, now=False, refused=reason_of(str(error)))
         except SampleFailed as error:
@@ -127,6 +140,11 @@ class SetTurns:
         """Return the seconds of a batch, and its size."""
         size = self._spec.batch_size
         return min(await harness.measure(size, 1, 0.0, least=1)), size
+
+    def _load_of(self, harness: Harness) -> float:
+        """Return the seconds in which a worker that has just loaded would have loaded with a core to itself."""
+        worker = _worker_of(harness)
+        return min(worker.load_time, self._processor_time(worker) or worker.load_time)
 
     def _harness(self, names: Sequence[str]) -> Harness:
         spec = replace(self._spec, optimize=names)

@@ -15,9 +15,9 @@ from tests.tools.optimize.test_measuring import DONE, Choosy
 SETS = sets_of_trial([(), ("compile",)], large_jpeg=False)
 
 
-def turns(engine: Choosy) -> SetTurns:
-    spec = make_spec(batch_size=4)
-    return SetTurns(engine, engine.clock, spec, 3, [Param("body", "", b"x")], 0.0, lambda stage, **facts: None)
+def turns(engine: Choosy, processor_time: float = 0.0) -> SetTurns:
+    spec, params = make_spec(batch_size=4), [Param("body", "", b"x")]
+    return SetTurns(engine, engine.clock, spec, 3, params, 0.0, lambda stage, **facts: None, lambda _: processor_time)
 
 
 async def test_a_set_is_loaded_by_its_names_and_measured_as_the_daemon_would_load_it() -> None:
@@ -48,6 +48,23 @@ async def test_the_times_of_all_sets_are_beside_those_of_the_set_of_now() -> Non
     for row in rows:
         assert row.gain is not None and row.seconds == pytest.approx(now.seconds / row.gain)
         assert row.per_second == pytest.approx(4 * row.gain / now.seconds)
+
+
+@pytest.mark.parametrize(
+    ("processor_time", "counted"),
+    [
+        pytest.param(1e-9, 1e-9, id="a load that waited for a core counts without that"),
+        pytest.param(60.0, None, id="one on several cores as long as it took"),
+        pytest.param(0.0, None, id="as does one of which no processor time is known"),
+    ],
+)
+async def test_a_load_counts_without_what_it_waited_for_a_core(processor_time: float, counted: float | None) -> None:
+    engine = Choosy()
+
+    rows = await turns(engine, processor_time).run(SETS)
+
+    now, plain, _, compiled = engine.workers
+    assert [row.load for row in rows] == [counted or each.load_time for each in (plain, now, compiled)]
 
 
 async def test_a_set_that_is_refused_is_a_row_with_the_reason_and_the_next_one_is_measured() -> None:
