@@ -1,7 +1,8 @@
 """Ways in which a daemon and a worker process wake each other, for bare.py: each sends a frame, and waits for one.
 
 batch     a socketpair, as the daemon has it
-spinning  the same; the worker asks for up to 50 µs before it sleeps
+pipes     a pipe for each direction
+spinning  a socketpair, too; the worker asks for up to 50 µs before it sleeps
 eventfd   frames in shared memory; an eventfd wakes each end
 futex     frames in shared memory; a futex wakes the worker, an eventfd the daemon, whose loop waits for descriptors
 """
@@ -84,6 +85,35 @@ class Socketpair(Way):
         self._theirs.sendall(frame)
 
 
+class Pipes(Way):
+    def __init__(self) -> None:
+        self._there, self._back = os.pipe(), os.pipe()
+        self._buffer = memoryview(bytearray(SIZE))
+
+    def begin(self) -> None:
+        os.close(self._there[1])
+        os.close(self._back[0])
+
+    def forked(self) -> None:
+        os.close(self._there[0])
+        os.close(self._back[1])
+
+    async def attach(self, arrived: Arrived) -> None:
+        asyncio.get_running_loop().add_reader(self._back[0], lambda: arrived(self._read(self._back[0])))
+
+    def send(self, frame: bytes) -> None:
+        os.write(self._there[1], frame)
+
+    def wait(self) -> bytes:
+        return self._read(self._there[0])
+
+    def answer(self, frame: bytes) -> None:
+        os.write(self._back[1], frame)
+
+    def _read(self, end: int) -> bytes:
+        return bytes(self._buffer[: os.readv(end, [self._buffer])])
+
+
 class Spinning(Socketpair):
     def wait(self) -> bytes:
         until = time.monotonic() + SPIN
@@ -156,5 +186,5 @@ class Futex(Shared):
 
 
 WAYS: dict[str, Callable[[], Way]] = {
-    "batch": Socketpair, "spinning": Spinning, "eventfd": Shared, "futex": Futex,
+    "batch": Socketpair, "pipes": Pipes, "spinning": Spinning, "eventfd": Shared, "futex": Futex,
 }  # fmt: skip
