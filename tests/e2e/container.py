@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from tests.e2e.served import PATIENCE, eventually
@@ -159,7 +160,8 @@ def _mounting(mounts: Mapping[Path, Path]) -> list[str]:
     program's own folders are mounted again where a top hides them, or where a folder above them is closed to others.
     """
     places, tops = dict(mounts), {_top(place) for place in mounts} | {Path("/tmp")}
-    for own in (ROOT, Path(sys.prefix), Path(sys.base_prefix).resolve()):
+    libraries = Path(click.__file__).parents[1]  # in another environment, where the compiled wheel is tested
+    for own in (ROOT, Path(sys.prefix), Path(sys.base_prefix).resolve(), libraries):
         closed = any(not parent.stat().st_mode & 0o001 for parent in own.parents)
         if (closed or _top(own) in tops) and not any(own.is_relative_to(place) for place in places):
             places[own] = own
