@@ -13,8 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-import msgspec
-
 from daemon.api.observing.processes import process_facts
 from daemon.core.clock import Clock
 from daemon.core.job import Param
@@ -81,7 +79,7 @@ class SetTurns:
             await ours.start()
             load = self._load_of(ours)
             reference = row_of(now, _worker_of(ours), *await self._one(ours))
-            reference = msgspec.structs.replace(reference, load=load)
+            reference.load = load
             found: dict[str, Compared | SetResult] = {}
             for done, candidate in enumerate([each for each in sets if not each.now], 1):
                 found[candidate.text] = await self._compared(candidate, ours, done, len(sets))
@@ -107,7 +105,8 @@ class SetTurns:
             self._tell("measuring", optimize=candidate.text, done=done, total=total)
             speed = await self._race(ours, theirs)
             row = row_of(candidate, _worker_of(theirs), speed.having, self._spec.batch_size)
-            return Compared(msgspec.structs.replace(row, load=load), speed)
+            row.load = load
+            return Compared(row, speed)
         except HarnessLoadFailed as error:
             return SetResult(optimize=candidate.text, now=False, refused=reason_of(str(error)))
         except SampleFailed as error:

@@ -10,6 +10,7 @@ is compared: ResNet-18 with `fold` and without, five turns on two cores beside o
 
 from collections.abc import Callable, Sequence
 from enum import Enum, auto
+from heapq import nsmallest
 from math import inf
 from typing import NamedTuple
 
@@ -60,7 +61,7 @@ class Speed(NamedTuple):
 
 def judge(without: Sequence[float], having: Sequence[float]) -> Speed:
     """Return the speed that measured seconds show, at least two of each."""
-    (best, second, *_), (our_best, our_second, *_) = sorted(without), sorted(having)
+    (best, second), (our_best, our_second) = nsmallest(2, without), nsmallest(2, having)
     noise = max(second / best if best else inf, our_second / our_best if our_best else inf)
     return Speed(best, our_best, noise)
 
