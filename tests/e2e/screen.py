@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import TSCTL, eventually
+from tests.e2e.served import PATIENCE, TSCTL, eventually
 
 
 class Screen:
@@ -79,11 +79,16 @@ class Screen:
         return [line.rstrip() for line in self._run("capture-pane", "-p").splitlines()]
 
     def close(self) -> None:
-        subprocess.run([*self._tmux, "kill-server"], capture_output=True, env=self._environment)
+        subprocess.run([*self._tmux, "kill-server"], capture_output=True, env=self._environment, timeout=PATIENCE)
 
     def _run(self, *arguments: str) -> str:
         done = subprocess.run(
-            [*self._tmux, *arguments], capture_output=True, text=True, env=self._environment, check=False
+            [*self._tmux, *arguments],
+            capture_output=True,
+            text=True,
+            env=self._environment,
+            check=False,
+            timeout=PATIENCE,
         )
         assert done.returncode == 0, f"{shlex.join(arguments)}: {done.stderr}"
         return done.stdout

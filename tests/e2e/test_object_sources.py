@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import TSCTL, Served, eventually
+from tests.e2e.served import PATIENCE, TSCTL, Served, eventually
 from tests.kit.stores import GoogleStore, serve_store
 
 
@@ -52,7 +52,7 @@ def test_a_download_that_was_interrupted_goes_on_at_the_next_command(idle: Serve
         command = subprocess.Popen(register, env=idle.environment, cwd=idle.folder, stderr=subprocess.DEVNULL)
         eventually(lambda: len(store.asked) > 1, "the second piece is asked for")
         idle.stop()
-        command.wait()
+        command.wait(PATIENCE)
         store.held.set()
         store.asked.clear()
         idle.start("--allowed-urls", "gs://models/.*")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import Answer, Served, eventually
+from tests.e2e.served import PATIENCE, Answer, Served, eventually
 
 OBEY = "/predictions/obey"
 
@@ -65,7 +65,9 @@ def test_curl_uploads(shared: Served, tmp_path: Path, options: list[str], row: d
         pytest.skip("needs the Debian program curl")
     (tmp_path / "image.bin").write_bytes(b"pixels")
 
-    done = subprocess.run([curl, "-sS", f"{shared.url}/predictions/echo", *options], cwd=tmp_path, capture_output=True)
+    done = subprocess.run(
+        [curl, "-sS", f"{shared.url}/predictions/echo", *options], cwd=tmp_path, capture_output=True, timeout=PATIENCE
+    )
 
     assert json.loads(done.stdout)["row"] == {name: {"bytearray": text} for name, text in row.items()}
 
@@ -81,6 +83,7 @@ def test_a_body_over_the_limit_is_answered_413_and_the_uploader_sees_it(shared: 
         cwd=tmp_path,
         capture_output=True,
         text=True,
+        timeout=PATIENCE,
     )
 
     assert done.stdout.endswith("413")

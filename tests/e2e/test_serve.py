@@ -56,7 +56,7 @@ class Serving:
         found = re.search(rf"^curl .*/{name} .*?(?:\\\n.*)?$", self.screen, re.MULTILINE)
         assert found is not None, self.screen
         pasted = f'curl() {{ command curl -s "$@"; }}; {found[0]}'
-        done = subprocess.run(["bash", "-c", pasted], cwd="/", capture_output=True, text=True)
+        done = subprocess.run(["bash", "-c", pasted], cwd="/", capture_output=True, text=True, timeout=PATIENCE)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -150,7 +150,7 @@ def test_a_running_daemon_keeps_its_own_models_and_forgets_ours(serving: Serving
     assert serving.ask("ours") == "hello"
     taken = subprocess.run(
         [TSCTL, "serve", "handler.py", "--name", "echo"], cwd=serving.folder, env=served.environment,
-        capture_output=True, text=True,
+        capture_output=True, text=True, timeout=PATIENCE,
     )  # fmt: skip
     assert taken.returncode == 1
     assert "choose a name with `--name`, or `tsctl unregister echo`" in taken.stderr

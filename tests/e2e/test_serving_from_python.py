@@ -247,7 +247,9 @@ def test_the_fixture_serves_a_handler_of_a_test_file(tmp_path: Path) -> None:
     ).stdout
     plugin = [] if "tsctl_serve" in installed else ["-p", "tsctl.python.pytest_plugin"]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
-    done = subprocess.run([*command, *plugin], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, *plugin], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE
+    )
 
     assert done.returncode == 0, done.stdout
     assert list(tmp_path.glob(f"{PREFIX}*")) == []

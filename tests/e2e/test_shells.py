@@ -122,7 +122,9 @@ def test_fish_shows_a_description_whole(idle: Served) -> None:
     }  # fmt: skip
     commands = f"source {COMPLETIONS / 'tsctl.fish'}; complete -C 'tsctl se'"
 
-    done = subprocess.run([fish, "--no-config", "-c", commands], env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [fish, "--no-config", "-c", commands], env=environment, capture_output=True, text=True, timeout=PATIENCE
+    )
 
     assert f"serve\t{COMMAS}" in done.stdout.splitlines()
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from daemon.marfile import Packing, write_archive
-from tests.e2e.served import Served
+from tests.e2e.served import PATIENCE, Served
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "text-generation"
 SENTENCES = {
@@ -24,7 +24,9 @@ pytestmark = pytest.mark.heavy
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("weights")
-    subprocess.run([sys.executable, EXAMPLE / "make_weights.py", folder], check=True, capture_output=True)
+    subprocess.run(
+        [sys.executable, EXAMPLE / "make_weights.py", folder], check=True, capture_output=True, timeout=PATIENCE
+    )
     return folder
 
 

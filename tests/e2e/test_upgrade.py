@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import begin_upgrade
-from tests.e2e.served import Served, eventually
+from tests.e2e.served import PATIENCE, Served, eventually
 from tests.lab.chaos.upgrades import clients_of, marked, serve, upgrade
 
 
@@ -93,7 +93,7 @@ def test_nothing_is_changed_while_the_new_daemon_loads(fragile: Served) -> None:
     second = fragile.run("upgrade")
     read = fragile.command("GET", "/models/fragile")
     (fragile.folder / "word").write_text("go")
-    said, _ = asking.communicate()
+    said, _ = asking.communicate(timeout=PATIENCE)
 
     assert refused.status == 503
     assert int(refused.headers["retry-after"]) > 0

@@ -36,7 +36,7 @@ def test_stopping_the_old_daemon_gives_the_upgrade_up(fragile: Served) -> None:
 
     fragile.tsctl("stop")
 
-    _, said = asking.communicate()
+    _, said = asking.communicate(timeout=PATIENCE)
     assert asking.returncode == 1
     assert "told to stop" in said
     assert fragile.run("status").returncode == 3
@@ -48,7 +48,7 @@ def test_a_daemon_that_is_killed_takes_the_one_that_loads_with_it_and_the_next_s
 
     os.kill(fragile.pid, signal.SIGKILL)
 
-    asking.communicate()
+    asking.communicate(timeout=PATIENCE)
     assert asking.returncode == 1
     eventually(lambda: not marked(fragile), "nothing is left")
     (fragile.folder / "word").write_text("go")
@@ -72,7 +72,7 @@ def test_a_new_daemon_that_ends_before_it_has_taken_over_is_a_failed_upgrade(
 
     os.kill(new, number)
 
-    _, said = asking.communicate()
+    _, said = asking.communicate(timeout=PATIENCE)
     assert asking.returncode == 1
     assert reason in said
     assert fragile.pid == old

@@ -88,17 +88,28 @@ async def _read(
 
 
 async def _last_lines(stream: asyncio.StreamReader) -> list[str]:
+    """Read to the end, so that the process never waits for a reader; return the last lines but those too long."""
     kept: deque[str] = deque(maxlen=_SHOWN)
-    with contextlib.suppress(ValueError):  # a line that is too long
-        while line := await stream.readline():
-            kept.append(line.decode("utf-8", "replace").strip())
-    return list(kept)
+    while True:
+        try:
+            line = await stream.readline()
+        except ValueError:  # too long
+            continue
+        if not line:
+            return list(kept)
+        kept.append(line.decode("utf-8", "replace").strip())
+
+
+async def _drain(stream: asyncio.StreamReader) -> None:
+    while await stream.read(_LINE):
+        pass
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Close the process's stdin, which ends it with its workers; kill it if that takes too long."""
-    if process.stdin is not None:
-        process.stdin.close()
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.close()
+    rest = asyncio.ensure_future(_drain(process.stdout))  # asyncio's own loop waits for the end of the output, too
     try:
         async with asyncio.timeout(END_TIME):
             await process.wait()
@@ -108,3 +119,5 @@ async def _end(process: asyncio.subprocess.Process) -> None:
         if isinstance(error, asyncio.CancelledError):
             raise
         await process.wait()
+    finally:
+        rest.cancel()

@@ -43,6 +43,18 @@ print('{{"stage": "done", "rows": [{ROW}]}}', flush=True)
     assert told == ["loading with compile (2 of 3)"]
 
 
+async def test_a_worker_may_print_a_line_of_any_length(does: pytest.MonkeyPatch) -> None:
+    put(
+        does,
+        f"""
+print('x' * (1 << 23), file=sys.stderr)
+print('{{"stage": "done", "rows": [{ROW}]}}', flush=True)
+""",
+    )
+
+    assert len((await run()).rows) == 1
+
+
 @pytest.mark.parametrize(
     ("code", "message"),
     [
@@ -54,7 +66,7 @@ print('{{"stage": "done", "rows": [{ROW}]}}', flush=True)
         pytest.param("raise ValueError('what')", "^its process ended without a result: ValueError: what$", id="a bug"),
         pytest.param("sys.exit(1)", "^its process ended without a result$", id="without a word"),
         pytest.param("print('{')", "^its process sent an invalid message: ", id="no JSON"),
-        pytest.param("print('x' * (1 << 21))", "^its process sent an invalid message: ", id="endless"),
+        pytest.param("print('x' * (1 << 23))", "^its process sent an invalid message: ", id="endless"),
     ],
 )
 async def test_a_failure_has_its_reason(code: str, message: str, does: pytest.MonkeyPatch) -> None:
