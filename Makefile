@@ -53,9 +53,9 @@ test-busy: $(VENV)/.installed
 
 # The tests that take seconds each, and so are not among those of `make test`: policies in the simulator, TorchServe's
 # recorded answers, the quick start, models that a C++ compiler compiles, and some of real processes. A process takes
-# whole files: what the tests of one share is made once.
+# whole files: what the tests of one share is made once. One that hangs is not replaced: it would get the same test again.
 heavy: $(VENV)/.installed
-	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest $(SPREAD) --dist loadfile -m heavy $(PYTEST)
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest $(SPREAD) --dist loadfile --max-worker-restart 0 -m heavy $(PYTEST)
 
 # Runs models on Ray clusters of this machine, whose nodes are killed; about 1 GB of memory. Installs ray.
 ray: $(VENV)/.ray-installed
