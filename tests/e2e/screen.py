@@ -79,19 +79,16 @@ class Screen:
         return [line.rstrip() for line in self._run("capture-pane", "-p").splitlines()]
 
     def close(self) -> None:
-        subprocess.run([*self._tmux, "kill-server"], capture_output=True, env=self._environment, timeout=PATIENCE)
+        self._call("kill-server")
 
     def _run(self, *arguments: str) -> str:
-        done = subprocess.run(
-            [*self._tmux, *arguments],
-            capture_output=True,
-            text=True,
-            env=self._environment,
-            check=False,
-            timeout=PATIENCE,
-        )
+        done = self._call(*arguments)
         assert done.returncode == 0, f"{shlex.join(arguments)}: {done.stderr}"
         return done.stdout
+
+    def _call(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [*self._tmux, *arguments]
+        return subprocess.run(command, capture_output=True, text=True, env=self._environment, timeout=PATIENCE)
 
 
 def _prompted(lines: list[str]) -> bool:

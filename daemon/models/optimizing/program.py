@@ -88,7 +88,7 @@ async def _read(
 
 
 async def _last_lines(stream: asyncio.StreamReader) -> list[str]:
-    """Read to the end, so that the process never waits for a reader; return the last lines but those too long."""
+    """Read to the end, so that the process never waits for a reader; return its last lines, except too long ones."""
     kept: deque[str] = deque(maxlen=_SHOWN)
     while True:
         try:
@@ -101,6 +101,7 @@ async def _last_lines(stream: asyncio.StreamReader) -> list[str]:
 
 
 async def _drain(stream: asyncio.StreamReader) -> None:
+    """Read to the end, and keep nothing."""
     while await stream.read(_LINE):
         pass
 
