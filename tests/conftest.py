@@ -11,6 +11,8 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck, settings
 
+from tests.second_run import register_where_asked
+
 # A property holds however fast the machine is: no example has a deadline, and drawing them may take its time.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any machine")
@@ -18,6 +20,10 @@ settings.load_profile("any machine")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--shuffle", metavar="SEED", help="run files, and the tests in each, in an order drawn from SEED")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    register_where_asked(config)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
