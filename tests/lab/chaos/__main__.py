@@ -2,10 +2,11 @@
 
     python -m tests.lab.chaos [--seconds 300] [--seed N] [--upgrade-every 20]
 
-Every 200 ms a worker is killed; models are replaced, scaled and set; clients leave in the middle; the daemon is
-replaced. Nothing may be unanswered, answered twice, wrong, or run more often than promised (verdict.py says what may
-be); memory and descriptors stay as they were after the warm-up; nothing is left in the end. A seed repeats what clients
-send and what is done; when it happens is the machine's.
+Every 200 ms a worker is killed; models are replaced, scaled and set; clients leave in the middle; hostile ones send
+what is oversized, cut or malformed, on every protocol; the daemon is replaced. Nothing may be unanswered, answered
+twice, wrong, or run more often than promised (verdict.py says what may be); the daemon's logs have no traceback; memory
+and descriptors stay as they were after the warm-up; nothing is left in the end. A seed repeats what clients send and
+what is done; when it happens is the machine's.
 """
 
 import argparse
@@ -17,10 +18,12 @@ from collections import Counter
 from pathlib import Path
 
 from tests.e2e.served import Served
-from tests.lab.chaos.callers import MODELS, Callers
+from tests.lab.chaos.callers import CALLERS, MODELS, Callers
 from tests.lab.chaos.faults import WORKERS, Faults, ask_control, described, write_generation
 from tests.lab.chaos.footprint import Footprint, growth, left_behind, measure, wait_for
+from tests.lab.chaos.hostile import PATHS, PREY, Hostile
 from tests.lab.chaos.ledger import Ledger
+from tests.lab.chaos.peer import free_address
 from tests.lab.chaos.verdict import Kind
 
 WARM_UP = 0.2  # of the time
@@ -38,12 +41,14 @@ class Chaos:
         self.served = Served(folder)
         self._seed = seed
         self._upgrade_every = upgrade_every
+        self._grpc = free_address()
         self._journal = folder / "journal"
         self._journal.touch()
         self.served.environment |= {"UPGRADES_MARK": str(folder), "CHAOS_JOURNAL": str(self._journal)}
 
     def start(self) -> None:
-        self.served.start()
+        self.served.start("--grpc-address", self._grpc)
+        self.served.register("echo", name=PREY)
         for model in MODELS:
             self.served.tsctl("register", write_generation(self.served, model, 1))
             self.ledger.generations[model] = 1
@@ -53,9 +58,10 @@ class Chaos:
         address = self.served.url.removeprefix("http://")
         seed = f"{self._seed} storm {len(self.calm)}"
         faults = Faults(self.served, self.ledger, seed, self._upgrade_every)
-        with Callers(address, self.ledger, seed), faults:
+        hostile = Hostile(address, self._grpc, self.ledger, seed)
+        with Callers(address, self._grpc, self.ledger, seed), faults, hostile:
             time.sleep(seconds)
-        self.done += faults.done
+        self.done += faults.done + hostile.done
         for model, workers in WORKERS.items():
             path = f"/models/{model}?min_worker={workers}&max_worker={workers}"
             assert ask_control(self.served, "PUT", path).status == 202
@@ -63,7 +69,7 @@ class Chaos:
                 lambda model=model, workers=workers: len(described(self.served, model)["workers"]) == workers,  # type: ignore[misc]
                 lambda model=model: f"{model} has its workers: {described(self.served, model)}",  # type: ignore[misc]
             )
-        self.calm.append(measure(self.served, sum(WORKERS.values())))
+        self.calm.append(measure(self.served, sum(WORKERS.values()) + 1))
         if len(self.calm) > 1:
             self.ledger.broken += growth(self.calm[0], self.calm[-1])
 
@@ -71,6 +77,10 @@ class Chaos:
         """Stop the daemon, and look what is left."""
         self.served.stop()
         self.ledger.broken += [f"left behind: {each}" for each in left_behind(self.served)]
+        again = sum(kinds[Kind.AGAIN] for kinds in self.ledger.kinds.values())
+        if again > (most := CALLERS * (self.done["daemon upgraded"] + self.done[PATHS])):
+            self.ledger.broken.append(f"{again} calls were cut off, and at most {most} can have been")
+        self.ledger.broken += tracebacks(self.served)
         silent = [model for model in MODELS if not self.ledger.kinds[model][Kind.RIGHT]]
         self.ledger.broken += [f"{model} has answered nothing" for model in silent]
         self.runs = self.ledger.check_runs(self._journal)
@@ -86,6 +96,16 @@ class Chaos:
         lines.append(f"{'unanswered':12}{len(ledger.unanswered):8}")
         lines.append(f"{'broken':12}{len(ledger.broken):8}")
         return "\n".join((*lines, *ledger.unanswered[:SHOWN], *ledger.broken[:SHOWN]))
+
+
+def tracebacks(served: Served) -> list[str]:
+    """Return the errors in the daemon's own logs that nobody has foreseen: a sentence with the end of each."""
+    found = []
+    for name in ("daemon.log", "start.log"):
+        for file in sorted((served.folder / "state" / "logs").glob(f"{name}*")):
+            text = file.read_text(errors="replace")
+            found += [f"{file.name} has a traceback: {each[:2000]}" for each in text.split("Traceback (most")[1:]]
+    return found
 
 
 def main(arguments: list[str]) -> int:

@@ -1,9 +1,11 @@
 """Clients that ask without pause, each of its own random sequence: some keep their connections, some leave early."""
 
+import contextlib
 import random
 import threading
 from collections.abc import Callable
 
+from tests.lab.chaos.calls import Channel
 from tests.lab.chaos.crowd import Crowd
 from tests.lab.chaos.ledger import Ledger
 from tests.lab.chaos.peer import Peer, Unanswered
@@ -19,6 +21,7 @@ MODELS = {
 }
 LARGE = 64 * 1024  # bytes; from here on bodies go through shared memory
 LARGEST = 512 * 1024
+CALLERS = 3  # over gRPC
 DEADLINES = (0, 30, 60, 100)  # milliseconds that a client allows; 0 for any
 
 
@@ -26,12 +29,13 @@ class Callers(Crowd):
     """Threads that ask until they are told to stop, and finish what they have begun.
 
     Args:
-        address: HOST:PORT.
+        address, grpc: HOST:PORT.
         seed: of what they ask.
     """
 
-    def __init__(self, address: str, ledger: Ledger, seed: str) -> None:
+    def __init__(self, address: str, grpc: str, ledger: Ledger, seed: str) -> None:
         self._address = address
+        self._grpc = grpc
         self._ledger = ledger
         super().__init__()
         works: list[tuple[Callable[[str, random.Random], None], str]] = [
@@ -41,6 +45,7 @@ class Callers(Crowd):
             (self._fresh, "narrow"), (self._leave, "steady"), (self._leave, "once"), (self._leave, "pieces"),
             (self._hurried, "steady"), (self._hurried, "steady"), *[(self._hurried, "timed")] * 5,
             (self._crashing, "crashing"), (self._keep, "crashing"), (self._keep, "crashing"),
+            *[(self._call, model) for model in ("steady", "once", "steady")[:CALLERS]],
         ]  # fmt: skip
         self._threads = [
             threading.Thread(target=self._guarded, args=(work, model, random.Random(f"{seed} caller {index}")))
@@ -93,6 +98,18 @@ class Callers(Crowd):
             self._over.wait(chance.uniform(0.0, 0.3))
         if peer is not None:
             peer.close()
+
+    def _call(self, model: str, chance: random.Random) -> None:
+        """One call after the other over gRPC, on one channel."""
+        with contextlib.closing(Channel(self._grpc)) as channel:
+            while not self._over.is_set():
+                asked = self._ledger.make(model, MODELS[model], _words(chance))
+                try:
+                    told = channel.ask(model, asked)
+                    kind, pid = (Kind.AGAIN, 0) if told is None else judge(asked, told, self._ledger.killed)
+                    self._ledger.ended(model, asked, kind, pid)
+                except Broken as error:
+                    self._ledger.broken.append(f"{model}, over gRPC: {error}")
 
     def _ask(
         self,

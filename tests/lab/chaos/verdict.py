@@ -28,6 +28,7 @@ class Kind(StrEnum):
     EXPIRED = "504, its time was over"
     QUEUE_FULL = "503 with Retry-After, the queue was full"
     HELD = "503, an operator had unloaded the model"
+    AGAIN = "over gRPC, cut off as its server was replaced: the client asks again"
     HALF_SENT = "the client left after half of the body"
     LEFT = "the client left after the request"
     HALF_READ = "the client left while it was reading"

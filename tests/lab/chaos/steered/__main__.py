@@ -8,7 +8,6 @@ model, and by the version that it names or one that the route of its moment has;
 standard deviations of their weights. A rollout of a bad version must be taken back, and one of a good version must not.
 """
 
-import socket
 import sys
 import time
 from collections import Counter
@@ -18,6 +17,7 @@ from daemon.marfile import Packing, write_archive
 from tests.e2e.served import Served
 from tests.lab.chaos.footprint import left_behind, stop_alone
 from tests.lab.chaos.ledger import Ledger
+from tests.lab.chaos.peer import free_address
 from tests.lab.chaos.run import Plan, run
 from tests.lab.chaos.steered.asking import CLIENTS, Askers
 from tests.lab.chaos.steered.outages import Outages
@@ -67,13 +67,6 @@ def pack(served: Served, model: str, version: str) -> str:
         config_file=served.folder / "model-config.yaml",
     )  # fmt: skip
     return write_archive(packing, served.store).rename(served.store / f"{model}-{version}.mar").name
-
-
-def free_address() -> str:
-    """Return an address on which nobody listens: a daemon that is started again has to have the same one."""
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{chosen.getsockname()[1]}"
 
 
 def storm(served: Served, seed: str, seconds: float, every: float) -> tuple[Ledger, Askers, Counter[str]]:
