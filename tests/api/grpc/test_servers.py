@@ -34,7 +34,8 @@ def made(root: Path, *addresses: str, tokens: Tokens | None = None, registry: An
 @asynccontextmanager
 async def begun(servers: GrpcServers) -> AsyncIterator[GrpcServers]:
     servers.bind(alone=True)
-    await servers.start()
+    for each in servers.servers:
+        await each.begin()
     try:
         yield servers
     finally:
@@ -92,7 +93,7 @@ async def test_a_certificate_makes_every_address_tls(tmp_path: Path) -> None:
 async def test_the_end_closes_watchers_at_once(tmp_path: Path) -> None:
     servers = made(tmp_path, "127.0.0.1:0")
     servers.bind(alone=True)
-    await servers.start()
+    await servers.servers[0].begin()
     async with grpc.aio.insecure_channel(servers.bound[0]) as channel:
         watched = channel.unary_stream(f"/{HEALTH}/Watch")(b"")
         assert (await watched.read()) == b"\x08\x01"
