@@ -213,8 +213,8 @@ async def listen_control(listener: Listener, control: socket.socket) -> asyncio.
     return await loop.create_unix_server(listener.accept, sock=control, backlog=BACKLOG, **keep)
 
 
-class Listening:
-    """A listener at its socket, as a server that is supervised (supervision.py).
+class SupervisedListener:
+    """A listener at its socket, for the supervision (supervision.py).
 
     The loop gets a copy of the socket: where accept(2) fails (ENOMEM, ENOBUFS, or EPERM of a filter), uvloop closes the
     socket for good, and tells nobody.
@@ -239,7 +239,7 @@ class Listening:
         self._server: asyncio.Server | None = None
 
     def __repr__(self) -> str:
-        return f"<Listening {self.name}>"
+        return f"<SupervisedListener {self.name}>"
 
     async def begin(self) -> None:
         """Accept connections.

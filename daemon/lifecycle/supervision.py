@@ -1,4 +1,4 @@
-"""Supervision: the servers that must never end, and what is done when one does.
+"""Supervision: servers must never end, and one that does is begun again.
 
     UP ──ended──▶ DOWN, for a pause ──begun again──▶ UP
                    ▲  └──cannot begin──┐
@@ -6,9 +6,9 @@
 
 An end is an event, a line of `tsctl status`, a metric, and the end of readiness until the server is back.
 
-Whatever repeats on a timer (core/clock.py's `Ticker`, and what arms itself) sets its next call before its work. So an
-exception ends no ticker: it reaches the event loop, which hands it to `Supervision.unhandled`, as it does with that
-of a task that nobody waits for. Each is an event, and counted.
+Code that repeats on a timer (core/clock.py's `Ticker`, and others) sets its next call before its work. So an exception
+ends no ticker: the event loop hands the exception to `Supervision.unhandled`, and that of a task that nobody waits for.
+Each is an event, and counted.
 """
 
 import asyncio
@@ -32,16 +32,16 @@ STEADY = 60.0  # seconds that a server must have run for its next pause to be th
 _log = logging.getLogger("daemon.server")
 
 
-class Service(Protocol):
-    """What the daemon begins, and closes in the reverse order."""
+class BackgroundService(Protocol):
+    """A part that the daemon begins; the last one is closed first."""
 
     def begin(self) -> None: ...
 
     def close(self) -> None: ...
 
 
-class Server(Protocol):
-    """What must never end.
+class SupervisedServer(Protocol):
+    """A server that must never end.
 
     Attributes:
         name: for people and metrics: its protocol, and its addresses.
@@ -55,15 +55,15 @@ class Server(Protocol):
     def longest_pause(self) -> float: ...
 
     async def begin(self) -> None:
-        """Serve; also called again after an end. Raises what prevents it."""
+        """Start serving; also called after an end."""
 
     async def ended(self) -> str:
-        """Wait until it has ended although nothing has closed it; return why, or raise that."""
+        """Wait until the server has ended although nothing has closed it; return or raise the reason."""
 
 
 @dataclass(slots=True)
-class Supervised:
-    """What is known of one server.
+class ServerRecord:
+    """The state of one server.
 
     Attributes:
         ends: how often it has ended.
@@ -89,7 +89,7 @@ def pause_after(last: float, lasted: float, longest: float = LONGEST_PAUSE) -> f
 
     Args:
         last: the pause before, in seconds; 0.0 for none.
-        lasted: seconds that the server has run since; 0.0 if it could not begin.
+        lasted: seconds that the server has run since; 0.0 if the begin failed.
         longest: the bound of the pauses, which double.
     """
     if not last or lasted >= max(STEADY, last):
@@ -109,7 +109,7 @@ class Supervision:
     """
 
     def __init__(self, recurring: Recurring, clock: Clock, metrics: Metrics) -> None:
-        self.known: list[Supervised] = []
+        self.known: list[ServerRecord] = []
         self._metrics = metrics
         self._recurring = recurring
         self._clock = clock
@@ -128,7 +128,7 @@ class Supervision:
         """The fields of `tsctl status`."""
         return {"servers": [each.document for each in self.known], "internalErrors": self._metrics.internal_errors}
 
-    async def begin(self, servers: Iterable[Server]) -> None:
+    async def begin(self, servers: Iterable[SupervisedServer]) -> None:
         """Begin servers in order, and watch them from then on.
 
         Raises:
@@ -136,7 +136,7 @@ class Supervision:
         """
         for server in servers:
             await server.begin()
-            known = Supervised(server.name)
+            known = ServerRecord(server.name)
             self.known.append(known)
             self._show(known)
             task = asyncio.get_running_loop().create_task(self._watch(server, known))
@@ -161,7 +161,7 @@ class Supervision:
         with contextlib.suppress(Exception):
             self._recurring.note("internal-error", text, reason=f"{type(error).__name__} {where}")
 
-    async def _watch(self, server: Server, known: Supervised) -> None:
+    async def _watch(self, server: SupervisedServer, known: ServerRecord) -> None:
         while True:
             began = self._clock.now()
             why = await _end_of(server)
@@ -180,10 +180,10 @@ class Supervision:
             self._show(known)
             self._tell("server-restarted", known, "serves again")
 
-    def _show(self, known: Supervised) -> None:
+    def _show(self, known: ServerRecord) -> None:
         self._metrics.servers[known.name] = known.up, known.ends
 
-    def _tell(self, kind: str, known: Supervised, text: str) -> None:
+    def _tell(self, kind: str, known: ServerRecord, text: str) -> None:
         with contextlib.suppress(Exception):  # a listener of events must not end the watch
             self._recurring.note(kind, f"`{known.name}` {text}", reason=known.name)
 
@@ -193,14 +193,14 @@ class Supervision:
         await over.wait()
 
 
-async def _end_of(server: Server) -> str:
+async def _end_of(server: SupervisedServer) -> str:
     try:
         return await server.ended()
     except Exception as error:  # noqa: BLE001 - whatever has ended it
         return _text_of(error)
 
 
-async def _begin(server: Server) -> str | None:
+async def _begin(server: SupervisedServer) -> str | None:
     """Begin a server again; return why that failed, None if it did not."""
     try:
         await server.begin()

@@ -152,7 +152,7 @@ def loop(metrics: Metrics) -> Iterator[MetricFamily]:
 
 
 def servers(metrics: Metrics) -> Iterator[MetricFamily]:
-    """Yield what has ended, or raised, and should not have."""
+    """Yield the unexpected ends of servers, and the exceptions that nothing has caught."""
     found = [({"server": name}, up, ends) for name, (up, ends) in metrics.servers.items()]
     text = "Whether a server of the daemon accepts connections or calls: 1, or 0 until it is started again"
     yield family("tsctl_server_up", "gauge", text, [(labels, int(up)) for labels, up, _ in found])

@@ -16,7 +16,7 @@ class Metrics:
         answers: how many answers had a status of 2xx, of 4xx, and any other, as TorchServe counts them.
         stalls, stalled_seconds: how often, and for how long, the event loop stood still for half a second or more.
         events: the daemon's events by kind; None to show none.
-        servers: by name: whether it is up, and how often it has ended.
+        servers: name → up or down, and how often the server has ended.
         internal_errors: exceptions that nothing has caught.
         spans: spans of recorded requests by what became of them (daemon/tracing/buffer.py); None while traces are off.
         warned: names that the log has mentioned.

@@ -55,8 +55,8 @@ from daemon.lifecycle.boot import Boot, BootParts
 from daemon.lifecycle.early import raise_file_limit
 from daemon.lifecycle.instance import Instance
 from daemon.lifecycle.shutdown import Shutdown
-from daemon.lifecycle.sockets import Listening
-from daemon.lifecycle.supervision import Service, Supervision
+from daemon.lifecycle.sockets import SupervisedListener
+from daemon.lifecycle.supervision import BackgroundService, Supervision
 from daemon.lifecycle.upgrade.messages import Expected
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.successor import Launch, NewDaemon, start
@@ -94,7 +94,7 @@ class Parts:
     events: Events
     recurring: Recurring
     supervision: Supervision
-    services: tuple[Service, ...]
+    services: tuple[BackgroundService, ...]
     trials: AutoOptimizing
     events_route: EventsRoute
     engines: Engines
@@ -104,7 +104,7 @@ class Parts:
     held: HeldRequests
     urls: Urls
     listeners: list[Listener]
-    listening: list[Listening]
+    listening: list[SupervisedListener]
     traces: TraceExport
     torchserve_logs: TorchServeLogs
     snapshots: TorchServeSnapshots | None
@@ -240,7 +240,7 @@ class Assembly:
         private = Listener(local, limits, clock, tell, lambda uid: uid in allowed, arena)
         limits = replace(limits, connections=connections_within(files))
         listeners = [private]
-        listening_at = [Listening(f"control socket {config.socket}", private, place.control, control=True)]
+        listening_at = [SupervisedListener(f"control socket {config.socket}", private, place.control, control=True)]
         for endpoint, listening in place.bound:
             guarded = guard(endpoint, listening, config, tokens, clients, clock.now)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
@@ -253,9 +253,9 @@ class Assembly:
             )  # fmt: skip
             listeners.append(listener)
             name = f"{'HTTPS' if endpoint.tls else 'HTTP'} {address_of(listening, '').removeprefix('://')}"
-            listening_at.append(Listening(name, listener, listening, tls if endpoint.tls else None))
+            listening_at.append(SupervisedListener(name, listener, listening, tls if endpoint.tls else None))
         service = BootParts(place, registry, registrar, startup, metrics)
-        services: list[Service] = [watch, RecentTimer(metrics, clock), Autoscaling(registry, clock)]
+        services: list[BackgroundService] = [watch, RecentTimer(metrics, clock), Autoscaling(registry, clock)]
         if theirs.metrics is not None:
             interval = None if config.disable_system_metrics else config.metric_time_interval
             services.append(PeriodicMetrics(theirs.metrics, registry, events, HostMonitor(), gpus, clock, interval))

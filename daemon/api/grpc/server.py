@@ -259,8 +259,8 @@ async def _parsed_each(kind: Any, received: AsyncIterator[bytes]) -> AsyncIterat
 class GrpcServer:
     """A server of gRPC calls at some addresses, which is supervised (lifecycle/supervision.py).
 
-    A client can end grpc's loop that accepts calls: it decodes the name of a method before anything of ours sees it,
-    and an exception there shuts the server down. `ended` notices, and `begin` puts another server at the same ports.
+    A client can end the loop in which grpc accepts calls: that loop decodes the names of methods, before any code of
+    ours, and an exception there shuts the server down. `ended` notices, and `begin` puts another server at the ports.
     Calls that run end as if the daemon stopped: they have their grace time.
 
     Args:
@@ -331,7 +331,7 @@ class GrpcServer:
         await self._server.start()
 
     async def ended(self) -> str:
-        """Wait until the loop that accepts calls has ended although nothing has closed it; raise why."""
+        """Wait until the loop that accepts calls has ended although nothing has closed the server; raise the reason."""
         while await self._server.wait_for_termination(LOOK_EVERY):  # raises what has ended the loop, if something has
             pass
         return "gRPC has stopped"
@@ -343,7 +343,7 @@ class GrpcServer:
         await asyncio.gather(*[_stop(server, None) for server in self._former])
 
     def _give_up(self, server: Any) -> None:
-        """Let the calls of a server that has ended go on for their grace time, and free what it holds."""
+        """Let the calls of a server that has ended go on for their grace time, then free the server."""
         task = self._former[server] = asyncio.get_running_loop().create_task(_stop(server, self._grace))
         task.add_done_callback(lambda task: self._former.pop(server, None))
 
