@@ -177,8 +177,9 @@ async def _load(startup: Startup, registrar: Registrar, snapshots: TorchServeSna
     try:
         if not startup.done:  # otherwise loaded before listening
             await startup.load()
-    except Exception:  # noqa: BLE001 - a bug, then: each failed load was reported already
-        _log.exception("loading what is served from the start broke off")
+    except Exception as error:  # noqa: BLE001 - a bug, then: each failed load was reported already
+        told = {"message": "loading what is served from the start broke off", "exception": error}
+        asyncio.get_running_loop().call_exception_handler(told)
     if snapshots is not None:
         snapshots.write("startup", registrar.ledger.unsettled)
         registrar.ledger.saved = snapshots.changed

@@ -232,7 +232,7 @@ def ended_again_and_again(address: str) -> Iterator[None]:
 
     def attack() -> None:
         while not over.wait(0.02):
-            with contextlib.suppress(OSError), socket.create_connection((host, int(port))) as attacker:
+            with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 0.5) as attacker:
                 attacker.sendall(ENDS_THE_LOOP)
                 attacker.recv(4096)
 
@@ -261,7 +261,12 @@ def test_an_end_of_grpcs_loop_is_told_and_the_next_call_is_answered(idle: Served
         eventually(lambda: not idle.status["servers"][-1]["up"], "`tsctl status` shows it")
         assert idle.ask("/predictions/echo", b"meanwhile").status == 200
 
-    assert predict(channel, prediction("echo", body=b"after"))
+    def answered() -> bool:
+        with contextlib.suppress(grpc.RpcError):  # the first may reach a server whose loop has just ended
+            return bool(predict(channel, prediction("echo", body=b"after")))
+        return False
+
+    assert answered() or answered()
     eventually(lambda: idle.ask("/ready", method="GET").status == 200, "it is ready again")
     assert f"{name}: up again; ended " in idle.tsctl("status").replace("\n", " ")
     assert shows(f'tsctl_server_up{{server="{name}"}} 1')

@@ -45,10 +45,11 @@ class Running:
         server = GrpcServer(grpc, Calls(grpc, methods, clock, Arrivals(clock), Writing(SendBudget(), clock)), 1 << 20)
         (self.port,) = server.bind([("127.0.0.1", 0)])
         while True:
-            await server.begin()
-            self._begun.set()
             with contextlib.suppress(Exception):
+                await server.begin()
+                self._begun.set()
                 await server.ended()
+            await asyncio.sleep(0.01)
 
     def ask(self) -> bytes:
         """Return the answer of a call, or of a second one: the first may reach a server whose loop has ended."""
