@@ -24,6 +24,7 @@ MAY_READ_IT = {
     "daemon/api/management/describe.py": "since when a worker is there, as text",
     "daemon/events/events.py": "when something happened",
     "daemon/models/persistence/torchserve_snapshots.py": "the names of files, and when they were written",
+    "daemon/lifecycle/supervision.py": "when a server has ended, for people",
     "daemon/marfile.py": "when an archive was made",
     "daemon/server/assembly.py": "since when the daemon is there",
     "daemon/tracing/tracer.py": "when a span began and ended",

@@ -118,7 +118,7 @@ def read_clients(file: Path) -> dict[str, KnownClient]:
     text = read_private(file, "keys", readable=True, hint=HINT)
     try:
         return _by_digest(msgspec.convert(tomllib.loads(text.decode()), KeysFile).client)
-    except ValueError as error:  # of UTF-8, of TOML, and of its tables
+    except (ValueError, RecursionError) as error:  # of UTF-8, of TOML, and of its tables; of many brackets
         raise StartError(f"the keys file `{file}` is invalid: {error}", HINT) from None
 
 

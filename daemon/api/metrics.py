@@ -50,6 +50,7 @@ def metrics_routes(
             families.gpus(found),
             families.ours(metrics),
             families.loop(metrics),
+            families.servers(metrics),
             gauges.events(metrics.events),
             families.spans(metrics.spans),
             emitted(metrics, chosen.model_labels),

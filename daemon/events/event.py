@@ -110,5 +110,8 @@ KINDS: dict[str, EventKind] = {
     "log-lost": EventKind("error", "a log file, or the file of events, cannot be written"),
     "traces-lost": EventKind("warning", "a collector does not take the spans of traced requests, or is too slow"),
     "not-remembered": EventKind("error", "a change was applied, and the snapshot could not be written"),
+    "server-ended": EventKind("error", "a server that must never end has ended, and is started again"),
+    "server-restarted": EventKind("info", "a server that had ended serves again"),
+    "internal-error": EventKind("error", "an exception that nothing has caught: a bug; its traceback is in the log"),
     "loop-stalled": EventKind("warning", "the event loop did not turn for a while"),
 }

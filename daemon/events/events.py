@@ -59,7 +59,8 @@ class Events:
             text: the first line counts; secrets in its URLs are removed.
             model, version, worker, requests: as in `Event`.
         """
-        level, line = KINDS[kind].level, without_secrets(text.strip().partition("\n")[0])[:MOST_TEXT]
+        level, line = KINDS[kind].level, without_secrets(_encodable(text).strip().partition("\n")[0])[:MOST_TEXT]
+        model, version = _encodable(model), _encodable(version)
         ids, journal = tuple(requests[:MOST_REQUESTS]), self._journal
         failed = journal is not None and bool(journal.error)
         self.counts[kind] += 1
@@ -112,4 +113,15 @@ class Events:
             self.last = event.sequence
             self._ring.append(event)
             for listener in tuple(self.listeners):
-                listener(event)
+                try:
+                    listener(event)
+                except Exception:  # noqa: BLE001 - else the code that reports a fact would break off, and other listeners wait
+                    _log.exception("a listener of events has raised")
+
+
+def _encodable(text: str) -> str:
+    """Return a text with half characters escaped (a file name that is no UTF-8 has some): they cannot be written.
+
+    Such an event would be tried again with each further one, and none would ever be written again.
+    """
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()

@@ -81,9 +81,9 @@ class Recurring:
         if not series.count:
             del self._series[key]
             return
+        series.timer = self._clock.later(EVERY, lambda: self._due(key))  # first: it goes on whatever is raised
         self._tell(key, series)
         series.count, series.requests = 0, []
-        series.timer = self._clock.later(EVERY, lambda: self._due(key))
 
     def _tell(self, key: Key, series: _Series) -> None:
         if series.count:

@@ -188,6 +188,8 @@ class Listener(ListenerView):
 
     def _look(self) -> None:
         now = self.clock.now()
-        for connection, phase in self._deadlines.expired(now):
-            connection.expired(phase, now)
-        self._arm(now)
+        try:
+            for connection, phase in self._deadlines.expired(now):
+                connection.expired(phase, now)
+        finally:  # else no deadline of any connection would ever pass again
+            self._arm(now)

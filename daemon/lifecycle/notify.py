@@ -75,13 +75,16 @@ class Notifier:
             self._socket = None
 
     def _turn(self, clock: Clock) -> None:
-        said: dict[str, str] = {"WATCHDOG": "1"} if self.watchdog else {}
-        status = self._status()
-        if status not in ("", self._said):
-            said["STATUS"] = self._said = status
-        self._tell(**said)
-        if self._socket is not None:
-            self._timer = clock.later(every(self.watchdog), lambda: self._turn(clock))
+        # First, and the watchdog before the status: an exception must not end the daemon by way of its watchdog.
+        self._timer = clock.later(every(self.watchdog), lambda: self._turn(clock))
+        if self.watchdog:
+            self._unsent["WATCHDOG"] = "1"
+        try:
+            status = self._status()
+            if status not in ("", self._said):
+                self._unsent["STATUS"] = self._said = status
+        finally:
+            self._tell()
 
     def _tell(self, **fields: str) -> None:
         """Send assignments; those that the manager has no room for go with the next ones."""

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from daemon.http.listener import Listener
+from daemon.lifecycle.sockets import SupervisedListener
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.shim import daemon_of, lives
 from daemon.lifecycle.upgrade.states import Drain, Step, drain, stops_successor
@@ -83,7 +84,7 @@ class Shutdown:
             if self.wanted.is_set():
                 self._pass_on(Step.HANDING)
 
-    def close(self, registrar: Registrar, servers: Sequence[asyncio.Server]) -> None:
+    def close(self, registrar: Registrar, servers: Sequence[SupervisedListener]) -> None:
         """Accept no connection. A client that cannot connect any more finds no model ready on the others either."""
         if self.successor is None:
             registrar.refuse()

@@ -22,6 +22,8 @@ from daemon.core.errors import StartError
 from daemon.http.listener import Listener, handshake_time
 
 BACKLOG = 1024
+LOOK_EVERY = 1.0  # seconds between two looks whether the loop has closed a socket
+LONGEST_PAUSE = 1.0  # seconds before another try to listen
 _GOODBYE = 2.0  # seconds that a client may take to agree to the end of a TLS connection
 
 
@@ -209,3 +211,61 @@ async def listen_control(listener: Listener, control: socket.socket) -> asyncio.
     # From Python 3.13 on a loop removes the file when it closes the socket: another daemon may listen on it.
     keep: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
     return await loop.create_unix_server(listener.accept, sock=control, backlog=BACKLOG, **keep)
+
+
+class SupervisedListener:
+    """A listener at its socket, for the supervision (supervision.py).
+
+    The loop gets a copy of the socket: where accept(2) fails (ENOMEM, ENOBUFS, or EPERM of a filter), uvloop closes the
+    socket for good, and tells nobody.
+
+    Args:
+        name: for people and metrics.
+        control: the socket is the control socket.
+    """
+
+    longest_pause = LONGEST_PAUSE
+
+    def __init__(
+        self, name: str, listener: Listener, listening: socket.socket, tls: ssl.SSLContext | None = None,
+        *, control: bool = False,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self._listener = listener
+        self._listening = listening
+        self._tls = tls
+        self._control = control
+        self._copy = listening
+        self._server: asyncio.Server | None = None
+
+    def __repr__(self) -> str:
+        return f"<SupervisedListener {self.name}>"
+
+    async def begin(self) -> None:
+        """Accept connections.
+
+        Raises:
+            OSError: the socket cannot be used.
+        """
+        copy = self._listening.dup()
+        try:
+            if self._control:
+                self._server = await listen_control(self._listener, copy)
+            else:
+                self._server = await listen(self._listener, copy, self._tls)
+        except BaseException:
+            copy.close()
+            raise
+        self._copy = copy
+
+    async def ended(self) -> str:
+        """Wait until the loop has closed its copy of the socket."""
+        while self._copy.fileno() != -1:  # noqa: ASYNC110 - uvloop tells nobody
+            await asyncio.sleep(LOOK_EVERY)
+        return "the event loop has closed its socket: accept(2) had failed"
+
+    def close(self) -> None:
+        """Accept no connection any more."""
+        if self._server is not None:
+            self._server.close()
+        self._listening.close()

@@ -151,6 +151,17 @@ def loop(metrics: Metrics) -> Iterator[MetricFamily]:
     yield family("tsctl_event_loop_stall_seconds_total", "counter", text, [({}, metrics.stalled_seconds)])
 
 
+def servers(metrics: Metrics) -> Iterator[MetricFamily]:
+    """Yield the unexpected ends of servers, and the exceptions that nothing has caught."""
+    found = [({"server": name}, up, ends) for name, (up, ends) in metrics.servers.items()]
+    text = "Whether a server of the daemon accepts connections or calls: 1, or 0 until it is started again"
+    yield family("tsctl_server_up", "gauge", text, [(labels, int(up)) for labels, up, _ in found])
+    text = "How often a server of the daemon has ended, and was started again"
+    yield family("tsctl_server_ends_total", "counter", text, [(labels, ends) for labels, _, ends in found])
+    text = "Exceptions that nothing in the daemon has caught"
+    yield family("tsctl_internal_errors_total", "counter", text, [({}, metrics.internal_errors)])
+
+
 def spans(counts: Counter[str] | None) -> Iterator[MetricFamily]:
     """Yield the spans of recorded requests by what became of them, while traces are on."""
     text = "Spans of traced requests: sent to the collector, lost on the way, or dropped as too many waited"

@@ -16,6 +16,8 @@ class Metrics:
         answers: how many answers had a status of 2xx, of 4xx, and any other, as TorchServe counts them.
         stalls, stalled_seconds: how often, and for how long, the event loop stood still for half a second or more.
         events: the daemon's events by kind; None to show none.
+        servers: name → up or down, and how often the server has ended.
+        internal_errors: exceptions that nothing has caught.
         spans: spans of recorded requests by what became of them (daemon/tracing/buffer.py); None while traces are off.
         warned: names that the log has mentioned.
         log: writes values to TorchServe's log files; None without them.
@@ -26,6 +28,8 @@ class Metrics:
         self.clients: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.events: Counter[str] | None = None
         self.spans: Counter[str] | None = None
+        self.servers: dict[str, tuple[bool, int]] = {}
+        self.internal_errors = 0
         self.stalls = 0
         self.stalled_seconds = 0.0
         self.warned: set[str] = set()

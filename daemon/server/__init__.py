@@ -18,7 +18,6 @@ from daemon.lifecycle.boot import Boot, ColdStart, Takeover
 from daemon.lifecycle.notify import status_of
 from daemon.lifecycle.parent import watch_parent
 from daemon.lifecycle.shutdown import Shutdown
-from daemon.lifecycle.sockets import listen, listen_control
 from daemon.lifecycle.upgrade.new import Predecessor
 from daemon.lifecycle.upgrade.successor import Launch
 from daemon.models.persistence.startup import Startup
@@ -76,24 +75,20 @@ class Daemon:
                 as_json=config.log_format == "json",
             )  # fmt: skip
             parts = self._assembly.parts(place, tokens, tls, traces)
-            servers, loading = await self._serve(parts, ready)
-            await self._shut_down(parts, servers, loading)
+            loading = await self._serve(parts, ready)
+            await self._shut_down(parts, loading)
         finally:
             self._launch.notifier.close()
             place.leave()
 
-    async def _serve(
-        self, parts: Parts, ready: Callable[[dict[str, Any]], None]
-    ) -> tuple[list[asyncio.Server], asyncio.Task[None]]:
-        """Serve until the daemon must end; return what listens, and the loading of the first models."""
+    async def _serve(self, parts: Parts, ready: Callable[[dict[str, Any]], None]) -> asyncio.Task[None]:
+        """Serve until the daemon must end; return the loading of the first models."""
         config, service, engine = self._config, parts.service, parts.engines.local
         startup, registrar = service.startup, service.registrar
+        asyncio.get_running_loop().set_exception_handler(parts.supervision.unhandled)
         self._shutdown.watch_signals()
-        parts.watch.begin()
-        parts.recent.begin()
-        parts.autoscaling.begin()
-        if parts.periodic is not None:
-            parts.periodic.begin()
+        for each in parts.services:
+            each.begin()
         if self._launch.parent is not None:
             watch_parent(self._launch.parent, self._shutdown.parent_gone)
         try:
@@ -104,8 +99,7 @@ class Daemon:
             parts.engines.close()
             engine.end()
             raise
-        servers = [await listen_control(parts.private, service.place.control)]
-        servers += [await listen(listener, listening, tls) for listener, listening, tls in parts.public]
+        await parts.supervision.begin(parts.listening)
         for note in (*config.notes, *parts.traces.notes):
             kind, _, sentence = note.partition(": ")
             _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
@@ -114,7 +108,7 @@ class Daemon:
         await self._boot.begin(service)
         parts.trials.begin()
         registrar.rollouts.begin()
-        await parts.grpc.start()
+        await parts.supervision.begin(parts.grpc.servers)
         loading = asyncio.get_running_loop().create_task(_load(startup, registrar, parts.snapshots))
         urls = parts.urls
         where = (urls.inference, urls.management, urls.metrics, str(config.socket))
@@ -127,10 +121,11 @@ class Daemon:
         where_asked = urls.inference or str(config.socket)
         self._launch.notifier.begin(parts.clock, partial(status_of, service.registry, where_asked))
         await self._shutdown.due(parts.upgrade)
-        return servers, loading
+        return loading
 
-    async def _shut_down(self, parts: Parts, servers: list[asyncio.Server], loading: asyncio.Task[None]) -> None:
+    async def _shut_down(self, parts: Parts, loading: asyncio.Task[None]) -> None:
         shutdown, listeners, registrar = self._shutdown, parts.listeners, parts.service.registrar
+        parts.supervision.close()  # first: from now on servers are closed, and none is begun again
         await parts.trials.close()
         if self.successor is not None:
             self._launch.notifier.close()  # from now on the successor's loop is the one that is watched
@@ -146,7 +141,7 @@ class Daemon:
             await registrar.rollouts.remember()
         parts.events_route.close()
         parts.held.close()
-        shutdown.close(registrar, servers)
+        shutdown.close(registrar, parts.listening)
         calls = asyncio.ensure_future(parts.grpc.close(self._config.grace))  # they end when their jobs do
         if self.successor is not None:
             await shutdown.wind_down(parts.upgrade, listeners)
@@ -168,11 +163,8 @@ class Daemon:
         parts.engines.local.end()
         parts.traces.close()
         parts.access_log.close()
-        if parts.periodic is not None:
-            parts.periodic.close()
-        parts.watch.close()
-        parts.recent.close()
-        parts.autoscaling.close()
+        for each in reversed(parts.services):
+            each.close()
         parts.recurring.close()
         logs.report_losses(lambda sentence: None)  # the loop is about to end
         parts.events.close()
@@ -185,8 +177,9 @@ async def _load(startup: Startup, registrar: Registrar, snapshots: TorchServeSna
     try:
         if not startup.done:  # otherwise loaded before listening
             await startup.load()
-    except Exception:  # noqa: BLE001 - a bug, then: each failed load was reported already
-        _log.exception("loading what is served from the start broke off")
+    except Exception as error:  # noqa: BLE001 - a bug, then: each failed load was reported already
+        told = {"message": "loading what is served from the start broke off", "exception": error}
+        asyncio.get_running_loop().call_exception_handler(told)
     if snapshots is not None:
         snapshots.write("startup", registrar.ledger.unsettled)
         registrar.ledger.saved = snapshots.changed

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import socket
 import ssl
 import time
 from collections.abc import Callable
@@ -34,6 +33,7 @@ from daemon.api.openai.routes import openai_routes
 from daemon.api.room import while_there_is_room
 from daemon.api.torchserve_logs import TorchServeLogs, selection_of
 from daemon.config.config import Config
+from daemon.config.endpoints import address_of
 from daemon.config.tokens import Tokens
 from daemon.config.worker_env import model_environment
 from daemon.config.written import properties_of
@@ -55,6 +55,8 @@ from daemon.lifecycle.boot import Boot, BootParts
 from daemon.lifecycle.early import raise_file_limit
 from daemon.lifecycle.instance import Instance
 from daemon.lifecycle.shutdown import Shutdown
+from daemon.lifecycle.sockets import SupervisedListener
+from daemon.lifecycle.supervision import BackgroundService, Supervision
 from daemon.lifecycle.upgrade.messages import Expected
 from daemon.lifecycle.upgrade.old import Upgrade
 from daemon.lifecycle.upgrade.successor import Launch, NewDaemon, start
@@ -82,17 +84,17 @@ class Parts:
     """The parts of a daemon that does not listen yet.
 
     Attributes:
-        private: the listener of the control socket.
-        public: the listeners of TCP, each with its socket, and its TLS if it has any.
+        services: begun in this order before anything listens, and closed in the reverse one when all answers have left.
+        listeners: of the control socket, and of TCP.
+        listening: the same at their sockets, in the same order; begun by `supervision`, as gRPC's servers are.
     """
 
     service: BootParts
     clock: LoopClock
     events: Events
     recurring: Recurring
-    watch: LoopWatch
-    recent: RecentTimer
-    autoscaling: Autoscaling
+    supervision: Supervision
+    services: tuple[BackgroundService, ...]
     trials: AutoOptimizing
     events_route: EventsRoute
     engines: Engines
@@ -101,17 +103,12 @@ class Parts:
     turns: Turns
     held: HeldRequests
     urls: Urls
-    private: Listener
-    public: list[tuple[Listener, socket.socket, ssl.SSLContext | None]]
+    listeners: list[Listener]
+    listening: list[SupervisedListener]
     traces: TraceExport
     torchserve_logs: TorchServeLogs
-    periodic: PeriodicMetrics | None
     snapshots: TorchServeSnapshots | None
     grpc: GrpcServers
-
-    @property
-    def listeners(self) -> list[Listener]:
-        return [self.private, *(listener for listener, _, _ in self.public)]
 
 
 class Assembly:
@@ -147,11 +144,12 @@ class Assembly:
         clients = None if config.keys_file is None else KnownClients(config.keys_file, clock.now, events.add)
 
         def serves() -> bool:
-            return startup.done and not shutdown.wanted.is_set()
+            return startup.done and not shutdown.wanted.is_set() and supervision.serving
 
         ready = serves if config.ready_when_full else while_there_is_room(serves, partial(answering, registry))
 
         recurring = Recurring(events, clock)
+        supervision = Supervision(recurring, clock, metrics)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
         receiving = ReceiveBudget(config.max_receiving_bytes, partial(recurring.note, "limit", reason="receiving"))
         note_unread = partial(recurring.note, "limit", reason="sending")
@@ -200,7 +198,7 @@ class Assembly:
         def own(word: str) -> Any | None:
             match word:
                 case "status":
-                    return status_document(config, urls, registry, self.started, grpc.urls)
+                    return status_document(config, urls, registry, self.started, grpc.urls) | supervision.document
                 case "config":
                     return settings_document(config, tokens)
                 case "store":
@@ -241,7 +239,8 @@ class Assembly:
         local = Router(join(routes, commands), held.take)
         private = Listener(local, limits, clock, tell, lambda uid: uid in allowed, arena)
         limits = replace(limits, connections=connections_within(files))
-        public = []
+        listeners = [private]
+        listening_at = [SupervisedListener(f"control socket {config.socket}", private, place.control, control=True)]
         for endpoint, listening in place.bound:
             guarded = guard(endpoint, listening, config, tokens, clients, clock.now)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
@@ -252,17 +251,18 @@ class Assembly:
                 admit=guarded.admit if guarded.asks else None, receiving=receiving, sending=sending,
                 full=partial(events.add, "limit"), headers=cors,
             )  # fmt: skip
-            public.append((listener, listening, tls if endpoint.tls else None))
+            listeners.append(listener)
+            name = f"{'HTTPS' if endpoint.tls else 'HTTP'} {address_of(listening, '').removeprefix('://')}"
+            listening_at.append(SupervisedListener(name, listener, listening, tls if endpoint.tls else None))
         service = BootParts(place, registry, registrar, startup, metrics)
-        recent = RecentTimer(metrics, clock)
-        periodic = None
+        services: list[BackgroundService] = [watch, RecentTimer(metrics, clock), Autoscaling(registry, clock)]
         if theirs.metrics is not None:
             interval = None if config.disable_system_metrics else config.metric_time_interval
-            periodic = PeriodicMetrics(theirs.metrics, registry, events, HostMonitor(), gpus, clock, interval)
+            services.append(PeriodicMetrics(theirs.metrics, registry, events, HostMonitor(), gpus, clock, interval))
         return Parts(
-            service, clock, events, recurring, watch, recent, Autoscaling(registry, clock),
+            service, clock, events, recurring, supervision, tuple(services),
             AutoOptimizing(registry, registrar, config, clock), events_route, engines, access_log, upgrade, turns, held,
-            urls, private, public, traces, theirs, periodic, snapshots, grpc,
+            urls, listeners, listening_at, traces, theirs, snapshots, grpc,
         )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ The daemon never waits for a collector: while one is slow or away, spans wait, u
 are dropped and counted. Spans that the collector did not take are not sent again.
 """
 
+import logging
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
@@ -15,6 +16,8 @@ MOST_WAITING = 8192  # spans; about a kilobyte each
 MOST_AT_ONCE = 512
 DELAY = 1.0  # seconds in which spans are collected, before they are sent
 FLUSH = 2.0  # seconds that the last spans have at a stop; none while the collector is away
+
+_log = logging.getLogger("daemon.tracing")
 
 
 class Sender(Protocol):
@@ -59,10 +62,21 @@ class SpanBuffer:
             return
         self._waiting.append(span)
         if not self._some.is_set():
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="traces", daemon=True)
-                self._thread.start()
+            if self._thread is None and not self._begin():
+                self._waiting.pop()
+                self.counts["dropped"] += 1
+                return
             self._some.set()
+
+    def _begin(self) -> bool:
+        """Start the thread; return False where the system has no room for one: the next span tries again."""
+        thread = threading.Thread(target=self._run, name="traces", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            return False
+        self._thread = thread
+        return True
 
     def close(self, patience: float = FLUSH) -> None:
         """Send the remaining spans, within `patience` seconds; at once if the collector is away."""
@@ -80,9 +94,12 @@ class SpanBuffer:
             self._some.wait()
             self._closing.wait(self._delay)
             self._some.clear()
-            while self._waiting and not (self._away and self._closing.is_set()):
-                self.send_some()
-            self._tell_overflow()
+            try:
+                while self._waiting and not (self._away and self._closing.is_set()):
+                    self.send_some()
+                self._tell_overflow()
+            except Exception:  # noqa: BLE001 - of a report, say: without this thread no span would ever be sent
+                _log.exception("sending traces has raised, and goes on")
         self.counts["lost"] += len(self._waiting)
         self._waiting.clear()
         self._sender.close()

@@ -39,6 +39,7 @@ def _all() -> Iterator[Metric]:
     version.sent_at = version.returned_at = 1.0
     version.emitted.stages["inference"].observe(0.0)
     everything = Metrics()
+    everything.servers["SERVER"] = True, 0
     everything.add(version)
     yield from families.answered(everything)
     yield from families.clients(everything)
@@ -48,6 +49,7 @@ def _all() -> Iterator[Metric]:
     yield from families.gpus([Gpu(index="0", busy=0.0, used=1.0, total=2.0)])
     yield from families.ours(everything)
     yield from families.loop(everything)
+    yield from families.servers(everything)
     yield from gauges.events(Counter())
     yield from families.spans(Counter(sent=0))
     of = {"model": "", "version": ""}

@@ -51,6 +51,7 @@ def test_two_keys_of_a_client_share_its_rate(file: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
+        pytest.param("client = " + "[" * 20_000, "recursion", id="20 000 brackets"),
         pytest.param("client = 1", "Expected `array`, got `int` - at `$.client`", id="no array"),
         pytest.param("[[client]]\nname = 'a'", "missing required field `sha256`", id="no key"),
         pytest.param(TABLE.format(name="a", digest="5e88"), "matching regex", id="a short digest"),

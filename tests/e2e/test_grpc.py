@@ -1,9 +1,11 @@
 """gRPC at a real daemon: predictions, health, tokens, and its ends."""
 
+import contextlib
 import json
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from daemon.api.grpc.protos.messages import message_class
 from tests.api.grpc.client import HEALTH, INFERENCE, grpc, prediction
+from tests.api.grpc.raw import ENDS_THE_LOOP
 from tests.e2e.served import PATIENCE, Served, eventually
 
 MANAGEMENT = "org.pytorch.serve.grpc.management.ManagementAPIsService"
@@ -219,3 +222,57 @@ def test_bench_loads_a_model_over_grpc_with_a_token(idle: Served, address: str, 
     )
     refused = idle.run("bench", "benched", str(tmp_path / "short"), "--protocol", "grpc", "-n", "1")
     assert (refused.returncode, "INVALID_ARGUMENT: " in refused.stderr) == (1, True)
+
+
+@contextmanager
+def ended_again_and_again(address: str) -> Iterator[None]:
+    """End gRPC's loop, before any token, as soon as it accepts a connection."""
+    host, _, port = address.partition(":")
+    over = threading.Event()
+
+    def attack() -> None:
+        while not over.wait(0.02):
+            with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 0.5) as attacker:
+                attacker.sendall(ENDS_THE_LOOP)
+                attacker.recv(4096)
+
+    thread = threading.Thread(target=attack)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_an_end_of_grpcs_loop_is_told_and_the_next_call_is_answered(idle: Served, address: str, channel: Any) -> None:
+    idle.start("--grpc-address", address)
+    idle.register("echo")
+    assert predict(channel, prediction("echo", body=b"before"))
+    assert idle.ask("/ready", method="GET").status == 200
+    name = f"gRPC {address}"
+
+    def shows(line: str) -> bool:
+        return line in idle.ask("/metrics", method="GET").body.decode()
+
+    with ended_again_and_again(address):
+        eventually(lambda: idle.ask("/ready", method="GET").status == 503, "the daemon is not ready without gRPC")
+        eventually(lambda: shows(f'tsctl_server_up{{server="{name}"}} 0'), "a metric shows it")
+        eventually(lambda: not idle.status["servers"][-1]["up"], "`tsctl status` shows it")
+        assert idle.ask("/predictions/echo", b"meanwhile").status == 200
+
+    def answered() -> bool:
+        with contextlib.suppress(grpc.RpcError):  # the first may reach a server whose loop has just ended
+            return bool(predict(channel, prediction("echo", body=b"after")))
+        return False
+
+    assert answered() or answered()
+    eventually(lambda: idle.ask("/ready", method="GET").status == 200, "it is ready again")
+    assert f"{name}: up again; ended " in idle.tsctl("status").replace("\n", " ")
+    assert shows(f'tsctl_server_up{{server="{name}"}} 1')
+    assert "UnicodeDecodeError" in idle.status["servers"][-1]["why"]
+    events = [json.loads(line) for line in idle.tsctl("events", "--json").splitlines()]
+    told = {event["kind"]: event["text"] for event in events}
+    assert told["server-ended"].startswith(f"`{name}` has ended: UnicodeDecodeError")
+    assert told["server-restarted"].startswith(f"`{name}` serves again")
+    assert "internal-error" not in told

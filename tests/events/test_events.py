@@ -1,12 +1,14 @@
 """Events rise in number, are bounded, are lines of the log at their level, and reach each listener."""
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daemon.events.event import KINDS, LEVELS, Event
 from daemon.events.events import MOST_REQUESTS, MOST_TEXT, Events
+from daemon.events.journal import Journal
 
 
 def texts(events: list[Event]) -> list[str]:
@@ -111,3 +113,27 @@ def test_a_line_names_what_the_event_is_about_once(about: dict[str, Any], line: 
     events.add("limit", "said of r1", **about)
 
     assert events.after()[0].line == line
+
+
+def test_an_event_with_half_a_character_is_written_and_those_after_it_too(tmp_path: Path) -> None:
+    events = Events(Journal(tmp_path / "events"))
+
+    events.add("limit", "party \ud83c", model="m\udcff")
+    events.add("limit", "after")
+
+    assert [(event.model, event.text) for event in Events(Journal(tmp_path / "events")).after()] == [
+        ("m\\udcff", "party \\ud83c"), ("", "after"),
+    ]  # fmt: skip
+
+
+def test_a_listener_that_raises_ends_neither_the_event_nor_other_listeners() -> None:
+    events, told = Events(), list[Event]()
+
+    def fail(event: Event) -> None:
+        raise ValueError(event.text)
+
+    events.listeners |= {fail: None, told.append: None}
+
+    events.add("limit", "x")
+
+    assert [event.text for event in told] == ["x"] and events.last == 1

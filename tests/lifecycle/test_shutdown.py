@@ -1,12 +1,12 @@
 """How a daemon ends: what is true while it does."""
 
-import asyncio
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from daemon.lifecycle.shutdown import Shutdown
+from daemon.lifecycle.sockets import SupervisedListener
 from daemon.models.version import ModelState
 from tests.kit.daemon import StubDaemon
 
@@ -35,7 +35,7 @@ async def test_when_connections_are_refused_no_model_of_a_daemon_that_is_stopped
     shutdown.successor = successor
     server = Server(bench)
 
-    shutdown.close(bench.registrar, [cast(asyncio.Server, server)])
+    shutdown.close(bench.registrar, [cast(SupervisedListener, server)])
 
     assert server.states == [state, state]
     await bench.registrar.stop(grace=0.0)

@@ -34,6 +34,8 @@ HEALTHY = {
     f'tsctl_events_total{{kind="log-lost",level="error",{HOST}}}': "0x30",
     f'tsctl_events_total{{kind="worker-exited",level="warning",{HOST}}}': "0+1x30",
     f"tsctl_event_loop_stall_seconds_total{{{HOST}}}": "0+0.6x30",
+    f'tsctl_server_ends_total{{server="gRPC",{HOST}}}': "0x30",
+    f"tsctl_internal_errors_total{{{HOST}}}": "0x30",
     f"tsctl_queue_oldest_seconds{{{M}}}": "0.1x30",
     f"tsctl_inference_time_seconds_sum{{{M}}}": "0+30x30",
     f'tsctl_request_latency_seconds_bucket{{le="0.1",outcome="ok",{M}}}': "0+600x30",
@@ -54,9 +56,11 @@ TROUBLES: dict[str, dict[str, str]] = {
     "TsctlWorkersMissing": {f"tsctl_workers_ready{{{M}}}": "2x9 1x20"},
     "TsctlDiskFull": {f'tsctl_events_total{{kind="log-lost",level="error",{HOST}}}': "0x27 1x3"},
     "TsctlLoopStalls": {f"tsctl_event_loop_stall_seconds_total{{{HOST}}}": "0x9 0+6x20"},
+    "TsctlServerEnds": {f'tsctl_server_ends_total{{server="gRPC",{HOST}}}': "0x27 1x3"},
+    "TsctlInternalErrors": {f"tsctl_internal_errors_total{{{HOST}}}": "0x27 1x3"},
 }
 
-OF_THE_DAEMON = ("TsctlDiskFull", "TsctlLoopStalls")
+OF_THE_DAEMON = ("TsctlDiskFull", "TsctlLoopStalls", "TsctlServerEnds", "TsctlInternalErrors")
 
 Firing = Callable[[dict[str, str], str, list[dict[str, Any]]], subprocess.CompletedProcess[str]]
 
@@ -114,6 +118,7 @@ async def test_rules_and_board_ask_only_for_metrics_that_there_are(tmp_path: Pat
     await house.serve("m")
     await house.ask("POST", "/predictions/m", b"a")
     house.registry.find("m").metrics.expirations["queue"] += 1
+    house.metrics.servers["gRPC"] = True, 0
     text = (await house.ask("GET", "/metrics")).body.decode()
     expressions = [rule["expr"] for group in yaml.safe_load(RULES)["groups"] for rule in group["rules"]]
     expressions += [target["expr"] for panel in BOARD["panels"] for target in panel["targets"]]

@@ -139,3 +139,39 @@ def test_without_spans_there_is_no_thread(told: list[str]) -> None:
     spans.close()
 
     assert not [thread for thread in threading.enumerate() if thread.name == "traces"]
+
+
+def test_a_thread_whose_report_raises_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    sender = FakeSender("no answer")
+    sent = threading.Event()
+
+    def report(text: str) -> None:
+        sender.failure = None
+        sent.set()
+        raise RuntimeError(text)
+
+    spans = SpanBuffer(sender, report, delay=0.0)
+    spans.offer(SPAN)
+    assert sent.wait(10)
+    sender.asked.clear()
+    spans.offer(SPAN)
+    assert sender.asked.wait(10)
+    spans.close(patience=10.0)
+
+    assert sum(sender.taken) == 1 and "goes on" in caplog.text
+
+
+def test_spans_are_dropped_while_no_thread_can_be_started(told: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    rooms = [False, True]
+
+    def start(thread: threading.Thread) -> None:
+        if not rooms.pop(0):
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    spans = SpanBuffer(FakeSender(), told.append)
+
+    spans.offer(SPAN)
+    spans.offer(SPAN)
+
+    assert repr(spans) == "<SpanBuffer 1 waiting, {'sent': 0, 'lost': 0, 'dropped': 1}>"

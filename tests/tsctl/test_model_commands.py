@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl import render
 from tsctl.commands.ls import columns, dropped
-from tsctl.commands.status import last_minute
+from tsctl.commands.status import last_minute, troubles
 
 
 def model(name: str, version: str, *, default: bool = True, state: str = "ready") -> dict[str, Any]:
@@ -50,6 +51,7 @@ def test_ls_is_a_table_with_a_star_at_a_default_among_several(invoke: Invoke, da
 
 
 RECENT = {"seconds": 60, "requests": 1204, "errors": 3, "p50Ms": 5.0, "p99Ms": 34.25}
+SERVER = {"name": "gRPC 127.0.0.1:7070", "up": True, "ends": 0, "why": "", "at": None}
 
 
 def recent_models() -> list[dict[str, Any]]:
@@ -115,6 +117,33 @@ def test_status_sums_up_the_last_minute(recent: list[dict[str, Any] | None], sho
 
 def test_status_of_an_older_daemon_has_no_last_minute() -> None:
     assert last_minute([model("net", "1.0")]) == []
+
+
+@pytest.mark.parametrize(
+    ("status", "shown"),
+    [
+        pytest.param({}, [], id="of an older daemon"),
+        pytest.param({"servers": [SERVER], "internalErrors": 0}, [], id="nothing has ended"),
+        pytest.param(
+            {"servers": [SERVER | {"ends": 1, "why": "ValueError: x", "at": 90.0}]},
+            [("server", "gRPC 127.0.0.1:7070: up again; ended once, last 10 s ago: ValueError: x")], id="one is back",
+        ),
+        pytest.param(
+            {"servers": [SERVER | {"up": False, "ends": 3, "why": "x", "at": 99.0}], "internalErrors": 2},
+            [
+                ("server", "gRPC 127.0.0.1:7070: down, and being started again; ended 3 times, last 1 s ago: x"),
+                ("internal errors", "2; see `tsctl events --level error`"),
+            ],
+            id="one is down, and something has raised",
+        ),
+    ],
+)  # fmt: skip
+def test_status_shows_what_has_ended(
+    status: dict[str, Any], shown: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "time", lambda: 100.0)
+
+    assert troubles(status) == shown
 
 
 def test_ls_as_json_is_the_daemons_list(invoke: Invoke, daemon: FakeDaemon) -> None:

@@ -39,8 +39,26 @@ def command(socket: Path | None, as_json: bool) -> None:
             ("models", f"{ready} of {len(models)} ready" if models else "none"),
             ("requests", f"{sum(m['running'] for m in models)} running, {sum(m['queued'] for m in models)} waiting"),
             *last_minute(models),
+            *troubles(status),
         ]
     )
+
+
+def troubles(status: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return a row for each server that has ended since the start, and one for exceptions that nothing has caught."""
+    from tsctl.render import duration_text
+
+    rows = []
+    for each in status.get("servers", ()):
+        if each["ends"]:
+            times = "once" if each["ends"] == 1 else f"{each['ends']} times"
+            ago = duration_text(time.time() - each["at"])
+            now = "up again" if each["up"] else "down, and being started again"
+            rows.append(("server", f"{each['name']}: {now}; ended {times}, last {ago} ago: {each['why']}"))
+    errors = status.get("internalErrors", 0)
+    if errors:
+        rows.append(("internal errors", f"{errors}; see `tsctl events --level error`"))
+    return rows
 
 
 def last_minute(models: list[dict[str, Any]]) -> list[tuple[str, str]]:

@@ -30,6 +30,8 @@ from daemon.http.messages import Request, new_request_id
 
 INSTALL = "install it with `pip install 'tsctl[grpc]'`"
 Answered = Callable[[Request, int, float], None]
+LOOK_EVERY = 0.25  # seconds between two looks whether the loop has ended, while calls run: their end shows it at once
+LONGEST_PAUSE = 1.0  # seconds: whoever ends the server on purpose must not gain a long time by it
 _REFUSING = 0.5  # seconds: less than the time for which clients try again
 _LOOK_EVERY = 0.005  # seconds
 # Looks without a call after which none is on its way that was sent before: looks, not seconds, because a busy machine
@@ -255,21 +257,37 @@ async def _parsed_each(kind: Any, received: AsyncIterator[bytes]) -> AsyncIterat
 
 
 class GrpcServer:
-    """A server of gRPC calls at some addresses.
+    """A server of gRPC calls at some addresses, which is supervised (lifecycle/supervision.py).
+
+    A client can end the loop in which grpc accepts calls: that loop decodes the names of methods, before any code of
+    ours, and an exception there shuts the server down. `ended` notices, and `begin` puts another server at the ports.
+    Calls that run end as if the daemon stopped: they have their grace time.
 
     Args:
         most: bytes of a message, both ways.
+        grace: seconds that the calls of a server that has ended may take.
     """
 
-    def __init__(self, grpc: Any, calls: Calls, most: int) -> None:
+    longest_pause = LONGEST_PAUSE
+
+    def __init__(self, grpc: Any, calls: Calls, most: int, grace: float = 0.0) -> None:
         options = [
             ("grpc.max_receive_message_length", most),
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 1),
         ]
         self._calls = calls
-        self._server = grpc.aio.server(options=options)
-        self._server.add_generic_rpc_handlers((calls,))
+        self._new = partial(grpc.aio.server, handlers=(calls,), options=options)
+        self._server = self._new()
+        self._addresses: list[tuple[str, int]] = []
+        self._credentials: Any = None
+        self._grace = grace
+        self._begun = False
+        self._former: dict[Any, asyncio.Task[None]] = {}  # servers whose loop has ended, and whose calls may run
+
+    @property
+    def name(self) -> str:
+        return "gRPC " + " ".join(_text(host, port) for host, port in self._addresses)
 
     def bind(self, addresses: Sequence[tuple[str, int]], credentials: Any = None, *, alone: bool = True) -> list[int]:
         """Bind the addresses, and return the port of each; calls wait until `start`.
@@ -283,7 +301,7 @@ class GrpcServer:
         """
         ports = []
         for host, port in addresses:
-            text = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            text = _text(host, port)
             if alone and port:
                 check_free(host, port)
             try:
@@ -293,16 +311,52 @@ class GrpcServer:
                     ports.append(self._server.add_secure_port(text, credentials))
             except RuntimeError:
                 raise StartError(f"cannot listen for gRPC on `{text}`", "choose another `--grpc-address`") from None
+        self._addresses = [(host, port) for (host, _), port in zip(addresses, ports, strict=True)]
+        self._credentials = credentials
         return ports
 
-    async def start(self) -> None:
-        """Answer calls."""
+    async def begin(self) -> None:
+        """Answer calls; after an end by another server at the same ports.
+
+        Raises:
+            StartError: a port cannot be bound any more.
+        """
+        if not self._begun:
+            await self._server.start()
+            self._begun = True
+            return
+        self._give_up(self._server)
+        self._server = self._new()
+        self.bind(self._addresses, self._credentials, alone=False)  # another daemon may be about to take over
         await self._server.start()
+
+    async def ended(self) -> str:
+        """Wait until the loop that accepts calls has ended although nothing has closed the server; raise the reason."""
+        while await self._server.wait_for_termination(LOOK_EVERY):  # raises what has ended the loop, if something has
+            pass
+        return "gRPC has stopped"
 
     async def close(self, grace: float) -> None:
         """Accept no call, and wait for those that run, at most `grace` seconds; then cancel them."""
-        await self._calls.refuse(min(grace, _REFUSING))
+        await self._calls.refuse(grace if self._former else min(grace, _REFUSING))
         await self._server.stop(grace)
+        await asyncio.gather(*[_stop(server, None) for server in self._former])
+
+    def _give_up(self, server: Any) -> None:
+        """Let the calls of a server that has ended go on for their grace time, then free the server."""
+        task = self._former[server] = asyncio.get_running_loop().create_task(_stop(server, self._grace))
+        task.add_done_callback(lambda task: self._former.pop(server, None))
+
+
+async def _stop(server: Any, grace: float | None) -> None:
+    with contextlib.suppress(Exception):  # what has ended it, once more
+        await server.start()  # one that was bound and not begun frees its ports only so
+    with contextlib.suppress(Exception):
+        await server.stop(grace)
+
+
+def _text(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def check_free(host: str, port: int) -> None:

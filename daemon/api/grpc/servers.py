@@ -74,6 +74,7 @@ class GrpcServers:
         self._tokens = tokens
         self._writing = Writing(sending, clock)
         self._most = config.max_request_size + _NAMES
+        self._grace = config.grace
         self._health = HealthService(registry, started, [SERVICE, *SERVICES])
         self._models = AwaitedModels(registry, config.queue_jobs, receiving)
         self._credentials = _credentials(self._grpc, config.certificate_file, config.private_key_file)
@@ -108,7 +109,7 @@ class GrpcServers:
         methods |= methods_of(self._health, open=True)
         methods |= reflection_of({name.split("/")[1] for name in methods})
         calls = Calls(self._grpc, methods, self._clock, arrivals, self._writing, accepted, self._answered, clients)
-        self._servers.append((GrpcServer(self._grpc, calls, self._most), addresses))
+        self._servers.append((GrpcServer(self._grpc, calls, self._most, self._grace), addresses))
 
     def bind(self, *, alone: bool) -> None:
         """Bind the addresses; calls wait until `start`.
@@ -129,10 +130,10 @@ class GrpcServers:
         """The bound addresses as URLs, which tell TLS from plain text."""
         return [f"{'grpc' if self._credentials is None else 'grpcs'}://{address}" for address in self.bound]
 
-    async def start(self) -> None:
-        """Answer calls."""
-        for server, _ in self._servers:
-            await server.start()
+    @property
+    def servers(self) -> list[GrpcServer]:
+        """The servers, to be begun when they are bound."""
+        return [server for server, _ in self._servers]
 
     async def close(self, grace: float) -> None:
         """Accept no call, end the watchers of health, and wait for other calls, at most `grace` seconds."""

@@ -169,12 +169,12 @@ class Rollouts:
     def look(self) -> None:
         """Decide about each rollout, and follow the decision."""
         self._timer = None
+        self._arm()  # first: a decision that raises must not be the last one
         for name, rollout in list(self._registry.routes.rollouts.items()):
             if rollout.going_on and not self._registry.expects(name):
                 decision = self.decision(name, rollout)
                 if decision.event is not None:
                     self._in_background(self._change(name, rollout, decision))
-        self._arm()
 
     def _arm(self) -> None:
         going_on = any(each.going_on for each in self._registry.routes.rollouts.values())

@@ -162,8 +162,8 @@ class Children:
 
     def _reap_later(self) -> None:
         def look() -> None:
+            self._reap_later()  # first: it goes on whatever the other raises
             self.reap_orphans()
-            self._reap_later()
 
         self._timer = self._clock.later(REAP_EVERY, look)
 

@@ -114,7 +114,7 @@ async def grpc_house(
     """Serve a daemon's parts over gRPC; `keys` has the rights of each client, whose key is its name."""
     made = GrpcHouse(root, tokens, most, keys)
     (made.port,) = made.server.bind([("127.0.0.1", 0)])
-    await made.server.start()
+    await made.server.begin()
     try:
         async with made.grpc.aio.insecure_channel(f"127.0.0.1:{made.port}") as made.channel:
             yield made

@@ -16,6 +16,7 @@ from daemon.core.errors import StartError
 from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.bounds.sending import SendBudget
 from tests.api.grpc.client import HEALTH, INFERENCE, PATIENCE, grpc
+from tests.api.grpc.raw import ENDS_THE_LOOP
 from tests.api.house import House
 from tests.certificate import make_certificate, needs_openssl
 from tests.kit.build import make_config
@@ -34,7 +35,8 @@ def made(root: Path, *addresses: str, tokens: Tokens | None = None, registry: An
 @asynccontextmanager
 async def begun(servers: GrpcServers) -> AsyncIterator[GrpcServers]:
     servers.bind(alone=True)
-    await servers.start()
+    for each in servers.servers:
+        await each.begin()
     try:
         yield servers
     finally:
@@ -92,7 +94,7 @@ async def test_a_certificate_makes_every_address_tls(tmp_path: Path) -> None:
 async def test_the_end_closes_watchers_at_once(tmp_path: Path) -> None:
     servers = made(tmp_path, "127.0.0.1:0")
     servers.bind(alone=True)
-    await servers.start()
+    await servers.servers[0].begin()
     async with grpc.aio.insecure_channel(servers.bound[0]) as channel:
         watched = channel.unary_stream(f"/{HEALTH}/Watch")(b"")
         assert (await watched.read()) == b"\x08\x01"
@@ -125,3 +127,45 @@ async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
         with pytest.raises(StartError, match="the port is in use"):
             servers.bind(alone=True)
         await servers.close(0.0)
+
+
+async def end_the_loop(address: str) -> asyncio.StreamWriter:
+    host, _, port = address.rpartition(":")
+    _, writer = await asyncio.open_connection(host, int(port))
+    writer.write(ENDS_THE_LOOP)
+    return writer
+
+
+async def test_a_server_whose_loop_a_client_has_ended_serves_again_at_its_port(tmp_path: Path) -> None:
+    asyncio.get_running_loop().set_exception_handler(lambda loop, context: None)  # grpc leaves one unread
+    async with begun(made(tmp_path, "127.0.0.1:0")) as servers, asyncio.timeout(PATIENCE):
+        (server,) = servers.servers
+        async with grpc.aio.insecure_channel(servers.bound[0]) as channel:
+            watched = channel.unary_stream(f"/{HEALTH}/Watch")(b"")
+            await watched.read()
+            attacker = await end_the_loop(servers.bound[0])
+            with pytest.raises(UnicodeDecodeError):
+                await server.ended()
+
+            await server.begin()
+
+            assert await code_of_ping(servers.bound[0]) == "OK"
+            assert not watched.done()  # what ran goes on
+            await servers.close(1000.0)  # and ends with the daemon, as the call without an end does
+            await watched.read()
+            attacker.close()
+            await attacker.wait_closed()
+
+
+async def test_a_server_that_cannot_bind_its_port_again_frees_what_it_has_bound(tmp_path: Path) -> None:
+    async with begun(made(tmp_path, "127.0.0.1:0")) as servers, asyncio.timeout(PATIENCE):
+        (server,) = servers.servers
+        right = server._addresses
+        server._addresses = [*right, ("192.0.2.1", 7070)]
+        with pytest.raises(StartError, match=r"192\.0\.2\.1:7070"):
+            await server.begin()
+        server._addresses = right
+
+        await server.begin()
+
+        assert await code_of_ping(servers.bound[0]) == "OK"

@@ -1,0 +1,307 @@
+"""What must never end is begun again when it does, and an exception ends nothing that repeats."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from daemon.api.observing.events import EventStream
+from daemon.api.observing.periodic_metrics import PeriodicMetrics
+from daemon.core.clock import FakeClock, LoopClock, Ticker
+from daemon.events import loop_watch
+from daemon.events.events import Events
+from daemon.events.loop_watch import LoopWatch
+from daemon.events.recurring import Recurring
+from daemon.http.deadlines import ConnectionPhase
+from daemon.http.limits import HttpLimits
+from daemon.http.listener import Listener
+from daemon.lifecycle import sockets
+from daemon.lifecycle.notify import Notifier
+from daemon.lifecycle.sockets import SupervisedListener
+from daemon.lifecycle.supervision import FIRST_PAUSE, LONGEST_PAUSE, STEADY, Supervision, pause_after
+from daemon.metrics.families import servers as server_families
+from daemon.metrics.metrics import Metrics
+from daemon.models.rollouts.rollouts import Rollouts
+from daemon.workers.processes.reaper import Children
+
+LIMITS = HttpLimits(1024, 1.0, 1.0, 1.0)
+
+
+class Bug(Exception):
+    pass
+
+
+class FakeServer:
+    """A server that ends when told to."""
+
+    name = "HTTP 127.0.0.1:80"
+    longest_pause = LONGEST_PAUSE
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.refused = 0  # further begins fail
+        self.end: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+
+    async def begin(self) -> None:
+        if self.refused:
+            self.refused -= 1
+            raise OSError("no room")
+        self.begun += 1
+        self.end = asyncio.get_running_loop().create_future()
+
+    async def ended(self) -> str:
+        return await self.end
+
+
+class House:
+    """A supervision on a fake clock, with its events."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.events = Events()
+        self.metrics = Metrics()
+        self.supervision = Supervision(Recurring(self.events, self.clock), self.clock, self.metrics)
+
+    async def turn(self, seconds: float = 0.0) -> None:
+        """Let everything happen that is due within so many seconds."""
+        for step in (0.0, seconds):
+            self.clock.advance(step)
+            for _ in range(10):
+                await asyncio.sleep(0)
+
+    @property
+    def told(self) -> list[str]:
+        return [f"{event.kind}: {event.text}" for event in self.events.after()]
+
+    @property
+    def shown(self) -> dict[str, Any]:
+        (document,) = self.supervision.document["servers"]
+        assert isinstance(document, dict)
+        return {name: document[name] for name in ("up", "ends", "why")}
+
+
+@pytest.mark.parametrize(
+    ("last", "lasted", "expected"),
+    [
+        pytest.param(0.0, 1.0, FIRST_PAUSE, id="the first end"),
+        pytest.param(FIRST_PAUSE, 1.0, 2 * FIRST_PAUSE, id="another one soon"),
+        pytest.param(FIRST_PAUSE, STEADY, FIRST_PAUSE, id="another one after it has run for a while"),
+        pytest.param(20.0, 0.0, LONGEST_PAUSE, id="it cannot begin, again and again"),
+    ],
+)
+def test_the_pauses_grow_while_a_server_does_not_last(last: float, lasted: float, expected: float) -> None:
+    assert pause_after(last, lasted) == expected
+
+
+def test_the_pauses_of_a_server_that_clients_can_end_stay_short() -> None:
+    pause = 0.0
+    for _ in range(20):
+        pause = pause_after(pause, 0.0, 1.0)
+
+    assert pause == 1.0
+
+
+async def test_a_server_that_ends_is_told_and_begun_again() -> None:
+    house, server = House(), FakeServer()
+    await house.supervision.begin([server])
+    await house.turn()
+
+    server.end.set_exception(Bug("gone"))
+    await house.turn()
+
+    assert (house.supervision.serving, house.shown) == (False, {"up": False, "ends": 1, "why": "Bug: gone"})
+    shown = [str(family) for family in server_families(house.metrics)]
+    assert house.metrics.servers == {server.name: (False, 1)} and "tsctl_server_up" in shown[0]
+    assert house.told == [f"server-ended: `{server.name}` has ended: Bug: gone; it is started again in 0.1 s"]
+
+    await house.turn(FIRST_PAUSE)
+
+    assert (house.supervision.serving, house.shown, server.begun) == (True, house.shown | {"up": True}, 2)
+    assert house.told[1:] == [f"server-restarted: `{server.name}` serves again"]
+    house.supervision.close()
+
+
+async def test_a_server_that_cannot_begin_again_is_tried_with_longer_pauses() -> None:
+    house, server = House(), FakeServer()
+    await house.supervision.begin([server])
+    server.refused = 3
+    await house.turn()
+    server.end.set_result("it has stopped")
+
+    for pause, begun in ((0.1, 1), (0.2, 1), (0.4, 1), (0.799, 1), (0.001, 2)):
+        await house.turn(pause)
+        assert (server.begun, house.supervision.serving) == (begun, begun == 2)
+    house.supervision.close()
+
+
+async def test_a_daemon_that_stops_begins_nothing_again() -> None:
+    house, server = House(), FakeServer()
+    await house.supervision.begin([server])
+    await house.turn()
+
+    house.supervision.close()
+    await house.turn()
+    if not server.end.done():
+        server.end.set_result("closed")
+    await house.turn(2 * LONGEST_PAUSE)
+
+    assert (server.begun, house.told) == (1, [])
+
+
+async def test_a_server_that_cannot_begin_at_all_stops_the_start() -> None:
+    house, server = House(), FakeServer()
+    server.refused = 1
+
+    with pytest.raises(OSError, match="no room"):
+        await house.supervision.begin([server])
+
+
+@pytest.mark.parametrize("over", ["tcp", "the control socket"])
+async def test_a_listener_whose_socket_the_loop_has_closed_listens_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, over: str
+) -> None:
+    monkeypatch.setattr(sockets, "LOOK_EVERY", 0.0)
+    unix = over != "tcp"
+    with socket.socket(socket.AF_UNIX if unix else socket.AF_INET) as listening:
+        listening.bind(str(tmp_path / "s") if unix else ("127.0.0.1", 0))
+        listening.listen()
+        listening.setblocking(False)
+        clock = LoopClock(asyncio.get_running_loop())
+        listener = Listener(lambda exchange: None, LIMITS, clock)
+        served = SupervisedListener("HTTP", listener, listening, control=unix)
+        await served.begin()
+        assert served._server is not None
+        served._server.close()  # as uvloop does where accept(2) fails
+
+        async with asyncio.timeout(10.0):
+            assert "closed its socket" in await served.ended()
+        await served.begin()
+
+        where = listening.getsockname()
+        connect = asyncio.open_unix_connection(where) if unix else asyncio.open_connection(*where)
+        reader, writer = await connect
+        async with asyncio.timeout(10.0):
+            while not listener.connections:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0)
+            listener.abort()
+            await reader.read()
+        writer.close()
+        await writer.wait_closed()
+        served.close()
+
+
+# What repeats on a timer. Each case begins one, whose work calls `work`, and returns how many seconds it takes.
+
+
+def ticker(clock: FakeClock, work: Callable[[], Any]) -> float:
+    Ticker(clock, 1.0, work).begin()  # the recent counts, autoscaling, trials
+    return 1.0
+
+
+def stalls(clock: FakeClock, work: Callable[[], Any]) -> float:
+    LoopWatch(clock, lambda late: work()).begin()
+    return loop_watch.EVERY
+
+
+def recurring(clock: FakeClock, work: Callable[[], Any]) -> float:
+    facts = Recurring(cast(Events, SimpleNamespace(add=lambda *told, **about: told[1] == "x" or work())), clock)
+    facts.note("limit", "x")
+    for second in range(0, 600, 10):
+        clock.later(second, lambda: facts.note("limit", "y"))
+    return 60.0
+
+
+def rollouts(clock: FakeClock, work: Callable[[], Any]) -> float:
+    routes = SimpleNamespace(rollouts={"m": SimpleNamespace(going_on=True)})
+    registry = SimpleNamespace(routes=routes, expects=lambda name: work() or True)
+    nothing: Any = None
+    Rollouts(cast(Any, registry), nothing, nothing, nothing, clock, Events()).begin()
+    return 1.0
+
+
+def machine(clock: FakeClock, work: Callable[[], Any]) -> float:
+    host, gpus, log = SimpleNamespace(read=lambda: work() or {}), SimpleNamespace(any=False), SimpleNamespace()
+    clock.later(0.0, PeriodicMetrics(*cast(Any, (log, [], Events(), host, gpus, clock, 7.0))).begin)
+    return 7.0
+
+
+def event_stream(clock: FakeClock, work: Callable[[], Any]) -> float:
+    events = SimpleNamespace(listeners={}, refresh=work)
+    exchange = SimpleNamespace(start=lambda response: None, send=lambda data: None, size=0)
+    query = SimpleNamespace(find=lambda events: ([], 0))
+    EventStream(*cast(Any, (exchange, query, events, clock, lambda stream: None))).begin()
+    return 1.0
+
+
+def reaper(clock: FakeClock, work: Callable[[], Any]) -> float:
+    children = Children(cast(Any, None), clock)
+    children.reap_orphans = work  # type: ignore[method-assign]
+    children._reap_later()
+    return 5.0
+
+
+def notifier(clock: FakeClock, work: Callable[[], Any]) -> float:
+    told = Notifier("@tsctl-test-of-the-supervision", watchdog=2.0)
+    assert told._socket is not None
+    told._socket.close()
+    told._tell = lambda **fields: None  # type: ignore[method-assign]
+    clock.later(0.0, lambda: told.begin(clock, lambda: work() or ""))
+    return 1.0
+
+
+def deadlines(clock: FakeClock, work: Callable[[], Any]) -> float:
+    listener = Listener(lambda exchange: None, LIMITS, clock)
+
+    class Waiting:
+        def expired(self, phase: ConnectionPhase, now: float) -> None:
+            listener.enter(cast(Any, self), ConnectionPhase.IDLE)
+            work()
+
+    listener.enter(cast(Any, Waiting()), ConnectionPhase.IDLE)
+    return 1.0
+
+
+@pytest.mark.parametrize(
+    "begin", [ticker, stalls, recurring, rollouts, machine, event_stream, reaper, notifier, deadlines]
+)
+def test_an_exception_ends_nothing_that_repeats(
+    begin: Callable[[FakeClock, Callable[[], Any]], float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop_watch, "LATE", 0.0)
+    clock, calls = FakeClock(), 0
+
+    def work() -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise Bug
+
+    every = begin(clock, work)
+    with pytest.raises(Bug):
+        clock.advance(1.5 * every)
+    clock.advance(3.0 * every)
+
+    assert calls >= 3
+
+
+async def test_an_exception_that_nothing_catches_is_an_event_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+    house = House()
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(house.supervision.unhandled)
+
+    def fail() -> None:
+        pause_after(cast(float, "x"), 0.0)
+
+    loop.call_soon(fail)
+    loop.call_soon(fail)
+    await house.turn()
+
+    (told,) = house.told
+    assert told.startswith("internal-error: TypeError: ")
+    assert told.endswith("in daemon/lifecycle/supervision.py, `pause_after`")
+    assert house.supervision.document["internalErrors"] == house.metrics.internal_errors == 2
+    assert "Exception in callback" in caplog.text
