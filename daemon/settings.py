@@ -332,7 +332,7 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         parse_path,
         "FILE",
-        "A log4j 2 configuration of TorchServe, which names these files instead, and the patterns of their lines.",
+        "A log4j 2 configuration of TorchServe, which names these files instead.",
     ),
     Setting(
         "metrics_mode",

@@ -9,9 +9,4 @@ builtin/                     the built-in handlers, and the base classes of user
 requests/                    rows, what they ask for, samples
 sdk/                         names for authors of handlers
 wire  orders  credit  names  messages between the daemon and its workers
-moved                        former names of modules
 """
-
-from handlers.moved import install
-
-install()

@@ -34,7 +34,6 @@ MAY_READ_IT = {
     "handlers/sdk/metrics.py": "the stamp of a line",
     "handlers/torchserve/metrics_store.py": "the stamp of a line",
     "tsctl/commands/events.py": "when something happened, for people",
-    "daemon/core/layouts/pattern.py": "the stamp of a line",
     "daemon/metrics/torchserve/files.py": "the stamp of a line",
     "daemon/metrics/torchserve/metric_log.py": "the stamp of a measurement",
     "tsctl/logs/lines.py": "the stamp of a line",

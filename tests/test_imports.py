@@ -62,12 +62,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "handlers": ("handlers",),
     "handlers.builtin": (
-        "handlers.builtin", "handlers.envelopes.openai_wording", "handlers.moved", "handlers.requests", "handlers.sdk",
+        "handlers.builtin", "handlers.envelopes.openai_wording", "handlers.requests", "handlers.sdk",
     ),
     "handlers.credit": ("handlers.wire",),
     "handlers.envelopes": ("handlers.envelopes", "handlers.requests", "handlers.sdk"),
     "handlers.frame_reader": ("handlers.wire",),
-    "handlers.moved": (),
     "handlers.names": (),
     "handlers.optimize": (
         "handlers.optimize", "handlers.builtin.fast_images", "handlers.builtin.scaled_decode", "handlers.names",
@@ -81,7 +80,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.orders": ("handlers.wire",),
     "handlers.process.priority": (),
     "handlers.process": (
-        "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.moved", "handlers.orders",
+        "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.orders",
         "handlers.requests", "handlers.runtime", "handlers.sdk", "handlers.wire",
     ),
     "handlers.ray": (
@@ -89,13 +88,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "handlers.ray.messages": ("handlers.orders",),
     "handlers.requests": (
-        "handlers.requests", "handlers.moved", "handlers.names", "handlers.sdk", "handlers.wire",
+        "handlers.requests", "handlers.names", "handlers.sdk", "handlers.wire",
     ),
     "handlers.runtime": (
-        "handlers.runtime", "handlers.envelopes", "handlers.moved", "handlers.optimize", "handlers.requests",
+        "handlers.runtime", "handlers.envelopes", "handlers.optimize", "handlers.requests",
         "handlers.sdk", "handlers.tensors", "handlers.torchserve.table", "handlers.typed", "handlers.wire",
     ),
-    "handlers.sdk": ("handlers.sdk", "handlers.moved", "handlers.names", "handlers.wire"),
+    "handlers.sdk": ("handlers.sdk", "handlers.names", "handlers.wire"),
     "handlers.torchserve": ("handlers.torchserve", "handlers.requests", "handlers.sdk"),
     "handlers.typed": ("handlers.typed", "handlers.requests", "handlers.sdk", "handlers.wire"),
     "handlers.tensor_heads": (),
@@ -172,7 +171,6 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "daemon.settings": (),
     "daemon.targets": (),
     "handlers.frame_reader": ("handlers.wire",),
-    "handlers.moved": (),
     "handlers.names": (),
     "handlers.optimize.compiler": (),
     "handlers.optimize.trials.archive": (),

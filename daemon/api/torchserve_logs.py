@@ -4,12 +4,13 @@ import logging
 from collections.abc import Callable
 
 from daemon.config.config import Config
+from daemon.config.log_files import BARE
 from daemon.config.metrics_file import models_metrics
 from daemon.core.clock import Clock
 from daemon.core.log_format import without_secrets
 from daemon.core.logs import OutputLog
 from daemon.http.messages import Request
-from daemon.metrics.torchserve.files import DaemonLines, LayoutFile, LogFiles
+from daemon.metrics.torchserve.files import DaemonLines, LogFiles, TorchServeFile
 from daemon.metrics.torchserve.metric_log import MetricLog
 from daemon.metrics.torchserve.output import OutputCopies
 from daemon.metrics.torchserve.selection import Selection
@@ -41,7 +42,7 @@ class TorchServeLogs:
     def __init__(
         self, config: Config, selection: Selection, clock: Clock, soon: Callable[[Callable[[], None]], None]
     ) -> None:
-        files = self._files = LogFiles(config.log_files, clock)
+        files = self._files = LogFiles(config.log_files, clock, BARE)
         declared = config.metrics_file
         rows = () if declared is None else (*declared.ts_metrics, *declared.model_metrics)
         server, models = _metrics_writer(files.find("ts_metrics")), _metrics_writer(files.find("model_metrics"))
@@ -86,7 +87,7 @@ def access_line(request: Request, status: int, seconds: float) -> str:
     return f'{peer} "{request.method} {target} {protocol}" {status} {int(seconds * 1000)}'
 
 
-def _metrics_writer(file: LayoutFile | None) -> Callable[[str], None]:
+def _metrics_writer(file: TorchServeFile | None) -> Callable[[str], None]:
     if file is None:
         return lambda line: None
     return lambda line: file.write("INFO", "main", "METRICS", line)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon import paths
-from daemon.config.log_files import LogTarget, log4j_targets, log_targets
+from daemon.config.log_files import log4j_targets, log_targets
 from daemon.config.metrics_file import DeclaredMetric, MetricsFile, read_metrics_file
 from daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
 from daemon.config.torchserve_grpc import take_grpc
@@ -94,7 +94,7 @@ class Config:
     models_block: ModelValues = field(default_factory=dict)
     snapshot_block: ModelValues = field(default_factory=dict)  # models that TorchServe had registered
     metrics_file: MetricsFile | None = None  # the content of `metrics_config`
-    log_files: Mapping[str, LogTarget] = field(default_factory=dict)  # TorchServe's, by their names there
+    log_files: Mapping[str, Path] = field(default_factory=dict)  # TorchServe's, by their names there
     notes: tuple[str, ...] = ()  # sentences about the keys of config.properties that are not obeyed
 
     @property
@@ -204,7 +204,7 @@ def _receiving(chosen: int | None, largest: int) -> int:
 
 def _log_files(
     values: Mapping[str, Any], places: Mapping[str, str], environment: Mapping[str, str]
-) -> tuple[dict[str, LogTarget], list[str]]:
+) -> tuple[dict[str, Path], list[str]]:
     """Return TorchServe's log files, and notes about them.
 
     Raises:

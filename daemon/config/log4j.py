@@ -1,4 +1,4 @@
-"""Read what is needed of a log4j 2 configuration: which file each of TorchServe's logs goes to, and its pattern.
+"""Read what is needed of a log4j 2 configuration: which file each of TorchServe's logs goes to, and its layout.
 
 Files of the forms XML and properties are read. An entity or a document type in XML is refused: nothing is expanded.
 """
@@ -27,12 +27,11 @@ _REMEDY = "name a log4j 2 file as XML or properties, or set LOG_LOCATION and MET
 
 @dataclass(slots=True)
 class Appender:
-    """A place of lines; `file` is empty for one that is no file, `pattern` if its layout is no pattern."""
+    """A place of lines; `file` is empty for one that is no file, `layout` a pattern or the name of another layout."""
 
     kind: str
     file: str = ""
-    pattern: str = ""
-    layout: str = "PatternLayout"
+    layout: str = ""
 
 
 @dataclass(slots=True)
@@ -118,9 +117,8 @@ def _appender(element: ElementTree.Element) -> Appender:
     made = Appender(element.tag, element.get("fileName", "") if element.tag in _FILES else "")
     for child in element:
         if child.tag.endswith("Layout"):
-            made.layout = child.tag
-            if child.tag == "PatternLayout":
-                made.pattern = child.get("pattern") or (child.findtext("Pattern") or "").strip()
+            pattern = child.get("pattern") or (child.findtext("Pattern") or "").strip()
+            made.layout = pattern if child.tag == "PatternLayout" else child.tag
     return made
 
 
@@ -143,8 +141,9 @@ def _read_properties(text: str, path: Path, where: str) -> Log4j:
             layout = values.get(f"appender.{name}.layout.type", "PatternLayout")
             kind_of = values.get(f"appender.{name}.type", "")
             file = values.get(f"appender.{name}.fileName", "") if kind_of in _FILES else ""
-            pattern = values.get(f"appender.{name}.layout.pattern", "") if layout == "PatternLayout" else ""
-            made.appenders[value] = Appender(kind_of, file, pattern, layout)
+            if layout == "PatternLayout":
+                layout = values.get(f"appender.{name}.layout.pattern", "")
+            made.appenders[value] = Appender(kind_of, file, layout)
         elif kind == "logger" and attribute == "name":
             references = (each for each in values if each.startswith(f"logger.{name}.appenderRef."))
             made.loggers[value] = [values[each] for each in references]

@@ -26,7 +26,7 @@ from daemon.models.registering import parallel
 from daemon.models.registering.batch_size import with_default_batch_size
 from daemon.models.registering.cluster import check_cluster
 from daemon.models.request import Registration
-from daemon.models.settings import ModelSettings, Overrides, merge, without_zero_timeouts
+from daemon.models.settings import ModelSettings, Overrides, merge
 from daemon.models.version import ModelVersion, Source
 from daemon.workers.cores import chosen_threads, usable_cores
 from daemon.workers.engine import Engine
@@ -112,13 +112,6 @@ class ModelFactory:
         name, version = manifest.model_name, manifest.model_version
         document = read_yaml(directory, manifest.config_file)
         block = self._config.model_values(name, version)
-        if restored:
-            document, dropped = without_zero_timeouts(document)
-            block, more = without_zero_timeouts(block)
-            for key in (*dropped, *more):
-                _log.warning(
-                    "%s/%s: `%s` is 0, which is no longer accepted; the daemon's default is used", name, version, key
-                )
         for key in (*without_effect(document), *parallel.without_effect(document)):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
         # As in TorchServe, a listed model without a number of workers gets one for each core.

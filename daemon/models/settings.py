@@ -224,13 +224,6 @@ def overrides_of(values: Mapping[str, Any]) -> Overrides:
     return Overrides(**{name: said.read(ROWS[name]) for name in _TORCHSERVE})
 
 
-def without_zero_timeouts(values: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return the values without timeouts of 0, which earlier versions accepted, and the names of those left out."""
-    names = [name for row in TIMEOUTS for name in (row.name, row.yaml)]
-    dropped = [name for name in names if name in values and values[name] == 0]
-    return {name: value for name, value in values.items() if name not in dropped}, dropped
-
-
 def missing_cpus(cpus: Sequence[int]) -> str | None:
     """Return the processors that this process may use, as text, if some of `cpus` are not usable; else None."""
     usable = os.sched_getaffinity(0)

@@ -1,5 +1,1 @@
 """The worker as a process: its connection, threads and memory, and how batches follow each other."""
-
-from handlers.moved import adopt
-
-adopt()

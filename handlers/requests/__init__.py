@@ -1,5 +1,1 @@
 """Rows of a batch: as a handler sees them, and as their answers are sent back."""
-
-from handlers.moved import adopt
-
-adopt()

@@ -1,5 +1,1 @@
 """Names for authors of handlers."""
-
-from handlers.moved import adopt
-
-adopt()

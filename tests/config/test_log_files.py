@@ -6,9 +6,8 @@ import pytest
 
 from daemon.config.config import Config, resolve
 from daemon.config.log4j import LOGGERS, LONGEST_FILE
-from daemon.config.log_files import PATTERNS
+from daemon.config.log_files import NAMES, pattern_of
 from daemon.core.errors import StartError
-from daemon.core.layouts.pattern import BARE, TORCHSERVE
 
 LOGS = {"ts_log", "model_log", "access_log"}
 METRICS = {"ts_metrics", "model_metrics"}
@@ -22,17 +21,14 @@ def test_none_is_written_unless_asked_for() -> None:
 def test_log_location_names_the_directory_of_three(variable: str, tmp_path: Path) -> None:
     config = resolve({}, {variable: str(tmp_path)})
 
-    assert {name: target.path for name, target in config.log_files.items()} == {
-        name: tmp_path / f"{name}.log" for name in LOGS
-    }
+    assert config.log_files == {name: tmp_path / f"{name}.log" for name in LOGS}
     assert config.origins["log_location"] == "environment"
 
 
 def test_metrics_location_names_the_directory_of_the_others(tmp_path: Path) -> None:
     files = resolve({}, {"METRICS_LOCATION": str(tmp_path), "LOG_LOCATION": ""}).log_files
 
-    assert {name: target.path for name, target in files.items()} == {name: tmp_path / f"{name}.log" for name in METRICS}
-    assert {target.pattern for target in files.values()} == {BARE}
+    assert files == {name: tmp_path / f"{name}.log" for name in METRICS}
 
 
 @pytest.mark.parametrize(
@@ -51,7 +47,7 @@ def test_a_mode_that_logs_metrics_has_a_place_for_them(
 
     files = resolve({"metrics_mode": mode, "state_dir": str(tmp_path / "state")}, environment).log_files
 
-    found = {target.path.parent for name, target in files.items() if name in METRICS}
+    found = {path.parent for name, path in files.items() if name in METRICS}
     assert found == (set() if place is None else {tmp_path / place})
 
 
@@ -111,15 +107,17 @@ def test_log4js_file_names_the_files_and_what_of_it_is_not_used(
 
     config = configured(tmp_path, XML.format(folder=tmp_path))
 
+    bare, own = pattern_of("access_log"), pattern_of("ts_log")
     assert config.log_files == {
-        "access_log": (tmp_path / "mine.log", "%d{ISO8601} %m%n"),
-        "ts_log": (tmp_path / "ts" / "ts_log.log", TORCHSERVE),
-        "ts_metrics": (tmp_path / "logs" / "json.log", BARE),
+        "access_log": tmp_path / "mine.log",
+        "ts_log": tmp_path / "ts" / "ts_log.log",
+        "ts_metrics": tmp_path / "logs" / "json.log",
     }
     assert [note.removeprefix(f"note: {tmp_path / 'log4j2.xml'}: ") for note in config.notes] == [
         "the appender `STDOUT` (Console) is no file, and is not used",
-        f"`%X{{user}}` in the pattern of `ts` is not known: its lines have TorchServe's own pattern, `{TORCHSERVE}`",
-        f"the layout JSONPatternLayout of `json` is not used: its lines have TorchServe's own pattern, `{BARE}`",
+        f"the layout `%d{{ISO8601}} %X{{user}} %m%n` of `ts` is not used: its lines have TorchServe's `{own}`",
+        f"the layout `%d{{ISO8601}} %m%n` of `access_log` is not used: its lines have TorchServe's `{bare}`",
+        f"the layout `JSONPatternLayout` of `json` is not used: its lines have TorchServe's `{bare}`",
         "the appender `dated` is not used: `${date:yyyy}.log` has no value",
         "there is no appender `gone`",
     ]
@@ -128,7 +126,7 @@ def test_log4js_file_names_the_files_and_what_of_it_is_not_used(
 def test_log4js_file_may_be_properties(tmp_path: Path) -> None:
     config = configured(tmp_path, PROPERTIES.format(folder=tmp_path), "log4j2.properties")
 
-    assert config.log_files == {"access_log": (tmp_path / "mine.log", "%d{ISO8601} %m%n")}
+    assert config.log_files == {"access_log": tmp_path / "mine.log"}
     assert (
         f"note: {tmp_path / 'log4j2.properties'}: the logger `TS_METRICS` has no appender; ts_metrics.log is not"
         in (config.notes[-2])
@@ -150,7 +148,7 @@ def test_vmargs_may_name_log4js_file(vmargs: str, has_more: bool, tmp_path: Path
 
     config = resolve({"ts_config": str(properties)}, {})
 
-    assert config.log_files["access_log"].path == tmp_path / "mine.log"
+    assert config.log_files["access_log"] == tmp_path / "mine.log"
     assert config.origins["log_config"] == f"file {properties}"
     assert any("have no effect here: vmargs" in note for note in config.notes) == has_more
 
@@ -158,7 +156,7 @@ def test_vmargs_may_name_log4js_file(vmargs: str, has_more: bool, tmp_path: Path
 def test_log4js_file_reads_the_environment(tmp_path: Path) -> None:
     config = configured(tmp_path, XML.format(folder=tmp_path), LOG_LOCATION=str(tmp_path / "theirs"))
 
-    assert config.log_files["ts_log"].path == tmp_path / "theirs" / "ts_log.log"
+    assert config.log_files["ts_log"] == tmp_path / "theirs" / "ts_log.log"
 
 
 @pytest.mark.parametrize(
@@ -190,4 +188,4 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_every_logger_of_torchserve_has_a_pattern() -> None:
-    assert set(LOGGERS.values()) == set(PATTERNS)
+    assert set(LOGGERS.values()) == set(NAMES)

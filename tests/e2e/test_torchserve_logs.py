@@ -111,7 +111,9 @@ def test_a_log4j_file_names_the_files_and_a_note_what_is_not_used(idle: Served, 
     idle.ask("/ping", method="GET")
 
     assert f"note: {config}: the logger `MODEL_LOG` has no appender; model_log.log is not written" in done.stderr
-    eventually(lambda: has(tmp_path / "mine.log", r'^INFO /127.* "GET /ping HTTP/1\.1" 200 \d+$'), "the line is there")
+    eventually(
+        lambda: has(tmp_path / "mine.log", r'^\d{4}-\S+ - /127.* "GET /ping HTTP/1\.1" 200 \d+$'), "the line is there"
+    )
 
 
 def test_an_upgrade_goes_on_with_the_same_files(idle: Served, tmp_path: Path) -> None:

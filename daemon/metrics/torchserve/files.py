@@ -6,17 +6,15 @@ lines are one write.
 
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
 from daemon.core.clock import Clock
-from daemon.core.layouts.pattern import Entry, Layout
 from daemon.core.log_file import LogFile
 from daemon.core.log_format import without_secrets
 
-NAMES = ("access_log", "ts_log", "model_log", "ts_metrics", "model_metrics")
 MODE = 0o640  # TorchServe's are for all: a log shipper of the same group reads these
 _LINES_AT_ONCE = 1000
 _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
@@ -28,17 +26,24 @@ class LineWriter(Protocol):
     def write(self, level: str, thread: str, logger: str, text: str) -> None: ...
 
 
-class LayoutFile:
-    """A log file whose lines are formatted by a layout."""
+class TorchServeFile:
+    """A log file with the lines of TorchServe's log4j2.xml: a time, local and to the millisecond, and what follows.
 
-    def __init__(self, path: Path, layout: Layout, clock: Clock) -> None:
+    Args:
+        bare: a line has neither level, thread nor logger.
+        time_now: returns seconds since the epoch.
+    """
+
+    def __init__(self, path: Path, clock: Clock, *, bare: bool, time_now: Callable[[], float] = time.time) -> None:
         with suppress(OSError):  # reported at the first line
             path.parent.mkdir(parents=True, exist_ok=True)
         self._file = LogFile(path, path.stem, as_json=False, mode=MODE)
         self._file.setFormatter(logging.Formatter("%(message)s"))
         with suppress(OSError):
             self._file.stream = self._file._open()  # TorchServe's files are there from the start
-        self._layout = layout
+        self._bare = bare
+        self._now = time_now
+        self._second, self._stamp = -1, ""
         self._clock = clock
         self._lines: list[str] = []
 
@@ -46,9 +51,17 @@ class LayoutFile:
         lines = self._lines
         if not lines:
             self._clock.soon(self.flush)
-        lines.append(self._layout.line(Entry(time.time(), level, thread, logger, text)))
+        origin = "" if self._bare else f" [{level:5}] {thread} {logger}"
+        lines.append(f"{self._time()}{origin} - {text}")
         if len(lines) >= _LINES_AT_ONCE:
             self.flush()
+
+    def _time(self) -> str:
+        now = self._now()
+        second = int(now)
+        if second != self._second:  # once a second: it costs more than the rest of the line
+            self._second, self._stamp = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(second))
+        return f"{self._stamp},{int((now - second) * 1000):03}"
 
     def flush(self) -> None:
         if self._lines:
@@ -63,7 +76,7 @@ class LayoutFile:
 class DaemonLines(logging.Handler):
     """Passes the daemon's own log to a file, from any thread."""
 
-    def __init__(self, file: LayoutFile, soon: Callable[[Callable[[], None]], None]) -> None:
+    def __init__(self, file: TorchServeFile, soon: Callable[[Callable[[], None]], None]) -> None:
         super().__init__()
         self._file = file
         self._soon = soon
@@ -77,15 +90,15 @@ class DaemonLines(logging.Handler):
 
 
 class LogFiles:
-    """The files that the operator wants, by their names in TorchServe."""
+    """The files that the operator wants, by their names in TorchServe; `bare` names those whose lines are bare."""
 
-    def __init__(self, targets: Mapping[str, tuple[Path, str]], clock: Clock) -> None:
-        self._files = {name: LayoutFile(path, Layout(pattern), clock) for name, (path, pattern) in targets.items()}
+    def __init__(self, targets: Mapping[str, Path], clock: Clock, bare: Collection[str] = ()) -> None:
+        self._files = {name: TorchServeFile(path, clock, bare=name in bare) for name, path in targets.items()}
 
     def __contains__(self, name: str) -> bool:
         return name in self._files
 
-    def find(self, name: str) -> LayoutFile | None:
+    def find(self, name: str) -> TorchServeFile | None:
         return self._files.get(name)
 
     def close(self) -> None:

@@ -17,7 +17,6 @@ from daemon.models.persistence.earlier import CHANGE, earlier_after
 from daemon.models.persistence.encoding import SnapshotEncoder, encode_snapshot
 from daemon.models.persistence.snapshot import BrokenSnapshot, EarlierModel, Snapshot, SnapshotEntry
 from daemon.models.routing.routes import Routes
-from daemon.models.settings import without_zero_timeouts
 
 _log = logging.getLogger("daemon.models")
 
@@ -56,7 +55,6 @@ class SnapshotFile:
         except BrokenSnapshot as error:
             self.kept = None
             self._set_aside(error)
-        self.last = replace(self.last, models=tuple(map(_with_timeouts, self.last.models)))
         self._saved = self.last
 
     def keeps(self, unpacked: Path) -> bool:
@@ -155,16 +153,6 @@ class SnapshotFile:
             said = f"the snapshot is broken, so no model is restored; the file is kept as {aside}: {error}"
         _log.error("%s", said)
         self.notes.append(f"warning: {said}")
-
-
-def _with_timeouts(entry: SnapshotEntry) -> SnapshotEntry:
-    """Return the entry without timeouts of 0 seconds, which earlier versions accepted: the daemon's own count."""
-    _, dropped = without_zero_timeouts(entry.request.overrides.said)
-    for name in dropped:
-        sentence = "%s/%s: %s was 0, which is no longer accepted; the daemon's default is used"
-        _log.warning(sentence, entry.name, entry.version, name)
-    overrides = entry.request.overrides.changed(dict.fromkeys(dropped))
-    return replace(entry, request=replace(entry.request, overrides=overrides))
 
 
 def _but_measured(old: SnapshotEntry | None, new: SnapshotEntry) -> SnapshotEntry:

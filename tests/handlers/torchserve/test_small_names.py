@@ -24,7 +24,7 @@ from tests.handlers.samples import context_of
     ("name", "prefix"),
     [
         pytest.param("handlers.sdk.context.Context", None, id="a dotted name"),
-        pytest.param("context.Context", "handlers", id="below a prefix"),
+        pytest.param("sdk.context.Context", "handlers", id="below a prefix"),
         pytest.param("Context", "handlers.sdk.context", id="in the prefix itself"),
     ],
 )

@@ -1,22 +1,34 @@
 """TorchServe's log files are there from the start, get their lines in the same turn, and cost nothing when off."""
 
 import logging
+import re
 import stat
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from daemon.core.clock import FakeClock
-from daemon.core.layouts.pattern import Layout
-from daemon.metrics.torchserve.files import DaemonLines, LayoutFile, LogFiles
+from daemon.metrics.torchserve.files import DaemonLines, LogFiles, TorchServeFile
 
-PATTERN = "[%-5p] %t %c - %m%n"
+MOMENT = 1_900_000_000.5  # seconds since the epoch
+STAMP = "2030-03-17T18:46:40,500"  # of it in Berlin
+
+
+@pytest.fixture(autouse=True)
+def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
 
 
 def test_a_file_is_there_before_its_first_line_and_its_group_may_read_it(tmp_path: Path) -> None:
     path = tmp_path / "new" / "ts_log.log"
 
-    LogFiles({"ts_log": (path, PATTERN)}, FakeClock()).close()
+    LogFiles({"ts_log": path}, FakeClock()).close()
 
     assert path.read_text() == ""
     assert stat.S_IMODE(path.stat().st_mode) & 0o600 == 0o600
@@ -25,7 +37,7 @@ def test_a_file_is_there_before_its_first_line_and_its_group_may_read_it(tmp_pat
 
 def test_the_lines_of_a_turn_are_written_at_its_end(tmp_path: Path) -> None:
     clock = FakeClock()
-    file = LayoutFile(tmp_path / "a.log", Layout(PATTERN), clock)
+    file = TorchServeFile(tmp_path / "a.log", clock, bare=False, time_now=lambda: MOMENT)
 
     file.write("INFO", "main", "ACCESS_LOG", "one")
     file.write("WARN", "main", "ACCESS_LOG", "two")
@@ -34,18 +46,18 @@ def test_the_lines_of_a_turn_are_written_at_its_end(tmp_path: Path) -> None:
     settled = (tmp_path / "a.log").read_text()
     file.close()
 
-    assert (before, settled) == ("", "[INFO ] main ACCESS_LOG - one\n[WARN ] main ACCESS_LOG - two\n")
+    assert (before, settled) == ("", f"{STAMP} [INFO ] main ACCESS_LOG - one\n{STAMP} [WARN ] main ACCESS_LOG - two\n")
 
 
 def test_the_remaining_lines_are_written_when_the_files_are_closed(tmp_path: Path) -> None:
-    files = LogFiles({"ts_metrics": (tmp_path / "m.log", "%m%n")}, FakeClock())
+    files = LogFiles({"ts_metrics": tmp_path / "m.log"}, FakeClock(), {"ts_metrics"})
     file = files.find("ts_metrics")
     assert file is not None
 
     file.write("INFO", "main", "TS_METRICS", "last")
     files.close()
 
-    assert (tmp_path / "m.log").read_text() == "last\n"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d,\d{3} - last\n", (tmp_path / "m.log").read_text())
     assert files.find("model_metrics") is None
     assert "model_metrics" not in files
 
@@ -55,7 +67,7 @@ def test_a_file_that_cannot_be_written_loses_its_lines_and_says_so(
 ) -> None:
     (tmp_path / "taken").write_text("a file, and no directory")
     clock = FakeClock()
-    file = LayoutFile(tmp_path / "taken" / "a.log", Layout(PATTERN), clock)
+    file = TorchServeFile(tmp_path / "taken" / "a.log", clock, bare=False)
 
     file.write("INFO", "main", "ACCESS_LOG", "one")
     clock.settle()
@@ -65,11 +77,11 @@ def test_a_file_that_cannot_be_written_loses_its_lines_and_says_so(
 
 def test_the_daemons_own_lines_have_log4js_levels_and_no_secrets(tmp_path: Path) -> None:
     clock = FakeClock()
-    file = LayoutFile(tmp_path / "ts_log.log", Layout(PATTERN), clock)
+    file = TorchServeFile(tmp_path / "ts_log.log", clock, bare=False, time_now=lambda: MOMENT)
     lines = DaemonLines(file, clock.soon)
 
     lines.handle(logging.LogRecord("daemon.x", logging.WARNING, "", 0, "from https://u:p@host/m.mar", None, None))
     clock.settle()
     file.close()
 
-    assert (tmp_path / "ts_log.log").read_text() == "[WARN ] main daemon.x - from https://host/m.mar\n"
+    assert (tmp_path / "ts_log.log").read_text() == f"{STAMP} [WARN ] main daemon.x - from https://host/m.mar\n"

@@ -211,7 +211,7 @@ def test_a_module_that_a_worker_would_take_for_tsctls_is_refused(importing: str,
 
 
 def test_tsctls_own_package_beside_a_file_is_no_other_one(tmp_path: Path) -> None:
-    files = BARE | {"clean.py": b"from handlers.defaults import BaseHandler\nwords = 1\n"}
+    files = BARE | {"clean.py": b"from handlers.builtin import BaseHandler\nwords = 1\n"}
     write_files(tmp_path / "folder", files)
     (tmp_path / "folder" / "handlers").symlink_to(Path(handlers.__file__).parent)
 

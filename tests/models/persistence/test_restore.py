@@ -209,39 +209,6 @@ async def test_no_restore_ignores_the_snapshot_until_something_changes(tmp_path:
     assert [*ignoring.remembered] == ["b/1.0"] and ignoring.unpacked == 1
 
 
-@pytest.mark.parametrize("name", ["response_timeout", "startup_timeout"])
-async def test_a_timeout_of_nothing_that_an_earlier_version_took_is_the_default_now(
-    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    bench = StubDaemon(tmp_path)
-    await bench.register(bench.mar())
-    document = json.loads(bench.snapshot.read_bytes())
-    document["models"][0]["request"]["wishes"][name] = 0.0
-    bench.snapshot.write_text(json.dumps(document))
-
-    again = await bench.restart()
-
-    model = again.registry.find("m")
-    assert getattr(model.settings, name) == 120.0 and model.settings.origins[name] == "default"
-    assert f"m/1.0: {name} was 0, which is no longer accepted; the daemon's default is used" in caplog.text
-    assert getattr(again.remembered["m/1.0"].request.overrides, name) is None
-
-
-async def test_a_timeout_of_nothing_in_an_archive_that_an_earlier_version_took_is_the_default_now(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    bench = StubDaemon(tmp_path)
-    directory = write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8"})
-    await bench.register("m")
-    (directory / "c.yaml").write_text("batchSize: 8\nresponseTimeout: 0")
-
-    again = await bench.restart()
-
-    settings = again.registry.find("m").settings
-    assert (settings.batch_size, settings.response_timeout) == (8, 120.0)
-    assert "m/1.0: `responseTimeout` is 0, which is no longer accepted; the daemon's default is used" in caplog.text
-
-
 @pytest.mark.parametrize("url", ["{store}/mine.py:french", "mine.py:french"], ids=["by its path", "by its name"])
 async def test_a_file_that_was_served_in_place_is_served_there_again(url: str, tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)

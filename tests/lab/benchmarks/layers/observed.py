@@ -13,12 +13,14 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
 from daemon.core.clock import FakeClock
 from daemon.http.access_log import AccessLog
 from daemon.http.messages import Request
-from daemon.tracing.encoding import Encoder
+from daemon.tracing.otlp import readable
 from daemon.tracing.span import Span
 from daemon.tracing.tracer import Traces
 from tests.lab.benchmarks.layers.daemon import ask_often
@@ -38,13 +40,13 @@ def make_stack(folder: Path, *, as_json: bool = False, ratio: float | None = Non
         encode: encode the spans, 512 at once.
     """
     spans: list[Span] = []
-    encoder = Encoder(Resource({"service.name": "tsctl"}).attributes, "1.0")
+    resource, scope = Resource({"service.name": "tsctl"}), InstrumentationScope("tsctl", "1.0")
 
     def offer(span: Span) -> None:
         spans.append(span)
         if len(spans) >= 512:
             if encode:
-                encoder.request(spans)
+                encode_spans([readable(each, resource, scope) for each in spans])
             spans.clear()
 
     traces = None if ratio is None else Traces(FakeClock(), ratio, offer)

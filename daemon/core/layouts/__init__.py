@@ -1,1 +1,0 @@
-"""Layouts of log lines that an operator chooses."""

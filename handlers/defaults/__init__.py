@@ -1,1 +1,0 @@
-"""Former names of handlers.builtin, for processes of earlier versions: see moved.py."""
