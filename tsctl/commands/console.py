@@ -39,8 +39,8 @@ def command(
 ) -> None:
     """Show the daemon and its models on a page in the browser, until Ctrl-C.
 
-    The page watches the models, changes settings, and sends requests. Only one browser can open the
-    page: with a token that works once. The daemon may stop and start meanwhile.
+    The page watches the models, changes settings, and sends requests. Only you can open the page:
+    with a file that no other user can read. The daemon may stop and start meanwhile.
 
     An address that other machines can reach needs --certificate, --key and --token-file: browsers
     then sign in with the token.
@@ -63,7 +63,7 @@ def command(
         if at.token:
             click.echo(f"sign in with the token in {token_file}")
         else:
-            entrance = files.enter_context(contextlib.closing(Entrance(url, server.session.token)))
+            entrance = files.enter_context(contextlib.closing(Entrance(url, server.session)))
             if no_browser or not entrance.open():
                 click.echo(f"open in a browser: {entrance.file.as_uri()}")
             else:
