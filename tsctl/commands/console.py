@@ -9,6 +9,7 @@ import click
 
 from tsctl.client import DaemonClient
 from tsctl.errors import CliError, hint
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 _FILE = click.Path(path_type=Path)
@@ -59,13 +60,13 @@ def command(
     url = at.url(server.port)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # removes the file
     with server, contextlib.ExitStack() as files, contextlib.suppress(KeyboardInterrupt):
-        click.echo(f"Serving the console at {url} until Ctrl-C")
+        echo(f"Serving the console at {url} until Ctrl-C")
         if at.token:
-            click.echo(f"sign in with the token in {token_file}")
+            echo(f"sign in with the token in {token_file}")
         else:
             entrance = files.enter_context(contextlib.closing(Entrance(url, server.session)))
             if no_browser or not entrance.open():
-                click.echo(f"open in a browser: {entrance.file.as_uri()}")
+                echo(f"open in a browser: {entrance.file.as_uri()}")
             else:
                 hint(f"if no browser opens: {entrance.file.as_uri()}")
         server.serve_forever()

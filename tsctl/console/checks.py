@@ -4,7 +4,7 @@ A request is answered if its `Host` is the page's own (no other name that resolv
 the page's or absent, and the browser does not call it cross-site. A request for the daemon needs the secret, too, in
 the header `Authorization`. The page gets the secret for a token, and keeps it in `sessionStorage`, which belongs to one
 origin: address and port. A cookie would not do: browsers send it to every port of an address, so every user of this
-machine who serves a page on 127.0.0.1 could receive it.
+machine who serves a page on 127.0.0.1 could receive the cookie.
 
 With TLS any `Host` will do: a browser shows no page whose certificate is for another name.
 """
@@ -19,7 +19,7 @@ _SCHEME = "bearer "
 
 
 def refusal(method: str, headers: Mapping[str, str], own: str, *, opening: bool = False, secure: bool = False) -> str:
-    """Return why a request is refused whatever its secret; empty if it is not.
+    """Return why a request is refused whatever its secret; empty for a good one.
 
     Args:
         headers: by names in small letters.
@@ -53,7 +53,7 @@ def body_length(text: str, most: int) -> int | None:
 
 
 class BrowserSession:
-    """The token that opens the page, and the secret that a tab gets for it.
+    """The token that opens the page, and the secret that a tab gets in return.
 
     Args:
         given: the operator's token, which works each time; empty for tokens of our own, which work once.

@@ -20,7 +20,7 @@ class HeldConnection:
 
     Attributes:
         peer: its IP address.
-        known: a request of it had the secret.
+        known: one of its requests had the secret.
         busy: such a request is being answered.
     """
 
