@@ -127,7 +127,7 @@ SETTINGS: tuple[Setting, ...] = (
         None,
         parse_names,
         "NAMES",
-        "Additional host names of the management address, comma-separated.",
+        "Additional host names of the management address, and for web pages at a loopback address, comma-separated.",
     ),
     Setting(
         "allowed_urls",

@@ -9,8 +9,8 @@ import click
 from click.shell_completion import CompletionItem
 
 from tsctl.errors import Interrupted
+from tsctl.streams import echo, prepare, shown
 from tsctl.terminal.help import HelpContext
-from tsctl.terminal.streams import prepare
 
 # verb → (group in the help, one line). The command of `verb` is `command` in tsctl/commands/VERB.py, with _ for -.
 VERBS: dict[str, tuple[str, str]] = {
@@ -71,13 +71,17 @@ class VerbGroup(click.Group):
         """Run the verb.
 
         Raises:
-            Interrupted: the user pressed Ctrl-C, perhaps while the verb's module was imported.
+            click.ClickException: the verb's.
+        Interrupted: the user pressed Ctrl-C, perhaps while the verb's module was imported.
         """
         try:
             return super().invoke(ctx)
+        except click.ClickException as error:  # its message may quote a foreign text: a file's name
+            error.message = shown(error.message)  # type: ignore[misc] # click declares it final
+            raise
         except KeyboardInterrupt:
             if sys.stderr.isatty():
-                click.echo(err=True)  # ends the line with the terminal's `^C`
+                echo(err=True)  # ends the line with the terminal's `^C`
             raise Interrupted("interrupted") from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
@@ -115,7 +119,7 @@ def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
     if wanted and not ctx.resilient_parsing:
         from importlib.metadata import version
 
-        click.echo(f"tsctl {version('tsctl')}")
+        echo(f"tsctl {version('tsctl')}")
         ctx.exit()
 
 

@@ -190,7 +190,7 @@ def model_path(model: str) -> str:
     parts = model.split("/")
     if len(parts) > 2 or not all(parts):
         raise click.BadParameter(f"`{model}` is neither MODEL nor MODEL/VERSION")
-    return "/".join(quote(part, safe="") for part in parts)
+    return "/".join(quote(part, safe="", errors="surrogateescape") for part in parts)
 
 
 def _pieces(response: http.client.HTTPResponse) -> Iterator[bytes]:
@@ -210,4 +210,4 @@ def _foreign(socket_file: Path) -> bool:
 
 def _query(parameters: dict[str, Any]) -> str:
     given = {name: value for name, value in parameters.items() if value is not None}
-    return "?" + urlencode(given) if given else ""
+    return "?" + urlencode(given, errors="surrogateescape") if given else ""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import click
 
+from tsctl.streams import echo
+
 
 class CliError(click.ClickException):
     """An error for the user: one line, then at most one hint.
@@ -29,16 +31,16 @@ class CliError(click.ClickException):
         self.kind = kind
 
     def show(self, file: object = None) -> None:  # noqa: ARG002 - errors always go to stderr
-        click.echo(f"{click.style('error:', fg='red', bold=True)} {self.message}", err=True)
+        echo(self.message, before=f"{click.style('error:', fg='red', bold=True)} ", err=True)
         if self.details:
-            click.echo(self.details if self.details.startswith("    ") else f"\n{self.details}", err=True)
+            echo(self.details if self.details.startswith("    ") else f"\n{self.details}", err=True)
         if self.hint:
             hint(self.hint)
 
 
 def hint(text: str) -> None:
     """Print a suggestion for the next step to stderr."""
-    click.echo(f"{click.style('hint:', fg='cyan')} {text}", err=True)
+    echo(text, before=f"{click.style('hint:', fg='cyan')} ", err=True)
 
 
 class NoDaemon(CliError):

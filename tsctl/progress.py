@@ -3,11 +3,10 @@
 import sys
 from typing import Any
 
-import click
-
 from tsctl.client import DaemonClient, checked
 from tsctl.errors import CliError, Interrupted
 from tsctl.render import bytes_text, live
+from tsctl.streams import echo
 
 
 def work(client: DaemonClient, method: str, target: str, subject: str, hint: str, **parameters: Any) -> Any:
@@ -32,7 +31,7 @@ def work(client: DaemonClient, method: str, target: str, subject: str, hint: str
 def warn(document: Any) -> None:
     """Print the daemon's warning, if any, to stderr."""
     if "warning" in document:
-        click.echo(f"warning: {document['warning']}", err=True)
+        echo(f"warning: {document['warning']}", err=True)
 
 
 def _watched(client: DaemonClient, method: str, target: str, subject: str, **parameters: Any) -> Any:

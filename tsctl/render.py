@@ -6,17 +6,31 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-import click
-from rich.console import Console, ConsoleOptions
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
+from tsctl.streams import echo, shown
+
 _ROOM = 4  # columns
 
 
-class _LiveConsole(Console):
+class _SafeConsole(Console):
+    """Writes control characters of foreign texts to a terminal as escapes, whichever way they came (see streams.py)."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        segments = super().render(renderable, options)
+        return map(_safe, segments) if self.is_terminal else segments
+
+
+def _safe(segment: Segment) -> Segment:
+    text = segment.text if segment.control else shown(segment.text)
+    return segment if text == segment.text else Segment(text, segment.style)
+
+
+class _LiveConsole(_SafeConsole):
     """Leaves room at the end of each line: else the terminal's own `^C` would wrap the live line, which then stays."""
 
     @property
@@ -25,7 +39,7 @@ class _LiveConsole(Console):
 
 
 # A pipe has no width, so no text is cut to fit.
-out = Console(highlight=False, width=None if sys.stdout.isatty() else 10_000)
+out = _SafeConsole(highlight=False, width=None if sys.stdout.isatty() else 10_000)
 err = _LiveConsole(stderr=True, highlight=False)
 
 _STATE_STYLES = {
@@ -138,17 +152,22 @@ def verdicts(rows: Iterable[tuple[str, str, str, str]]) -> None:
 
 
 def heading(text: str) -> None:
-    out.print(f"\n[bold]{text}[/bold]")
+    out.print(Text.assemble("\n", (text, "bold")))
 
 
 def plain(text: str) -> None:
     """Print text verbatim: no markup, no wrapping."""
-    out.print(Text(text), soft_wrap=True)
+    out.print(_foreign(text), soft_wrap=True)
 
 
-def hanging(line: str, columns: int) -> None:
-    """Print a line verbatim; where it is wider than a terminal, its further lines begin at this column."""
-    text = Text.from_ansi(line)
+def hanging(line: str, columns: int, coloured: slice = slice(0), style: str = "") -> None:
+    """Print a line verbatim; where it is wider than a terminal, its further lines begin at this column.
+
+    Args:
+        coloured: the characters that get the style.
+    """
+    text = _foreign(line)
+    text.stylize(style, coloured.start or 0, coloured.stop)
     if text.cell_len <= out.width or out.width < _LEAST_HANGING * columns:
         out.print(text, soft_wrap=True)
         return
@@ -158,7 +177,7 @@ def hanging(line: str, columns: int) -> None:
 
 def note(text: str) -> None:
     """Print a caveat to stderr, broken between words on a terminal."""
-    err.print(Text.assemble(("note:", "yellow"), f" {text}"), soft_wrap=not err.is_terminal)
+    err.print(Text.assemble(("note:", "yellow"), f" {shown(text)}"), soft_wrap=not err.is_terminal)
 
 
 def histogram(counts: Sequence[tuple[str, int]], notes: Sequence[str] = ()) -> None:
@@ -185,7 +204,12 @@ def histogram(counts: Sequence[tuple[str, int]], notes: Sequence[str] = ()) -> N
 
 def _cell(value: Any) -> Text:
     """Return a cell; `[b]` in a path is not markup."""
-    return value if isinstance(value, Text) else Text(str(value))
+    return value if isinstance(value, Text) else _foreign(str(value))
+
+
+def _foreign(text: str) -> Text:
+    """Return a text of somebody else, with the escapes that it will have on a terminal, so that its width is known."""
+    return Text(shown(text) if out.is_terminal else text)
 
 
 def bytes_text(count: float) -> str:
@@ -259,7 +283,7 @@ class LiveProgress:
 
     def print(self, text: str) -> None:
         """Print lines to stderr, above the live line; may be called from any thread."""
-        self._progress.console.print(Text.from_ansi(text), soft_wrap=True)
+        self._progress.console.print(Text(shown(text)), soft_wrap=True)
 
 
 class NoProgress(LiveProgress):
@@ -276,7 +300,7 @@ class NoProgress(LiveProgress):
 
     def print(self, text: str) -> None:
         """Print lines to stderr."""
-        click.echo(text, err=True)
+        echo(text, err=True)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from tsctl.streams import echo
 from tsctl.terminal.verb import GroupedOption, Verb
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -130,7 +131,7 @@ def take_torchserve_flags(given: dict[str, Any]) -> bool:
     values = {flag: given.pop(_name(flag)) for flag in FLAGS}
     for flag, value in values.items():
         if value and flag.note:
-            click.echo(f"note: {flag.note.format(flag=flag.names[0])}", err=True)
+            echo(f"note: {flag.note.format(flag=flag.names[0])}", err=True)
     by_name = {_name(flag): value for flag, value in values.items()}
     for name, (setting, meant) in _MEANT.items():
         if by_name[name]:

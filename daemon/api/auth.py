@@ -7,6 +7,10 @@
                   2. one of our own `Host` values: a page whose name was rebound to this machine sends its own name
                   3. the management token, unless the operator has turned the token off
 
+    web pages     at a loopback address where predictions or metrics need no token: a request with an `Origin` has one
+                  of our own `Host` values. For its browser, a page whose name was rebound to this machine is of the
+                  same origin, so no preflight protects the address; pages of other origins are CORS's matter (cors.py)
+
 `guarded` puts a check before every route of a table, so that no new route lacks one. The control socket
 needs no check: the kernel authenticates its clients.
 """
@@ -30,6 +34,7 @@ _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _PORT = re.compile(r":[0-9]+$")
 
 Check = Callable[[Request], None]  # raises Forbidden, MissingToken or WrongToken
+PagesCheck = Callable[[str, str], None]  # of `Origin` and `Host`; raises Forbidden
 
 
 def bearer(request: Request) -> str:
@@ -119,6 +124,23 @@ def check_host(request: Request, hosts: AllowedHosts) -> None:
     host = host_of(request)
     if host not in hosts:
         raise Forbidden(f"Host `{host}` is not allowed at this address: allow the name with `--allowed-host`.")
+
+
+def pages_check(hosts: AllowedHosts, origin: str) -> PagesCheck:
+    """Return the check of web pages' requests at an address that needs no token.
+
+    Args:
+        origin: of the pages that may ask by any host, as a proxy may pass their requests on; empty for none.
+    """
+
+    def check(theirs: str, host: str) -> None:
+        if host not in hosts and theirs != origin:
+            raise Forbidden(
+                f"Host `{host}` is not allowed at this address for web pages (the request has the `Origin` `{theirs}`):"
+                " allow the name with `--allowed-host`."
+            )
+
+    return check
 
 
 def inference_check(token: str, management_token: str, clients: KnownClients | None = None) -> Check:

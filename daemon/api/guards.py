@@ -5,12 +5,24 @@ buffer bytes, and at its route, which also checks requests without a body and hi
 by its key is kept to its models where the path names one, and to everything else when its prediction is submitted.
 """
 
+import ipaddress
 import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from daemon.api.auth import OPEN, Check, anybody, guarded, inference_check, management_check, own_hosts
+from daemon.api.auth import (
+    OPEN,
+    AllowedHosts,
+    Check,
+    PagesCheck,
+    anybody,
+    guarded,
+    inference_check,
+    management_check,
+    own_hosts,
+    pages_check,
+)  # fmt: skip
 from daemon.api.inference.paths import model_named, predicts
 from daemon.api.known_clients import KnownClients
 from daemon.config.config import Config
@@ -23,7 +35,11 @@ from daemon.http.router import Hold, Route, Router, join
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """The checks of one endpoint."""
+    """The checks of one endpoint.
+
+    Attributes:
+        pages: of each request of a web page; None where a token keeps pages away, or all may ask.
+    """
 
     endpoint: Endpoint
     inference: Check
@@ -31,6 +47,7 @@ class Guard:
     tokens: Tokens
     clients: KnownClients | None = None
     now: Callable[[], float] = time.monotonic
+    pages: PagesCheck | None = None
 
     @property
     def asks(self) -> bool:
@@ -101,7 +118,16 @@ def guard(
         tokens,
         clients,
         now,
+        _pages(endpoint, host, hosts, config, asks=bool(tokens.inference) or clients is not None),
     )
+
+
+def _pages(endpoint: Endpoint, host: str, hosts: AllowedHosts, config: Config, *, asks: bool) -> PagesCheck | None:
+    """Return the check of web pages' requests: on the loopback interface, which pages should never reach."""
+    open_to_all = not asks if endpoint.inference else endpoint.metrics
+    if not open_to_all or not ipaddress.ip_address(host).is_loopback or config.cors_allowed_origin == "*":
+        return None
+    return pages_check(hosts, config.cors_allowed_origin or "")
 
 
 def within_models(check: Check) -> Check:

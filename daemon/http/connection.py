@@ -3,8 +3,7 @@
 A connection reads requests and owes an answer for each. Answers leave in the order of their
 requests, whatever the order in which they are ready. Wrong or slow peers are handled so:
 
-    headers too slow, body too slow     408, close
-    body slower than its budget         504, close
+    headers or body too slow            408, close; a body that is slower than its budget: 504
     head too long, body too long        431, 413, without reading the rest
     not authorised                      the error that `admit` raises, without reading the body
     no room for its body                503 after a second, without reading the rest (bounds/receiving.py)
@@ -44,7 +43,7 @@ from daemon.http.host import ListenerView
 from daemon.http.messages import Request, error_response
 from daemon.http.outgoing import Outgoing
 from daemon.http.parsing.parser import Receiver
-from daemon.http.parsing.refusals import slow_body, slow_head
+from daemon.http.parsing.refusals import replaced, slow_body, slow_head
 from daemon.http.states.connection import (
     ANSWERING,
     CLOSED,
@@ -213,8 +212,10 @@ class Connection:
         else:
             self._transport.abort()
 
-    def stop(self) -> None:
-        """Close after the last answer that is owed, or now. A request that is being received is still answered."""
+    def stop(self, over: bool = False) -> None:
+        """Close after the last answer that is owed, or now. A request that is arriving is answered, or refused."""
+        if over and self._state == READING and self._receiver.begun:
+            self._end_with(replaced())
         if self._state != READING or self._receiver.begun:
             return
         if self._exchanges:
@@ -222,6 +223,11 @@ class Connection:
             self._end_reading()
         else:
             self._close()
+
+    def unsent(self) -> int:
+        """Return the bytes that the client has not taken, if nothing else is left to do; else -1."""
+        ended = self._transport.is_closing() or not (self._exchanges or self._state == READING) or self._out.paused
+        return self._transport.get_write_buffer_size() if ended else -1
 
     def abort(self) -> None:
         self._transport.abort()

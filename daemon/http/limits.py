@@ -1,5 +1,6 @@
 """Limits of a connection's resources, and of the number of connections."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -11,6 +12,8 @@ class HttpLimits:
         connections: the most that a listener may have.
         pipeline: requests that one connection may have unanswered; further requests that were read wait unparsed, and
             reading from the connection pauses.
+        pages: called with `Origin` and `Host` of each request with an `Origin`, as web pages send; a raised error
+            rejects the request. None for no check.
     """
 
     max_body: int
@@ -21,3 +24,4 @@ class HttpLimits:
     max_headers: int = 100
     pipeline: int = 32
     connections: int = 2**31
+    pages: Callable[[str, str], None] | None = None

@@ -8,6 +8,7 @@ from typing import cast
 
 from daemon.core.arena import Storage
 from daemon.core.clock import Clock, Timer
+from daemon.http.bounds.farewell import Farewell
 from daemon.http.bounds.full import RejectingProtocol
 from daemon.http.bounds.receiving import PATIENCE, ReceiveBudget
 from daemon.http.bounds.sending import SendBudget
@@ -93,6 +94,7 @@ class Listener(ListenerView):
             ConnectionPhase.STUCK: limits.body_timeout,
             ConnectionPhase.LINGER: LINGER,
         })  # fmt: skip
+        self._farewell: Farewell[WatchedConnection] | None = None  # once another daemon has taken our place
         self._timer: Timer | None = None
         self._timer_at = 0.0
 
@@ -157,19 +159,41 @@ class Listener(ListenerView):
     def phase(self, connection: WatchedConnection) -> ConnectionPhase | None:
         return self._deadlines.phase(connection)
 
-    def wind_down(self) -> None:
+    def wind_down(self, grace: float) -> None:
         """Answer each connection's next request as its last.
 
         Idle connections stay: closing one in the moment in which its client sends would reset it. An answer in progress
         may already have announced keep-alive, so its connection stays, too.
+
+        Args:
+            grace: seconds until `let_go` is told that they are over.
         """
         self.stopping = True
+        self._farewell = Farewell(grace, self.clock.now())
 
-    def stop(self) -> None:
-        """Close idle connections; the others close after their last answer."""
+    def let_go(self, *, over: bool) -> None:
+        """Note which clients do not take their answers; call this again and again after `wind_down`.
+
+        Args:
+            over: the grace is over: close idle connections, refuse incomplete requests, and leave those clients. What
+                runs is still answered.
+        """
+        assert self._farewell is not None
+        counts = {each: each.unsent() for each in self.connections}
+        unsent = {each: count for each, count in counts.items() if count >= 0}
+        overdue = self._farewell.overdue(unsent, self.clock.now())
+        if not over:
+            return
+        self._accepted = self._arrived  # no handshake is waited for
+        for connection in overdue:
+            connection.abort()
+        self.stop(over=True)
+
+    def stop(self, over: bool = False) -> None:
+        """Close idle connections; the others close after their last answer. If `over`, refuse incomplete requests."""
         self.stopping = True
         for connection in list(self.connections):
-            connection.stop()
+            connection.stop(over)
 
     def abort(self) -> None:
         """Close every connection now."""

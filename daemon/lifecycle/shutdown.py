@@ -5,8 +5,9 @@ workers leave, leftovers are killed → logs are written → the socket and the 
 signal to stop ends the grace time: unfinished requests are answered 503, and workers are killed.
 
 Replaced (upgrade/), in this order: the other one accepts connections → this one does not → each
-connection's next request is its last; idle ones are closed when the upgrade's grace is over → waiting
-and running work finishes, however long that takes → as above, but the socket and the locks stay. A
+connection's next request is its last; when the upgrade's grace is over, idle ones are closed, requests that
+are not complete are refused, and clients that do not take their answers are left → waiting and running work finishes,
+however long that takes → as above, but the socket and the locks stay. A
 signal, or the end of the other one, makes an ordinary stop of the rest.
 """
 
@@ -97,15 +98,14 @@ class Shutdown:
         began = time.monotonic()
         outlived = asyncio.ensure_future(upgrade.successor.outlive())
         for listener in listeners:
-            listener.wind_down()
+            listener.wind_down(upgrade.grace)
         counted = began
         while not (self.wanted.is_set() or (outlived.done() and self._alone())):
-            match drain(any(listener.busy for listener in listeners), began, upgrade.grace, time.monotonic()):
-                case Drain.OVER:
-                    break
-                case Drain.CLOSE_IDLE:
-                    for listener in listeners:
-                        listener.stop()
+            now = drain(any(listener.busy for listener in listeners), began, upgrade.grace, time.monotonic())
+            if now is Drain.OVER:
+                break
+            for listener in listeners:
+                listener.let_go(over=now is Drain.CLOSE_IDLE)
             await asyncio.sleep(_LOOK_EVERY)
             if time.monotonic() >= counted + _COUNT_EVERY:
                 await upgrade.report_counts()

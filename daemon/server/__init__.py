@@ -142,7 +142,8 @@ class Daemon:
         parts.events_route.close()
         parts.held.close()
         shutdown.close(registrar, parts.listening)
-        calls = asyncio.ensure_future(parts.grpc.close(self._config.grace))  # they end when their jobs do
+        grace = self._config.grace if self.successor is None else parts.upgrade.grace
+        calls = asyncio.ensure_future(parts.grpc.close(grace))  # they end when their jobs do
         if self.successor is not None:
             await shutdown.wind_down(parts.upgrade, listeners)
         for listener in listeners:

@@ -244,6 +244,7 @@ class Assembly:
         for endpoint, listening in place.bound:
             guarded = guard(endpoint, listening, config, tokens, clients, clock.now)
             size = limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)
+            size = replace(size, pages=guarded.pages)
             cors = cors_headers(config) if endpoint.inference and not endpoint.management else ()
             router = guarded.router(routes, remote, measured, held.take)
             listener = Listener(

@@ -55,7 +55,7 @@ def photograph(served: Served, url: str, entrance: str, folder: Path) -> None:
         browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         page = browser.new_page(viewport=SIZE, color_scheme="light")
         page.goto(entrance)
-        page.wait_for_url(f"{url}/")
+        page.get_by_role("status").get_by_text("pid").wait_for()
         page.goto(f"{url}/#/models/scorer/1.0")
         ended = threading.Event()
         clients = [threading.Thread(target=ask, args=(served, ended)) for _ in range(6)]

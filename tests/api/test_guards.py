@@ -9,7 +9,9 @@ import pytest
 from daemon.api.guards import Guard, guard
 from daemon.config.endpoints import choose_endpoints
 from daemon.config.tokens import Tokens
+from daemon.core.errors import Forbidden
 from daemon.http.exchange import Exchange
+from daemon.http.limits import HttpLimits
 from daemon.http.messages import status_response
 from daemon.lifecycle.sockets import bind_endpoints
 from tests.api.house import House
@@ -190,3 +192,68 @@ def test_metrics_beside_the_commands_need_no_token(tmp_path: Path) -> None:
     peer.send(b"GET /models HTTP/1.1\r\nHost: a\r\n\r\n")
 
     assert peer.statuses == [200, 401]
+
+
+EVIL = ("Host: evil.example:8080", "Origin: http://evil.example:8080")
+NO_TOKENS = Tokens("m", "")
+
+
+def asked_by_page(there: Guard, target: str, *headers: str, method: str = "POST") -> int:
+    """The status of a request, over a connection with the endpoint's limits."""
+    limits = HttpLimits(max_body=1000, pages=there.pages)
+    inference = dict.fromkeys(("predictions", "metrics", "ping"), answer)
+    router = there.router(inference, {"models": answer}, {"metrics": answer})
+    peer = Server(router, limits=limits, admit=there.admit if there.asks else None).connect()
+    lines = "\r\n".join((f"{method} {target} HTTP/1.1", *headers, "Content-Length: 0", "", ""))
+    peer.send(lines.encode())
+    return peer.statuses[0]
+
+
+@pytest.mark.parametrize(
+    ("flags", "target"),
+    [(INFERENCE, "/predictions"), (BOTH, "/predictions"), (METRICS, "/metrics")],
+    ids=["predictions", "one address for all", "metrics"],
+)
+def test_a_page_whose_name_was_rebound_to_this_machine_is_refused(
+    tmp_path: Path, flags: dict[str, str], target: str
+) -> None:
+    there, port = guarded(tmp_path, flags, NO_TOKENS)
+
+    assert asked_by_page(there, target, *EVIL) == 403
+    assert asked_by_page(there, target, *EVIL, method="OPTIONS") == 403
+    assert asked_by_page(there, target, f"Host: evil.example:{port}", "ORIGIN: null") == 403
+    assert asked_by_page(there, target, "Host: evil.example") == 200  # no page: a proxy, or curl
+    own = f"127.0.0.1:{port}"
+    assert asked_by_page(there, target, f"Host: {own}", f"Origin: http://{own}") == 200
+    assert asked_by_page(there, target, f"Host: LOCALHOST:{port}", "Origin: http://elsewhere.example") == 200
+    assert asked_by_page(there, target, "Host: a", "Origin: http://a") == 200  # `--allowed-host`
+
+
+@pytest.mark.parametrize(
+    ("flags", "tokens"),
+    [
+        pytest.param(INFERENCE, TOKENS, id="a token keeps pages away"),
+        pytest.param({"inference_address": "0.0.0.0:0"}, NO_TOKENS, id="other machines have names of their own for it"),
+        pytest.param(INFERENCE | {"cors_allowed_origin": "*"}, NO_TOKENS, id="pages of all origins may ask"),
+        pytest.param(ALONE, NO_TOKENS, id="management has its own check of hosts"),
+    ],
+)
+def test_pages_are_not_asked_for_their_host(tmp_path: Path, flags: dict[str, str], tokens: Tokens) -> None:
+    there, _ = guarded(tmp_path, flags, tokens)
+
+    assert there.pages is None
+
+
+def test_the_page_that_cors_allows_may_ask_by_any_host(tmp_path: Path) -> None:
+    there, _ = guarded(tmp_path, INFERENCE | {"cors_allowed_origin": "https://app.example"}, NO_TOKENS)
+
+    assert asked_by_page(there, "/predictions", "Host: models.example", "Origin: https://app.example") == 200
+    assert asked_by_page(there, "/predictions", *EVIL) == 403
+
+
+def test_the_refusal_names_the_host_and_the_remedy(tmp_path: Path) -> None:
+    there, _ = guarded(tmp_path, INFERENCE, NO_TOKENS)
+    assert there.pages is not None
+
+    with pytest.raises(Forbidden, match=r"Host `evil\.example` is not allowed .* with `--allowed-host`\."):
+        there.pages("http://evil.example", "evil.example")

@@ -65,14 +65,14 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def entered(chromium: Any, console: Console) -> Iterator[Any]:
-    """A context of the browser that has the cookie."""
+    """A context of the browser, in which a tab has entered and gives the secret to those that are opened."""
     context = chromium.new_context(viewport={"width": 1280, "height": 860}, color_scheme="light")
     context.set_default_timeout(PATIENCE)
     page = context.new_page()
     page.goto(console.entrance)
-    page.get_by_role("status").wait_for()
-    page.goto("about:blank")  # closing a page just after it was led from a file can take Chromium for ever
+    page.get_by_role("status").get_by_text("pid").wait_for()
     yield context
+    page.goto("about:blank")  # closing a page just after it was led from a file can take Chromium for ever
     context.close()
 
 

@@ -45,17 +45,6 @@ def send(page: Any, console: Console, name: str, text: str) -> None:
     page.get_by_role("button", name="Send").click()
 
 
-def test_another_browser_stays_outside(chromium: Any, console: Console, entered: Any) -> None:
-    context = chromium.new_context()
-    page = context.new_page()
-
-    assert page.goto(console.url).status == 401
-    page.goto(console.entrance)
-    page.wait_for_url("**/enter?**")
-    assert "has been used" in page.content()
-    context.close()
-
-
 def test_the_models_are_listed(page: Any) -> None:
     row = page.get_by_role("row", name="finder")
 

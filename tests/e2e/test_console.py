@@ -1,6 +1,7 @@
 """`tsctl console` as a process: who gets in, and what is left when it ends."""
 
 import http.client
+import json
 import re
 import signal
 import socket
@@ -15,7 +16,7 @@ from tests.certificate import make_certificate, needs_openssl
 from tests.e2e.served import TSCTL, Served
 
 
-def test_the_token_is_in_a_file_of_the_user_alone_and_opens_the_page_once(shared: Served, tmp_path: Path) -> None:
+def test_a_token_is_in_a_file_of_the_user_alone_and_opens_the_page_once(shared: Served, tmp_path: Path) -> None:
     environment = shared.environment | {"TMPDIR": str(tmp_path)}
     with subprocess.Popen(
         [TSCTL, "console", "--no-browser"], env=environment, stdout=subprocess.PIPE, text=True
@@ -26,25 +27,28 @@ def test_the_token_is_in_a_file_of_the_user_alone_and_opens_the_page_once(shared
             file = re.search(r"file://(\S+)", console.stdout.readline())
             assert url is not None and file is not None
             entrance = Path(file[1])
-            token = re.search(r"token=([\w-]+)", entrance.read_text())
+            token = re.search(r"/#enter=([\w-]+)", entrance.read_text())
             assert token is not None
-            connection = http.client.HTTPConnection(urlsplit(url[0]).netloc, timeout=shared.patience)
+            place = urlsplit(url[0]).netloc
+            connection = http.client.HTTPConnection(place, timeout=shared.patience)
 
-            def ask(target: str, **headers: str) -> http.client.HTTPResponse:
-                connection.request("GET", target, headers=headers)
+            def ask(target: str, body: str | None = None, **headers: str) -> tuple[int, bytes]:
+                headers = {"Origin": f"http://{place}"} | headers
+                connection.request("GET" if body is None else "POST", target, body, headers)
                 answer = connection.getresponse()
-                answer.read()
-                return answer
+                return answer.status, answer.read()
 
             assert entrance.stat().st_mode & 0o777 == 0o600
             assert token[1] not in Path(f"/proc/{console.pid}/cmdline").read_text()
-            assert ask("/api/status").status == 401
-            entered = ask(f"/enter?token={token[1]}")
-            cookie = (entered.getheader("Set-Cookie") or "").partition(";")[0]
-            assert ask("/api/status", Cookie=cookie).status == 200
-            assert ask("/api/models/echo", Cookie=cookie).status == 200
-            assert ask("/api/models/echo", Cookie=cookie, Origin="http://evil.example").status == 403
-            assert ask(f"/enter?token={token[1]}").status == 403
+            assert ask("/api/status")[0] == 401
+            status, body = ask("/enter", token[1])
+            known = {"Authorization": f"Bearer {json.loads(body)['secret']}"}
+            assert status == 200
+            assert ask("/api/status", **known)[0] == 200
+            assert ask("/api/models/echo", **known)[0] == 200
+            assert ask("/api/models/echo", **known, Origin="http://evil.example")[0] == 403
+            assert ask("/enter", token[1])[0] == 403
+            assert token[1] not in entrance.read_text()
             connection.close()
         finally:
             console.send_signal(signal.SIGTERM)
@@ -72,19 +76,18 @@ def test_over_tls_browsers_sign_in_with_the_operators_token(shared: Served, tmp_
             silent = socket.create_connection(place.split(":"), shared.patience)  # type: ignore[arg-type]
             connection = http.client.HTTPSConnection(place, timeout=shared.patience, context=trusting)
 
-            def ask(method: str, target: str, body: bytes | None = None, **headers: str) -> http.client.HTTPResponse:
+            def ask(method: str, target: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
                 connection.request(method, target, body, {"Origin": f"https://{place}"} | headers)
                 answer = connection.getresponse()
-                answer.read()
-                return answer
+                return answer.status, answer.read()
 
-            assert ask("GET", "/api/live").status == 401
-            assert ask("POST", "/enter", b"token=0123456789abcdee").status == 403
-            assert ask("POST", "/enter", b"token=0123456789abcdef", Origin="https://evil.example").status == 403
-            entered = ask("POST", "/enter", b"token=0123456789abcdef")
-            cookie = (entered.getheader("Set-Cookie") or "").partition(";")[0]
-            assert ask("GET", "/api/live", Cookie=cookie).status == 200
-            assert ask("GET", "/api/models/echo", Cookie=cookie).status == 200
+            assert ask("GET", "/api/live")[0] == 401
+            assert ask("POST", "/enter", b"0123456789abcdee")[0] == 403
+            assert ask("POST", "/enter", b"0123456789abcdef", Origin="https://evil.example")[0] == 403
+            _, body = ask("POST", "/enter", b"0123456789abcdef")
+            known = {"Authorization": f"Bearer {json.loads(body)['secret']}"}
+            assert ask("GET", "/api/live", None, **known)[0] == 200
+            assert ask("GET", "/api/models/echo", None, **known)[0] == 200
             connection.close()
             silent.close()  # a client without a handshake kept nobody waiting
             plain = http.client.HTTPConnection(place, timeout=shared.patience)

@@ -1,9 +1,13 @@
 """Replacing a running daemon: nobody notices, and if it fails nothing has happened."""
 
+import socket
+from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from daemon.lifecycle.upgrade.shim import lives
 from tests.e2e.conftest import begin_upgrade
 from tests.e2e.served import PATIENCE, Served, eventually
 from tests.lab.chaos.upgrades import clients_of, marked, serve, upgrade
@@ -147,3 +151,26 @@ def test_without_a_daemon_there_is_nothing_to_upgrade(idle: Served) -> None:
 
     assert done.returncode == 3
     assert "tsctl start" in done.stderr
+
+
+@pytest.mark.heavy
+def test_clients_that_hold_their_requests_or_answers_do_not_keep_the_old_daemon(idle: Served) -> None:
+    idle.start()
+    idle.register("echo")
+    old, place = idle.pid, urlsplit(idle.url)
+    size = 20_000_000
+    head = b"POST /predictions/echo HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n" % size
+    with ExitStack() as connections:
+        half, unread = (
+            connections.enter_context(socket.create_connection((place.hostname, place.port), PATIENCE))
+            for _ in range(2)
+        )
+        unread.sendall(head + bytes(size))
+        half.sendall(head + b"x")
+
+        idle.tsctl("upgrade", "--grace", "2")
+
+        # Much less than the minute that each of them may take otherwise.
+        eventually(lambda: not lives(old), "the old daemon has ended", patience=20.0)
+        assert half.recv(100).startswith(b"HTTP/1.1 503 ")
+    assert idle.ask("/predictions/echo", b"x").status == 200

@@ -191,7 +191,7 @@ def test_a_stop_answers_what_is_owed_and_drops_what_was_kept() -> None:
 def test_of_what_was_kept_the_next_is_the_last_when_the_listener_winds_down() -> None:
     server, peer = begin(GET * (MOST + 2))
 
-    server.listener.wind_down()
+    server.listener.wind_down(10.0)
     answer_all(server)
 
     assert [answer.keeps for answer in peer.answers] == [True] * MOST + [False]

@@ -36,6 +36,7 @@ class FakeDaemon:
         self.path = path
         self.requests: list[Request] = []
         self._answers: dict[str, bytes] = {}
+        self._otherwise = b""  # closes the connection
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(path))
         self._listener.listen()
@@ -54,6 +55,11 @@ class FakeDaemon:
         """Answer with these bytes and close the connection."""
         self._answers[line] = answer
 
+    def answer_anything(self, status: int, body: bytes) -> None:
+        """Answer every other request with this JSON document."""
+        head = f"HTTP/1.1 {status} \r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+        self._otherwise = head.encode() + body
+
     def close(self) -> None:
         self._listener.shutdown(socket.SHUT_RDWR)  # wakes `accept`
         self._thread.join()
@@ -71,4 +77,5 @@ class FakeDaemon:
                 headers = dict(line.split(": ", 1) for line in lines)
                 body = stream.read(int(headers.get("Content-Length", 0)))
                 self.requests.append(Request(method, target, headers, body))
-                connection.sendall(self._answers[f"{method} {urlsplit(target).path}"])
+                answer = self._answers.get(f"{method} {urlsplit(target).path}", self._otherwise)
+                connection.sendall(answer)

@@ -6,7 +6,7 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
-from tsctl.registered import next_command, settings_lines
+from tsctl.terminal.registered import next_command, settings_lines
 
 ANSWER: dict[str, Any] = {
     "status": "done", "modelName": "net", "modelVersion": "1.0", "handler": "h.py", "batchSize": 8,

@@ -6,6 +6,7 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -16,4 +17,4 @@ def command(socket: Path | None, model: str) -> None:
     """End the rollout of MODEL: the versions before answer all requests again, as before the rollout."""
     if "/" in model:
         raise click.BadParameter(f"`{model}` names a version: a rollout is the model's", param_hint="MODEL")
-    click.echo(DaemonClient(socket).json("POST", f"/models/{model_path(model)}/rollout/abort")["status"])
+    echo(DaemonClient(socket).json("POST", f"/models/{model_path(model)}/rollout/abort")["status"])

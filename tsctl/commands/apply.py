@@ -8,6 +8,7 @@ import click
 
 from tsctl.errors import CliError
 from tsctl.options import json_option
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -67,13 +68,13 @@ def command(socket: Path | None, file: Path, dry_run: bool, keep_others: bool, a
         document = {"applied": not dry_run, "changes": documents(steps)}
         if not dry_run:
             execute(daemon, steps, now, lambda line: None)
-        click.echo(json.dumps(document, indent=2))
+        echo(json.dumps(document, indent=2))
         return
     if not steps:
-        click.echo(f"No change: the models are as `{file}` says")
+        echo(f"No change: the models are as `{file}` says")
         return
     show(steps)
     if dry_run:
         return
-    execute(daemon, steps, now, lambda line: click.echo(line, err=True))
-    click.echo(f"Applied {len(steps)} change{'' if len(steps) == 1 else 's'}")
+    execute(daemon, steps, now, lambda line: echo(line, err=True))
+    echo(f"Applied {len(steps)} change{'' if len(steps) == 1 else 's'}")

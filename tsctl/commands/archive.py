@@ -10,6 +10,7 @@ from daemon.targets import ServeTarget, local_files
 from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
 from tsctl.serving.requests import checked_target
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 _FILE = click.Path(path_type=Path)
@@ -95,8 +96,8 @@ def command(
             raise CliError(str(error)) from None
         except OSError as error:
             raise CliError(f"cannot write the archive: {error}") from None
-    click.echo(f"Packed `{packing.model_name}` {packing.version}", err=True)
-    click.echo(archive)
+    echo(f"Packed `{packing.model_name}` {packing.version}", err=True)
+    echo(str(archive))
 
 
 def _packable(text: str) -> ServeTarget:

@@ -10,6 +10,7 @@ import click
 from tsctl.client import DaemonClient, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
+from tsctl.streams import echo
 from tsctl.tensors.binary_body import write_binary_body
 from tsctl.tensors.grpc_message import METHOD, write_grpc_message
 from tsctl.tensors.requests import RequestInTensors, read_inference_request
@@ -140,11 +141,11 @@ def command(
     document = {"model": model, "bodyBytes": len(body), "load": load if rate else {"connections": load["connections"]}}
     if as_json:
         del found["stage"]
-        click.echo(json.dumps(document | found, indent=2))
+        echo(json.dumps(document | found, indent=2))
     else:
         show(document | found)
     for note in notes(found):
-        click.echo(f"{click.style('note:', fg='yellow')} {note}", err=True)
+        echo(note, before=f"{click.style('note:', fg='yellow')} ", err=True)
     if not found["latency"]["max"]:
         raise CliError(f"no request was answered with {'OK' if protocol == 'grpc' else 'status 2xx'}")
 
@@ -255,14 +256,14 @@ def show(document: dict[str, Any]) -> None:
     if latency["max"]:
         render.heading("Latency")
         render.histogram([(f"≤ {_time(bar['upTo'])}", bar["count"]) for bar in document["histogram"]])
-        click.echo()
+        echo()
         names = ("p50", "p90", "p95", "p99", "p99.9", "max", "mean")
         render.table(
             [f">{name}" for name in names],
             [[_time(latency[name]) for name in names]],
             drop=("p99.9", "p90", "mean", "p95"),
         )
-        click.echo()
+        echo()
     render.facts(_facts(document))
 
 

@@ -16,6 +16,7 @@ from tsctl.options import json_option
 from tsctl.render import LiveProgress, batching_text, bytes_text, live
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
 from tsctl.serving.showing import takes_text
+from tsctl.streams import echo
 from tsctl.terminal.optimized import coming_trial, line_of
 from tsctl.terminal.relay import relayed
 from tsctl.terminal.verb import Verb
@@ -80,7 +81,7 @@ def command(
                     raise CliError(event["message"].partition("\n")[0])  # the worker has printed the rest
     if as_json:
         found = {"target": target, "model": loaded, "answer": answer}
-        click.echo(json.dumps({name: _without_stage(event) for name, event in found.items()}, indent=2))
+        echo(json.dumps({name: _without_stage(event) for name, event in found.items()}, indent=2))
     if answer is not None:
         _show_answer(answer, as_json=as_json)
 
@@ -96,11 +97,11 @@ def _show_answer(answer: dict[str, Any], *, as_json: bool) -> None:
         CliError: the request failed, or the handler returned an error's status.
     """
     if not as_json:
-        click.echo(f"answer    status {answer['status']} after {answer['seconds'] * 1000:.0f} ms", err=True)
+        echo(f"answer    status {answer['status']} after {answer['seconds'] * 1000:.0f} ms", err=True)
     if answer["error"]:
         raise CliError(answer["body"])
     if not as_json:
-        click.echo(answer["body"])
+        echo(answer["body"])
     if answer["status"] >= 400:
         raise CliError(f"the handler returned status {answer['status']}")
 

@@ -3,6 +3,7 @@
 import click
 
 from tsctl.completion import SHELLS, script
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -17,4 +18,4 @@ def command(shell: str) -> None:
       zsh    "${fpath[1]}/_tsctl"
       fish   ~/.config/fish/completions/tsctl.fish
     """
-    click.echo(script(shell))
+    echo(script(shell))

@@ -9,6 +9,7 @@ import click
 from daemon.model_settings import MODEL_SETTINGS
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import json_option, optional_model_argument
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 _UNITS = {row.yaml: f" {row.written.unit}" for row in MODEL_SETTINGS if row.written.unit}
@@ -36,7 +37,7 @@ def command(socket: Path | None, model: str | None, as_json: bool) -> None:
     else:
         settings = client.json("GET", f"/models/{model_path(model)}")[0]["tsctl"]["settings"]
     if as_json:
-        click.echo(json.dumps(settings, indent=2))
+        echo(json.dumps(settings, indent=2))
         return
     from tsctl import render
 

@@ -9,6 +9,7 @@ import click
 
 from tsctl.client import DaemonClient
 from tsctl.errors import CliError, hint
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 _FILE = click.Path(path_type=Path)
@@ -39,8 +40,8 @@ def command(
 ) -> None:
     """Show the daemon and its models on a page in the browser, until Ctrl-C.
 
-    The page watches the models, changes settings, and sends requests. Only one browser can open the
-    page: with a token that works once. The daemon may stop and start meanwhile.
+    The page watches the models, changes settings, and sends requests. Only you can open the page:
+    with a file that no other user can read. The daemon may stop and start meanwhile.
 
     An address that other machines can reach needs --certificate, --key and --token-file: browsers
     then sign in with the token.
@@ -59,13 +60,13 @@ def command(
     url = at.url(server.port)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # removes the file
     with server, contextlib.ExitStack() as files, contextlib.suppress(KeyboardInterrupt):
-        click.echo(f"Serving the console at {url} until Ctrl-C")
+        echo(f"Serving the console at {url} until Ctrl-C")
         if at.token:
-            click.echo(f"sign in with the token in {token_file}")
+            echo(f"sign in with the token in {token_file}")
         else:
-            entrance = files.enter_context(contextlib.closing(Entrance(url, server.session.token)))
+            entrance = files.enter_context(contextlib.closing(Entrance(url, server.session)))
             if no_browser or not entrance.open():
-                click.echo(f"open in a browser: {entrance.file.as_uri()}")
+                echo(f"open in a browser: {entrance.file.as_uri()}")
             else:
                 hint(f"if no browser opens: {entrance.file.as_uri()}")
         server.serve_forever()

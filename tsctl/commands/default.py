@@ -6,6 +6,7 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -20,4 +21,4 @@ def command(socket: Path | None, model: str) -> None:
     if "/" not in model:
         raise click.BadParameter(f"`{model}` has no version: write MODEL/VERSION", param_hint="MODEL")
     document = DaemonClient(socket).json("PUT", f"/models/{model_path(model)}/set-default")
-    click.echo(document["status"])
+    echo(document["status"])

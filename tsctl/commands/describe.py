@@ -11,6 +11,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
+from tsctl.streams import echo
 from tsctl.terminal.optimized import COLUMNS, row_of, trial_lines
 from tsctl.terminal.verb import Verb
 
@@ -29,11 +30,11 @@ def command(socket: Path | None, model: str, as_json: bool) -> None:
     """
     documents = DaemonClient(socket).json("GET", f"/models/{model_path(model)}")
     if as_json:
-        click.echo(json.dumps(documents, indent=2))
+        echo(json.dumps(documents, indent=2))
         return
     for index, document in enumerate(documents):
         if index:
-            click.echo()
+            echo()
         show(document)
 
 

@@ -6,6 +6,7 @@ import os
 import click
 
 from tsctl.options import json_option
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -25,7 +26,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     verdicts = examine(gather(ctx.obj, os.environ))
     if as_json:
         checks = [{"check": name, **each._asdict()} for name, each in verdicts.items()]
-        click.echo(json.dumps({"serves": not breaks_serving(verdicts), "checks": checks}, indent=2))
+        echo(json.dumps({"serves": not breaks_serving(verdicts), "checks": checks}, indent=2))
     else:
         from tsctl import render
 

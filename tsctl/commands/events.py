@@ -14,11 +14,13 @@ from daemon import paths
 from tsctl.client import DaemonClient
 from tsctl.errors import CliError, NoDaemon, hint
 from tsctl.options import optional_model_argument
+from tsctl.streams import echo
 from tsctl.terminal.since import Since
 from tsctl.terminal.verb import Verb
 
 LEVELS = ("info", "warning", "error")
 SILENCE = 45.0  # seconds; the daemon sends a comment every 15
+LEVEL = slice(len("2026-01-31 12:00:00 "), len("2026-01-31 12:00:00 warning"))  # of a line
 INDENT = len("2026-01-31 12:00:00 warning ")
 RETRY = 0.5  # seconds between two attempts to find the daemon again
 _COLOURS = {"info": "cyan", "warning": "yellow", "error": "red"}
@@ -69,7 +71,7 @@ def command(
                 found = iter(left)
         for event in found:
             if as_json or not sys.stdout.isatty():
-                click.echo(json.dumps(event) if as_json else line_of(event))
+                echo(json.dumps(event) if as_json else line_of(event))
             else:
                 show(event)
 
@@ -78,7 +80,8 @@ def show(event: dict[str, Any], *, named: bool = True) -> None:
     """Print an event for people, wrapped at words beside its time and level."""
     from tsctl.render import hanging
 
-    hanging(line_of(event, named=named), INDENT)
+    # The colour of the level adds no information.
+    hanging(line_of(event, named=named), INDENT, LEVEL, _COLOURS.get(event["level"], "") if named else "")
 
 
 def stamp_of(seconds: float) -> str:
@@ -90,13 +93,12 @@ def line_of(event: dict[str, Any], *, named: bool = True) -> str:
     """Return an event as a line for people.
 
     Args:
-        named: name the model, and colour the level, which adds no information.
+        named: name the model.
     """
     stamp = stamp_of(event["time"])
     level = f"{event['level']:7}"
     about = ""
     if named:
-        level = click.style(level, fg=_COLOURS.get(event["level"]))
         about = "/".join(filter(None, (event["model"], event["version"])))
         about += ": " if about else ""
     requests = [each for each in event["requests"] if each not in event["text"]]

@@ -6,6 +6,7 @@ import click
 
 from tsctl.completion import complete_model
 from tsctl.errors import CliError
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -31,7 +32,7 @@ def command(socket: Path | None, models: tuple[str, ...], output: Path | None) -
             raise CliError(f"no model `{name}` is registered", f"registered: {registered}")
     text = export({name: state[name] for name in models or state}, daemon.store)
     if output is None:
-        click.echo(text, nl=False)
+        echo(text, nl=False)
         return
     try:
         output.write_text(text)

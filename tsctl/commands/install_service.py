@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from tsctl.options import daemon_arguments, setting_options
+from tsctl.streams import echo
 from tsctl.torchserve import TorchServeCommand
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,60}")
@@ -68,28 +69,28 @@ def command(
     if plan.socket_unit is not None:
         texts[plan.socket_unit] = socket_text(plan)
     if dry:
-        click.echo("\n".join(f"# {folder / unit}\n{text}" for unit, text in texts.items()), nl=False)
+        echo("\n".join(f"# {folder / unit}\n{text}" for unit, text in texts.items()), nl=False)
         return
     write_units(folder, texts, force=force)
     control = plan.control.replace("%t", "$XDG_RUNTIME_DIR" if of_user else "/run").replace("%%", "%")
     enable = ("enable", "--now", *([plan.socket_unit] if plan.socket_unit else []), plan.unit)
     _next(now, mine, "daemon-reload", enable, written="Wrote", files=[folder / unit for unit in texts])
-    click.echo(f"Then: export TSCTL_SOCKET={control}", err=True)
+    echo(f"Then: export TSCTL_SOCKET={control}", err=True)
 
 
 def _next(now: bool, mine: tuple[str, ...], *commands: Any, written: str, files: list[Path]) -> None:
     """Run the commands that make systemd see the files, or print them."""
     from tsctl.service.files import systemctl
 
-    click.echo(f"{written} {' and '.join(f'`{file}`' for file in files)}", err=True)
+    echo(f"{written} {' and '.join(f'`{file}`' for file in files)}", err=True)
     words = [(each,) if isinstance(each, str) else each for each in commands]
     if now:
         for each in words:
             systemctl(*mine, *each)
         return
-    click.echo("Next:", err=True)
+    echo("Next:", err=True)
     for each in words:
-        click.echo(f"  {' '.join(('systemctl', *mine, *each))}")
+        echo(f"  {' '.join(('systemctl', *mine, *each))}")
 
 
 def _take_root_socket(ctx: click.Context, given: dict[str, Any]) -> None:

@@ -13,6 +13,7 @@ import click
 
 from daemon.setting_values import parse_size
 from tsctl.errors import CliError
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -64,8 +65,8 @@ def command(
     key = f"tsctl_{secrets.token_urlsafe(_RANDOM)}"
     digest = hashlib.sha256(key.encode()).hexdigest()
     _append(keys_file, "".join(f"{word} = {json.dumps(value)}\n" for word, value in _table(name, digest, wanted)))
-    click.echo(f"Added a key of client `{name}` to `{keys_file}`; the key, which is not shown again:", err=True)
-    click.echo(key)
+    echo(f"Added a key of client `{name}` to `{keys_file}`; the key, which is not shown again:", err=True)
+    echo(key)
 
 
 def _size(text: str | None) -> str | None:

@@ -7,7 +7,8 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
 from tsctl.progress import work
-from tsctl.registered import starting_line
+from tsctl.streams import echo
+from tsctl.terminal.registered import starting_line
 from tsctl.terminal.verb import Verb
 
 
@@ -29,4 +30,4 @@ def command(socket: Path | None, model: str, no_wait: bool) -> None:
     document = work(
         client, "POST", path, subject=model, hint=hint, synchronous="false" if no_wait else "true"
     )  # fmt: skip
-    click.echo(starting_line(name, version) if no_wait else document["status"])
+    echo(starting_line(name, version) if no_wait else document["status"])

@@ -13,6 +13,7 @@ from tsctl.errors import CliError
 from tsctl.logs.merging import Followed, documents, follow, merged
 from tsctl.logs.sources import Line, LogSource, model_source, model_sources
 from tsctl.options import optional_model_argument
+from tsctl.streams import echo
 from tsctl.terminal.since import Since
 from tsctl.terminal.verb import Verb
 
@@ -84,10 +85,10 @@ def _chosen(
 def _print(lines: Iterable[Line], as_json: bool, named: bool) -> None:
     if as_json:
         for document in documents(lines):
-            click.echo(json.dumps(document))
+            echo(json.dumps(document))
     else:
         for line in lines:
-            click.echo(line.shown(named=named))
+            echo(line.shown(named=named))
 
 
 def _state_dir(client: DaemonClient) -> Path:

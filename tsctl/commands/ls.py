@@ -9,6 +9,7 @@ import click
 from tsctl.client import DaemonClient
 from tsctl.errors import hint
 from tsctl.options import json_option
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 # Columns that a narrow terminal does without, the first of them first: settings, then load, then health.
@@ -27,10 +28,10 @@ def command(socket: Path | None, as_json: bool) -> None:
     """
     models = DaemonClient(socket).json("GET", "/tsctl/status")["models"]
     if as_json:
-        click.echo(json.dumps(models, indent=2))
+        echo(json.dumps(models, indent=2))
         return
     if not models:
-        click.echo("No model is registered; `tsctl register ARCHIVE` adds one", err=True)
+        echo("No model is registered; `tsctl register ARCHIVE` adds one", err=True)
         return
     from tsctl import render
 

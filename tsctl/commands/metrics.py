@@ -7,6 +7,7 @@ import click
 
 from tsctl.client import DaemonClient
 from tsctl.errors import CliError
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -23,11 +24,11 @@ def command(socket: Path | None, rules: bool, dashboard: bool) -> None:
         raise click.UsageError("--rules and --dashboard exclude each other: print one after the other.")
     if rules or dashboard:
         name = "rules.yml" if rules else "dashboard.json"
-        click.echo((files("tsctl.observability") / name).read_text(encoding="utf-8"), nl=False)
+        echo((files("tsctl.observability") / name).read_text(encoding="utf-8"), nl=False)
         return
     answer = DaemonClient(socket).request("GET", "/metrics")
     if answer.status == 404:
         raise CliError("the daemon has no metrics: they are switched off", "`tsctl config` shows who set `metrics`")
     if answer.status != 200:
         raise CliError(f"the daemon answered /metrics with status {answer.status}")
-    click.echo(answer.body, nl=False)
+    echo(answer.body, nl=False)

@@ -10,6 +10,7 @@ import click
 
 from tsctl.errors import CliError
 from tsctl.render import live
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 TEMPLATES = Path(__file__).parent.parent / "templates"
@@ -38,7 +39,7 @@ def command(directory: Path, kind: str) -> None:
     if script:
         _make(directory, script)
     written = ", ".join(sorted(file.name for file in directory.iterdir() if file.is_file()))
-    click.echo(f"Wrote `{directory}`: {written}\nNext:", err=True)
+    echo(f"Wrote `{directory}`: {written}\nNext:", err=True)
     for line in (
         f"cd {shlex.quote(str(directory))}",
         f"tsctl check handler.py --input {sample}",
@@ -46,7 +47,7 @@ def command(directory: Path, kind: str) -> None:
         "tsctl serve handler.py --watch",
         f"curl http://127.0.0.1:8080/predictions/handler -T {sample}",
     ):
-        click.echo(f"  {line}")
+        echo(f"  {line}")
 
 
 def _copy(template: Path, directory: Path) -> None:

@@ -10,6 +10,7 @@ from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
 from tsctl.options import KindType, content_type_option, input_option, json_option, model_argument
 from tsctl.setting_text import NO_NAMES
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 _BEST, _DEFAULT = "best", "default"
@@ -82,7 +83,7 @@ def command(
     if applied not in (None, _BEST):
         document = _apply(client, path, str(applied))
         if as_json:
-            click.echo(json.dumps(document, indent=2))
+            echo(json.dumps(document, indent=2))
         else:
             _show_applied(document)
         return
@@ -115,14 +116,14 @@ def command(
         if not as_json:
             _show_applied(found["applied"])
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        echo(json.dumps(found, indent=2))
 
 
 def _show_applied(document: dict[str, Any]) -> None:
     from tsctl.progress import warn
-    from tsctl.registered import show_registered
+    from tsctl.terminal.registered import show_registered
 
-    click.echo(document["status"])
+    echo(document["status"])
     warn(document)
     show_registered(document)
 

@@ -15,6 +15,7 @@ from daemon.setting_values import size_text
 from tsctl.client import DaemonClient, checked, content_type_of, model_path
 from tsctl.errors import CliError
 from tsctl.options import model_argument
+from tsctl.streams import echo, write
 from tsctl.terminal.verb import Verb
 
 _TEXTUAL = ("application/json", "application/x-ndjson", "application/xml", "application/yaml")
@@ -69,7 +70,7 @@ def command(
         if as_json:
             answer_body = b"".join(pieces)
             told = {"model": model, "status": status, "contentType": kind, "seconds": time.monotonic() - started}
-            click.echo(json.dumps(told | _readable(kind, answer_body), indent=2))
+            echo(json.dumps(told | _readable(kind, answer_body), indent=2))
             return
         _print(kind, pieces)
 
@@ -133,21 +134,15 @@ def _readable(kind: str, body: bytes) -> dict[str, Any]:
 
 def _print(kind: str, pieces: Iterator[bytes]) -> None:
     """Write an answer to stdout, piece by piece; to a terminal only if the answer is text."""
-    terminal, last = sys.stdout.isatty(), b""
     first = next(pieces, b"")
-    if terminal and not is_text(kind, first):
+    if sys.stdout.isatty() and not is_text(kind, first):
         size = len(first) + sum(map(len, pieces))
         named = f"of type {kind}" if kind else "without a content type"
-        click.echo(
+        echo(
             f"The answer is binary, {size_text(size)} {named}, and is not written to a terminal; add `> FILE`", err=True
         )
         return
-    for piece in chain((first,), pieces):
-        sys.stdout.buffer.write(piece)
-        sys.stdout.buffer.flush()
-        last = piece
-    if terminal and not last.endswith(b"\n"):
-        click.echo()
+    write(chain((first,), pieces))
 
 
 def _fail(status: int, body: bytes) -> None:

@@ -11,9 +11,10 @@ from tsctl.completion import complete_archive
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_parameters, register_options
 from tsctl.progress import warn, work
-from tsctl.registered import show_registered, starting_line
 from tsctl.serving.failures import explained, folder_of
 from tsctl.serving.requests import parameters_of, registered_target
+from tsctl.streams import echo
+from tsctl.terminal.registered import show_registered, starting_line
 from tsctl.terminal.verb import Verb
 
 
@@ -101,8 +102,8 @@ def command(
     if no_wait and "modelName" in document:  # TorchServe's sentence does not name the model
         document["status"] = starting_line(document["modelName"], document["modelVersion"])
     if as_json:
-        click.echo(json.dumps(document, indent=2))
+        echo(json.dumps(document, indent=2))
         return
-    click.echo(document["status"])
+    echo(document["status"])
     warn(document)
     show_registered(document)

@@ -7,7 +7,8 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
 from tsctl.progress import work
-from tsctl.registered import starting_line
+from tsctl.streams import echo
+from tsctl.terminal.registered import starting_line
 from tsctl.terminal.verb import Verb
 
 
@@ -37,4 +38,4 @@ def command(socket: Path | None, model: str, no_wait: bool) -> None:
         client, "POST", path, subject=model, hint=hint, synchronous="false" if no_wait else "true"
     )  # fmt: skip
     name, version = named["modelName"], named["modelVersion"]
-    click.echo(starting_line(name, version) if no_wait else document["status"])
+    echo(starting_line(name, version) if no_wait else document["status"])

@@ -8,6 +8,7 @@ import click
 
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -51,14 +52,14 @@ def command(socket: Path | None, model: str, dry_run: bool, as_json: bool) -> No
         document = {"applied": not dry_run, "changes": documents(steps)}
         if not dry_run:
             execute(daemon, steps, now, lambda line: None)
-        click.echo(json.dumps(document, indent=2))
+        echo(json.dumps(document, indent=2))
         return
     ago = duration_text(max(0.0, time.time() - state.changed[model]))
     if not steps:
-        click.echo(f"No change: `{model}` is as it was before the change {ago} ago")
+        echo(f"No change: `{model}` is as it was before the change {ago} ago")
         return
     show(steps)
     if dry_run:
         return
-    execute(daemon, steps, now, lambda line: click.echo(line, err=True))
-    click.echo(f"Rolled `{model}` back to its state before the change {ago} ago")
+    execute(daemon, steps, now, lambda line: echo(line, err=True))
+    echo(f"Rolled `{model}` back to its state before the change {ago} ago")

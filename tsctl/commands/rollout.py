@@ -8,6 +8,7 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import json_option, model_argument
+from tsctl.streams import echo
 from tsctl.terminal.evidence import evidence_lines, rollout_heading
 from tsctl.terminal.verb import Verb
 
@@ -39,12 +40,12 @@ def command(socket: Path | None, /, model: str, abort_if: tuple[str, ...], as_js
     given = {option: "true" if value is True else value for option, value in asked.items() if value}
     given |= {"abort_if": ",".join(abort_if)} if abort_if else {}
     if slash:
-        click.echo(client.json("POST", path, version=version, **given)["status"])
+        echo(client.json("POST", path, version=version, **given)["status"])
         return
     if given:
         raise click.UsageError(f"which version is to take over? `tsctl rollout {model}/VERSION`")
     document = client.json("GET", path)
-    click.echo(json.dumps(document, indent=2) if as_json else "\n".join(_lines(document)))
+    echo(json.dumps(document, indent=2) if as_json else "\n".join(_lines(document)))
 
 
 def _lines(document: dict[str, Any]) -> list[str]:

@@ -9,6 +9,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.completion import complete_weight
 from tsctl.options import json_option, model_argument
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -45,11 +46,11 @@ def command(
     if remove and weights:
         raise click.UsageError("`--remove` takes no versions")
     if remove:
-        click.echo(client.json("DELETE", path)["status"])
+        echo(client.json("DELETE", path)["status"])
     elif weights:
         named = {name: "true" if value is True else value for name, value in given.items()}
         document = client.json("PUT", path, weights=" ".join(weights), **named)
-        click.echo(document["status"])
+        echo(document["status"])
     else:
         _show(client.json("GET", path), as_json=as_json)
 
@@ -58,10 +59,10 @@ def _show(document: dict[str, Any], *, as_json: bool) -> None:
     from tsctl.commands.describe import route_text
 
     if as_json:
-        click.echo(json.dumps(document, indent=2))
+        echo(json.dumps(document, indent=2))
         return
     name, route = document["modelName"], document["route"]
     if route is None:
-        click.echo(f"`{name}` has no route: version {document['default']} answers")
+        echo(f"`{name}` has no route: version {document['default']} answers")
     else:
-        click.echo(f"`{name}` is routed: {route_text(route)}")
+        echo(f"`{name}` is routed: {route_text(route)}")

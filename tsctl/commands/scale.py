@@ -9,6 +9,7 @@ from tsctl.client import DaemonClient, model_path
 from tsctl.errors import hint
 from tsctl.options import json_option, model_argument
 from tsctl.progress import warn, work
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -40,11 +41,11 @@ def command(socket: Path | None, model: str, workers: int, max_workers: int | No
         numbers = {"from": had, "to": workers} | ({"most": most} if most > workers else {})
         scaled = {"modelName": name, "modelVersion": version, "workers": numbers}
         warning = {name: document[name] for name in ("warning",) if name in document}
-        click.echo(json.dumps(scaled | warning, indent=2))
+        echo(json.dumps(scaled | warning, indent=2))
         return
     was = _number(had, before.get("maxWorkers", had))
     now = _number(workers, most)
-    click.echo(f"Scaled `{name}` {version} from {was} to {now} worker{'' if now == '1' else 's'}")
+    echo(f"Scaled `{name}` {version} from {was} to {now} worker{'' if now == '1' else 's'}")
     warn(document)
     if most > workers and before["tsctl"].get("autoscaling") is None:
         hint(f"the number changes by itself once there is a target: `tsctl set {model} --target-queue 50`")

@@ -9,6 +9,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import json_option, model_argument, model_parameters, set_options
 from tsctl.setting_text import setting_name, setting_text, setting_unit
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -34,10 +35,10 @@ def command(socket: Path | None, /, model: str, as_json: bool, **settings: Any) 
         raise click.UsageError("no change requested: add at least one option, such as `--batch-size 8`")
     document = DaemonClient(socket).json("PATCH", f"/models/{model_path(model)}", **asked)
     if as_json:
-        click.echo(json.dumps(document, indent=2))
+        echo(json.dumps(document, indent=2))
         return
     for change in document["changes"]:
-        click.echo(_sentence(change, f"`{document['modelName']}` {document['modelVersion']}"))
+        echo(_sentence(change, f"`{document['modelName']}` {document['modelVersion']}"))
 
 
 def _sentence(change: dict[str, Any], of: str) -> str:

@@ -9,6 +9,7 @@ from daemon import paths
 from tsctl.errors import CliError
 from tsctl.launch import run, start
 from tsctl.options import daemon_arguments, setting_options
+from tsctl.streams import echo
 from tsctl.torchserve import TorchServeCommand, take_torchserve_flags, torchserve_options
 
 
@@ -34,11 +35,11 @@ def command(socket: Path | None, /, **given: Any) -> None:
         raise CliError(str(error), "name a directory with `--state-dir`") from None
     status = start(daemon_arguments(socket, given), state_dir)
     for note in status.get("notes", ()):
-        click.echo(note, err=True)
-    click.echo(f"Started the daemon, pid {status['pid']}", err=True)
-    click.echo(f"predictions  {status['inferenceAddress'] or 'on the control socket'}")
+        echo(note, err=True)
+    echo(f"Started the daemon, pid {status['pid']}", err=True)
+    echo(f"predictions  {status['inferenceAddress'] or 'on the control socket'}")
     if status.get("managementAddress"):
-        click.echo(f"management   {status['managementAddress']}")
+        echo(f"management   {status['managementAddress']}")
     for address in status.get("grpcAddresses", ()):
-        click.echo(f"gRPC         {address}")
-    click.echo(f"control      {status['socket']}")
+        echo(f"gRPC         {address}")
+    echo(f"control      {status['socket']}")

@@ -9,6 +9,7 @@ import click
 
 from tsctl.client import DaemonClient
 from tsctl.options import json_option
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -19,7 +20,7 @@ def command(socket: Path | None, as_json: bool) -> None:
     """Show the daemon and a summary of its models. Exit code 3 means that no daemon is running."""
     status = DaemonClient(socket).json("GET", "/tsctl/status")
     if as_json:
-        click.echo(json.dumps(status, indent=2))
+        echo(json.dumps(status, indent=2))
         return
     from tsctl import render
 

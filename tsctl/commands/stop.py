@@ -7,6 +7,7 @@ import click
 from tsctl.client import DaemonClient
 from tsctl.launch import stop
 from tsctl.render import live
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 MARGIN = 15.0  # seconds beyond the daemon's own grace time, for workers that must be killed
@@ -24,4 +25,4 @@ def command(socket: Path | None) -> None:
     with live() as progress:
         progress.show("waiting for running requests to finish")
         stop(status["pid"], status["grace"] + MARGIN, progress.tick)
-    click.echo(f"Stopped the daemon, pid {status['pid']}", err=True)
+    echo(f"Stopped the daemon, pid {status['pid']}", err=True)

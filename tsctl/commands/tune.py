@@ -11,6 +11,7 @@ from daemon import paths
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
 from tsctl.options import content_type_option, input_option, json_option, model_argument
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
@@ -124,7 +125,7 @@ def command(
     for note in notes:
         render.note(note)
     if as_json:
-        click.echo(json.dumps(found, indent=2))
+        echo(json.dumps(found, indent=2))
     else:
         report.show(found, f"{len(body)} B of {source}")
     if best is None:
@@ -162,7 +163,7 @@ def _apply(client: DaemonClient, path: str, best: dict[str, Any], trace: dict[st
             client, "PUT", f"/models/{path}", subject=name, hint=hint, min_worker=workers, max_worker=workers,
             synchronous="true",
         )  # fmt: skip
-    click.echo(
+    echo(
         f"Serving `{trace['modelName']}` {trace['modelVersion']} with batch size {best['batchSize']}, delay"
         f" {best['maxBatchDelay']:g} ms, {best['batching']}, {workers} worker{'s' * (workers > 1)}",
         err=True,

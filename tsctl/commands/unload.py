@@ -6,6 +6,7 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.options import model_argument
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -22,4 +23,4 @@ def command(socket: Path | None, model: str) -> None:
     client = DaemonClient(socket)
     named = client.json("GET", f"/models/{model_path(model)}")[0]
     path = f"/models/{model_path(named['modelName'] + '/' + named['modelVersion'])}/unload"
-    click.echo(client.json("POST", path)["status"])
+    echo(client.json("POST", path)["status"])

@@ -8,6 +8,7 @@ from tsctl.client import DaemonClient, model_path
 from tsctl.errors import Interrupted
 from tsctl.options import model_argument
 from tsctl.render import live
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
@@ -26,4 +27,4 @@ def command(socket: Path | None, model: str) -> None:
             document = DaemonClient(socket).json("DELETE", f"/models/{model_path(model)}")
     except KeyboardInterrupt:
         raise Interrupted(f"interrupted: the daemon continues unregistering `{model}`") from None
-    click.echo(document["status"])
+    echo(document["status"])

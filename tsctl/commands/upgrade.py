@@ -11,6 +11,7 @@ from tsctl.client import DaemonClient, checked
 from tsctl.errors import CliError, Interrupted
 from tsctl.options import json_option
 from tsctl.render import LiveProgress, live
+from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 SECONDS = click.FloatRange(min=0)
@@ -59,14 +60,14 @@ def command(socket: Path | None, grace: float, timeout: float, check_memory: boo
     except KeyboardInterrupt:
         raise Interrupted("interrupted: the upgrade continues", "`tsctl status` shows which daemon serves") from None
     if as_json:
-        click.echo(json.dumps(document, indent=2))
+        echo(json.dumps(document, indent=2))
         return
     old, new = document["old"], document["new"]
-    click.echo(
+    echo(
         f"Upgraded the daemon in {document['seconds']:.1f} s:"
         f" tsctl {old['version']}, pid {old['pid']} → tsctl {new['version']}, pid {new['pid']}"
     )
-    click.echo(f"The old daemon finishes its requests; idle connections close after {grace:g} s", err=True)
+    echo(f"The old daemon finishes its requests; idle connections close after {grace:g} s", err=True)
 
 
 def _watched(client: DaemonClient, progress: LiveProgress, parameters: dict[str, Any]) -> Any:
@@ -88,6 +89,6 @@ def _watched(client: DaemonClient, progress: LiveProgress, parameters: dict[str,
                 continue  # a stage of a daemon of another version
         progress.show(text, done, total or None)
         if text != said and not sys.stderr.isatty():
-            click.echo(text, err=True)
+            echo(text, err=True)
         said = text
     raise CliError("the daemon exited before the upgrade was done", "see `tsctl logs`")

@@ -44,8 +44,8 @@ def allowed(method: str, target: str) -> Allowed | None:
     Args:
         target: path and query as received, below `/api/`.
     """
-    parts = urlsplit(target)
     try:
+        parts = urlsplit(target)
         path = [unquote(each, errors="strict") for each in parts.path.split("/")[1:]]
         query = parse_qsl(parts.query, keep_blank_values=True, errors="strict")
     except ValueError:

@@ -4,11 +4,11 @@ What the daemon and handlers say is never a page: it is sent as bytes to downloa
 script, so that a browser that is led to it shows nothing.
 """
 
+import io
 import json
 import re
 import socket
 import sys
-import threading
 from contextlib import AbstractContextManager
 from http.client import HTTPResponse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -16,20 +16,23 @@ from importlib.resources import files
 from pathlib import Path
 from socketserver import TCPServer
 from typing import Any, Protocol
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import urlsplit
 
 from tsctl.console.allowed import ANSWERING, ASKING, allowed
-from tsctl.console.checks import BrowserSession, refusal
+from tsctl.console.checks import BrowserSession, body_length, refusal
 from tsctl.console.listening import Listening
+from tsctl.console.places import HeldConnections, TimedReading
 from tsctl.console.settings import settings_document
 from tsctl.errors import CliError
 from tsctl.tuning.saved import saved
 
 LARGEST = 64 << 20  # bytes of a request's body
-PATIENCE = 60.0  # seconds that a browser may take for its request
+PATIENCE = 60.0  # seconds that a browser may take for its request, and for a piece of an answer
+FIRST = 10.0  # seconds until the end of a new connection's first head
+SLOWEST = 64 * 1024  # bytes of a body in each second beyond `PATIENCE`
 PIECE = 64 * 1024  # bytes
 CONNECTIONS = 128
-FORM = 8192  # bytes of the form with the token
+TOKEN = 8192  # bytes of a body with a token
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -44,18 +47,14 @@ GUARDS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
 }
-ENTERED = b'<!doctype html><meta charset="utf-8"><meta http-equiv="refresh" content="0; url=/"><title>tsctl</title>\n'
-CLOSED = "This page needs the cookie of its browser. Open the file that `tsctl console` named, or start it again.\n"
+CLOSED = "This tab has no session. Open the file that `tsctl console` named, or start it again."
+UNKNOWN = "This page needs the token of its operator."
+USED = "The token has been used, or belongs to another page. Open the file that `tsctl console` named."
+WRONG = "That is not the token."
 _TYPES = {
     "css": "text/css; charset=utf-8", "html": "text/html; charset=utf-8", "js": "text/javascript; charset=utf-8",
     "svg": "image/svg+xml",
 }  # fmt: skip
-# The form may be sent; with `no-referrer` it would be sent with the origin `null`.
-_FORM = {
-    "Content-Security-Policy": POLICY.replace("form-action 'none'", "form-action 'self'"),
-    "Referrer-Policy": "same-origin",
-}
-_BEFORE_THE_DOOR = frozenset({"/style.css", "/icon.svg"})
 _STATIC = re.compile(r"/(?:uplot/)?[a-z]+\.(?:css|js|svg)")
 
 
@@ -69,7 +68,7 @@ class Upstream(Protocol):
 
 
 class PageServer(ThreadingHTTPServer):
-    """The listener; a thread for each connection, of which there are at most `CONNECTIONS`.
+    """The listener; a thread for each connection, of which there are at most `CONNECTIONS` (see places.py).
 
     Args:
         at: the address; its port is 0 for one that is free.
@@ -77,12 +76,14 @@ class PageServer(ThreadingHTTPServer):
 
     Attributes:
         port: the port it listens on.
+        own: address and port, as in the page's URL.
 
     Raises:
         OSError: the port is taken.
     """
 
     daemon_threads = True
+    request_queue_size = CONNECTIONS
 
     def __init__(self, at: Listening, daemon: Upstream, state_dir: Path) -> None:
         self.address_family = socket.AF_INET6 if ":" in at.address else socket.AF_INET
@@ -90,9 +91,10 @@ class PageServer(ThreadingHTTPServer):
         self.port: int = self.server_address[1]
         self.daemon = daemon
         self.state_dir = state_dir
-        self.session = BrowserSession(self.port, at.token, secure=at.tls is not None)
+        self.own = urlsplit(at.url(self.port)).netloc
+        self.session = BrowserSession(at.token, secure=at.tls is not None)
+        self.places = HeldConnections(CONNECTIONS)
         self._tls = at.tls
-        self._places = threading.BoundedSemaphore(CONNECTIONS)
 
     def server_bind(self) -> None:
         """Bind without asking for the machine's name, which nobody needs."""
@@ -106,8 +108,8 @@ class PageServer(ThreadingHTTPServer):
         return connection, peer
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Begin the connection's thread, or close a connection beyond the limit."""
-        if self._places.acquire(blocking=False):
+        """Begin the connection's thread, or close the connection if all others are being answered."""
+        if self.places.take(request, client_address[0]):
             super().process_request(request, client_address)
         else:
             self.shutdown_request(request)
@@ -117,7 +119,7 @@ class PageServer(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self._places.release()
+            self.places.leave(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Print an error of this process, but not that a browser left."""
@@ -133,84 +135,94 @@ class PageHandler(BaseHTTPRequestHandler):
     server: PageServer
     request: socket.socket
 
+    def setup(self) -> None:
+        """Read with a deadline for each request."""
+        super().setup()
+        self.rfile.close()
+        self.reading = TimedReading(self.connection, PATIENCE)
+        self.rfile = io.BufferedReader(self.reading)
+        self.reading.within(FIRST)
+
+    def handle_one_request(self) -> None:
+        """Answer a request; its head is there in time, or the connection ends."""
+        try:
+            super().handle_one_request()
+        finally:
+            self.server.places.answered(self.request)
+            self.reading.within(PATIENCE)
+
     def do_GET(self) -> None:
-        url = urlsplit(self.path)
-        session = self.server.session
-        entering = url.path == "/enter" and not session.lasting
-        if session.lasting and url.path in _BEFORE_THE_DOOR and not self._unwelcome():
-            self._static(url.path)
+        path = self._path()
+        if not path or not self._welcome(opening=path == "/"):
             return
-        if not self._welcome(entering=entering):
-            return
-        if entering:
-            cookie = session.claim(parse_qs(url.query).get("token", [""])[0])
-            if not cookie:
-                self._refuse(403, "The token has been used, or belongs to another page. Start `tsctl console` again.\n")
-                return
-            self._answer(200, _TYPES["html"], ENTERED, {"Set-Cookie": cookie})
-        elif url.path == "/":
+        if path == "/":
             self._static("/index.html")
-        elif url.path == "/api/settings":
+        elif not path.startswith("/api/"):
+            self._static(path)
+        elif not self._known():
+            return
+        elif path == "/api/settings":
             self._answer(200, "application/json", json.dumps(settings_document()).encode())
-        elif url.path == "/api/tuned":
+        elif path == "/api/tuned":
             self._answer(200, "application/json", json.dumps(saved(self.server.state_dir)).encode())
-        elif url.path.startswith("/api/"):
-            self._pass_on()
-        elif _STATIC.fullmatch(url.path):
-            self._static(url.path)
         else:
-            self._refuse(404, "Not found.\n")
+            self._pass_on()
 
     def do_POST(self) -> None:
-        if self.server.session.lasting and self.command == "POST" and self.path == "/enter":
-            self._sign_in()
-        elif self._welcome():
+        path = self._path()
+        if not path or not self._welcome():
+            return
+        if self.command == "POST" and path == "/enter":
+            self._enter()
+        elif self._known():
             self._pass_on()
 
     do_PATCH = do_POST  # noqa: N815
 
-    def _unwelcome(self, *, entering: bool = False) -> str:
-        """Return why the request is refused whatever its cookie; empty if it is not."""
+    def _path(self) -> str:
+        """Return the path that is asked for; refuse the request and return an empty text if there is none."""
+        try:
+            path = urlsplit(self.path).path
+        except ValueError:  # of a foreign text: "http://["
+            path = ""
+        if not path.startswith("/"):
+            self._refuse(400, "That is not the address of a page.\n")
+            return ""
+        return path
+
+    def _welcome(self, *, opening: bool = False) -> bool:
+        """Return whether the request may be answered if it has the secret; refuse the request if not."""
         headers = {name.lower(): value for name, value in self.headers.items()}
         server = self.server
-        return refusal(self.command, headers, server.port, entering=entering, secure=server.session.secure)
+        why = refusal(self.command, headers, server.own, opening=opening, secure=server.session.secure)
+        if why:
+            self._refuse(403, f"Refused: {why}.\n")
+        return not why
 
-    def _welcome(self, *, entering: bool = False) -> bool:
-        """Return whether the request may be answered; refuse the request if not."""
+    def _known(self) -> bool:
+        """Return whether the request has the secret; refuse the request if not."""
         session = self.server.session
-        if why := self._unwelcome(entering=entering):
-            self._refuse(403, f"Refused: {why}.\n")
-        elif not entering and not session.knows(self.headers.get("Cookie", "")):
-            if session.lasting and self.command == "GET" and self.path == "/":
-                self._ask_for_token(401, "This page needs the token of its operator.")
-            else:
-                self._refuse(401, CLOSED)
-        else:
-            return True
-        return False
+        if not session.knows(self.headers.get("Authorization", "")):
+            self._tell(401, {"message": UNKNOWN if session.lasting else CLOSED, "byToken": session.lasting})
+            return False
+        self.server.places.answering(self.request)
+        return True
 
-    def _sign_in(self) -> None:
-        if why := self._unwelcome():
-            self._refuse(403, f"Refused: {why}.\n")
+    def _enter(self) -> None:
+        """Answer the secret for a token."""
+        session = self.server.session
+        length = body_length(self.headers.get("Content-Length", ""), TOKEN)
+        if length is None or length > TOKEN:
+            self._refuse(413, "The token is too large.\n")
             return
-        length = self.headers.get("Content-Length", "")
-        if not length.isascii() or not length.isdigit() or int(length) > FORM:
-            self._refuse(413, "The form is too large.\n")
-            return
-        given = parse_qs(self.rfile.read(int(length)).decode("latin-1")).get("token", [""])[0]
-        if cookie := self.server.session.claim(given.strip()):
-            self._answer(200, _TYPES["html"], ENTERED, {"Set-Cookie": cookie})
+        if secret := session.claim(self.rfile.read(length).decode("latin-1").strip()):
+            self._answer(200, "application/json", json.dumps({"secret": secret}).encode())
         else:
-            self._ask_for_token(403, "That is not the token.")
-
-    def _ask_for_token(self, status: int, words: str) -> None:
-        self.close_connection = True  # a body was perhaps not read
-        page = (files("tsctl.console") / "static" / "signin.html").read_text().replace("WORDS", words)
-        self._answer(status, _TYPES["html"], page.encode(), _FORM | {"Connection": "close"})
+            self._tell(403, {"message": WRONG if session.lasting else USED})
 
     def _static(self, path: str) -> None:
         file = files("tsctl.console") / "static" / path.removeprefix("/")
-        if file.is_file():
+        if (path == "/index.html" or _STATIC.fullmatch(path)) and file.is_file():
             self._answer(200, _TYPES[path.rpartition(".")[2]], file.read_bytes())
         else:
             self._refuse(404, "Not found.\n")
@@ -258,15 +270,21 @@ class PageHandler(BaseHTTPRequestHandler):
         """Return the request's body; refuse the request and return None if its length is unknown or too large."""
         if self.command == "GET":
             return b""
-        length = self.headers.get("Content-Length", "0" if self.command == "PATCH" else "")
-        if not length.isascii() or not length.isdigit() or "Transfer-Encoding" in self.headers:
+        length = body_length(self.headers.get("Content-Length", "0" if self.command == "PATCH" else ""), LARGEST)
+        if length is None or "Transfer-Encoding" in self.headers:
             self._refuse(411, "The body needs a Content-Length.\n")
             return None
-        if int(length) > LARGEST:
+        if length > LARGEST:
             self._refuse(413, f"The body is larger than {LARGEST >> 20} MiB.\n")
             return None
-        body = self.rfile.read(int(length))
-        return body if len(body) == int(length) else None
+        self.reading.within(PATIENCE + length / SLOWEST)
+        body = self.rfile.read(length)
+        return body if len(body) == length else None
+
+    def _tell(self, status: int, document: dict[str, Any]) -> None:
+        """Refuse the request in words for the page's script."""
+        self.close_connection = True  # a body was perhaps not read
+        self._answer(status, "application/json", json.dumps(document).encode(), {"Connection": "close"})
 
     def _refuse(self, status: int, text: str) -> None:
         self.close_connection = True  # the body was not read
@@ -279,9 +297,13 @@ class PageHandler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Refuse a request that is not one of HTTP, or has a method of no use here."""
+        self._refuse(code, f"{message or explain or 'Refused'}.\n")
+
     def version_string(self) -> str:
         """Return the header `Server`, without versions."""
         return "tsctl"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
-        """Keep silent: the token is in a request's line."""
+        """Keep silent: a request's line is a foreign text."""

@@ -4,9 +4,8 @@ import os
 import sys
 from collections.abc import Sequence
 
-import click
-
 from tsctl.container.entry import Program, read_words
+from tsctl.streams import echo
 
 
 def main(words: Sequence[str]) -> None:
@@ -23,8 +22,8 @@ def _become(words: Sequence[str]) -> None:
     try:
         os.execvp(words[0], list(words))
     except OSError as error:
-        click.echo(f"error: cannot run `{words[0]}`: {error.strerror}", err=True)
-        click.echo("hint: `serve` and `torchserve --start …` start the server", err=True)
+        echo(f"error: cannot run `{words[0]}`: {error.strerror}", err=True)
+        echo("hint: `serve` and `torchserve --start …` start the server", err=True)
         sys.exit(127 if isinstance(error, FileNotFoundError) else 126)
 
 

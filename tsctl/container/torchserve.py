@@ -21,6 +21,7 @@ from tsctl.container.placement import grpc_installed, place
 from tsctl.errors import CliError
 from tsctl.launch import DAEMON, start
 from tsctl.options import daemon_arguments, setting_options
+from tsctl.streams import echo
 from tsctl.torchserve import TorchServeCommand, take_torchserve_flags, torchserve_options
 
 # The places of TorchServe's image, which users mount their files at.
@@ -45,7 +46,7 @@ def torchserve(serve: bool | None, /, version: bool, starting: bool, stopping: b
     if version:
         from importlib.metadata import version as installed
 
-        click.echo(f"tsctl {installed('tsctl')}")
+        echo(f"tsctl {installed('tsctl')}")
     elif stopping:
         _stop(given["socket"])
     else:
@@ -66,8 +67,8 @@ def _start(given: dict[str, Any], *, serve: bool, stays: bool) -> None:
     )
     status = start(arguments, Path(state))
     for note in status.get("notes", ()):
-        click.echo(note, err=True)
-    click.echo("Model server started.")  # TorchServe's words, which scripts wait for
+        echo(note, err=True)
+    echo("Model server started.")  # TorchServe's words, which scripts wait for
 
 
 def arguments_of(given: dict[str, Any], environment: Mapping[str, str], *, serve: bool) -> list[str]:
@@ -95,7 +96,7 @@ def arguments_of(given: dict[str, Any], environment: Mapping[str, str], *, serve
         raise CliError(str(error), error.hint) from None
     placement = place(given, environment, file, host, grpc=grpc_installed())
     for note in placement.notes:
-        click.echo(note, err=True)
+        echo(note, err=True)
     return daemon_arguments(None, given | placement.values)
 
 
@@ -118,13 +119,13 @@ def _take_mounted(given: dict[str, Any], environment: Mapping[str, str]) -> None
     """Find the store where KServe has mounted the models; leave out a config.properties that is not among them."""
     config = given.get("ts_config")
     if config is not None and Path(config).is_relative_to(MOUNTED) and not Path(config).exists():
-        click.echo(f"note: there is no `{config}`: all models of the store are loaded", err=True)
+        echo(f"note: there is no `{config}`: all models of the store are loaded", err=True)
         given["ts_config"] = None
     if given.get("model_store") is None and _named("model_store", given, environment):
         return
     store = given["model_store"] = Path(given.get("model_store") or MOUNTED / "model-store")
     if models := mounted_models(store, MOUNTED):
-        click.echo(f"note: there is no `{store}`: the model store is `{MOUNTED}`", err=True)
+        echo(f"note: there is no `{store}`: the model store is `{MOUNTED}`", err=True)
         given["model_store"], given["models"] = MOUNTED, given.get("models") or models
 
 
@@ -155,10 +156,10 @@ def _stop(socket: Path | None) -> None:
     try:
         status = DaemonClient(Path(socket) if socket else None).json("GET", "/tsctl/status")
     except NoDaemon:
-        click.echo("TorchServe is not currently running.")
+        echo("TorchServe is not currently running.")
         return
     stop(status["pid"], status["grace"] + MARGIN, lambda: None)
-    click.echo("TorchServe has stopped.")
+    echo("TorchServe has stopped.")
 
 
 if __name__ == "__main__":

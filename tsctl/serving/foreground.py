@@ -11,8 +11,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-import click
-
 from daemon.targets import ServeTarget
 from tsctl.client import DaemonClient
 from tsctl.render import live
@@ -21,6 +19,7 @@ from tsctl.serving.place import OwnDaemon, check_joinable, running_daemon
 from tsctl.serving.requests import read_targets
 from tsctl.serving.session import Session
 from tsctl.serving.showing import shown
+from tsctl.streams import echo
 
 
 def serve(
@@ -52,12 +51,12 @@ def serve(
             for text, target in zip(texts, targets, strict=True):
                 session.serve(text, target)
             session.turn(0.0)  # what the models have printed while they loaded comes first
-            click.echo(_introduction(session, joined=joined, watch=watch) + "\n")
+            echo(_introduction(session, joined=joined, watch=watch) + "\n")
             for served in session.served:
-                click.echo("\n".join(screen.model_lines(shown(client, status, served, samples))) + "\n")
+                echo("\n".join(screen.model_lines(shown(client, status, served, samples))) + "\n")
             session.run()
         except KeyboardInterrupt:
-            click.echo(err=True)  # after the `^C` of the terminal
+            echo(err=True)  # after the `^C` of the terminal
         finally:
             session.close(unregister=joined)
 

@@ -9,8 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import click
-
 from daemon.targets import ServeTarget
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError, NoDaemon
@@ -22,6 +20,7 @@ from tsctl.serving.failures import explained, folder_of
 from tsctl.serving.following import without_block
 from tsctl.serving.place import model_log
 from tsctl.serving.requests import checked_target, parameters_of
+from tsctl.streams import echo
 
 
 @dataclass
@@ -146,7 +145,7 @@ class Session:
             try:
                 self._client.json("DELETE", f"/models/{model_path(f'{name}/{version}')}", owner=self._owner)
             except CliError as error:
-                click.echo(f"`{name}` {version} is not unregistered: {error.message}", err=True)
+                echo(f"`{name}` {version} is not unregistered: {error.message}", err=True)
 
     def _replace(self, served: Served, detector: watching.ChangeDetector) -> None:
         """Serve the changed files in place of the version that serves, or tell why not."""
@@ -202,11 +201,11 @@ class Session:
 
     def _print(self, served: Served, lines: list[str]) -> None:
         for line in lines:
-            click.echo(screen.log_line(served.name, line, alone=len(self.served) == 1), err=True)
+            echo(screen.log_line(served.name, line, alone=len(self.served) == 1), err=True)
 
     def _tell(self, served: Served, text: str) -> None:
         named = text if len(self.served) == 1 else f"{served.name}: {text}"
-        click.echo(screen.event_line(named, time.time()), err=True)
+        echo(screen.event_line(named, time.time()), err=True)
 
 
 def _subject(target: ServeTarget) -> str:

@@ -34,12 +34,15 @@ def width(text: str) -> int:
 
 def clean(text: str) -> str:
     """Return the first line of a text from a handler or a client, without what a terminal would obey."""
+    if text.isprintable():
+        return text
     line = _SEQUENCE.sub("", text.partition("\n")[0])
     return "".join(each if each.isprintable() else " " for each in line)
 
 
 def left(text: str, columns: int) -> str:
     """Return a text at the left of so many columns, with an ellipsis if it does not fit."""
+    text = clean(text)
     if width(text) > columns:
         return set_cell_size(text, max(0, columns - 1)) + "…" if columns > 0 else ""
     return set_cell_size(text, columns)
@@ -47,6 +50,7 @@ def left(text: str, columns: int) -> str:
 
 def right(text: str, columns: int) -> str:
     """Return a text at the right of so many columns."""
+    text = clean(text)
     return " " * max(0, columns - width(text)) + text
 
 

@@ -14,7 +14,7 @@ from typing import Any, Self
 from rich.text import Text
 
 from tsctl import render
-from tsctl.top.columns import Line, ScreenSize
+from tsctl.top.columns import Line, ScreenSize, clean
 from tsctl.top.view import is_cut
 
 # The alternate screen, no cursor, no wrapping at the right edge; and back.
@@ -32,7 +32,7 @@ def is_screen() -> bool:
 def draw_plain(lines: Sequence[Line]) -> None:
     """Print lines one after the other."""
     for line in lines:
-        text = Text.assemble(*line)
+        text = _safe(line)
         text.rstrip()
         render.out.print(text, soft_wrap=True)
 
@@ -73,7 +73,7 @@ class Terminal:
         """Draw the lines, as many as the screen has rows, over what is on the screen."""
         with render.out.capture() as captured:
             for line in lines:
-                render.out.print(Text.assemble(*line), soft_wrap=True)
+                render.out.print(_safe(line), soft_wrap=True)
         _write(_HOME + "\r\n".join(f"{_ERASE}{line}" for line in captured.get().splitlines()))
 
     def wait(self, other: int) -> str | None:
@@ -124,6 +124,11 @@ class Terminal:
         signal.signal(signal.SIGTSTP, self._suspended)
         self._take()
         self._resized()
+
+
+def _safe(line: Line) -> Text:
+    """Return a line whose parts a terminal can have, whatever names are in them."""
+    return Text.assemble(*((clean(part.text), part.style) for part in line))
 
 
 def _write(text: str) -> None:

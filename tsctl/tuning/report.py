@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import click
-
 from tsctl import render
 from tsctl.render import number_text
+from tsctl.streams import echo
 from tsctl.tuning.plot import Dot, scatter
 
 MARKS = "123456789abcdefghijklmnopqrstuvwxyz"
@@ -29,18 +28,18 @@ def show(found: dict[str, Any], sample: str) -> None:
     render.heading(f"Settings that no other beats, of {found['tried']} simulated (workers × threads, times in ms)")
     _frontier(found)
     if found["frontier"]:
-        click.echo()
+        echo()
         for line in _plot(found):
-            click.echo(line)
+            echo(line)
     if found["recommended"] is None:
         return
     for line in [*verdict(found), *lengths_text(found)]:
-        click.echo(line)
+        echo(line)
     if found["commands"]:
         for line in found["commands"]:
-            click.echo(f"  {line}")
+            echo(f"  {line}")
     else:
-        click.echo("  the model is already served with these settings")
+        echo("  the model is already served with these settings")
 
 
 def verdict(found: dict[str, Any]) -> list[str]:

@@ -96,9 +96,15 @@ class Head:
         Raises:
             BadRequest: as `InterpretedHeaders.read`.
             RequestRejected: as `InterpretedHeaders.read`.
+            Forbidden: a web page may not ask this host.
         """
-        self.said.read(self._ours, self.version)
-        return self.said
+        said = self.said
+        said.read(self._ours, self.version)
+        if said.origin is not None:
+            pages = self._limits.pages
+            if pages is not None:
+                pages(said.origin, said.host)
+        return said
 
     def without_upgrade(self) -> bytes:
         """Return the complete head without its offer of an upgrade."""

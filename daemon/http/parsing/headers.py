@@ -6,9 +6,10 @@ from daemon.http.parsing.target import check_host
 
 NAMES = frozenset((
     b"host", b"content-length", b"transfer-encoding", b"expect", b"x-request-id", b"x-request-deadline-ms",
-    b"x-request-priority", b"x-tsctl-timing", b"x-model-version",
+    b"x-request-priority", b"x-tsctl-timing", b"x-model-version", b"origin",
 ))  # fmt: skip
 LENGTHS = frozenset(map(len, NAMES))  # so that most names need not be made lower case
+_DIGITS = 20  # of the largest number that the parser takes
 LONGEST_ID = 128  # characters of an `x-request-id` that is accepted from the client
 
 
@@ -20,6 +21,8 @@ class InterpretedHeaders:
         chunked: the body comes in chunks.
         expects: the client waits for `100 Continue`; never in HTTP/1.0.
         id: the client's name for the request; empty if there is none, or none that can be used.
+        origin: of the web page that asks; None without one.
+        host: that such a page asks; empty if none is named, in HTTP/1.0.
         budget, priority, timed, model_version: see Request.
     """
 
@@ -31,6 +34,8 @@ class InterpretedHeaders:
         self.priority: str | None = None
         self.timed = False
         self.model_version: str | None = None
+        self.origin: str | None = None
+        self.host = ""
         self._host = ""  # the last valid host: nearly always that of the request before
 
     def read(self, headers: list[tuple[bytes, str]], version: str) -> None:
@@ -43,6 +48,7 @@ class InterpretedHeaders:
         Raises:
             BadRequest: the Host header is missing (in HTTP/1.1), repeated or invalid.
             BadRequest: HTTP/1.0 comes with a transfer encoding.
+            BadRequest: the length has more than 20 digits.
             RequestRejected: the transfer encoding (501) or the expectation (417) is not supported.
         """
         hosts, old = 0, version == "1.0"
@@ -51,7 +57,7 @@ class InterpretedHeaders:
         self.id = ""
         self.budget = self.priority = None
         self.timed = False
-        self.model_version = None
+        self.model_version = self.origin = None
         for name, value in headers:
             match name:
                 case b"host":
@@ -60,6 +66,8 @@ class InterpretedHeaders:
                         check_host(value)
                         self._host = value
                 case b"content-length":
+                    if len(value) > _DIGITS:  # zeros before it, which the parser takes: `int` raises for thousands
+                        raise BadRequest(f"The Content-Length has {len(value)} digits; at most {_DIGITS} are accepted.")
                     self.length = int(value) if value.isdigit() else 0
                 case b"transfer-encoding" if old:
                     raise BadRequest("HTTP/1.0 has no transfer encodings; send a Content-Length.")
@@ -85,5 +93,9 @@ class InterpretedHeaders:
                     self.timed = value == "1"
                 case b"x-model-version":
                     self.model_version = value or None
+                case b"origin":
+                    self.origin = value
         if hosts > 1 or (not hosts and not old):
             raise BadRequest(f"The request has {hosts} Host headers; expected one.")
+        if self.origin is not None:
+            self.host = self._host if hosts else ""

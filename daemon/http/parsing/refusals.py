@@ -39,5 +39,10 @@ def slow_body(limits: HttpLimits, seconds: float, count: int) -> RequestRejected
     return None
 
 
+def replaced() -> RequestRejected:
+    message = "The daemon was replaced before the request was complete. Send the request again."
+    return RequestRejected(503, "ServiceUnavailableException", message)
+
+
 def _too_slow(message: str) -> RequestRejected:
     return RequestRejected(408, "RequestTimeoutException", message)

@@ -110,7 +110,7 @@ class Life:
         if self._calm:
             return ""
         if self._chance.random() < 0.5:
-            self._server.listener.wind_down()
+            self._server.listener.wind_down(30.0)
             return "the listener winds down"
         self._server.listener.stop()
         return "the listener stops"

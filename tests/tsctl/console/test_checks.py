@@ -1,19 +1,19 @@
-"""Host, origin, site and cookie: who may use the page."""
+"""Host, origin, site and secret: who may use the page."""
 
 import pytest
 
-from tsctl.console.checks import BrowserSession, refusal
+from tsctl.console.checks import BrowserSession, body_length, refusal
 
 OWN = {"host": "127.0.0.1:8765", "origin": "http://127.0.0.1:8765", "sec-fetch-site": "same-origin"}
 
 
 @pytest.mark.parametrize(
-    ("method", "changed", "entering", "expected"),
+    ("method", "changed", "opening", "expected"),
     [
         pytest.param("POST", {}, False, "", id="the page itself"),
         pytest.param("GET", {"origin": None}, False, "", id="a GET of the page has no origin"),
         pytest.param("GET", {"origin": None, "sec-fetch-site": "none"}, False, "", id="a typed address"),
-        pytest.param("GET", {"host": "localhost:8765", "origin": None}, False, "", id="by the name localhost"),
+        pytest.param("GET", {"host": "localhost:8765", "origin": None}, False, "Host", id="a name of many addresses"),
         pytest.param("GET", {"host": "evil.example:8765", "origin": None}, False, "Host", id="a name that is rebound"),
         pytest.param("GET", {"host": "127.0.0.1:80", "origin": None}, False, "Host", id="another port"),
         pytest.param("GET", {"host": None, "origin": None}, False, "Host", id="no host"),
@@ -25,14 +25,16 @@ OWN = {"host": "127.0.0.1:8765", "origin": "http://127.0.0.1:8765", "sec-fetch-s
         pytest.param("PATCH", {"origin": None}, False, "missing", id="a setting without an origin"),
         pytest.param("GET", {"origin": None, "sec-fetch-site": "cross-site"}, False, "site", id="an image elsewhere"),
         pytest.param("GET", {"origin": None, "sec-fetch-site": "same-site"}, False, "site", id="another local port"),
-        pytest.param("GET", {"origin": None, "sec-fetch-site": "cross-site"}, True, "", id="the redirect file"),
-        pytest.param("GET", {"host": "evil.example", "origin": None}, True, "Host", id="a rebound name may not enter"),
+        pytest.param(
+            "GET", {"origin": None, "sec-fetch-site": "cross-site"}, True, "", id="the page itself, from a file"
+        ),
+        pytest.param("GET", {"host": "evil.example", "origin": None}, True, "Host", id="no page for it either"),
     ],
 )
-def test_refusal(method: str, changed: dict[str, str | None], entering: bool, expected: str) -> None:
+def test_refusal(method: str, changed: dict[str, str | None], opening: bool, expected: str) -> None:
     headers = {name: value for name, value in (OWN | changed).items() if value is not None}
 
-    why = refusal(method, headers, 8765, entering=entering)
+    why = refusal(method, headers, "127.0.0.1:8765", opening=opening)
 
     assert (expected in why) if expected else why == ""
 
@@ -50,44 +52,60 @@ def test_refusal(method: str, changed: dict[str, str | None], entering: bool, ex
 def test_refusal_over_tls(changed: dict[str, str], expected: str) -> None:
     own = {"host": "models.example", "origin": "https://models.example", "sec-fetch-site": "same-origin"}
 
-    why = refusal("POST", own | changed, 8765, secure=True)
+    why = refusal("POST", own | changed, "127.0.0.1:8765", secure=True)
 
     assert (expected in why) if expected else why == ""
 
 
-def test_the_operators_token_works_each_time_and_its_cookie_only_over_tls() -> None:
-    session = BrowserSession(8765, "a-token-of-the-operator", secure=True)
+def test_the_operators_token_works_each_time() -> None:
+    session = BrowserSession("a-token-of-the-operator")
 
     first, second = (session.claim("a-token-of-the-operator") for _ in range(2))
 
     assert first == second != ""
-    assert first.startswith("__Host-") and first.endswith("; Secure")
     assert session.claim("another") == ""
-    assert session.knows(first.partition(";")[0])
+    assert session.knows(f"Bearer {first}")
 
 
-def test_a_token_works_once() -> None:
-    session = BrowserSession(8765)
+def test_a_token_works_once_and_the_next_one_is_told() -> None:
+    session = BrowserSession()
+    told: list[str] = []
+    session.renewed = told.append
+    token = session.token
 
-    first, second = session.claim(session.token), session.claim(session.token)
+    first, second = session.claim(token), session.claim(token)
 
-    assert "HttpOnly" in first and "SameSite=Strict" in first
-    assert second == ""
+    assert (first != "", second) == (True, "")
+    assert told == [session.token] != [token]
+    assert session.claim(told[0]) == first
 
 
 @pytest.mark.parametrize("guess", ["", "x", "é"])
 def test_a_wrong_token_opens_nothing_and_spends_nothing(guess: str) -> None:
-    session = BrowserSession(8765)
+    session = BrowserSession()
 
     assert session.claim(guess) == ""
     assert session.claim(session.token) != ""
 
 
-def test_only_the_cookie_of_this_page_is_known() -> None:
-    session, other = BrowserSession(8765), BrowserSession(8765)
-    cookie = session.claim(session.token).partition(";")[0]
+def test_only_the_secret_of_this_page_is_known() -> None:
+    session, other = BrowserSession(), BrowserSession()
+    token = session.token
+    secret = session.claim(token)
 
-    assert session.knows(f"theme=dark; {cookie}")
-    assert not other.knows(cookie)
-    assert not any(session.knows(each) for each in ("", ";;;", f"{session.name}=", cookie[:-1], f"{cookie}é"))
-    assert session.token not in cookie
+    assert session.knows(f"Bearer {secret}") and session.knows(f"bearer {secret}")
+    assert not other.knows(f"Bearer {secret}")
+    guesses = ("", "Bearer", "Bearer ", secret, f"Bearer {secret[:-1]}", f"Bearer {secret}é", f"Basic {secret}")
+    assert not any(session.knows(each) for each in guesses)
+    assert not session.knows(f"Bearer {token}") and not session.knows(f"Bearer {session.token}")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0", 0), ("10", 10), ("0000000010", 10), ("11", 11), ("99", 11), ("9" * 5000, 11), ("0" * 5000 + "7", 7),
+        ("", None), ("-1", None), ("+1", None), ("1_0", None), (" 1", None), ("²", None), ("١", None), ("1e3", None),
+    ],
+)  # fmt: skip
+def test_a_length_is_a_number_or_too_large_or_none(text: str, expected: int | None) -> None:
+    assert body_length(text, 10) == expected

@@ -20,6 +20,7 @@ from tsctl.client import DaemonClient
 from tsctl.console.checks import BrowserSession
 from tsctl.console.entrance import Entrance
 from tsctl.console.page import GUARDS, LARGEST, PageHandler
+from tsctl.console.places import HeldConnections
 from tsctl.tuning.saved import save
 
 PORT = 8765
@@ -50,24 +51,25 @@ class _Bytes:
 
 
 class Browser:
-    """Sends requests to a page; has the cookie unless told otherwise."""
+    """Sends requests to a page; has the secret once it has entered, unless told otherwise."""
 
     def __init__(self, path: Path, token: str = "") -> None:
-        self.session = BrowserSession(PORT, token)
-        self.cookie = ""
+        self.session = BrowserSession(token)
+        self.secret = ""
         self.state_dir = path.parent / "state"
         self._server = SimpleNamespace(
-            port=PORT, session=self.session, daemon=DaemonClient(path, 10.0), state_dir=self.state_dir
-        )
+            own=OWN["Host"], session=self.session, daemon=DaemonClient(path, 10.0), state_dir=self.state_dir,
+            places=HeldConnections(1),
+        )  # fmt: skip
 
     def enter(self, token: str | None = None) -> Answer:
-        headers = {"Origin": "", "Sec-Fetch-Site": "cross-site"}
-        answer = self.ask("GET", f"/enter?token={token or self.session.token}", b"", **headers)
-        self.cookie = (answer.headers["Set-Cookie"] or self.cookie).partition(";")[0]
+        answer = self.ask("POST", "/enter", (token or self.session.token).encode())
+        self.secret = json.loads(answer.body).get("secret", self.secret)
         return answer
 
     def ask(self, method: str, target: str, body: bytes = b"", /, **headers: str) -> Answer:
-        sent = OWN | {"Cookie": self.cookie, "Content-Length": str(len(body)), "Connection": "close"} | headers
+        known = {"Authorization": self.secret and f"Bearer {self.secret}"}
+        sent = OWN | known | {"Content-Length": str(len(body)), "Connection": "close"} | headers
         head = "".join(f"{name}: {value}\r\n" for name, value in sent.items() if value)
         ours, theirs = socket.socketpair()
         with ours:
@@ -96,30 +98,40 @@ def browser(stranger: Browser) -> Browser:
     return stranger
 
 
-def test_the_token_becomes_a_cookie_once(stranger: Browser) -> None:
-    first = stranger.enter()
-    second = stranger.enter()
+def test_a_token_becomes_the_secret_once(stranger: Browser) -> None:
+    token = stranger.session.token
 
-    assert first.status == 200 and b"url=/" in first.body
-    assert second.status == 403 and second.headers["Set-Cookie"] is None
-    assert stranger.ask("GET", "/").status == 200
+    first = stranger.enter(token)
+    second = stranger.enter(token)
+
+    assert first.status == 200 and stranger.session.knows(f"Bearer {json.loads(first.body)['secret']}")
+    assert second.status == 403 and "has been used" in json.loads(second.body)["message"]
+    assert stranger.ask("GET", "/api/settings").status == 200
+
+
+def test_no_answer_sets_a_cookie_and_none_is_looked_at(stranger: Browser, daemon: FakeDaemon) -> None:
+    """Browsers send cookies to all ports of an address, also to those where other users listen."""
+    token = stranger.session.token
+    answers = [stranger.ask("GET", "/"), stranger.enter(token), stranger.ask("GET", "/api/settings")]
+    secret, stranger.secret = stranger.secret, ""
+
+    replayed = stranger.ask("GET", "/api/status", Cookie=f"tsctl_console_{PORT}={secret}; Authorization={secret}")
+
+    assert [each.headers["Set-Cookie"] for each in answers] == [None] * 3
+    assert replayed.status == 401 and daemon.requests == []
 
 
 def test_a_browser_signs_in_with_the_operators_token(daemon: FakeDaemon) -> None:
     browser = Browser(daemon.path, "a-token-of-the-operator")
-    asked = browser.ask("GET", "/")
-    wrong = browser.ask("POST", "/enter", b"token=wrong")
-    assert asked.status == 401 and b'name="token"' in asked.body
-    assert "form-action 'self'" in asked.headers["Content-Security-Policy"]
-    assert wrong.status == 403 and b"not the token" in wrong.body and wrong.headers["Set-Cookie"] is None
-    assert browser.ask("GET", "/style.css").status == 200
-    assert browser.ask("GET", "/main.js").status == 401
+    asked = browser.ask("GET", "/api/settings")
+    wrong = browser.enter("wrong")
+    assert asked.status == 401 and json.loads(asked.body)["byToken"]
+    assert wrong.status == 403 and json.loads(wrong.body) == {"message": "That is not the token."}
 
-    entered = browser.ask("POST", "/enter", b"token=a-token-of-the-operator")
+    entered = browser.enter("a-token-of-the-operator")
 
     assert entered.status == 200
-    browser.cookie = entered.headers["Set-Cookie"].partition(";")[0]
-    assert b"main.js" in browser.ask("GET", "/").body
+    assert browser.ask("GET", "/api/settings").status == 200
 
 
 @pytest.mark.parametrize(
@@ -128,29 +140,38 @@ def test_a_browser_signs_in_with_the_operators_token(daemon: FakeDaemon) -> None
         pytest.param({"Origin": "http://evil.example"}, 403, id="from another site"),
         pytest.param({"Content-Length": "100000"}, 413, id="too large"),
         pytest.param({"Content-Length": "-1"}, 413, id="a negative length"),
+        pytest.param({"Content-Length": "9" * 5000}, 413, id="more digits than Python's integers take"),
     ],
 )
-def test_a_form_is_checked_before_its_token(daemon: FakeDaemon, headers: dict[str, str], status: int) -> None:
+def test_who_signs_in_is_checked_before_the_token(daemon: FakeDaemon, headers: dict[str, str], status: int) -> None:
     browser = Browser(daemon.path, "a-token-of-the-operator")
 
-    assert browser.ask("POST", "/enter", b"token=a-token-of-the-operator", **headers).status == status
+    assert browser.ask("POST", "/enter", b"a-token-of-the-operator", **headers).status == status
 
 
-def test_no_token_is_taken_from_an_address_where_the_operator_has_one(daemon: FakeDaemon) -> None:
-    browser = Browser(daemon.path, "a-token-of-the-operator")
+def test_a_token_in_an_address_opens_nothing(stranger: Browser) -> None:
+    assert stranger.ask("GET", f"/enter?token={stranger.session.token}").status == 404
+    assert stranger.ask("GET", f"/api/status?token={stranger.session.token}").status == 401
 
-    assert browser.ask("GET", "/enter?token=a-token-of-the-operator").status == 401
 
-
-@pytest.mark.parametrize("target", ["/", "/main.js", "/api/status", "/api/settings", "/api/tuned", "/nothing"])
+@pytest.mark.parametrize("target", ["/api/status", "/api/settings", "/api/tuned", "/api/nothing"])
 def test_a_stranger_gets_nothing(stranger: Browser, daemon: FakeDaemon, target: str) -> None:
-    assert stranger.ask("GET", target).status == 401
-    assert stranger.ask("POST", target).status == 401
+    for headers in ({}, {"Authorization": "Bearer "}, {"Authorization": f"Bearer {stranger.session.token}"}):
+        assert stranger.ask("GET", target, b"", **headers).status == 401
+        assert stranger.ask("POST", target, b"", **headers).status == 401
+        assert stranger.ask("PATCH", target, b"", **headers).status == 401
     assert daemon.requests == []
 
 
+def test_the_pages_own_files_are_for_everybody_and_hold_no_secret(stranger: Browser) -> None:
+    answers = [stranger.ask("GET", target, b"", Origin="") for target in ("/", "/main.js", "/session.js")]
+
+    assert [each.status for each in answers] == [200] * 3
+    assert not any(stranger.session.token.encode() in each.body for each in answers)
+
+
 @pytest.mark.parametrize("headers", [{"Host": "evil.example"}, {"Origin": "http://evil.example"}, {"Origin": "null"}])
-def test_another_site_gets_nothing_even_with_the_cookie(
+def test_another_site_gets_nothing_even_with_the_secret(
     browser: Browser, daemon: FakeDaemon, headers: dict[str, str]
 ) -> None:
     for method in ("GET", "POST", "PATCH"):
@@ -165,7 +186,7 @@ def test_a_question_reaches_the_daemon_and_its_answer_the_page(browser: Browser,
 
     assert (answer.status, json.loads(answer.body)) == (200, {"models": []})
     assert answer.headers["X-Tsctl-Content-Type"] == "application/json"
-    assert "cookie" not in {name.lower() for name in daemon.requests[0].headers}
+    assert "authorization" not in {name.lower() for name in daemon.requests[0].headers}
 
 
 def test_the_results_of_tune_are_there(browser: Browser, daemon: FakeDaemon) -> None:
@@ -227,6 +248,8 @@ def test_a_daemon_that_is_away_is_told_as_such(browser: Browser, daemon: FakeDae
         pytest.param({"Content-Length": ""}, 411, id="no length"),
         pytest.param({"Content-Length": "-1"}, 411, id="a negative length"),
         pytest.param({"Content-Length": "x"}, 411, id="no number"),
+        pytest.param({"Content-Length": "9" * 5000}, 413, id="more digits than Python's integers take"),
+        pytest.param({"Content-Length": "²"}, 411, id="a digit that is none in HTTP"),
         pytest.param({"Transfer-Encoding": "chunked"}, 411, id="in chunks"),
     ],
 )
@@ -281,11 +304,16 @@ def test_the_licence_of_the_charts_is_among_those_of_the_package() -> None:
 
 def test_the_redirect_file_is_for_its_user_alone_and_goes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    entrance = Entrance(f"http://127.0.0.1:{PORT}", "secret")
+    session = BrowserSession()
+    token = session.token
+    entrance = Entrance(f"http://127.0.0.1:{PORT}", session)
 
     assert stat.S_IMODE(entrance.file.stat().st_mode) == 0o600
     assert stat.S_IMODE(entrance.file.parent.stat().st_mode) == 0o700
-    assert "token=secret" in entrance.file.read_text()
+    assert f"/#enter={token}" in entrance.file.read_text()
+    session.claim(token)
+    assert stat.S_IMODE(entrance.file.stat().st_mode) == 0o600
+    assert f"/#enter={session.token}" in entrance.file.read_text() and token not in entrance.file.read_text()
     entrance.close()
     entrance.close()
     assert list(tmp_path.iterdir()) == []
@@ -296,8 +324,9 @@ def test_the_browser_is_told_the_file_and_not_the_token(tmp_path: Path, monkeypa
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.setattr("webbrowser.open", lambda url: not opened.append(url))  # type: ignore[func-returns-value]
     monkeypatch.setenv("DISPLAY", ":0")
-    entrance = Entrance(f"http://127.0.0.1:{PORT}", "secret")
+    session = BrowserSession()
+    entrance = Entrance(f"http://127.0.0.1:{PORT}", session)
 
     assert entrance.open()
     assert opened == [entrance.file.as_uri()]
-    assert "secret" not in opened[0]
+    assert session.token not in opened[0]

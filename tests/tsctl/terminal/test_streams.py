@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tsctl.terminal.streams import HANDLER, plain, prepare
+from tsctl.streams import HANDLER, plain, prepare
 
 
 @pytest.mark.parametrize(
@@ -31,13 +31,14 @@ def test_characters_that_the_encoding_lacks_are_replaced(
     assert written.getvalue() == shown
 
 
-def test_utf_8_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
-    monkeypatch.setattr(sys, "stdout", stream)
+def test_utf_8_lacks_only_halves_of_characters(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="utf-8", write_through=True))
 
     prepare()
+    print("café → ⠋ \ud83c", end="")
 
-    assert stream.errors == "strict"
+    assert written.getvalue() == "café → ⠋ \\ud83c".encode()
 
 
 def test_every_character_has_a_plain_text() -> None:

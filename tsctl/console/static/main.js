@@ -6,6 +6,7 @@ import { detail } from "/detail.js";
 import { noteAll } from "/history.js";
 import { models } from "/models.js";
 import { playground } from "/playground.js";
+import { again, enter, signIn } from "/session.js";
 import { tune } from "/tune.js";
 
 const EVERY = 1000; // milliseconds
@@ -62,8 +63,8 @@ async function tick() {
       view.update(status);
     } catch (error) {
       if (error.status === 401 || error.status === 403) {
-        fill(main, h("div", { class: "card empty" }, h("h1", {}, "This page has closed"), h("p", { class: "faint" }, error.message)));
-        tell("bad", "Closed");
+        if (error.status === 401 && await again()) setTimeout(tick);
+        else closed(error);
         return;
       }
       tell("bad", error.status === 502 ? "The daemon is away; trying again" : error.message);
@@ -71,6 +72,27 @@ async function tick() {
     }
   }
   setTimeout(tick, EVERY);
+}
+
+// Without the secret: where the operator has a token, a form for it.
+function closed(error) {
+  view?.close?.();
+  tell("bad", "Closed");
+  if (!error.byToken) {
+    fill(main, h("div", { class: "card empty" }, h("h1", {}, "This page has closed"), h("p", { class: "faint" }, error.message)));
+    return;
+  }
+  const token = h("input", { id: "token", type: "password", autocomplete: "current-password", required: true });
+  const said = h("p", { class: "faint", role: "alert" }, error.message);
+  const sign = async (event) => {
+    event.preventDefault();
+    const wrong = await signIn(token.value);
+    if (wrong) fill(said, wrong);
+    else location.reload();
+  };
+  fill(main, h("form", { class: "card sign-in", onsubmit: sign }, h("h1", {}, "tsctl console"), said,
+    h("p", { class: "field-row" }, h("label", { for: "token" }, "Token"), token), h("button", { class: "first" }, "Sign in")));
+  token.focus();
 }
 
 function tell(level, words) {
@@ -82,7 +104,8 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-window.addEventListener("hashchange", open);
+window.addEventListener("hashchange", () => { if (location.hash.startsWith("#enter=")) location.reload(); else open(); });
 document.addEventListener("visibilitychange", () => { if (!document.hidden && status) view.update(status); });
+await enter();
 open();
 tick();

@@ -2,10 +2,9 @@
 
 from typing import Any
 
-import click
-
 from tsctl.errors import hint
 from tsctl.setting_text import setting_name, setting_text, setting_unit
+from tsctl.streams import echo
 
 
 def show_registered(document: dict[str, Any]) -> None:
@@ -13,7 +12,7 @@ def show_registered(document: dict[str, Any]) -> None:
     if "batchSize" not in document:
         return
     for line in settings_lines(document):
-        click.echo(line, err=True)
+        echo(line, err=True)
     hint(f"next: `{next_command(document)}`")
 
 
