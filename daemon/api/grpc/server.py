@@ -20,6 +20,7 @@ from typing import Any
 from daemon.api.grpc.codes import Code, code_of
 from daemon.api.grpc.heads import bearer_of, check_call, read_head
 from daemon.api.grpc.prediction import CallFailed
+from daemon.api.grpc.protos.limits import check_message
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.writing import Writing
 from daemon.api.known_clients import KnownClients
@@ -79,7 +80,7 @@ def methods_of(service: Any, *, open: bool = False) -> dict[str, Method]:  # noq
     found = {}
     for each in messages.service(service.name).methods:
         own = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in each.name).lstrip("_")
-        kind = messages.message_class(each.input_type.full_name)
+        kind = messages.request_class(each.input_type.full_name)
         run = getattr(service, own)
         found[f"/{service.name}/{each.name}"] = Method(run, kind, each.client_streaming, each.server_streaming, open)
     return found
@@ -237,6 +238,7 @@ class Calls:
 
 
 def _parsed(kind: Any, received: bytes) -> Any:
+    check_message(kind.DESCRIPTOR, received)
     try:
         return kind.FromString(received)
     except Exception as error:
