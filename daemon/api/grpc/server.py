@@ -36,6 +36,7 @@ _LOOK_EVERY = 0.005  # seconds
 # Looks without a call after which none is on its way that was sent before: looks, not seconds, because a busy machine
 # delays both. A second attempt of a client comes after 0.1 s or so.
 _QUIET = 10
+_LONGEST_MESSAGE = 2000  # characters, which may quote a long name; clients take 8 KiB of trailers
 _log = logging.getLogger("daemon.grpc")
 
 
@@ -234,7 +235,7 @@ class Calls:
         code = error.code if isinstance(error, CallFailed) else code_of(error)
         self._note(call, error.status)
         trailing = () if error.retry_after is None else (("retry-after", str(error.retry_after)),)
-        await context.abort(self._codes[code], str(error), trailing)
+        await context.abort(self._codes[code], str(error)[:_LONGEST_MESSAGE], trailing)
 
 
 def _parsed(kind: Any, received: bytes) -> Any:

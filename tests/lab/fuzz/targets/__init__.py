@@ -18,6 +18,7 @@ NAMES = (
     "tensors",
     "answers",
     "typed",
+    "completions",
 )
 # Those whose readers are compiled in a wheel, if only in part.
 COMPILED = ("frames", "conversation", "forms", "receiver", "connection", "repeated", "tensors", "answers", "typed")
