@@ -43,6 +43,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
       openai/          an envelope over text handlers: OpenAI's API for completions and chats
+      json_text/       large JSON in steps: its members found and counted, its syntax checked, before anything is built
       oip/             the Open Inference Protocol, version 2: metadata, health, requests, the repository
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, the service manager, its end

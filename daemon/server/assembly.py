@@ -218,8 +218,8 @@ class Assembly:
         measured = metrics_routes(registry, metrics, HostMonitor(), gpus, selection) if config.metrics else {}
         turns = Turns(clock.now)
         routes = inference_routes(registry, ready, turns) | measured
-        routes |= oip_routes(registry, ready, config.max_request_size, routes["v2"], turns)
-        routes = join(openai_routes(registry), routes)
+        routes |= oip_routes(registry, ready, config.max_request_size, routes["v2"], turns, receiving)
+        routes = join(openai_routes(registry, turns), routes)
         events_route = EventsRoute(events, clock)
         commands = join(
             events_route.routes,

@@ -95,7 +95,7 @@ class House:
             ready = while_there_is_room(ready, partial(answering, self.registry))
         self._predictions = inference_routes(self.registry, ready, self.turns)
         self._predictions |= oip_routes(self.registry, ready, max_body, self._predictions["v2"], self.turns)
-        self._predictions = join(openai_routes(self.registry), self._predictions)
+        self._predictions = join(openai_routes(self.registry, self.turns), self._predictions)
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._router = Router(join(self._predictions, self._commands, self._measured), self.held.take)
 

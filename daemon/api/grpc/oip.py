@@ -11,7 +11,7 @@ from typing import Any
 from daemon.api.grpc.codes import Code
 from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.prediction import CallFailed, replies_at_end, replies_to
-from daemon.api.grpc.tensor_contents import read_request, write_answer
+from daemon.api.grpc.tensor_contents import read_steps, write_answer
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.awaited import AwaitedModels
 from daemon.api.grpc.waiting.in_order import in_order
@@ -45,6 +45,7 @@ class OpenInferenceService:
         self._models = models
         self._started = started
         self._arrivals = arrivals
+        self._turn = asyncio.Lock()  # of large requests that are read
         package = name.rpartition(".")[0]
         self._message: Callable[[str], Any] = lambda word: message_class(f"{package}.{word}Response")
         self._answer = self._message("ModelInfer")
@@ -107,8 +108,7 @@ class OpenInferenceService:
             CallFailed: the model failed, or its answer is none of the protocol.
             DaemonError: the version does not accept the job.
         """
-        model = await self._models.find(request.model_name, request.model_version or None, head, request.ByteSize)
-        prepared = _prepare(model, request)
+        model, prepared = await self._prepared(request, head)
         replies = await replies_at_end(
             self._arrivals, model, head, prepared.params, prepared.head, unnamed=not request.model_version
         )
@@ -152,12 +152,32 @@ class OpenInferenceService:
 
     async def _answers(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the model's answer, or its pieces; errors as `model_infer`."""
-        model = await self._models.find(request.model_name, request.model_version or None, head, request.ByteSize)
-        prepared = _prepare(model, request)
+        model, prepared = await self._prepared(request, head)
         unnamed = not request.model_version
         async with aclosing(replies_to(model, head, prepared.params, prepared.head, unnamed=unnamed)) as replies:
             async for reply in replies:
                 yield self._answer_of(model, request, prepared, reply)
+
+    async def _prepared(self, request: Any, head: CallHead) -> tuple[ModelVersion, PreparedRequest]:
+        """Return the version that answers, and the request as its job carries it; a refusal is counted.
+
+        A large request is read in turns with others. Raise as `read_steps` and `prepare`.
+        """
+        name, version = request.model_name, request.model_version or None
+        model = await self._models.find(name, version, head, request.ByteSize)
+        steps = read_steps(request)
+        try:
+            while True:
+                try:
+                    next(steps)
+                except StopIteration as ended:
+                    return model, prepare(model, ended.value)
+                async with self._turn:
+                    await asyncio.sleep(0)  # with the turn held: one slice of all requests between two polls
+                model = await self._models.find(name, version, head, request.ByteSize)  # may have been replaced
+        except DaemonError as error:
+            model.metrics.refused(error)
+            raise
 
     def _answer_of(self, model: ModelVersion, request: Any, prepared: PreparedRequest, reply: Reply) -> Any:
         """Return the message of one reply. Raise CallFailed if the reply is no answer of the protocol."""
@@ -169,15 +189,6 @@ class OpenInferenceService:
         message = self._answer()
         write_answer(named, message, raw=bool(request.raw_input_contents))
         return message
-
-
-def _prepare(model: ModelVersion, request: Any) -> PreparedRequest:
-    """Return a request as its job carries it; a refusal is counted. Raise as `read_request` and `prepare`."""
-    try:
-        return prepare(model, read_request(request))
-    except DaemonError as error:
-        model.metrics.refused(error)
-        raise
 
 
 def _size(message: Any) -> int:

@@ -20,6 +20,7 @@ from typing import Any
 from daemon.api.grpc.codes import Code, code_of
 from daemon.api.grpc.heads import bearer_of, check_call, read_head
 from daemon.api.grpc.prediction import CallFailed
+from daemon.api.grpc.protos.limits import check_message
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.writing import Writing
 from daemon.api.known_clients import KnownClients
@@ -37,6 +38,7 @@ _LOOK_EVERY = 0.005  # seconds
 # Looks without a call after which none is on its way that was sent before: looks, not seconds, because a busy machine
 # delays both. A second attempt of a client comes after 0.1 s or so.
 _QUIET = 10
+_LONGEST_MESSAGE = 2000  # characters, which may quote a long name; clients take 8 KiB of trailers
 _log = logging.getLogger("daemon.grpc")
 
 
@@ -81,7 +83,7 @@ def methods_of(service: Any, *, open: bool = False) -> dict[str, Method]:  # noq
     found = {}
     for each in messages.service(service.name).methods:
         own = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in each.name).lstrip("_")
-        kind = messages.message_class(each.input_type.full_name)
+        kind = messages.request_class(each.input_type.full_name)
         run = getattr(service, own)
         found[f"/{service.name}/{each.name}"] = Method(run, kind, each.client_streaming, each.server_streaming, open)
     return found
@@ -235,10 +237,11 @@ class Calls:
         code = error.code if isinstance(error, CallFailed) else code_of(error)
         self._note(call, error.status)
         trailing = () if error.retry_after is None else (("retry-after", str(error.retry_after)),)
-        await context.abort(self._codes[code], str(error), trailing)
+        await context.abort(self._codes[code], str(error)[:_LONGEST_MESSAGE], trailing)
 
 
 def _parsed(kind: Any, received: bytes) -> Any:
+    check_message(kind.DESCRIPTOR, received)
     try:
         return kind.FromString(received)
     except Exception as error:

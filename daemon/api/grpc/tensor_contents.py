@@ -2,11 +2,15 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from daemon.api.tensors.elements import pack, unpack
+from daemon.api.grpc.protos.contents import pack_contents
+from daemon.api.grpc.protos.limits import MOST_PARAMETERS
+from daemon.api.tensors.elements import size_of, unpack
 from daemon.api.tensors.forms import InferAnswer, InferRequest, Parameters, Tensor, WantedOutput
-from daemon.api.tensors.sizes import check_bytes, check_shape
+from daemon.api.tensors.sizes import check_shape, check_steps
+from daemon.api.tensors.steps import Steps, finish
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
 
@@ -16,27 +20,51 @@ _FIELDS = {
     "INT64": "int64_contents", "UINT8": "uint_contents", "UINT16": "uint_contents", "UINT32": "uint_contents",
     "UINT64": "uint64_contents", "FP32": "fp32_contents", "FP64": "fp64_contents", "BYTES": "bytes_contents",
 }  # fmt: skip
+# The numbers of these fields.
+_NUMBERS = {
+    "bool_contents": 1, "int_contents": 2, "int64_contents": 3, "uint_contents": 4, "uint64_contents": 5,
+    "fp32_contents": 6, "fp64_contents": 7, "bytes_contents": 8,
+}  # fmt: skip
+_AT_ONCE = 64  # tensors
 
 
 def read_request(message: Any) -> InferRequest:
-    """Return the request of a ModelInferRequest; its outputs are wanted as bytes.
+    """Read a request all at once; as `read_steps`."""
+    return finish(read_steps(message))
+
+
+def read_steps(message: Any) -> Steps[InferRequest]:
+    """Return, in steps, the request of a ModelInferRequest, as `request_class` has it; its outputs are wanted as bytes.
 
     Raises:
-        BadRequest: a tensor's elements are missing, or not what its datatype and shape say.
+        BadRequest: there are too many tensors or parameters, or a tensor's elements are missing, or not what its
+            datatype and shape say.
     """
-    if len(message.inputs) > MOST_TENSORS:
-        raise BadRequest(f"The request has {len(message.inputs)} inputs; at most {MOST_TENSORS} are read.")
-    names = [each.name for each in message.inputs]
-    for number, name in enumerate(names):
-        if not 0 < len(name) <= LONGEST_NAME:
-            raise BadRequest(f"The name of input {number} has {len(name)} characters; expected 1 to {LONGEST_NAME}.")
-    if len(set(names)) < len(names):
-        raise BadRequest(f"Input {max(names, key=names.count)} is given twice; send each input once.")
+    for written, what in ((message.inputs, "inputs"), (message.outputs, "outputs")):
+        if len(written) > MOST_TENSORS:
+            raise BadRequest(f"The request has {len(written)} {what}; at most {MOST_TENSORS} are read.")
     raw = message.raw_input_contents
     if raw and len(raw) != len(message.inputs):
         raise BadRequest(f"raw_input_contents has {len(raw)} values for {len(message.inputs)} inputs.")
-    inputs = [_tensor(each, raw[index] if raw else None) for index, each in enumerate(message.inputs)]
-    outputs = [WantedOutput(each.name, True, _parameters(each.parameters)) for each in message.outputs]
+    names: set[str] = set()
+    for number, each in enumerate(message.inputs):
+        name = each.name
+        if not 0 < len(name) <= LONGEST_NAME:
+            raise BadRequest(f"The name of input {number} has {len(name)} characters; expected 1 to {LONGEST_NAME}.")
+        if name in names:
+            raise BadRequest(f"Input {name} is given twice; send each input once.")
+        names.add(name)
+    inputs: list[Tensor] = []
+    for number, each in enumerate(message.inputs):
+        tensor = yield from _tensor(each, raw[number] if raw else None)
+        inputs.append(tensor)
+        if not len(inputs) % _AT_ONCE:
+            yield
+    outputs: list[WantedOutput] = []
+    for each in message.outputs:
+        outputs.append(WantedOutput(each.name, True, _parameters(each.parameters)))
+        if not len(outputs) % _AT_ONCE:
+            yield
     return InferRequest(message.id, _parameters(message.parameters), inputs, outputs, True)
 
 
@@ -61,35 +89,56 @@ def write_answer(answer: InferAnswer, message: Any, *, raw: bool) -> None:
             getattr(output.contents, _FIELDS[tensor.datatype]).extend(unpack(tensor.datatype, data))
 
 
-def _tensor(written: Any, raw: bytes | None) -> Tensor:
+def _tensor(written: Any, raw: bytes | None) -> Steps[Tensor]:
     what, shape = f"input {written.name}", tuple(written.shape)
-    data = _packed(what, written, shape) if raw is None else raw
-    if raw is not None and written.HasField("contents"):
-        raise BadRequest(f"Input {written.name} has both contents and raw_input_contents.")
-    check_bytes(what, written.datatype, shape, data)
+    data: bytes
+    if raw is None:
+        data = yield from _packed(what, written, shape)
+    else:
+        data = raw
+        if written.contents:
+            raise BadRequest(f"Input {written.name} has both contents and raw_input_contents.")
+    yield from check_steps(what, written.datatype, shape, data)
     return Tensor(written.name, written.datatype, shape, data, _parameters(written.parameters))
 
 
-def _packed(what: str, written: Any, shape: Sequence[int]) -> bytes:
+def _packed(what: str, written: Any, shape: Sequence[int]) -> Steps[bytes]:
     field = _FIELDS.get(written.datatype)
     if field is None:
         if written.datatype in ("FP16", "BF16"):
             raise BadRequest(f"The elements of {what} are {written.datatype}: send them in raw_input_contents.")
-        field = "bytes_contents"  # the datatype is unknown, which `pack` says
-    values = getattr(written.contents, field)
+        size_of(written.datatype)  # unknown, as the error says
+    assert field is not None
     count = check_shape(what, shape)
-    if len(values) != count:
-        raise BadRequest(f"{len(values)} elements in {field} for {what}; its shape {list(shape)} needs {count}.")
     try:
-        return pack(written.datatype, list(values))
+        data, found = yield from pack_contents(
+            written.datatype, written.contents, _NUMBERS[field], partial(_values, field), count
+        )
     except BadRequest as error:
         raise BadRequest(f"The elements of {what}: {error}") from None
+    if found != count:
+        more = "more" if found > count else str(found)
+        raise BadRequest(f"{more} elements in {field} for {what}; its shape {list(shape)} needs {count}.")
+    return data
+
+
+def _values(field: str, message: bytes) -> list[Any]:
+    from google.protobuf.message import DecodeError  # here, because protobuf is an optional dependency
+
+    from daemon.api.grpc.protos.messages import message_class
+
+    try:
+        return list(getattr(message_class("inference.InferTensorContents").FromString(message), field))
+    except DecodeError:
+        raise BadRequest("a number is malformed.") from None
 
 
 def _parameters(written: Any) -> Parameters:
     found: Parameters = {}
     if not len(written):
         return found
+    if len(written) > MOST_PARAMETERS:
+        raise BadRequest(f"The message has {len(written)} parameters in one place; at most {MOST_PARAMETERS} are read.")
     for name, value in written.items():
         choice = value.WhichOneof("parameter_choice")
         if choice is None:

@@ -8,15 +8,18 @@ and a stopping daemon waits for the form.
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from daemon.api.inference.predict import budget_of
+from daemon.api.tensors.steps import Steps
 from daemon.core.errors import DaemonError, Stopping, WaitedTooLong
 from daemon.core.job import Param, TimeBudget
 from daemon.core.timing import duration
 from daemon.http.exchange import Exchange
 
 MOST_BYTES = 256 * 1024**2  # of all forms being read; `queue_bytes` is the same for requests that wait for a worker
+
+T = TypeVar("T")
 
 
 class Readable(Protocol):
@@ -31,6 +34,34 @@ class Readable(Protocol):
 
     def advance(self) -> bool:
         """Read one slice; return whether it was the last. Raise BadRequest for a malformed body."""
+
+
+class Reading(Generic[T]):
+    """A request that is no form, and is read in turns as one is.
+
+    Attributes:
+        finished: what was read to its end while the client waited; None before that.
+        params: none; a form's are those of its fields.
+    """
+
+    def __init__(self, steps: Steps[T]) -> None:
+        self.params: dict[str, Param] = {}
+        self.finished: T | None = None
+        self._steps = steps
+        self._read: T | None = None
+
+    def advance(self) -> bool:
+        """Read one slice; return whether it was the last. Raise BadRequest for a malformed body."""
+        try:
+            next(self._steps)
+        except StopIteration as ended:
+            self._read = ended.value
+            return True
+        return False
+
+    def finish(self, params: list[Param]) -> None:  # noqa: ARG002 - of a form
+        """Note that the client still waits."""
+        self.finished = self._read
 
 
 class TooManyForms(DaemonError):

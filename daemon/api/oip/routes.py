@@ -17,6 +17,7 @@ from daemon.api.inference.turns import Turns
 from daemon.api.oip.infer import read
 from daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response
 from daemon.http.router import Route
@@ -32,7 +33,12 @@ Document = tuple[dict[str, Any], int]  # and its status
 
 
 def oip_routes(
-    registry: Registry, started: Callable[[], bool], most: int, plain: Route, turns: Turns | None = None
+    registry: Registry,
+    started: Callable[[], bool],
+    most: int,
+    plain: Route,
+    turns: Turns | None = None,
+    receiving: ReceiveBudget | None = None,
 ) -> dict[str, Route]:
     """Return the route below `/v2`, by that segment.
 
@@ -42,8 +48,9 @@ def oip_routes(
         most: bytes of a request body, decompressed.
         plain: the route of requests whose body goes to the model as it is.
         turns: reads large requests; None for a reader of these routes alone.
+        receiving: the budget for bodies, in which decompressed bytes count; None for one without a limit.
     """
-    reader = turns or Turns()
+    reader, budget = turns or Turns(), receiving or ReceiveBudget()
 
     def ready() -> bool:
         return started() and are_ready(answering(registry))
@@ -83,10 +90,7 @@ def oip_routes(
                 return plain(exchange, path)
             find = Steered(registry, asked.name, asked.version, exchange.request)
             explain, unnamed = asked.what == "explain", asked.version is None
-            reading = read(exchange, find, most, reader, explain=explain, unnamed=unnamed)
-            if isinstance(reading, bool):
-                return None if reading else plain(exchange, path)
-            return reading
+            return read(exchange, path, find, most, reader, budget, plain, explain=explain, unnamed=unnamed)
         if method not in _READING:
             raise MethodNotAllowed
         if told is None and asked is not None:

@@ -9,14 +9,21 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from daemon.core.arena import Payload
+from daemon.api.json_text.syntax import check_syntax
+from daemon.api.json_text.texts import text_of
+from daemon.api.json_text.walk import WINDOW, Found, JsonText
+from daemon.api.tensors.steps import Steps, finish
+from daemon.core.arena import Lease, Payload
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param
 
 COMPLETIONS, CHAT = "v1/completions", "v1/chat/completions"
 _JSON, _TEXT = "application/json", "text/plain"
 T = TypeVar("T")
-_MOST_MEMBERS = 64  # the API has about thirty
+MOST_MEMBERS = 64  # of a request, a message or a part; the API has about thirty
+MOST_MESSAGES = 4096  # of a chat; as many parts of one message
+_MESSAGES = "a list of messages, each with a `role` and a `content`"
+_DECODED_WHOLE = 1024  # bytes of a value that is decoded without another look
 
 
 class Asked(NamedTuple):
@@ -48,74 +55,190 @@ class _Part(msgspec.Struct):
     text: str = ""
 
 
-_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
+Members = dict[str, msgspec.Raw]
+_members = msgspec.json.Decoder(Members)
 _messages = msgspec.json.Decoder(list[_Message])
+_message = msgspec.json.Decoder(_Message)
+_part = msgspec.json.Decoder(_Part)
 _prompt: "msgspec.json.Decoder[str | list[str]]" = msgspec.json.Decoder(str | list[str])
 _name = msgspec.json.Decoder(str)
 _switch = msgspec.json.Decoder(bool | None)
 _count = msgspec.json.Decoder(int | None)
 
 
+def is_long(body: Payload) -> bool:
+    """Return whether reading a request could hold the event loop for long."""
+    return len(body) > WINDOW
+
+
 def read_request(body: Payload, *, chat: bool) -> Asked:
-    """Read a request.
+    """Read a request all at once; as `read_steps`."""
+    return finish(read_steps(body, chat=chat))
+
+
+def read_steps(body: Payload, *, chat: bool) -> Steps[Asked]:
+    """Read a request in steps; a short one is read in one.
 
     Args:
         chat: it is one for the next message of a chat, and has `messages`; else for what follows a `prompt`.
 
     Raises:
-        BadRequest: the body is no JSON, or a member is missing, invalid or not supported.
+        BadRequest: the body is no JSON, or a member is missing, invalid or not supported, or there are too many.
     """
-    try:
-        members = _members.decode(body if isinstance(body, bytes) else body.view)
-    except msgspec.DecodeError as error:
-        raise BadRequest(f"The request is no JSON object: {error}.") from None
-    if len(members) > _MOST_MEMBERS:
-        raise BadRequest(f"The request has {len(members)} members; at most {_MOST_MEMBERS} are allowed.")
+    places: dict[str, Found] = {}
+    members = (yield from _walked(body, places)) if is_long(body) else _decoded_members(body)
+    if len(members) > MOST_MEMBERS:
+        raise BadRequest(f"The request has {len(members)} members; at most {MOST_MEMBERS} are allowed.")
     name, _, version = _member(members, "model", _name, "a model's name").partition("/")
     for count in ("n", "best_of"):
         wanted = _member(members, count, _count, "a number", None)
         if wanted not in (None, 1):
             raise BadRequest(f"`{count}` is {wanted}; expected 1.")
-    text = transcript_of(members) if chat else _prompt_of(members)
-    params = [Param(name, _JSON, bytes(value)) for name, value in members.items() if name != "data"]
-    params.append(Param("data", _TEXT, text.encode("utf-8", "surrogatepass")))
-    return Asked(name, version or None, bool(_member(members, "stream", _switch, "true or false", None)), params)
+    stream = bool(_member(members, "stream", _switch, "true or false", None))
+    text = (yield from _transcript(members)) if chat else (yield from _prompt_of(members))
+    params = [
+        Param(name, _JSON, _value_of(body, places[name]) if name in places else bytes(value))
+        for name, value in members.items()
+        if name != "data"
+    ]
+    params.append(Param("data", _TEXT, _beside(body, text)))
+    return Asked(name, version or None, stream, params)
 
 
-def transcript_of(members: dict[str, msgspec.Raw]) -> str:
+def _decoded_members(body: Payload) -> Members:
+    try:
+        return _members.decode(body if isinstance(body, bytes) else body.view)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest(f"The request is no JSON object: {error}.") from None
+
+
+def _value_of(body: Payload, of: Found) -> Payload:
+    """Return a member's bytes, in the arena if the body is there: no frame has to copy them."""
+    return body[of.start : of.end] if isinstance(body, bytes) else body.part(of.start, of.end)
+
+
+def _beside(body: Payload, text: bytes) -> Payload:
+    """Return a text where the body is, if it is long and there is room."""
+    place = body.beside(len(text)) if isinstance(body, Lease) and len(text) > WINDOW else None
+    if place is None:
+        return text
+    place.view[:] = text
+    return place
+
+
+def _walked(body: Payload, places: dict[str, Found]) -> Steps[Members]:
+    """Return the members of a large request, and note in `places` where they are."""
+    text = JsonText(memoryview(body) if isinstance(body, bytes) else body.view)
+    members: Members = {}
+    for each in (yield from text.document(MOST_MEMBERS, "the request")):
+        value = text.data[each.start : each.end]
+        yield from check_syntax(value)
+        members[each.name] = msgspec.Raw(value)
+        places[each.name] = each
+    return members
+
+
+def _transcript(members: Members) -> Steps[bytes]:
     """Return the messages as lines `ROLE: TEXT`, and the beginning of the answer's."""
-    messages = _member(members, "messages", _messages, "a list of messages, each with a `role` and a `content`")
-    if not messages:
+    text = JsonText(_written(members, "messages", _MESSAGES))
+    size = len(text.data)
+    if size <= WINDOW:
+        messages = _member(members, "messages", _messages, _MESSAGES)
+        lines = [_line(message.role, _text_of(message)) for message in messages]
+    else:
+        lines = []
+        for each in (yield from text.elements(Found("", 0, size), MOST_MESSAGES, "messages")):
+            line = yield from _long_line(text, each)
+            lines.append(line)
+    if not lines:
         raise BadRequest("`messages` is empty.")
-    lines = [f"{message.role}: {_text_of(message)}\n" for message in messages]
-    return "".join(lines) + "assistant:"
+    return b"".join([*lines, b"assistant:"])
 
 
-def _text_of(message: _Message) -> str:
+def _line(role: str, content: bytes) -> bytes:
+    return b"%b: %b\n" % (_utf8(role), content)
+
+
+def _text_of(message: _Message) -> bytes:
     content = message.content
     if isinstance(content, list):
-        return "".join(part.text for part in content if part.type == "text")
-    return content or ""
+        return _utf8("".join([part.text for part in content if part.type == "text"]))
+    return _utf8(content or "")
 
 
-def _prompt_of(members: dict[str, msgspec.Raw]) -> str:
+def _long_line(text: JsonText, of: Found) -> Steps[bytes]:
+    """Return the line of a message among many, or of a long one."""
+    if of.size <= _DECODED_WHOLE:
+        message = _decoded(text.part(of), _message, "messages", _MESSAGES)
+        return _line(message.role, _text_of(message))
+    members = yield from _members_of(text, of, "a message")
+    role, content = _member(members, "role", _name, "a role"), members.get("content")
+    if content is None or bytes(content) == b"null":
+        return _line(role, b"")
+    if bytes(memoryview(content)[:1]) != b"[":
+        return _line(role, (yield from text_of(memoryview(content))))
+    texts: list[bytes] = []
+    parts = JsonText(memoryview(content))
+    for each in (yield from parts.elements(Found("", 0, len(parts.data)), MOST_MESSAGES, "parts of a message")):
+        if each.size <= _DECODED_WHOLE:
+            part = _decoded(parts.part(each), _part, "messages", _MESSAGES)
+            texts.append(_utf8(part.text) if part.type == "text" else b"")
+            continue
+        members = yield from _members_of(parts, each, "a part of a message")
+        if _member(members, "type", _name, "a part's type") == "text" and "text" in members:
+            texts.append((yield from text_of(memoryview(members["text"]))))
+    return _line(role, b"".join(texts))
+
+
+def _members_of(text: JsonText, of: Found, what: str) -> Steps[Members]:
+    found = yield from text.members(of, MOST_MEMBERS, what)
+    return {each.name: msgspec.Raw(text.data[each.start : each.end]) for each in found}
+
+
+def _prompt_of(members: Members) -> Steps[bytes]:
+    value = _written(members, "prompt", "a text")
+    if len(value) > WINDOW:
+        text = JsonText(value)
+        if bytes(value[:1]) == b"[":
+            prompts = yield from text.elements(Found("", 0, len(value)), MOST_MEMBERS, "texts in `prompt`")
+            if len(prompts) != 1:
+                raise _several(len(prompts))
+            value = value[prompts[0].start : prompts[0].end]
+        return (yield from text_of(value))
     prompt = _member(members, "prompt", _prompt, "a text")
     if isinstance(prompt, str):
-        return prompt
+        return _utf8(prompt)
     if len(prompt) != 1:
-        raise BadRequest(f"`prompt` has {len(prompt)} texts; expected one: send each in a request of its own.")
-    return prompt[0]
+        raise _several(len(prompt))
+    return _utf8(prompt[0])
 
 
-def _member(
-    members: dict[str, msgspec.Raw], name: str, decoder: "msgspec.json.Decoder[T]", expected: str, *default: T
-) -> T:
+def _several(count: int) -> BadRequest:
+    return BadRequest(f"`prompt` has {count} texts; expected one: send each in a request of its own.")
+
+
+def _member(members: Members, name: str, decoder: "msgspec.json.Decoder[T]", expected: str, *default: T) -> T:
+    if default and name not in members:
+        return default[0]
+    value = _written(members, name, expected)
+    if len(value) > WINDOW:
+        raise BadRequest(f"`{name}` has {len(value)} bytes; expected {expected}.")
+    return _decoded(value, decoder, name, expected)
+
+
+def _written(members: Members, name: str, expected: str) -> memoryview:
     value = members.get(name)
     if value is None:
-        if default:
-            return default[0]
         raise BadRequest(f"`{name}` is missing; expected {expected}.")
+    return memoryview(value)
+
+
+def _decoded(value: bytes | memoryview, decoder: "msgspec.json.Decoder[T]", name: str, expected: str) -> T:
     try:
         return decoder.decode(value)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise BadRequest(f"`{name}` is invalid: {error}; expected {expected}.") from None
+
+
+def _utf8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")

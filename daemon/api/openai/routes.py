@@ -5,12 +5,14 @@ POST /v1/chat/completions    the next message of a chat
 GET  /v1/models              the registered models
 """
 
+from collections.abc import Coroutine
 from typing import Any
 
 from daemon.api.inference.openapi import describe_api
 from daemon.api.inference.predict import predict
+from daemon.api.inference.turns import Reading, Turns
 from daemon.api.openai.completion import Completion
-from daemon.api.openai.requests import CHAT, COMPLETIONS, read_request
+from daemon.api.openai.requests import CHAT, COMPLETIONS, Asked, is_long, read_request, read_steps
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from daemon.http.bounds.known_client import KnownClient
 from daemon.http.exchange import Exchange
@@ -20,11 +22,18 @@ from daemon.models.registry import Registry
 from daemon.models.routing.steering import steer
 from handlers.envelopes.openai_wording import Wording
 
+Work = Coroutine[Any, Any, None] | None
 
-def openai_routes(registry: Registry) -> dict[str, Route]:
-    """Return the routes: first path segment → function."""
 
-    def v1(exchange: Exchange, path: list[str]) -> None:
+def openai_routes(registry: Registry, turns: Turns | None = None) -> dict[str, Route]:
+    """Return the routes: first path segment → function.
+
+    Args:
+        turns: reads large requests; None for a reader of these routes alone.
+    """
+    reader = turns or Turns()
+
+    def v1(exchange: Exchange, path: list[str]) -> Work:
         request = exchange.request
         match path:
             case ["models"]:
@@ -35,15 +44,24 @@ def openai_routes(registry: Registry) -> dict[str, Route]:
                 if request.method == "OPTIONS":
                     exchange.respond(json_response(describe_api()))
                 elif request.method == "POST":
-                    complete(exchange, chat=path[0] == "chat")
+                    chat = path[0] == "chat"
+                    if is_long(request.body):
+                        return complete_long(exchange, chat=chat)
+                    complete(exchange, read_request(request.body, chat=chat), chat=chat)
                 else:
                     raise MethodNotAllowed
             case _:
                 raise ResourceNotFound
+        return None
 
-    def complete(exchange: Exchange, *, chat: bool) -> None:
+    async def complete_long(exchange: Exchange, *, chat: bool) -> None:
+        reading = Reading(read_steps(exchange.request.body, chat=chat))
+        await reader.read(reading, exchange, 0.0, reading.finish)
+        if reading.finished is not None:
+            complete(exchange, reading.finished, chat=chat)
+
+    def complete(exchange: Exchange, asked: Asked, *, chat: bool) -> None:
         request = exchange.request
-        asked = read_request(request.body, chat=chat)
         model = steer(registry, asked.model, asked.version, request)
         wording = Wording(request.id, model.name, chat=chat)
         predict(

@@ -4,12 +4,14 @@ With the binary extension (Triton's, "binary tensor data extension") the header 
 length of the JSON; an input with the parameter `binary_data_size` has as many bytes after it, in the inputs' order.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 from msgspec import Meta
 
+from daemon.api.json_text.syntax import check_syntax
+from daemon.api.json_text.walk import Found, JsonText
 from daemon.api.tensors.forms import InferRequest, Parameters, Tensor, WantedOutput
 from daemon.api.tensors.json_data import pack_steps
 from daemon.api.tensors.sizes import check_steps
@@ -25,8 +27,16 @@ _OF_OUTPUTS = {
     "shared_memory_region": "shared memory: read the tensor from the answer",
     "classification": "classification: choose the classes from the output",
 }
+# A large request is counted before it is built: 128 KB of gzip, of empty outputs, took 33 s and 1.4 GiB.
+READ_AT_ONCE = 16 * 1024  # bytes of JSON, or of elements of BYTES; at most 2.5 ms, of nothing but empty texts
+MOST_PARAMETERS = 256  # of a request, a tensor or an output
+MOST_MEMBERS = 64  # of a request, or a tensor; the protocol has five
+MOST_BESIDE = 256 * 1024  # bytes of a member of a large request, but data: names, shapes, parameters
+_DECODED_WHOLE = 1024  # bytes of a value that is decoded without another look
+_TENSORS_AT_ONCE = 64
 _SHOWN = 100  # characters of a value in a message
 
+T = TypeVar("T")
 RawParameters = dict[str, bool | int | float | str] | None
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST_NAME)]
 # 64 bits with a sign: frames, gRPC and NumPy hold no more.
@@ -60,6 +70,8 @@ class _WrittenRequest(msgspec.Struct):
 
 
 _decode = msgspec.json.Decoder(_WrittenRequest).decode
+_decode_tensor = msgspec.json.Decoder(WrittenTensor).decode
+_decode_output = msgspec.json.Decoder(_WrittenOutput).decode
 
 
 def parse_request(body: Payload, head_length: int | None = None) -> InferRequest:
@@ -80,12 +92,11 @@ def parse_steps(body: Payload, head_length: int | None = None) -> Steps[InferReq
     if head_length is not None and not 0 <= head_length <= len(body):
         raise BadRequest(f"The request's JSON is said to have {head_length} bytes; the body has {len(body)}.")
     view = body.view if isinstance(body, Lease) else memoryview(body)
-    try:
-        written = _decode(view if head_length is None else view[:head_length])
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise BadRequest(f"The body is no inference request in JSON: {error}") from None
-    if len(written.inputs) > MOST_TENSORS:
-        raise BadRequest(f"The request has {len(written.inputs)} inputs; at most {MOST_TENSORS} are read.")
+    view = view if head_length is None else view[:head_length]
+    written = _decoded(_decode, view) if len(view) <= READ_AT_ONCE else (yield from _walked(view))
+    for kind, count in (("inputs", len(written.inputs)), ("outputs", len(written.outputs or ()))):
+        if count > MOST_TENSORS:
+            raise BadRequest(f"The request has {count} {kind}; at most {MOST_TENSORS} are read.")
     binary = _truth("the request", written.parameters, ALL_BINARY)
     inputs, at = [], len(body) if head_length is None else head_length
     seen: set[str] = set()
@@ -96,13 +107,95 @@ def parse_steps(body: Payload, head_length: int | None = None) -> Steps[InferReq
         _check_served(f"Input {each.name}", each.parameters, _OF_INPUTS)
         tensor, at = yield from tensor_steps(f"input {each.name}", each, body, at)
         inputs.append(tensor)
+        if not len(inputs) % _TENSORS_AT_ONCE:
+            yield
     if at != len(body):
         raise BadRequest(
             f"{len(body) - at} bytes follow the last input's; `{SIZE}` of the inputs says how many there are."
         )
-    outputs = [_wanted(each, binary) for each in written.outputs or ()]
+    outputs = []
+    for wanted in written.outputs or ():
+        outputs.append(_wanted(wanted, binary))
+        if not len(outputs) % _TENSORS_AT_ONCE:
+            yield
     parameters = read_parameters("the request", written.parameters, ALL_BINARY)
     return InferRequest(written.id or "", parameters, inputs, outputs, binary)
+
+
+def _walked(view: memoryview) -> Steps[_WrittenRequest]:
+    """Return a large request: its tensors are counted before any is built, and each is decoded by itself."""
+    text = JsonText(view)
+    inputs: list[WrittenTensor] | None = None
+    outputs: list[_WrittenOutput] | None = None
+    beside: list[bytes] = []
+    for member in (yield from text.document(MOST_MEMBERS, "the request")):
+        if member.name == "inputs":
+            inputs = []
+            for each in (yield from text.elements(member, MOST_TENSORS, "inputs")):
+                inputs.append((yield from _walked_tensor(text, each)))
+        elif member.name == "outputs" and text.part(member._replace(end=member.start + 1)) == b"[":
+            outputs = []
+            for each in (yield from text.elements(member, MOST_TENSORS, "outputs")):
+                yield from _check_size(text, each, "an output")
+                outputs.append(_decoded(_decode_output, text.part(each)))
+                if not len(outputs) % _TENSORS_AT_ONCE:
+                    yield
+        elif member.name in _WrittenRequest.__struct_fields__:
+            yield from _check_size(text, member, f"the member `{member.name}`")
+            beside.append(b'"%b":%b' % (member.name.encode(), text.part(member)))
+        else:
+            yield from check_syntax(view[member.start : member.end])
+    if inputs is None:
+        raise BadRequest("The body is no inference request in JSON: it has no `inputs`.")
+    written = _decoded(_decode, b'{"inputs":[],%b}' % b",".join(beside or (b'"id":null',)))
+    written.inputs, written.outputs = inputs, written.outputs if outputs is None else outputs
+    return written
+
+
+def _walked_tensor(text: JsonText, of: Found) -> Steps[WrittenTensor]:
+    """Return one input of a large request; its data stay as they are written."""
+    if of.size <= _DECODED_WHOLE:
+        return _decoded(_decode_tensor, text.part(of))
+    data: Found | None = None
+    beside: list[bytes] = []
+    for member in (yield from text.members(of, MOST_MEMBERS, "an input")):
+        if member.name == "data":
+            data = member
+        elif member.name in WrittenTensor.__struct_fields__:
+            yield from _check_size(text, member, f"the member `{member.name}` of an input")
+            beside.append(b'"%b":%b' % (member.name.encode(), text.part(member)))
+        else:
+            yield from check_syntax(text.data[member.start : member.end])
+    written = _decoded(_decode_tensor, b"{%b}" % b",".join(beside))
+    if data is not None:
+        written.data = msgspec.Raw(text.data[data.start : data.end])
+    return written
+
+
+def _check_size(text: JsonText, of: Found, what: str) -> Steps[None]:
+    """Check that a value may be decoded at once; long ones by what is in them, too.
+
+    Raises:
+        BadRequest: it has too many bytes, or members, or elements.
+    """
+    if of.size > MOST_BESIDE:
+        raise BadRequest(f"There are {of.size} bytes in {what}; beside tensors' data, at most {MOST_BESIDE} are read.")
+    if of.size > _DECODED_WHOLE:
+        first = text.part(of._replace(end=of.start + 1))
+        inner: list[Found] = []
+        if first == b"{":
+            inner = yield from text.members(of, MOST_PARAMETERS, what)
+        elif first == b"[":
+            inner = yield from text.elements(of, MOST_PARAMETERS, f"elements in {what}")
+        for each in inner:
+            yield from _check_size(text, each, what)
+
+
+def _decoded(decode: Callable[[bytes | memoryview], T], written: bytes | memoryview) -> T:
+    try:
+        return decode(written)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadRequest(f"The body is no inference request in JSON: {error}") from None
 
 
 def tensor_steps(what: str, written: WrittenTensor, body: Payload, at: int) -> Steps[tuple[Tensor, int]]:
@@ -145,8 +238,10 @@ def read_parameters(what: str, parameters: RawParameters, without: str | None = 
         without: a parameter to leave out; None for none.
 
     Raises:
-        BadRequest: a parameter is a number that 64 bits cannot hold.
+        BadRequest: there are more than `MOST_PARAMETERS`, or one is a number that 64 bits cannot hold.
     """
+    if parameters is not None and len(parameters) > MOST_PARAMETERS:
+        raise BadRequest(f"There are {len(parameters)} parameters of {what}; at most {MOST_PARAMETERS} are read.")
     for name, value in (parameters or {}).items():
         if type(value) is int and not -(2**63) <= value < 2**64:
             raise BadRequest(f"The parameter {name[:_SHOWN]} of {what} is a whole number of more than 64 bits.")

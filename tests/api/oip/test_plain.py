@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from daemon.api.oip.unpack import ANY_RATIO, MOST_RATIO, STEP, Unpacked, unpack_steps
 from daemon.core.job import Job, Param
+from daemon.http.bounds.receiving import NoRoom, ReceiveBudget
+from daemon.http.messages import Request
 from tests.api.house import House
 
 REQUEST = b'{"inputs": [{"name": "a", "datatype": "INT32", "shape": [1], "data": [1]}]}'
@@ -96,3 +99,29 @@ async def test_an_explanation_is_asked_for_as_before(tmp_path: Path) -> None:
     await house.ask("POST", "/v2/models/m/explain", REQUEST)
 
     assert ("explain", "True") in last_job(house).headers
+
+
+async def test_what_a_small_body_unpacks_to_is_bounded_by_its_size(tmp_path: Path) -> None:
+    house = House(tmp_path, max_body=20_000_000)
+    await house.serve("m")
+    body = gzip.compress(b"[" + b"1," * (ANY_RATIO // 2) + b"1]", 1, mtime=0)
+
+    status, document = await house.tell("POST", "/v2/models/m/infer", body, "Content-Encoding: gzip")
+
+    assert status == 413
+    assert f"bytes of gzip unpack to is {max(ANY_RATIO, MOST_RATIO * len(body))}." in document["error"]
+
+
+async def test_a_body_that_is_unpacked_counts_as_received(tmp_path: Path) -> None:
+    budget = ReceiveBudget(2 * STEP)
+    request = Request("POST", "/", [("content-encoding", "gzip")], gzip.compress(bytes(4 * STEP), mtime=0))
+    unpacked = Unpacked(budget)
+    steps = unpack_steps(request, 64 * STEP, unpacked)
+
+    next(steps)
+    assert budget.used == STEP
+    with pytest.raises(NoRoom):
+        list(steps)
+    unpacked.end()
+
+    assert budget.used == 0

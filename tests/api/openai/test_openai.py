@@ -180,3 +180,46 @@ def test_models_are_listed_as_both_apis_list_them(house: House) -> None:
 
     assert [model["id"] for model in found["data"]] == found["models"] == ["m"]
     assert json.loads(asyncio.run(house.ask("GET", "/v1/models/m")).body) == {"name": "m", "ready": True}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"model": "m", "prompt": "\xff"}',
+        b'{"model": "\xff", "prompt": "a"}',
+        b'{"\xff": 1}',
+        b'{"model": "m", "prompt": ' + b"[" * 9000,
+        b'{"model": "m", "prompt": "a", "x": ' + b"[" * 9000,
+    ],
+)
+@pytest.mark.parametrize("route", ["/v1/completions", "/v1/chat/completions"])
+async def test_bytes_that_are_no_text_and_nested_brackets_are_a_bad_request(
+    tmp_path: Path, route: str, body: bytes
+) -> None:
+    house = House(tmp_path)
+    await house.serve("m")
+
+    assert (await house.ask("POST", route, body)).status == 400
+
+
+@pytest.mark.parametrize("chat", [False, True])
+async def test_a_large_request_is_read_in_turns(tmp_path: Path, chat: bool) -> None:
+    house = House(tmp_path, max_body=1_000_000)
+    await house.serve("m")
+    text = 'a "long" text\n' * 20_000
+    said = {"messages": [{"role": "user", "content": text}]} if chat else {"prompt": text}
+    route = "/v1/chat/completions" if chat else "/v1/completions"
+    seen: list[bytes] = []
+
+    def reply(job: Job) -> Reply:
+        seen.append(bytes(job.params[-1].value))
+        return Reply(200, b"{}")
+
+    house.engine.answer = reply
+    answer = asyncio.ensure_future(house.ask("POST", route, json.dumps({"model": "m", **said}).encode()))
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+    assert not answer.done()
+    assert (await answer).status == 200
+    assert seen == [(f"user: {text}\nassistant:" if chat else text).encode()]

@@ -23,8 +23,10 @@ class Asked:
 
     Attributes:
         size: bytes of the body.
+        status: 0 where a limit may be the answer (400, 413), or not (200).
         control: it goes to the control socket.
         copied: its body is copied once, in one callback.
+        method: of the call, for a message over gRPC; empty for HTTP.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Asked:
     status: int = 200
     control: bool = False
     copied: bool = False
+    method: str = ""
 
 
 def request(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.protos.messages import message_class
+from daemon.api.grpc.protos.messages import message_class, request_class
 from daemon.api.grpc.tensor_contents import read_request
 from daemon.api.tensors.elements import pack
 from daemon.model_settings.declarations import DATATYPES
@@ -50,7 +50,7 @@ def test_elements_are_packed_as_the_daemon_packs_them(datatype: str) -> None:
 
 
 def test_the_daemon_reads_the_whole_message() -> None:
-    found = read_request(message_class("inference.ModelInferRequest").FromString(write_grpc_message(read(WHOLE), "m")))
+    found = read_request(request_class("inference.ModelInferRequest").FromString(write_grpc_message(read(WHOLE), "m")))
 
     assert (found.id, found.parameters) == ("seven", WHOLE["parameters"])
     assert [(each.name, each.datatype, each.shape) for each in found.inputs] == [

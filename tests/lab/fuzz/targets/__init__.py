@@ -19,6 +19,7 @@ NAMES = (
     "answers",
     "typed",
     "http2",
+    "completions",
 )
 # Those whose readers are compiled in a wheel, if only in part.
 COMPILED = ("frames", "conversation", "forms", "receiver", "connection", "repeated", "tensors", "answers", "typed")

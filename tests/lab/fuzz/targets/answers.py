@@ -7,8 +7,9 @@ import json
 import re
 
 from daemon.api.inference.routes import inference_routes
+from daemon.api.openai.routes import openai_routes
 from daemon.http.exchange import Exchange
-from daemon.http.router import Router
+from daemon.http.router import Router, join
 from daemon.models.registry import Registry
 from daemon.workers.stub import StubEngine
 from tests.http.peer import Server, post
@@ -31,7 +32,7 @@ def check(data: bytes) -> object:
     registry.add(model)
     model.scale(1, 1)
     server.clock.settle()
-    router = Router(inference_routes(registry))
+    router = Router(join(openai_routes(registry), inference_routes(registry)))
     peer = server.connect()
     peer.send(data)
     server.clock.advance(_PATIENCE)
@@ -44,9 +45,9 @@ def check(data: bytes) -> object:
         for answer in peer.answers:
             if answer.status >= 400:
                 document = json.loads(answer.body)
-                keys = (
-                    document.keys() - {"error"} if document.get("error") == document.get("message") else document.keys()
-                )
+                error = document.get("error")
+                told = error.get("message") if isinstance(error, dict) else error  # in the words of the protocol
+                keys = document.keys() - {"error"} if told == document.get("message") else document.keys()
                 assert keys == {"code", "type", "message"} or keys == {"status"}, document
     assert model.waiting == 0 and model.running == 0
     return _ID.sub(b"", written), [(target, status) for target, status, _ in server.log]
@@ -63,6 +64,7 @@ TARGETS = (
     "/v2/models/m/infer", "/v2/models/m/explain", "/models/m/invoke?a=b&a=c", "/invocations",
     "/invocations?model_name=m",
     "/ping", "/ready/m/1.0", "/live", "/api-description", "/predictions/nobody", "/%ff/%", "/", "http://a/predictions/m",
+    "/v1/completions", "/v1/chat/completions", "/v1/models",
 )  # fmt: skip
 TARGET = Target(
     check,
@@ -78,6 +80,8 @@ TARGET = Target(
             "x-request-deadline-ms: 5",
             "x-request-priority: low",
         ),
+        _ask("/v1/completions", b'{"model": "m", "prompt": "a"}'),
+        _ask("/v1/chat/completions", b'{"model": "m", "messages": [{"role": "user", "content": "a"}]}'),
         _ask("/predictions/m", b"a=%", _FORM) + _ask("/predictions/m", b"a", "x-request-deadline-ms: 0"),
         _ask("/predictions/m").replace(b"POST", b"GET") + _ask("/ping").replace(b"POST", b"HEAD"),
     ],

@@ -2,7 +2,8 @@
 
 from google.protobuf.message import DecodeError
 
-from daemon.api.grpc.protos.messages import message_class
+from daemon.api.grpc.protos.limits import check_message
+from daemon.api.grpc.protos.messages import message_class, request_class
 from daemon.api.grpc.tensor_contents import read_request, write_answer
 from daemon.api.tensors.forms import InferAnswer
 from daemon.api.tensors.sizes import check_bytes
@@ -10,14 +11,18 @@ from daemon.core.errors import BadRequest
 from tests.lab.fuzz.target import Target
 
 _REQUEST = message_class("inference.ModelInferRequest")
+_RECEIVED = request_class("inference.ModelInferRequest")
 _RESPONSE = message_class("inference.ModelInferResponse")
 
 
 def check(data: bytes) -> object:
     try:
-        message = _REQUEST.FromString(data)
+        check_message(_RECEIVED.DESCRIPTOR, data)
+        message = _RECEIVED.FromString(data)
     except (DecodeError, UnicodeDecodeError):
         return None
+    except BadRequest as error:
+        return str(error)
     try:
         request = read_request(message)
     except BadRequest as error:
@@ -36,7 +41,7 @@ def check(data: bytes) -> object:
         # As typed contents, a signalling NaN becomes a quiet one: Python's floats hold no other.
         exact = raw or not any(each.datatype in ("FP32", "FP64") for each in request.inputs)
         if exact and not any(each.parameters for each in request.inputs):
-            assert read_request(back).inputs == request.inputs
+            assert read_request(_RECEIVED.FromString(back.SerializeToString())).inputs == request.inputs
         sent.append(response.SerializeToString(deterministic=True))
     return sent
 

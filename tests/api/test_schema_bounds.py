@@ -1,0 +1,157 @@
+"""Whatever a body is filled with, in each field of each schema: no step is long, and little is built of it.
+
+`make bounds` asks a real daemon with bodies of up to 64 MiB; here they have less, and the limits are generous.
+"""
+
+import gzip
+import time
+import tracemalloc
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from google.protobuf.message import DecodeError
+
+from daemon.api.grpc.protos.limits import check_message
+from daemon.api.grpc.protos.messages import request_class
+from daemon.api.grpc.tensor_contents import read_steps as message_steps
+from daemon.api.json_text.syntax import check_syntax
+from daemon.api.oip.unpack import Unpacked, unpack_steps
+from daemon.api.openai import requests as openai
+from daemon.api.tensors import requests as tensors
+from daemon.api.tensors.steps import Steps
+from daemon.core.errors import BadRequest
+from daemon.http.bounds.receiving import ReceiveBudget
+from daemon.http.messages import Request
+from daemon.http.parsing.sizes import BodyTooLarge
+from tests.lab.benchmarks import schemas
+
+SIZE = 160 * 1024  # bytes; the bodies that were slow took 120 ms of these
+SMALL = 64 * 1024  # bytes; of these, they took 40 times their size
+LONGEST = 0.04  # seconds of the thread's time that one step may take: in a daemon it is a tenth of it
+MOST_MEMORY = 8  # bytes for each of the body: elements of eight bytes for a digit, or a copy and what is counted
+WINDOWS = 2**20  # bytes besides: those that are walked at a time, and as many values as may be
+Begin = Callable[[bytes], Steps[Any]]
+
+
+def infer(body: bytes) -> Steps[Any]:
+    return tensors.parse_steps(body)
+
+
+def packed(body: bytes) -> Steps[Any]:
+    request = Request("POST", "/", [("content-encoding", "gzip")], body)
+    yield from unpack_steps(request, 64 * 2**20, Unpacked(ReceiveBudget()))
+    assert isinstance(request.body, bytes)
+    return (yield from tensors.parse_steps(request.body))
+
+
+def plain(body: bytes) -> Steps[Any]:
+    return check_syntax(memoryview(body))
+
+
+def chat(body: bytes) -> Steps[Any]:
+    return openai.read_steps(body, chat=True)
+
+
+def completion(body: bytes) -> Steps[Any]:
+    return openai.read_steps(body, chat=False)
+
+
+def received(name: str) -> Begin:
+    """Return the reader of a message, from its bytes to what is made of it."""
+    kind = request_class(name)
+
+    def read(body: bytes) -> Steps[Any]:
+        check_message(kind.DESCRIPTOR, body)
+        try:
+            message = kind.FromString(body)
+        except DecodeError:
+            return None
+        yield
+        return (yield from message_steps(message)) if name == "inference.ModelInferRequest" else message
+
+    return read
+
+
+Cases = Iterator[tuple[Begin, str, bytes]]
+
+
+def infer_cases(size: int) -> Cases:
+    for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
+        yield infer, name, body
+
+
+def plain_cases(size: int) -> Cases:
+    for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
+        yield plain, name, body
+
+
+def packed_cases(size: int) -> Cases:
+    for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
+        yield packed, name, gzip.compress(body, 1, mtime=0)
+
+
+def openai_cases(size: int) -> Cases:
+    for name, body in schemas.openai_bodies(openai._Message, openai._Part, size):
+        yield (chat if b'"messages"' in body[:100] else completion), name, body
+
+
+def grpc_cases(size: int) -> Cases:
+    for method, descriptor in schemas.requests_of().items():
+        for name, body in schemas.messages(descriptor, size):
+            yield received(descriptor.full_name), method + name, body
+    for name, body in schemas.tensor_messages(size):
+        yield received("inference.ModelInferRequest"), name, body
+
+
+PROTOCOLS = pytest.mark.parametrize(
+    "cases",
+    [
+        pytest.param(infer_cases, id="/v2"),
+        pytest.param(plain_cases, id="/v2, for handlers of any kind"),
+        pytest.param(packed_cases, id="/v2, gzip"),
+        pytest.param(openai_cases, id="OpenAI"),
+        pytest.param(grpc_cases, id="gRPC"),
+    ],
+)
+
+
+def longest_step(steps: Steps[Any]) -> float:
+    """Run steps to their end; return the longest, in seconds of the thread's time."""
+    longest = 0.0
+    while True:
+        began = time.thread_time()
+        try:
+            next(steps)
+        except StopIteration:
+            return max(longest, time.thread_time() - began)
+        except (BadRequest, BodyTooLarge):
+            return max(longest, time.thread_time() - began)
+        longest = max(longest, time.thread_time() - began)
+
+
+@PROTOCOLS
+def test_no_step_is_long_whatever_field_is_filled(cases: Callable[[int], Cases]) -> None:
+    longest = {}
+    for begin, name, body in cases(SIZE):
+        longest[name] = longest_step(begin(body))
+        if longest[name] > LONGEST:  # the collector may have run
+            longest[name] = min(longest[name], longest_step(begin(body)))
+
+    assert {name: took for name, took in longest.items() if took > LONGEST} == {}
+    assert len(longest) > 15
+
+
+@pytest.mark.slow  # each allocation is traced; protobuf's are not Python's, and its fields are counted
+@pytest.mark.parametrize("cases", [pytest.param(infer_cases, id="/v2"), pytest.param(openai_cases, id="OpenAI")])
+def test_little_is_built_of_it_whatever_field_is_filled(cases: Callable[[int], Cases]) -> None:
+    peaks = {}
+    for begin, name, body in cases(SMALL):
+        tracemalloc.start()
+        try:
+            longest_step(begin(body))
+            peaks[name] = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    assert {name: peak for name, peak in peaks.items() if peak > MOST_MEMORY * SMALL + WINDOWS} == {}

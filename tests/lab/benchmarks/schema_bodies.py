@@ -1,0 +1,66 @@
+"""Requests with the worst bodies of each schema (schemas.py): over HTTP plain and as gzip, and over gRPC."""
+
+import gzip
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from daemon.api.openai import requests as openai
+from daemon.api.tensors import requests as tensors
+from tests.lab.benchmarks import schemas
+from tests.lab.benchmarks.bodies import Asked, request
+
+JSON = "application/json"
+DECLARED = "x-int32"  # the model that takes tensors; "sized" takes any JSON
+_FILLED = 1024  # bytes, of bodies whose names are asked for
+# Field 1 of the messages that name a model, where a filled one does not.
+_MODELS = {True: b"\x0a\x07" + DECLARED.encode(), False: b"\x0a\x05sized"}
+Bodies = Callable[[int], Iterator[tuple[str, bytes]]]
+
+
+def kinds() -> Iterator[tuple[str, Callable[[int], Asked]]]:
+    """Yield the name of each body, and the function that makes a request of a size."""
+    infer = partial(schemas.json_bodies, tensors._WrittenRequest)
+    chat = partial(schemas.openai_bodies, openai._Message, openai._Part)
+    for model in (DECLARED, "sized"):
+        for packed in (False, True):
+            target = f"/v2/models/{model}/infer"
+            yield from _each(f"{target}{', gzip' if packed else ''}", infer, partial(_over_http, target, packed))
+    yield from _each("OpenAI", chat, _openai)
+    for method, descriptor in schemas.requests_of(schemas.SERVICES[:2]).items():
+        service = next(each for each in schemas.SERVICES if each.rpartition(".")[2] == method.partition("/")[0])
+        called = f"/{service}/{method.partition('/')[2]}"
+        if not method.startswith("InferenceAPIsService/StreamPredictions") and "Stream" not in method:
+            yield from _each(method, partial(schemas.messages, descriptor), partial(_over_grpc, called))
+
+
+def _each(what: str, bodies: Bodies, make: Callable[[str, bytes, int], Asked]) -> Iterator[Any]:
+    for number, (name, _) in enumerate(bodies(_FILLED)):
+        yield f"{what} {name}", partial(_nth, f"{what} {name}", bodies, make, number)
+
+
+def _nth(name: str, bodies: Bodies, make: Callable[[str, bytes, int], Asked], number: int, size: int) -> Asked:
+    return make(name, next(body for at, (_, body) in enumerate(bodies(size)) if at == number), size)
+
+
+def _over_http(target: str, packed: bool, name: str, body: bytes, size: int) -> Asked:
+    sent = gzip.compress(body, 1, mtime=0) if packed else body
+    asked = request(name, sent, JSON, target=target, status=0)
+    if packed:
+        asked.head = asked.head[:-2] + b"Content-Encoding: gzip\r\n\r\n"
+    asked.size, asked.copied = max(size, len(sent)), True
+    return asked
+
+
+def _openai(name: str, body: bytes, size: int) -> Asked:
+    target = "/v1/chat/completions" if b'"messages"' in body[:100] else "/v1/completions"
+    return _over_http(target, False, name, body, size)
+
+
+def _over_grpc(method: str, name: str, body: bytes, size: int) -> Asked:
+    return Asked(
+        name, b"", [_MODELS["GRPCInferenceService" in method] + body], size, status=0, copied=True, method=method
+    )
+
+
+KINDS = dict(kinds())
