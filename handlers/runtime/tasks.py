@@ -11,6 +11,7 @@ from handlers.requests.rows import headers_of, items_of
 from handlers.runtime.failures import bad_request, failed, tell_failure
 from handlers.runtime.runtime import Runtime
 from handlers.sdk.errors import HandlerError
+from handlers.tensor_heads import InferHead
 
 
 class Answered(NamedTuple):
@@ -72,12 +73,11 @@ class TaskRuntime(Runtime):
         """
         one = self.beside()
         context = one._context
-        data = one._data_of([row])
-        unreadable = one._find_unreadable([row], data)
+        data, unreadable = one._read_rows([row])
         if unreadable:
             return Answered(bad_request(row, unreadable[0]), 0.0)
         context.begin_batch([row.id], [headers_of(row)])
-        if row.infer is not None:
+        if isinstance(row.infer, InferHead):
             context.request_parameters[0] = row.infer.parameters
         context.send_pieces = lambda items, places=None: send(one._encode(0, row, items[0]))
         began = time.perf_counter()

@@ -139,15 +139,25 @@ def _bytes_of(part: Part) -> bytes:
 
 
 def _array(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
-    from handlers.typed.arrays import array_of
+    from handlers.typed.arrays import array_of, array_of_elements
 
-    return lambda part: array_of(part.value, argument.target.dtype)
+    dtype = argument.target.dtype
+
+    def decode(part: Part) -> Any:
+        if part.tensor is not None:
+            return array_of_elements(part.tensor, part.value, dtype)
+        return array_of(part.value, dtype)
+
+    return decode
 
 
 def _tensor(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
-    from handlers.typed.arrays import tensor_of
+    from handlers.typed.arrays import tensor_of, tensor_of_elements
 
-    return lambda part: tensor_of(part.value)
+    def decode(part: Part) -> Any:
+        return tensor_of(part.value) if part.tensor is None else tensor_of_elements(part.tensor, part.value)
+
+    return decode
 
 
 _BY_KIND: dict[str, Callable[[Argument, MostPixels], Decode]] = {
