@@ -39,11 +39,14 @@ class ElementHeads(msgspec.Struct, array_like=True, tag=2):
     that type hint, else lists. As lists or JSON they would hold the daemon's event loop (0.1 s for an image in FP32).
 
     `inputs`: one for each parameter; None for one that is no tensor. `document`: the first parameter is the request as
-    JSON, without the elements of its inputs; the others are these, in the inputs' order.
+    JSON, without the elements of its inputs; the others are these, in the inputs' order. `outputs` and `binary`: as in
+    InferHead, for a handler that answers with the protocol's JSON.
     """
 
     inputs: list[TensorHead | None]
     document: bool = False
+    outputs: list[WantedTensor] = []
+    binary: bool = False
 
 
 Head = InferHead | ElementHeads

@@ -226,27 +226,10 @@ class Runtime:
         else:
             data = self._read(rows)
             return data, self._find_unreadable(rows, data)
-        data, refused = self._read_tensors(rows)
+        from handlers.tensors.rows import read_rows  # with numpy, which not every handler needs
+
+        data, refused = read_rows(rows, self._read, self.views, typed=self._entry.read is not None)
         return data, self._find_unreadable(rows, data) | refused
-
-    def _read_tensors(self, rows: Sequence[wire.Row]) -> tuple[list[Any], dict[int, UnreadablePayload]]:
-        from handlers.tensors.arrays import arrays_of  # with numpy, which not every handler needs
-        from handlers.tensors.numbers import fields_of
-
-        data: list[Any] = []
-        refused: dict[int, UnreadablePayload] = {}
-        for index, row in enumerate(rows):
-            if isinstance(row.infer, InferHead):
-                data.append(arrays_of(row.infer, row.params, self.views))
-            elif row.infer is None or self._entry.read is not None:
-                data += self._read([row])
-            else:
-                try:
-                    data.append(fields_of(row, row.infer))
-                except UnreadablePayload as error:
-                    data.append({})
-                    refused[index] = error
-        return data, refused
 
     def close(self) -> None:
         """End what the handler's entry point runs between batches."""
@@ -295,9 +278,15 @@ class Runtime:
 
     def _handle(self, rows: Sequence[wire.Row], data: list[Any], numbers: Sequence[int]) -> list[wire.Answer]:
         self._context.begin_batch([row.id for row in rows], [partial(headers_of, row) for row in rows])
+        wants_bytes = False
         for index, row in enumerate(rows):
-            if row.infer is not None and isinstance(row.infer, InferHead):
-                self._context.request_parameters[index] = row.infer.parameters
+            infer = row.infer
+            if infer is None:
+                continue
+            if isinstance(infer, InferHead):
+                self._context.request_parameters[index] = infer.parameters
+            elif infer.document:
+                wants_bytes = True
 
         processors = self._context.request_processor or ()
         pieces = self._context.send_pieces = BatchPieces(self._encode, self._send, rows, numbers)
@@ -326,7 +315,12 @@ class Runtime:
             if not isinstance(raised, (UnreadablePayload, NotSerialisable)):
                 rows_of = [number for number, item in zip(numbers, items, strict=True) if item is raised]
                 self._note_failure(rows_of, tell_failure(raised, self._model_dir))
-        return [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
+        answers = [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
+        if not wants_bytes or pieces.sent:
+            return answers
+        from handlers.tensors.rows import as_asked
+
+        return as_asked(rows, answers)
 
     def _note_failure(self, numbers: Sequence[int], traceback: str) -> None:
         if len(self.failures) < wire.MOST_FAILURES:

@@ -4,9 +4,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from daemon.api.tensors.elements import pack, unpack
+from daemon.api.tensors.elements import pack, slices
 from daemon.api.tensors.forms import InferAnswer, InferRequest, Parameters, Tensor, WantedOutput
 from daemon.api.tensors.sizes import check_bytes, check_shape
+from daemon.api.tensors.steps import Steps, finish
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
 
@@ -16,6 +17,8 @@ _FIELDS = {
     "INT64": "int64_contents", "UINT8": "uint_contents", "UINT16": "uint_contents", "UINT32": "uint_contents",
     "UINT64": "uint64_contents", "FP32": "fp32_contents", "FP64": "fp64_contents", "BYTES": "bytes_contents",
 }  # fmt: skip
+# Of these, the typed contents stand in a message as the elements do in a tensor, after this tag and their length.
+_AS_WRITTEN = {"FP32": b"\x32", "FP64": b"\x3a"}
 
 
 def read_request(message: Any) -> InferRequest:
@@ -41,7 +44,12 @@ def read_request(message: Any) -> InferRequest:
 
 
 def write_answer(answer: InferAnswer, message: Any, *, raw: bool) -> None:
-    """Fill a ModelInferResponse.
+    """Fill a ModelInferResponse all at once; as `write_steps`."""
+    finish(write_steps(answer, message, raw=raw))
+
+
+def write_steps(answer: InferAnswer, message: Any, *, raw: bool) -> Steps[None]:
+    """Fill a ModelInferResponse, in steps.
 
     Args:
         raw: the outputs are raw bytes; without it only where a datatype has no typed contents.
@@ -57,8 +65,14 @@ def write_answer(answer: InferAnswer, message: Any, *, raw: bool) -> None:
         data = tensor.data if isinstance(tensor.data, bytes) else bytes(tensor.data)
         if raw:
             message.raw_output_contents.append(data)
+        elif tensor.datatype in _AS_WRITTEN and data:
+            output.contents.MergeFromString(_AS_WRITTEN[tensor.datatype] + _length(len(data)) + data)
         else:
-            getattr(output.contents, _FIELDS[tensor.datatype]).extend(unpack(tensor.datatype, data))
+            values = getattr(output.contents, _FIELDS[tensor.datatype])
+            for slice_ in slices(tensor.datatype, data):
+                if values:
+                    yield
+                values.extend(slice_)
 
 
 def _tensor(written: Any, raw: bytes | None) -> Tensor:
@@ -84,6 +98,16 @@ def _packed(what: str, written: Any, shape: Sequence[int]) -> bytes:
         return pack(written.datatype, list(values))
     except BadRequest as error:
         raise BadRequest(f"The elements of {what}: {error}") from None
+
+
+def _length(count: int) -> bytes:
+    """Return the length of a field, as protobuf writes it (varint)."""
+    written = bytearray()
+    while count > 0x7F:
+        written.append(count & 0x7F | 0x80)
+        count >>= 7
+    written.append(count)
+    return bytes(written)
 
 
 def _parameters(written: Any) -> Parameters:

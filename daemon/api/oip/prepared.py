@@ -52,13 +52,13 @@ def prepare(model: ModelVersion, request: InferRequest) -> PreparedRequest:
         params, elements = typed_params(request, model.declared)
         return PreparedRequest(params, elements, read)
     inputs = [TensorHead(each.name, each.datatype, list(each.shape), each.parameters) for each in request.inputs]
+    wanted = [WantedTensor(each.name, each.binary) for each in request.outputs]
     if settings.inputs:
-        wanted = [WantedTensor(each.name, each.binary) for each in request.outputs]
         head = InferHead(request.id, request.parameters, inputs, wanted, request.binary)
         return PreparedRequest([Param(each.name, "", each.data) for each in request.inputs], head, answer_of)
     body = [described_request(request), *(each.data for each in request.inputs)]
     params = [Param("body", "application/json", each) for each in body]  # one name: a handler sees one body
-    return PreparedRequest(params, ElementHeads([None, *inputs], True), answer_of)
+    return PreparedRequest(params, ElementHeads([None, *inputs], True, wanted, request.binary), answer_of)
 
 
 def answer_of(reply: Reply) -> InferAnswer:
@@ -76,7 +76,10 @@ def as_asked(prepared: PreparedRequest, request: InferRequest, reply: Reply) -> 
 
     An error, and the answer of a handler that answers with something else, stay as they are.
     """
-    if reply.error or isinstance(prepared.head, InferHead):
+    head = prepared.head
+    if reply.error or isinstance(head, InferHead):
+        return reply
+    if head is not None and head.document and _is_as_asked(head, reply):
         return reply
     binary = {each.name: each.binary for each in request.outputs}
     try:
@@ -92,3 +95,14 @@ def as_asked(prepared: PreparedRequest, request: InferRequest, reply: Reply) -> 
     more = [] if length is None else [(HEAD_LENGTH, str(length))]
     kept = [each for each in reply.headers if each[0].lower() not in ("content-type", HEAD_LENGTH.lower())]
     return Reply(reply.status, body, reply.phrase, [*kept, ("Content-Type", kind), *more])
+
+
+def _is_as_asked(head: ElementHeads, reply: Reply) -> bool:
+    """Return whether the answer of a model that declares nothing is all JSON, or all bytes, and is asked for so.
+
+    The worker has written the bytes, if the answer is one of the protocol.
+    """
+    wanted = [each.binary for each in head.outputs] or [head.binary]
+    if not any(wanted):
+        return True
+    return all(wanted) and any(name.lower() == HEAD_LENGTH.lower() for name, _ in reply.headers)

@@ -116,9 +116,28 @@ async def test_a_model_that_declares_nothing_gets_binary_tensors_as_json_and_ans
     described = written({"name": "a", "datatype": "INT32", "shape": [2]})
     assert [(each.name, each.content_type) for each in job.params] == [("body", "application/json")] * 2
     assert (json.loads(bytes(job.params[0].value)), job.params[1].value) == (json.loads(described), PACKED)
-    assert job.infer == ElementHeads([None, TensorHead("a", "INT32", [2])], document=True)
+    assert job.infer == ElementHeads([None, TensorHead("a", "INT32", [2])], document=True, binary=True)
     read = parse_answer(answer.body, int(answer.headers["inference-header-content-length"]))
     assert (read.id, read.outputs[0].data) == ("7", struct.pack("<i", 5))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sent"),
+    [
+        ({}, Reply(200, b'{"outputs": [{"name": "o", "more": 1}]}', headers=[("Content-Type", "application/json")])),
+        ({"binary_data_output": True}, Reply(200, b"{}1234", headers=[("Inference-Header-Content-Length", "2")])),
+    ],
+    ids=["JSON", "bytes"],
+)
+async def test_an_answer_that_is_as_asked_is_not_read(tmp_path: Path, parameters: Any, sent: Reply) -> None:
+    house = await declared(tmp_path, config="")
+    house.engine.answer = lambda job: sent
+    tensor = {"name": "a", "datatype": "INT32", "shape": [2], "parameters": {"binary_data_size": 8}}
+    head = written(tensor, parameters=parameters)
+
+    answer = await house.ask("POST", INFER, head + PACKED, f"Inference-Header-Content-Length: {len(head)}")
+
+    assert answer.body == sent.body
 
 
 async def test_an_answer_that_is_none_of_the_protocol_is_passed_on(tmp_path: Path) -> None:
