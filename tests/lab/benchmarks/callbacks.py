@@ -81,6 +81,13 @@ def name_of(callback: Any) -> str:
     return str(owner.get_coro().__qualname__ if hasattr(owner, "get_coro") else callback.__qualname__)
 
 
+class _Buffered(type):
+    """Recognises a protocol of asyncio's `BufferedProtocol` by its methods, as uvloop does: ours has no base class."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return hasattr(instance, "get_buffer")
+
+
 def run_daemon(arguments: list[str]) -> int:
     import asyncio
 
@@ -88,6 +95,7 @@ def run_daemon(arguments: list[str]) -> int:
 
     from daemon.__main__ import main as daemon_main
 
+    setattr(asyncio.protocols, "BufferedProtocol", _Buffered("BufferedProtocol", (), {}))  # noqa: B010 - of another type
     setattr(uvloop, "run", asyncio.run)  # noqa: B010 - of another type
     longest = Longest()
     threading.Thread(target=longest.tell, args=(os.environ[_ASKED],), daemon=True).start()
@@ -174,6 +182,7 @@ def main() -> int:
             eventually(lambda: served.run("status").returncode == 0, "the daemon started")
             served.note_address()
             served.register("sized")
+            served.register("takes_tensors", name="typed")
             served.register("sized", name="recorded")
             served.tsctl("set", "recorded", "--record-input")
             print(f"{'body':<58}{'MiB':>7}{'status':>8}{'s':>8}{'ms':>9}{'copy':>7}{'over':>8}")
