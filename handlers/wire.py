@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from handlers.tensor_heads import InferHead
+from handlers.tensor_heads import Head
 
 if TYPE_CHECKING:
     Payload = bytes | memoryview
@@ -123,13 +123,13 @@ class Row(msgspec.Struct, array_like=True):
     """One request of a batch.
 
     `params` are (name, content type, value); the values are views into the frame or into the arena. With `infer` they
-    are the elements of its inputs, in their order.
+    are the elements of its inputs, in their order, or what else it says.
     """
 
     id: str
     headers: list[tuple[str, str]]
     params: list[tuple[str, str, Payload]]
-    infer: InferHead | None = None
+    infer: Head | None = None
 
 
 class Stored(msgspec.Struct, array_like=True):

@@ -92,11 +92,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "handlers.runtime": (
         "handlers.runtime", "handlers.envelopes", "handlers.optimize", "handlers.requests",
-        "handlers.sdk", "handlers.tensors", "handlers.torchserve.table", "handlers.typed", "handlers.wire",
+        "handlers.sdk", "handlers.tensor_heads", "handlers.tensors", "handlers.torchserve.table", "handlers.typed",
+        "handlers.wire",
     ),
     "handlers.sdk": ("handlers.sdk", "handlers.names", "handlers.wire"),
     "handlers.torchserve": ("handlers.torchserve", "handlers.requests", "handlers.sdk"),
-    "handlers.typed": ("handlers.typed", "handlers.requests", "handlers.sdk", "handlers.wire"),
+    "handlers.typed": (
+        "handlers.typed", "handlers.requests", "handlers.sdk", "handlers.tensor_heads", "handlers.tensors",
+        "handlers.wire",
+    ),
     "handlers.tensor_heads": (),
     "handlers.tensors": (
         "handlers.tensors", "handlers.requests", "handlers.sdk", "handlers.tensor_heads", "handlers.wire",

@@ -8,7 +8,7 @@ from typing import cast
 from daemon.core.arena import Arena, Lease
 from daemon.core.job import Batch, Flow, Outcome, Piece, Reply
 from handlers import wire
-from handlers.tensor_heads import InferHead
+from handlers.tensor_heads import Head
 
 
 def share(sock: socket.socket, arena: Arena | None) -> None:
@@ -42,7 +42,7 @@ def predict_of(batch: Batch, *, shared: bool = True) -> tuple[wire.Predict, list
                 leases.append(value)
                 params.append((name, kind, b""))
         headers = cast(list[tuple[str, str]], job.headers)  # a tuple is encoded as a list is
-        rows.append(wire.Row(job.id, headers, params, cast(InferHead | None, job.infer)))
+        rows.append(wire.Row(job.id, headers, params, cast(Head | None, job.infer)))
     return wire.Predict(batch.id, rows, stored), leases
 
 

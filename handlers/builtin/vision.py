@@ -9,6 +9,7 @@ import torch
 from PIL import Image
 
 from handlers.builtin.base import BaseHandler, decode_rows, payload_of, prepare_rows
+from handlers.builtin.support.decoders import admission
 from handlers.builtin.support.example_image import example_image
 from handlers.builtin.support.insights import captum_attr
 from handlers.requests.images import decode_image
@@ -63,7 +64,10 @@ class VisionHandler(BaseHandler):
             except ValueError as error:
                 raise UnreadablePayload(f"The request's text is not a base64-encoded image: {error}") from error
         if isinstance(payload, (bytes, bytearray)):
-            tensor: torch.Tensor = self.image_processing(decode_image(payload, least_side=self.least_side))
+            with admission() as admit:
+                image = decode_image(payload, least_side=self.least_side, admit=admit)
+                tensor: torch.Tensor = self.image_processing(image)
+                del image  # before others are admitted
             return tensor
         try:
             return torch.tensor(payload, dtype=torch.float32)

@@ -1,14 +1,18 @@
 """Decode images, without torch."""
 
 import io
+from collections.abc import Callable
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from handlers.sdk.errors import UnreadablePayload
+from handlers.sdk.errors import NoRoom, UnreadablePayload
 
 
 def decode_image(
-    encoded: bytes | bytearray, most_pixels: int | None = None, least_side: int | None = None
+    encoded: bytes | bytearray,
+    most_pixels: int | None = None,
+    least_side: int | None = None,
+    admit: Callable[[int], None] | None = None,
 ) -> Image.Image:
     """Decode one image file and turn the image upright according to its EXIF orientation.
 
@@ -17,12 +21,14 @@ def decode_image(
         most_pixels: larger images are refused before their pixels are decoded; None leaves the limit to Pillow.
         least_side: a JPEG may be decoded at a half, a quarter or an eighth of its size, whose shorter side has at
             least so many pixels; None for its own size.
+        admit: called with the number of pixels before they are decoded; may wait, or raise NoRoom.
 
     Returns:
         The image, in the mode of the file.
 
     Raises:
         UnreadablePayload: Pillow cannot read the file, or the image has too many pixels.
+        NoRoom: `admit` raised it.
     """
     try:
         with Image.open(io.BytesIO(encoded)) as image:
@@ -31,6 +37,8 @@ def decode_image(
                 raise UnreadablePayload(f"the image has {size}; at most {most_pixels} are read")
             if least_side is not None and image.format in ("JPEG", "MPO"):
                 _decode_smaller(image, least_side)
+            if admit is not None:
+                admit(image.width * image.height)
             image.load()
             # Read now and then dropped: `exif_transpose` would rewrite the tags, and fails where a camera wrote one
             # with the wrong type.
@@ -38,7 +46,7 @@ def decode_image(
             for key in ("exif", "Raw profile type exif"):
                 image.info.pop(key, None)
             return ImageOps.exif_transpose(image)
-    except (MemoryError, UnreadablePayload):
+    except (MemoryError, UnreadablePayload, NoRoom):
         raise
     except UnidentifiedImageError as error:  # Pillow's own text names an object's address
         raise UnreadablePayload(

@@ -19,6 +19,7 @@ from handlers.sdk.built_in import declaration_under
 from handlers.sdk.context import Context
 from handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
 from handlers.sdk.loader import EntryPoint, load_handler
+from handlers.tensor_heads import InferHead
 from handlers.tensors.views import Views
 
 if TYPE_CHECKING:
@@ -211,23 +212,24 @@ class Runtime:
         self._handler_time = 0.0
         if self.failures:
             self.failures = []
-        data = self._data_of(rows)
-        answers = self._handle_readable(rows, data, self._find_unreadable(rows, data), range(len(rows)))
+        data, unreadable = self._read_rows(rows)
+        answers = self._handle_readable(rows, data, unreadable, range(len(rows)))
         labels = (("ModelName", self._context.model_name), ("Level", "Model"))
         self._tally.add("gauge", "HandlerTime", "ms", labels, self._handler_time * 1000)  # without a line in the log
         return answers
 
-    def _data_of(self, rows: Sequence[wire.Row]) -> list[Any]:
-        """Return what the handler finds in `data`."""
+    def _read_rows(self, rows: Sequence[wire.Row]) -> tuple[list[Any], dict[int, UnreadablePayload]]:
+        """Return what the handler finds in `data`, and the unreadable rows among these."""
         for row in rows:
             if row.infer is not None:
                 break
         else:
-            return self._read(rows)
-        from handlers.tensors.arrays import arrays_of  # with numpy, which not every handler needs
+            data = self._read(rows)
+            return data, self._find_unreadable(rows, data)
+        from handlers.tensors.rows import read_rows  # with numpy, which not every handler needs
 
-        others = iter(self._read([row for row in rows if row.infer is None]))
-        return [next(others) if row.infer is None else arrays_of(row.infer, row.params, self.views) for row in rows]
+        data, refused = read_rows(rows, self._read, self.views, typed=self._entry.read is not None)
+        return data, self._find_unreadable(rows, data) | refused
 
     def close(self) -> None:
         """End what the handler's entry point runs between batches."""
@@ -276,9 +278,15 @@ class Runtime:
 
     def _handle(self, rows: Sequence[wire.Row], data: list[Any], numbers: Sequence[int]) -> list[wire.Answer]:
         self._context.begin_batch([row.id for row in rows], [partial(headers_of, row) for row in rows])
+        wants_bytes = False
         for index, row in enumerate(rows):
-            if row.infer is not None:
-                self._context.request_parameters[index] = row.infer.parameters
+            infer = row.infer
+            if infer is None:
+                continue
+            if isinstance(infer, InferHead):
+                self._context.request_parameters[index] = infer.parameters
+            elif infer.document:
+                wants_bytes = True
 
         processors = self._context.request_processor or ()
         pieces = self._context.send_pieces = BatchPieces(self._encode, self._send, rows, numbers)
@@ -307,7 +315,12 @@ class Runtime:
             if not isinstance(raised, (UnreadablePayload, NotSerialisable)):
                 rows_of = [number for number, item in zip(numbers, items, strict=True) if item is raised]
                 self._note_failure(rows_of, tell_failure(raised, self._model_dir))
-        return [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
+        answers = [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
+        if not wants_bytes or pieces.sent:
+            return answers
+        from handlers.tensors.rows import as_asked
+
+        return as_asked(rows, answers)
 
     def _note_failure(self, numbers: Sequence[int], traceback: str) -> None:
         if len(self.failures) < wire.MOST_FAILURES:
@@ -319,8 +332,8 @@ class Runtime:
         answers: list[wire.Answer] = []
         for row, number in zip(rows, numbers, strict=True):
             self._send([])  # the batch is still running
-            data = self._data_of([row])  # decoded again: the handler may have changed its input
-            answers += self._handle_readable([row], data, self._find_unreadable([row], data), [number])
+            data, unreadable = self._read_rows([row])  # again: the handler may have changed its input
+            answers += self._handle_readable([row], data, unreadable, [number])
         ended = time.perf_counter()
         self._allowance.spend(began, ended)
         self.isolation = wire.Isolation(sum(bool(answer.error) for answer in answers), ended - began)
@@ -333,11 +346,12 @@ class Runtime:
             return failed(row, item)
         try:
             processor = self._context.request_processor[index]
-            if row.infer is None:
+            infer = row.infer
+            if infer is None or not isinstance(infer, InferHead):
                 return encode_item(item, processor)
             from handlers.tensors.outputs import encode_outputs
 
-            return encode_outputs(item, row.infer, self._outputs, self._context, processor)
+            return encode_outputs(item, infer, self._outputs, self._context, processor)
         except (NotSerialisable, InvalidResult) as error:
             return failed(row, error)
 

@@ -14,6 +14,7 @@ from handlers.runtime.failures import bad_request, failed, tell_failure
 from handlers.runtime.runtime import BatchPieces, Runtime, SendPieces
 from handlers.sdk.context import RequestProcessor
 from handlers.sdk.streaming import NEXT
+from handlers.tensor_heads import InferHead
 
 # The outcome of a call for one row: a piece, or with True its end; bytes are a piece of an answer that has begun.
 Stepped = tuple[wire.Answer, bool] | bytes
@@ -67,7 +68,9 @@ class ActiveRows(Generic[Row]):
         self.fresh = [index for index, each in enumerate(active) if each.fresh]
         self.ids = dict(enumerate([row.id for row in self.rows]))
         self.processors = [each.processor for each in active]
-        self.parameters = {index: row.infer.parameters for index, row in enumerate(self.rows) if row.infer is not None}
+        self.parameters = {
+            index: row.infer.parameters for index, row in enumerate(self.rows) if isinstance(row.infer, InferHead)
+        }
 
 
 class SteppedRuntime(Runtime):
@@ -105,8 +108,7 @@ class SteppedRuntime(Runtime):
         if not batch.fresh:
             return self._call(batch, data, cancelled, send, range(len(rows)))
         fresh, batch.fresh = batch.fresh, []
-        values = self._data_of([rows[index] for index in fresh])
-        unreadable = self._find_unreadable([rows[index] for index in fresh], values)
+        values, unreadable = self._read_rows([rows[index] for index in fresh])
         for index, value in zip(fresh, values, strict=True):
             data[index] = value
             batch.active[index].fresh = False

@@ -3,14 +3,15 @@
 import asyncio
 import inspect
 import time
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 from handlers import wire
 from handlers.requests.rows import headers_of, items_of
 from handlers.runtime.failures import bad_request, failed, tell_failure
 from handlers.runtime.runtime import Runtime
 from handlers.sdk.errors import HandlerError
+from handlers.tensor_heads import InferHead
 
 
 class Answered(NamedTuple):
@@ -72,14 +73,20 @@ class TaskRuntime(Runtime):
         """
         one = self.beside()
         context = one._context
-        data = one._data_of([row])
-        unreadable = one._find_unreadable([row], data)
+        data, unreadable = one._read_rows([row])
         if unreadable:
             return Answered(bad_request(row, unreadable[0]), 0.0)
         context.begin_batch([row.id], [headers_of(row)])
-        if row.infer is not None:
+        if isinstance(row.infer, InferHead):
             context.request_parameters[0] = row.infer.parameters
-        context.send_pieces = lambda items, places=None: send(one._encode(0, row, items[0]))
+        begun = False
+
+        def send_piece(items: Sequence[Any], places: object = None) -> None:  # noqa: ARG001
+            nonlocal begun
+            begun = True
+            send(one._encode(0, row, items[0]))
+
+        context.send_pieces = send_piece
         began = time.perf_counter()
         try:
             [item] = items_of(await self._entry.handle(data, context), 1)
@@ -89,4 +96,9 @@ class TaskRuntime(Runtime):
         labels = (("ModelName", context.model_name), ("Level", "Model"))
         self._tally.add("gauge", "HandlerTime", "ms", labels, seconds * 1000)
         traceback = tell_failure(item, self._model_dir) if isinstance(item, Exception) else ""
-        return Answered(one._encode(0, row, item), seconds, traceback)
+        answer = one._encode(0, row, item)
+        if row.infer is not None and not begun:
+            from handlers.tensors.rows import as_asked
+
+            (answer,) = as_asked([row], [answer])
+        return Answered(answer, seconds, traceback)

@@ -27,6 +27,10 @@ class UnreadableRows(UnreadablePayload):
         self.rows = dict(rows)
 
 
+class NoRoom(Exception):
+    """An image does not fit beside those of other rows of the batch: it is decoded later."""
+
+
 class InvalidResult(TypeError):
     """A handler's result is not a list with one item for each row."""
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from handlers import wire
-from handlers.tensor_heads import InferHead
+from handlers.tensor_heads import InferHead, TensorHead
 from handlers.tensors.datatypes import BF16, BYTES, DTYPES
 from handlers.tensors.views import Views
 
@@ -23,7 +23,12 @@ def arrays_of(infer: InferHead, params: Sequence[tuple[str, str, wire.Payload]],
     return {each.name: _array(each.datatype, each.shape, value, views) for each, (_, _, value) in pairs}
 
 
-def _array(datatype: str, shape: Sequence[int], data: wire.Payload, views: Views) -> Any:
+def received(head: TensorHead, data: wire.Payload) -> Any:
+    """Return one tensor as `arrays_of` does, to be copied before the batch ends."""
+    return _array(head.datatype, head.shape, data, None)
+
+
+def _array(datatype: str, shape: Sequence[int], data: wire.Payload, views: Views | None) -> Any:
     if datatype == BYTES:
         array = np.empty(shape, dtype=object)
         array.reshape(-1)[:] = _elements(data)
@@ -35,7 +40,8 @@ def _array(datatype: str, shape: Sequence[int], data: wire.Payload, views: Views
         array = (np.frombuffer(data, "<u2").astype("<u4") << 16).view("<f4").reshape(shape)
     else:
         whole = np.frombuffer(data, DTYPES[datatype])
-        views.watch(data, whole)
+        if views is not None:
+            views.watch(data, whole)
         array = whole.reshape(shape)
     array.flags.writeable = False
     return array

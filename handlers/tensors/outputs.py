@@ -15,7 +15,7 @@ from handlers.sdk.errors import InvalidResult, NotSerialisable
 from handlers.tensor_heads import InferHead
 from handlers.tensors.datatypes import BF16, BYTES, DTYPES, datatype_of
 
-HEAD_LENGTH = "Inference-Header-Content-Length"
+HEAD_LENGTH, SIZE = "Inference-Header-Content-Length", "binary_data_size"
 OUTPUT = "output"  # the name of a bare answer, where the archive declares no outputs
 _OWN = ("content-type", HEAD_LENGTH.lower())
 _FLOATS = ("FP16", "FP32", "FP64", BF16)
@@ -55,9 +55,9 @@ def encode_outputs(
         datatype, array = _array_of(name, values[name], declarations.get(name))
         described = {"name": name, "datatype": datatype, "shape": list(array.shape)}
         if binary.get(name, infer.binary):
-            data = _bytes_of(datatype, array)
+            data = bytes_of(datatype, array)
             follows.append(data)
-            outputs.append(described | {"parameters": {"binary_data_size": len(data)}})
+            outputs.append(described | {"parameters": {SIZE: len(data)}})
         else:
             outputs.append(described | {"data": _list_of(name, datatype, array)})
     head = msgspec.json.encode(document | {"outputs": outputs})
@@ -152,7 +152,8 @@ def _typed(value: Any, wanted: str) -> Any:
     return made
 
 
-def _bytes_of(datatype: str, array: Any) -> bytes:
+def bytes_of(datatype: str, array: Any) -> bytes:
+    """Return the bytes of an array whose elements the datatype holds."""
     if datatype == BYTES:
         return b"".join(struct.pack("<I", len(each)) + each for each in map(_element, array.reshape(-1)))
     if datatype == BF16:

@@ -12,6 +12,8 @@ import msgspec
 import numpy as np
 
 from handlers.sdk.errors import UnreadablePayload
+from handlers.tensor_heads import TensorHead
+from handlers.tensors.numbers import numbers_of
 
 MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 10_000  # characters; NumPy's own limit
@@ -85,15 +87,44 @@ def tensor_of(value: Any) -> Any:
     Raises:
         UnreadablePayload: the value is not an array of numbers, or of a type that torch lacks.
     """
-    import torch
-
     array = array_of(value)
     is_file = isinstance(value, (bytes, bytearray, memoryview)) and bytes(value[: len(MAGIC)]) == MAGIC
+    tensor = _in_torch(array)
+    return tensor if is_file else _as_fractions(tensor)
+
+
+def array_of_elements(head: TensorHead, data: bytes | memoryview, dtype: Any = None) -> np.ndarray[Any, Any]:
+    """Decode a tensor of an inference request, as `array_of` does nested lists of its elements.
+
+    Raises:
+        UnreadablePayload: the tensor holds texts, or values that `dtype` cannot.
+    """
+    return _cast(numbers_of(head, data, dtype), dtype)
+
+
+def tensor_of_elements(head: TensorHead, data: bytes | memoryview) -> Any:
+    """Decode a tensor of an inference request, as `tensor_of` does nested lists of its elements.
+
+    Raises:
+        UnreadablePayload: the tensor holds texts.
+    """
+    return _as_fractions(_in_torch(numbers_of(head, data, np.float32)))
+
+
+def _as_fractions(tensor: Any) -> Any:
+    """Return a tensor whose fractions, if it has any, are of torch's default dtype."""
+    import torch
+
+    return tensor.to(torch.get_default_dtype()) if tensor.is_floating_point() else tensor
+
+
+def _in_torch(array: np.ndarray[Any, Any]) -> Any:
+    import torch
+
     try:
-        tensor = torch.from_numpy(np.ascontiguousarray(array) if array.ndim else array)
+        return torch.from_numpy(np.ascontiguousarray(array) if array.ndim else array)
     except TypeError as error:
         raise UnreadablePayload(f"not an array for torch: {error}") from None
-    return tensor if is_file or not tensor.is_floating_point() else tensor.to(torch.get_default_dtype())
 
 
 def _cast(array: np.ndarray[Any, Any], dtype: Any) -> np.ndarray[Any, Any]:

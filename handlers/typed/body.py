@@ -12,6 +12,7 @@ import msgspec
 
 from handlers import wire
 from handlers.sdk.errors import UnreadablePayload
+from handlers.tensor_heads import ElementHeads, TensorHead
 from handlers.typed.signature import Argument
 
 _WHOLE = ("data", "body")  # the names that the daemon and TorchServe's clients give to a body without a form
@@ -26,14 +27,16 @@ class Part:
         content_type: without parameters, in lower case.
         value: bytes as received, or a parsed JSON value.
         parsed: `value` is a member of a JSON object.
+        tensor: `value` is the elements of this tensor; None for any other part.
     """
 
-    __slots__ = ("content_type", "parsed", "value")
+    __slots__ = ("content_type", "parsed", "tensor", "value")
 
-    def __init__(self, content_type: str, value: Any, parsed: bool = False) -> None:
+    def __init__(self, content_type: str, value: Any, parsed: bool = False, tensor: TensorHead | None = None) -> None:
         self.content_type = content_type
         self.value = value
         self.parsed = parsed
+        self.tensor = tensor
 
 
 @final
@@ -48,7 +51,19 @@ class RequestBody:
 
 def read_rows(rows: Sequence[wire.Row]) -> list[RequestBody]:
     """Return the bodies of a batch, undecoded; the values are views that are valid while the batch runs."""
-    return [RequestBody({name: Part(_mime(kind), value) for name, kind, value in row.params}) for row in rows]
+    return [
+        RequestBody({name: Part(_mime(kind), value) for name, kind, value in row.params})
+        if row.infer is None
+        else _with_tensors(row)
+        for row in rows
+    ]
+
+
+def _with_tensors(row: wire.Row) -> RequestBody:
+    heads = row.infer
+    assert isinstance(heads, ElementHeads)
+    pairs = zip(row.params, heads.inputs, strict=True)
+    return RequestBody({name: Part(_mime(kind), value, False, head) for (name, kind, value), head in pairs})
 
 
 def parts_of(body: RequestBody, arguments: Sequence[Argument]) -> dict[str, Part]:

@@ -10,20 +10,20 @@ from handlers.requests.excerpt import message_of
 from handlers.sdk.errors import UnreadablePayload
 from handlers.typed.annotations import is_pydantic
 from handlers.typed.body import JSON, Part
+from handlers.typed.pixels import Pixels
 from handlers.typed.signature import Argument
 
 Decode = Callable[[Part], Any]
-MostPixels = Callable[[], Any]  # a number or None, which a handler may set in Pillow
 _MOST_REASONS = 5
 
 
-def decoder_of(argument: Argument, most_pixels: MostPixels) -> Decode:
+def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
     """Return the decoder of a parameter; it raises UnreadablePayload with the parameter's name and the reason.
 
     Args:
-        most_pixels: returns the most pixels of an image; None for any number.
+        pixels: of the images that are decoded together; a decoder of an image also raises NoRoom.
     """
-    decode = _BY_KIND[argument.target.kind](argument, most_pixels)
+    decode = _BY_KIND[argument.target.kind](argument, pixels)
     optional = argument.target.optional
 
     def decode_part(part: Part) -> Any:
@@ -37,7 +37,7 @@ def decoder_of(argument: Argument, most_pixels: MostPixels) -> Decode:
     return decode_part
 
 
-def _text(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
+def _text(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     kind = None if argument.target.type is str else argument.target.type
 
     def decode(part: Part) -> Any:
@@ -67,7 +67,7 @@ def _text_of(part: Part, name: str) -> Any:
         ) from None
 
 
-def _json(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
+def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     kind = argument.target.type
     if is_pydantic(kind):
         return _pydantic(kind)
@@ -115,15 +115,15 @@ def _converted(value: Any, kind: Any) -> Any:
         raise UnreadablePayload(message_of(error)) from None
 
 
-def _bytes(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
+def _bytes(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     kind = argument.target.type
     return lambda part: kind(_bytes_of(part))
 
 
-def _image(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
+def _image(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     from handlers.requests.images import decode_image
 
-    return lambda part: decode_image(_bytes_of(part), most_pixels())
+    return lambda part: decode_image(_bytes_of(part), pixels.most, admit=pixels.admit)
 
 
 def _bytes_of(part: Part) -> bytes:
@@ -138,19 +138,29 @@ def _bytes_of(part: Part) -> bytes:
         raise UnreadablePayload(f"not base64: {error}") from None
 
 
-def _array(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
-    from handlers.typed.arrays import array_of
+def _array(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
+    from handlers.typed.arrays import array_of, array_of_elements
 
-    return lambda part: array_of(part.value, argument.target.dtype)
+    dtype = argument.target.dtype
+
+    def decode(part: Part) -> Any:
+        if part.tensor is not None:
+            return array_of_elements(part.tensor, part.value, dtype)
+        return array_of(part.value, dtype)
+
+    return decode
 
 
-def _tensor(argument: Argument, most_pixels: MostPixels) -> Decode:  # noqa: ARG001
-    from handlers.typed.arrays import tensor_of
+def _tensor(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
+    from handlers.typed.arrays import tensor_of, tensor_of_elements
 
-    return lambda part: tensor_of(part.value)
+    def decode(part: Part) -> Any:
+        return tensor_of(part.value) if part.tensor is None else tensor_of_elements(part.tensor, part.value)
+
+    return decode
 
 
-_BY_KIND: dict[str, Callable[[Argument, MostPixels], Decode]] = {
+_BY_KIND: dict[str, Callable[[Argument, Pixels], Decode]] = {
     "array": _array,
     "bytes": _bytes,
     "image": _image,

@@ -8,13 +8,14 @@ from typing import Any
 from handlers.requests.arrays import is_array, wanted_type
 from handlers.requests.kinds import Kind, kinds_of
 from handlers.sdk.context import Context, RequestProcessor
-from handlers.sdk.errors import HandlerError, NotSerialisable, PredictionException, UnreadablePayload
+from handlers.sdk.errors import HandlerError, NoRoom, NotSerialisable, PredictionException, UnreadablePayload
 from handlers.sdk.loader import EntryPoint
 from handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
 from handlers.typed.body import RequestBody, parts_of, read_rows
 from handlers.typed.decoders import decoder_of
 from handlers.typed.detection import signature_of
 from handlers.typed.pieces import END, send_batch, stream_rows
+from handlers.typed.pixels import Pixels
 from handlers.typed.signature import Signature
 
 Values = dict[str, Any]  # parameter → value, of one row
@@ -47,19 +48,18 @@ class TypedEntryPoint(EntryPoint):
         self._signature = signature
         self._promise = Promise(signature)
         self._may_lack = any(each.has_default for each in signature.arguments)
-        self._most_pixels: Any = None
-        self._decoders = {each.name: decoder_of(each, lambda: self._most_pixels) for each in signature.arguments}
+        self._images = any(each.target.kind == "image" for each in signature.arguments)
+        self._pixels = Pixels()
+        self._decoders = {each.name: decoder_of(each, self._pixels) for each in signature.arguments}
         self._loop: Any = None
 
     def initialize(self, context: Context) -> None:
         """Run `initialize`, `setup` or `load` of the handler's class, whichever there is."""
-        if context.system_properties.get("limit_max_image_pixels", True) and any(
-            each.kind == "image" for each in self._declared.inputs
-        ):
+        if self._images and context.system_properties.get("limit_max_image_pixels", True):
             from PIL import Image
 
             # Handlers set it, also to 1e9, which is a float; read as an attribute, compiled code wants an integer.
-            self._most_pixels = getattr(Image, "MAX_IMAGE_PIXELS", None)
+            self._pixels.most = getattr(Image, "MAX_IMAGE_PIXELS", None)
         for name in ("initialize", "setup", "load"):
             method = getattr(self.instance, name, None)
             if callable(method):
@@ -68,14 +68,20 @@ class TypedEntryPoint(EntryPoint):
                     self._event_loop().run(made)
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
-        """Replace each body in place by its values; return the unreadable ones."""
+        """Replace each body in place by its values; return the unreadable ones.
+
+        Bodies whose images do not fit beside those before them stay, for `answer`.
+        """
         unreadable = {}
+        self._pixels.begin()
         for index, body in enumerate(data):
             if isinstance(body, RequestBody):
                 try:
                     data[index] = self._decode(body)
                 except UnreadablePayload as error:
                     unreadable[index] = error
+                except NoRoom:
+                    continue
         return unreadable
 
     def answer(self, data: list[Any], context: Context) -> list[Any]:
@@ -94,16 +100,15 @@ class TypedEntryPoint(EntryPoint):
         if self._loop is not None:
             self._loop.close()
 
-    def _values_of(self, item: Any) -> Values:
-        """Return a row's values, as decoded by `prepare` or now."""
-        return self._decode(item) if isinstance(item, RequestBody) else item
-
     def _decode(self, body: RequestBody) -> Values:
         """Return the values of the parameters that the request fills.
 
         Raises:
             UnreadablePayload: a part is missing or cannot be decoded.
+            NoRoom: its images do not fit beside those of the rows before.
         """
+        if self._images:
+            self._pixels.begin_row()
         arguments = self._signature.arguments
         parts = parts_of(body, arguments)
         values: Values = {}
@@ -112,6 +117,8 @@ class TypedEntryPoint(EntryPoint):
                 values[each.name] = self._decoders[each.name](parts[each.name])
             elif not each.has_default:
                 values[each.name] = None
+        if self._images:
+            self._pixels.keep()
         return values
 
     def _special(self, kind: Kind) -> Any:
@@ -126,7 +133,35 @@ class TypedEntryPoint(EntryPoint):
         """Return what the function answers to each of some rows, or an exception in its place."""
         if not rows:
             return []
-        values = {row: self._values_of(data[row]) for row in rows}
+        for row in rows:
+            if isinstance(data[row], RequestBody):
+                return self._predict_in_turns(rows, data, context)
+        return self._run(rows, {row: data[row] for row in rows}, context)
+
+    def _predict_in_turns(self, rows: Sequence[int], data: list[Any], context: Context) -> list[Any]:
+        """Run the rows that are decoded; then those that fit together of the others, until there is none left."""
+        items: dict[int, Any] = {}
+        left = list(rows)
+        while left:
+            values: dict[int, Values] = {}
+            self._pixels.begin()
+            decoded = [row for row in left if not isinstance(data[row], RequestBody)]
+            for row in decoded or left:
+                try:
+                    values[row] = data[row] if decoded else self._decode(data[row])
+                except UnreadablePayload as error:
+                    items[row] = error
+                except NoRoom:
+                    continue
+            left = [row for row in left if row not in values and row not in items]
+            if values:
+                items.update(zip(values, self._run(list(values), values, context), strict=True))
+            for row in values:
+                data[row] = None  # its images make room for the others'
+        return [items[row] for row in rows]
+
+    def _run(self, rows: Sequence[int], values: Mapping[int, Values], context: Context) -> list[Any]:
+        """Return what the function answers to each of these rows, or an exception in its place."""
         if not self._signature.batches:
             return self._run_rows(rows, values, context)
         if not self._may_lack:

@@ -11,7 +11,7 @@ from typing import Any
 from daemon.api.grpc.codes import Code
 from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.prediction import CallFailed, replies_at_end, replies_to
-from daemon.api.grpc.tensor_contents import read_steps, write_answer
+from daemon.api.grpc.tensor_contents import read_steps, write_steps
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.awaited import AwaitedModels
 from daemon.api.grpc.waiting.in_order import in_order
@@ -114,7 +114,7 @@ class OpenInferenceService:
         )
         if len(replies) != 1:
             raise CallFailed(Code.UNIMPLEMENTED, "The model answers in pieces: call ModelStreamInfer.", 501)
-        return self._answer_of(model, request, prepared, replies[0])
+        return await self._answer_of(model, request, prepared, replies[0])
 
     async def model_stream_infer(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answers to requests that come one by one, in their order; an answer in pieces is several.
@@ -156,7 +156,7 @@ class OpenInferenceService:
         unnamed = not request.model_version
         async with aclosing(replies_to(model, head, prepared.params, prepared.head, unnamed=unnamed)) as replies:
             async for reply in replies:
-                yield self._answer_of(model, request, prepared, reply)
+                yield await self._answer_of(model, request, prepared, reply)
 
     async def _prepared(self, request: Any, head: CallHead) -> tuple[ModelVersion, PreparedRequest]:
         """Return the version that answers, and the request as its job carries it; a refusal is counted.
@@ -179,7 +179,7 @@ class OpenInferenceService:
             model.metrics.refused(error)
             raise
 
-    def _answer_of(self, model: ModelVersion, request: Any, prepared: PreparedRequest, reply: Reply) -> Any:
+    async def _answer_of(self, model: ModelVersion, request: Any, prepared: PreparedRequest, reply: Reply) -> Any:
         """Return the message of one reply. Raise CallFailed if the reply is no answer of the protocol."""
         try:
             answer = prepared.read(reply)
@@ -187,7 +187,8 @@ class OpenInferenceService:
             raise CallFailed(Code.INTERNAL, str(error), 503) from None
         named = answer._replace(model_name=model.name, model_version=model.version, id=answer.id or request.id)
         message = self._answer()
-        write_answer(named, message, raw=bool(request.raw_input_contents))
+        for _ in write_steps(named, message, raw=bool(request.raw_input_contents)):
+            await asyncio.sleep(0)  # others are served between two slices of the elements
         return message
 
 

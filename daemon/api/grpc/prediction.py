@@ -13,7 +13,7 @@ from daemon.core.job import Flow, Job, JobPhase, Param, Piece, Reply
 from daemon.http.bounds.sending import NotRead
 from daemon.models.shadowing.watching import AskedOf, Receivers
 from daemon.models.version import ModelVersion
-from handlers.tensor_heads import InferHead
+from handlers.tensor_heads import Head
 
 
 class CallFailed(Exception):
@@ -75,7 +75,7 @@ async def replies_at_end(
     model: ModelVersion,
     head: CallHead,
     params: Sequence[Param],
-    infer: InferHead | None = None,
+    infer: Head | None = None,
     *,
     unnamed: bool,
 ) -> list[Reply]:
@@ -105,7 +105,7 @@ async def replies_at_end(
 
 
 async def replies_to(
-    model: ModelVersion, head: CallHead, params: Sequence[Param], infer: InferHead | None = None, *, unnamed: bool
+    model: ModelVersion, head: CallHead, params: Sequence[Param], infer: Head | None = None, *, unnamed: bool
 ) -> AsyncGenerator[Reply]:
     """Submit a job, and yield its answer: all of it, or piece by piece; `infer` as in `Job`.
 
@@ -143,7 +143,7 @@ async def replies_to(
 
 
 def _job(
-    model: ModelVersion, head: CallHead, params: Sequence[Param], infer: InferHead | None,
+    model: ModelVersion, head: CallHead, params: Sequence[Param], infer: Head | None,
     deliver: Callable[[Reply], None], stream: Callable[[Reply], None], *, unnamed: bool,
 ) -> Job:  # fmt: skip
     if head.client is not None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from daemon.api.grpc.protos.contents import pack_contents
 from daemon.api.grpc.protos.limits import MOST_PARAMETERS
-from daemon.api.tensors.elements import size_of, unpack
+from daemon.api.tensors.elements import size_of, slices
 from daemon.api.tensors.forms import InferAnswer, InferRequest, Parameters, Tensor, WantedOutput
 from daemon.api.tensors.sizes import check_shape, check_steps
 from daemon.api.tensors.steps import Steps, finish
@@ -26,6 +26,8 @@ _NUMBERS = {
     "fp32_contents": 6, "fp64_contents": 7, "bytes_contents": 8,
 }  # fmt: skip
 _AT_ONCE = 64  # tensors
+# Of these, the typed contents stand in a message as the elements do in a tensor, after this tag and their length.
+_AS_WRITTEN = {"FP32": b"\x32", "FP64": b"\x3a"}
 
 
 def read_request(message: Any) -> InferRequest:
@@ -69,7 +71,12 @@ def read_steps(message: Any) -> Steps[InferRequest]:
 
 
 def write_answer(answer: InferAnswer, message: Any, *, raw: bool) -> None:
-    """Fill a ModelInferResponse.
+    """Fill a ModelInferResponse all at once; as `write_steps`."""
+    finish(write_steps(answer, message, raw=raw))
+
+
+def write_steps(answer: InferAnswer, message: Any, *, raw: bool) -> Steps[None]:
+    """Fill a ModelInferResponse, in steps.
 
     Args:
         raw: the outputs are raw bytes; without it only where a datatype has no typed contents.
@@ -85,8 +92,14 @@ def write_answer(answer: InferAnswer, message: Any, *, raw: bool) -> None:
         data = tensor.data if isinstance(tensor.data, bytes) else bytes(tensor.data)
         if raw:
             message.raw_output_contents.append(data)
+        elif tensor.datatype in _AS_WRITTEN and data:
+            output.contents.MergeFromString(_AS_WRITTEN[tensor.datatype] + _length(len(data)) + data)
         else:
-            getattr(output.contents, _FIELDS[tensor.datatype]).extend(unpack(tensor.datatype, data))
+            values = getattr(output.contents, _FIELDS[tensor.datatype])
+            for slice_ in slices(tensor.datatype, data):
+                if values:
+                    yield
+                values.extend(slice_)
 
 
 def _tensor(written: Any, raw: bytes | None) -> Steps[Tensor]:
@@ -131,6 +144,16 @@ def _values(field: str, message: bytes) -> list[Any]:
         return list(getattr(message_class("inference.InferTensorContents").FromString(message), field))
     except DecodeError:
         raise BadRequest("a number is malformed.") from None
+
+
+def _length(count: int) -> bytes:
+    """Return the length of a field, as protobuf writes it (varint)."""
+    written = bytearray()
+    while count > 0x7F:
+        written.append(count & 0x7F | 0x80)
+        count >>= 7
+    written.append(count)
+    return bytes(written)
 
 
 def _parameters(written: Any) -> Parameters:

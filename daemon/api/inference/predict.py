@@ -18,7 +18,7 @@ from daemon.http.messages import Request, Response, reply_response
 from daemon.models.archives.sample import MOST_BYTES, RECORDED, Sample
 from daemon.models.shadowing.watching import AskedOf, Receivers
 from daemon.models.version import ModelVersion
-from handlers.tensor_heads import InferHead
+from handlers.tensor_heads import Head
 from handlers.wire import Declared, Input
 
 CLIENT_TIMEOUT = "clientTimeoutInMills"
@@ -112,7 +112,7 @@ def predict(
     *,
     unnamed: bool = True,
     repeatable: bool = False,
-    infer: InferHead | None = None,
+    infer: Head | None = None,
     change: Callable[[Reply], Reply] | None = None,
     receiver: ReplyReceiver | None = None,
 ) -> None:

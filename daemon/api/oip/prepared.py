@@ -4,6 +4,8 @@ the model has                    its worker gets                     and answers
 type hints                       its arguments, from tensors         one output of BYTES (typed.py)
 declared inputs (in its yaml)    tensors, checked by the daemon      the protocol's answer
 neither                          the request, as JSON                JSON of its own
+
+The elements of all tensors are bytes in the frame; the worker makes arrays, lists or JSON of them.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,12 +15,12 @@ from typing import NamedTuple
 from daemon.api.oip.typed import output_of, typed_answer, typed_params
 from daemon.api.tensors.answers import parse_answer, write_answer
 from daemon.api.tensors.declared import check_request
-from daemon.api.tensors.documents import request_document
+from daemon.api.tensors.documents import described_request
 from daemon.api.tensors.forms import InferAnswer, InferRequest
 from daemon.core.errors import PredictionFailed
 from daemon.core.job import Param, Reply
 from daemon.models.version import ModelVersion
-from handlers.tensor_heads import InferHead, TensorHead, WantedTensor
+from handlers.tensor_heads import ElementHeads, Head, InferHead, TensorHead, WantedTensor
 
 HEAD_LENGTH = "Inference-Header-Content-Length"  # bytes of JSON before the tensors' own bytes
 
@@ -27,12 +29,12 @@ class PreparedRequest(NamedTuple):
     """A request as its job carries it, and how the reply is read.
 
     Attributes:
-        head: describes the tensors, whose bytes are the parameters; None if the parameters are something else.
+        head: describes the tensors, whose bytes are the parameters; None if there is none among the parameters.
         read: returns the protocol's answer that a reply is; raises ValueError with the reason if it is none.
     """
 
     params: Sequence[Param]
-    head: InferHead | None
+    head: Head | None
     read: Callable[[Reply], InferAnswer]
 
 
@@ -40,20 +42,23 @@ def prepare(model: ModelVersion, request: InferRequest) -> PreparedRequest:
     """Check a request, and return what its job carries.
 
     Raises:
-        BadRequest: the request contradicts the model's declaration, or holds bytes that JSON cannot.
+        BadRequest: the request contradicts the model's declaration.
     """
     settings = model.settings
     if settings.inputs:
         check_request(request, settings.inputs, settings.outputs)
     if model.declared is not None:
         read = partial(typed_answer, model.name, model.version, request.id, output_of(settings.outputs))
-        return PreparedRequest(typed_params(request, model.declared), None, read)
+        params, elements = typed_params(request, model.declared)
+        return PreparedRequest(params, elements, read)
+    inputs = [TensorHead(each.name, each.datatype, list(each.shape), each.parameters) for each in request.inputs]
+    wanted = [WantedTensor(each.name, each.binary) for each in request.outputs]
     if settings.inputs:
-        inputs = [TensorHead(each.name, each.datatype, list(each.shape), each.parameters) for each in request.inputs]
-        wanted = [WantedTensor(each.name, each.binary) for each in request.outputs]
         head = InferHead(request.id, request.parameters, inputs, wanted, request.binary)
         return PreparedRequest([Param(each.name, "", each.data) for each in request.inputs], head, answer_of)
-    return PreparedRequest([Param("body", "application/json", request_document(request))], None, answer_of)
+    body = [described_request(request), *(each.data for each in request.inputs)]
+    params = [Param("body", "application/json", each) for each in body]  # one name: a handler sees one body
+    return PreparedRequest(params, ElementHeads([None, *inputs], True, wanted, request.binary), answer_of)
 
 
 def answer_of(reply: Reply) -> InferAnswer:
@@ -71,7 +76,10 @@ def as_asked(prepared: PreparedRequest, request: InferRequest, reply: Reply) -> 
 
     An error, and the answer of a handler that answers with something else, stay as they are.
     """
-    if reply.error or prepared.head is not None:
+    head = prepared.head
+    if reply.error or isinstance(head, InferHead):
+        return reply
+    if head is not None and head.document and _is_as_asked(head, reply):
         return reply
     binary = {each.name: each.binary for each in request.outputs}
     try:
@@ -87,3 +95,14 @@ def as_asked(prepared: PreparedRequest, request: InferRequest, reply: Reply) -> 
     more = [] if length is None else [(HEAD_LENGTH, str(length))]
     kept = [each for each in reply.headers if each[0].lower() not in ("content-type", HEAD_LENGTH.lower())]
     return Reply(reply.status, body, reply.phrase, [*kept, ("Content-Type", kind), *more])
+
+
+def _is_as_asked(head: ElementHeads, reply: Reply) -> bool:
+    """Return whether the answer of a model that declares nothing is all JSON, or all bytes, and is asked for so.
+
+    The worker has written the bytes, if the answer is one of the protocol.
+    """
+    wanted = [each.binary for each in head.outputs] or [head.binary]
+    if not any(wanted):
+        return True
+    return all(wanted) and any(name.lower() == HEAD_LENGTH.lower() for name, _ in reply.headers)

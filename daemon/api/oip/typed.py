@@ -2,37 +2,40 @@
 
 A text, an image, bytes and JSON are BYTES of one element, named after the argument; what stands in it is what a form's
 field of this name would hold. An array is a tensor of any datatype and shape, as its hint names neither, unless the
-archive's model-config.yaml declares them; it may declare every input, and the name of the output.
+archive's model-config.yaml declares them; it may declare every input, and the name of the output. The worker makes an
+array's values of its bytes.
 
 A built-in handler has one input, `data`. An image may be in base64, as JSON holds no other bytes.
 """
 
 import base64
-import json
 import math
 import re
 from collections.abc import Sequence
 
 from daemon.api.tensors.declared import ARRAYS, OUTPUT
-from daemon.api.tensors.documents import nested
 from daemon.api.tensors.elements import unpack
 from daemon.api.tensors.forms import InferAnswer, InferRequest, Tensor
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param, Reply
 from daemon.model_settings.declarations import DeclaredTensor
+from handlers.tensor_heads import ElementHeads, TensorHead
 from handlers.wire import Declared
 
+_MOST_EMPTY = 100_000  # lists without elements
 _BASE64 = re.compile(rb"[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]+={0,2}\Z")  # the start; lines have 76 characters, or 64
 
 
-def typed_params(request: InferRequest, declared: Declared) -> list[Param]:
-    """Return a request's inputs as the fields of a form.
+def typed_params(request: InferRequest, declared: Declared) -> tuple[list[Param], ElementHeads | None]:
+    """Return a request's inputs as the fields of a form, and what describes those that are arrays, if there is one.
 
     Raises:
-        BadRequest: an input has another name than every argument, is there twice, or is no single element of BYTES.
+        BadRequest: an input has another name than every argument, is there twice, or is no single element of BYTES; or
+            an array is many empty lists, which no bytes of the request stand for.
     """
     kinds = {each.name: each.kind for each in declared.inputs}
     params: dict[str, Param] = {}
+    heads: dict[str, TensorHead] = {}
     for tensor in request.inputs:
         name = tensor.name
         if name not in kinds:
@@ -40,7 +43,9 @@ def typed_params(request: InferRequest, declared: Declared) -> list[Param]:
         if name in params:
             raise BadRequest(f"The input {name} is there twice.")
         if kinds[name] in ARRAYS:
-            params[name] = Param(name, "application/json", json.dumps(nested(tensor)).encode())
+            _check_empty(tensor)
+            heads[name] = TensorHead(name, tensor.datatype, list(tensor.shape))
+            params[name] = Param(name, "application/json", tensor.data)  # a handler has found lists in JSON there
             continue
         single = tensor.datatype == "BYTES" and math.prod(tensor.shape) == 1  # of many, the event loop reads none
         elements = unpack("BYTES", bytes(tensor.data)) if single else []
@@ -50,7 +55,7 @@ def typed_params(request: InferRequest, declared: Declared) -> list[Param]:
         (element,) = elements
         assert isinstance(element, bytes)
         params[name] = Param(name, "", _image(element) if kinds[name] == "image" else element)
-    return list(params.values())
+    return list(params.values()), ElementHeads([heads.get(name) for name in params]) if heads else None
 
 
 def output_of(outputs: Sequence[DeclaredTensor]) -> str:
@@ -62,6 +67,12 @@ def typed_answer(name: str, version: str, request_id: str, output: str, reply: R
     """Return the answer of a typed handler as one output of this name."""
     data = len(reply.body).to_bytes(4, "little") + reply.body
     return InferAnswer(name, version, request_id, {}, [Tensor(output, "BYTES", (1,), data, {})])
+
+
+def _check_empty(tensor: Tensor) -> None:
+    shape = tensor.shape
+    if 0 in shape and math.prod(shape[: shape.index(0)]) > _MOST_EMPTY:
+        raise BadRequest(f"{tensor.name} of shape {list(shape)} is empty; at most {_MOST_EMPTY} lists are made.")
 
 
 def _image(element: bytes) -> bytes:

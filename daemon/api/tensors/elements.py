@@ -5,7 +5,7 @@ length in four bytes, and then its content. BF16 is the upper half of an FP32, r
 """
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from daemon.api.tensors.steps import Steps
 from daemon.core.errors import BadRequest
@@ -63,6 +63,20 @@ def unpack(datatype: str, data: bytes | memoryview) -> list[Element]:
         halves = struct.unpack(f"<{count}H", data)
         return list(struct.unpack(f"<{count}f", struct.pack(f"<{count}I", *(half << 16 for half in halves))))
     return list(struct.unpack(f"<{count}{LETTERS[datatype]}", data))
+
+
+def slices(datatype: str, data: bytes) -> Iterator[list[Element]]:
+    """Yield the flat values, as `unpack` returns them, some thousands at a time; none for none."""
+    size = size_of(datatype)
+    at, end = 0, len(data)
+    while at < end:
+        start, count = at, 0
+        if size:
+            at = min(at + size * _STEP, end)
+        while not size and at < end and count < _STEP:
+            at = _end_of(data, at, count)
+            count += 1
+        yield unpack(datatype, data[start:at])
 
 
 def _types_of(datatype: str) -> tuple[type, ...]:

@@ -2,14 +2,22 @@
 
 Pillow and torch release the GIL while they compute. Each decoding thread runs torch's operations on one thread: with
 teams of their own, the threads would exceed the worker's share.
+
+All threads together hold no more pixels than Pillow lets one image have. A file of 250 kB holds 88 million: decoded and
+resized by two threads, eight rows of them took 2.4 GiB. What is kept of a row, its resized image, is small.
 """
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+from PIL import Image
+
+_changed = threading.Condition()
+_held = 0  # pixels, by all threads of this process
 
 
 class Decoders:
@@ -46,3 +54,31 @@ class Decoders:
         together.wait()
         torch.set_num_threads(threads)  # threads that other code starts from now on inherit this number
         return pool
+
+
+@contextmanager
+def admission() -> Iterator[Callable[[int], None]]:
+    """Yield a function that waits until so many pixels have room, or nobody holds any; they are held until the end."""
+    held: list[int] = []
+
+    def admit(pixels: int) -> None:
+        global _held
+        most = Image.MAX_IMAGE_PIXELS
+        with _changed:
+            while _held and most is not None and _held + pixels > most:
+                _changed.wait()
+            _held += pixels
+        held.append(pixels)
+
+    try:
+        yield admit
+    finally:
+        _leave(sum(held))
+
+
+def _leave(pixels: int) -> None:
+    global _held
+    if pixels:
+        with _changed:
+            _held -= pixels
+            _changed.notify_all()

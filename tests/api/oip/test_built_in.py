@@ -2,6 +2,7 @@
 
 import base64
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from daemon.core.job import Job, Param, Reply
 from handlers.sdk.built_in import declaration_of
+from handlers.tensor_heads import ElementHeads, TensorHead
 from tests.api.house import House
 
 INFER = "/v2/models/m/infer"
@@ -78,12 +80,13 @@ async def test_a_text_is_never_taken_for_base64(tmp_path: Path, text: str) -> No
     assert list(last_job(house).params) == [Param("data", "", text.encode())]
 
 
-async def test_numbers_reach_the_base_handler_as_lists(tmp_path: Path) -> None:
+async def test_numbers_reach_the_worker_of_the_base_handler_as_bytes(tmp_path: Path) -> None:
     house = await built_in(tmp_path, "base_handler")
 
     await house.ask("POST", INFER, written([[1.5, 2]], datatype="FP32", shape=[1, 2]))
 
-    assert list(last_job(house).params) == [Param("data", "application/json", b"[[1.5, 2.0]]")]
+    assert list(last_job(house).params) == [Param("data", "application/json", struct.pack("<2f", 1.5, 2.0))]
+    assert last_job(house).infer == ElementHeads([TensorHead("data", "FP32", [1, 2])])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from daemon.api.tensors.answers import parse_answer
 from daemon.core.job import Job, Param, Reply
-from handlers.tensor_heads import InferHead, TensorHead, WantedTensor
+from handlers.tensor_heads import ElementHeads, InferHead, TensorHead, WantedTensor
 from handlers.wire import Declared, Input
 from tests.api.house import House
 
@@ -112,11 +112,32 @@ async def test_a_model_that_declares_nothing_gets_binary_tensors_as_json_and_ans
 
     answer = await house.ask("POST", INFER, head + PACKED, f"Inference-Header-Content-Length: {len(head)}")
 
-    (param,) = last_job(house).params
-    assert (param.name, param.content_type) == ("body", "application/json")
-    assert json.loads(bytes(param.value)) == json.loads(written(A))
+    job = last_job(house)
+    described = written({"name": "a", "datatype": "INT32", "shape": [2]})
+    assert [(each.name, each.content_type) for each in job.params] == [("body", "application/json")] * 2
+    assert (json.loads(bytes(job.params[0].value)), job.params[1].value) == (json.loads(described), PACKED)
+    assert job.infer == ElementHeads([None, TensorHead("a", "INT32", [2])], document=True, binary=True)
     read = parse_answer(answer.body, int(answer.headers["inference-header-content-length"]))
     assert (read.id, read.outputs[0].data) == ("7", struct.pack("<i", 5))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sent"),
+    [
+        ({}, Reply(200, b'{"outputs": [{"name": "o", "more": 1}]}', headers=[("Content-Type", "application/json")])),
+        ({"binary_data_output": True}, Reply(200, b"{}1234", headers=[("Inference-Header-Content-Length", "2")])),
+    ],
+    ids=["JSON", "bytes"],
+)
+async def test_an_answer_that_is_as_asked_is_not_read(tmp_path: Path, parameters: Any, sent: Reply) -> None:
+    house = await declared(tmp_path, config="")
+    house.engine.answer = lambda job: sent
+    tensor = {"name": "a", "datatype": "INT32", "shape": [2], "parameters": {"binary_data_size": 8}}
+    head = written(tensor, parameters=parameters)
+
+    answer = await house.ask("POST", INFER, head + PACKED, f"Inference-Header-Content-Length: {len(head)}")
+
+    assert answer.body == sent.body
 
 
 async def test_an_answer_that_is_none_of_the_protocol_is_passed_on(tmp_path: Path) -> None:
@@ -156,8 +177,9 @@ async def test_the_arguments_of_a_typed_handler_are_its_inputs(tmp_path: Path) -
     status, document = await house.tell("POST", INFER, written(text, scores, id="7"))
 
     assert list(last_job(house).params) == [
-        Param("text", "", b"a text"), Param("scores", "application/json", b"[[1.5, 2.0]]"),
+        Param("text", "", b"a text"), Param("scores", "application/json", struct.pack("<2f", 1.5, 2.0)),
     ]  # fmt: skip
+    assert last_job(house).infer == ElementHeads([None, TensorHead("scores", "FP32", [1, 2])])
     assert (status, document) == (
         200,
         {
@@ -167,6 +189,14 @@ async def test_the_arguments_of_a_typed_handler_are_its_inputs(tmp_path: Path) -
             "outputs": [{"name": "output", "datatype": "BYTES", "shape": [1], "data": ['{"label": "x"}']}],
         },
     )
+
+
+async def test_a_request_of_texts_alone_has_no_head(tmp_path: Path) -> None:
+    house = await typed(tmp_path)
+
+    await house.ask("POST", INFER, written({"name": "text", "datatype": "BYTES", "shape": [1], "data": ["a text"]}))
+
+    assert (list(last_job(house).params), last_job(house).infer) == ([Param("text", "", b"a text")], None)
 
 
 async def test_the_metadata_of_a_typed_handler_names_its_arguments(tmp_path: Path) -> None:
@@ -209,7 +239,7 @@ outputs: [{name: label, datatype: BYTES, shape: [1]}]
     status, document = await house.tell("POST", INFER, written(scores))
 
     assert refused[0] == 400 and "the model takes FP32 of shape [1, 2]" in refused[1]["error"]
-    assert list(last_job(house).params) == [Param("scores", "application/json", b"[[1.5, 2.0]]")]
+    assert list(last_job(house).params) == [Param("scores", "application/json", struct.pack("<2f", 1.5, 2.0))]
     assert (status, document["outputs"][0]["name"], document["outputs"][0]["data"]) == (200, "label", ["x"])
 
 

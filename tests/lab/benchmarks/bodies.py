@@ -3,6 +3,7 @@
 The sizes are those of the body; what a limit refuses is answered 400 or 413, and that must be cheap, too.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -232,6 +233,36 @@ def kserve_v2(size: int) -> Asked:
     return request("KServe 2", body, "application/json", target="/v2/models/sized/infer")
 
 
+def tensor_of_bytes(size: int) -> Asked:
+    return binary_tensor("binary data: UINT8 to a typed handler", size, "UINT8", "typed")
+
+
+def tensor_of_floats(size: int) -> Asked:
+    return binary_tensor("binary data: FP32 to a typed handler", size, "FP32", "typed")
+
+
+def tensor_for_lists(size: int) -> Asked:
+    return binary_tensor("binary data: FP32 to a model that declares nothing", size, "FP32", "sized")
+
+
+def tensor_in_json(size: int) -> Asked:
+    count = (min(size, MIB) - ROOM) // 2  # more JSON takes longer: its syntax is checked in one go
+    document = f'{{"inputs":[{{"name":"xs","datatype":"UINT8","shape":[{count}],"data":[{",".join("1" * count)}]}}]}}'
+    body = document.encode()
+    return request("numbers in JSON to a typed handler", body, "application/json", target="/v2/models/typed/infer")
+
+
+def binary_tensor(name: str, size: int, datatype: str, model: str) -> Asked:
+    """Return a request whose one input, `xs`, follows the JSON as bytes."""
+    length = (size - ROOM) // 4 * 4
+    shape = [length // (1 if datatype == "UINT8" else 4)]
+    tensor = {"name": "xs", "datatype": datatype, "shape": shape, "parameters": {"binary_data_size": length}}
+    head = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
+    asked = request(name, head + bytes(length), "application/octet-stream", target=f"/v2/models/{model}/infer")
+    asked.head = asked.head[:-2] + f"Inference-Header-Content-Length: {len(head)}\r\n\r\n".encode()
+    return asked
+
+
 def chunked_large(size: int) -> Asked:
     return chunked("chunked: 32 KiB", "image/png", size, 32 * 1024)
 
@@ -352,6 +383,7 @@ def _kinds() -> Iterator[Callable[[int], Asked]]:
     yield from (multipart_large_headers, multipart_options, multipart_semicolons, multipart_near_misses)
     yield from (multipart_returns, multipart_short_boundary, multipart_no_end)
     yield from (invocations, invocations_name, invoke, kserve_v1, kserve_v2)
+    yield from (tensor_of_bytes, tensor_of_floats, tensor_for_lists, tensor_in_json)
     yield from (chunked_large, chunked_form, chunked_small, chunked_tiny)
     yield from (target, target_segments, target_too_long, query_fields, query_escapes, query_too_long)
     yield from (content_type_options, headers, host, numbers, recorded)

@@ -86,17 +86,17 @@ class Longest:
                     peer.sendall(f"{seconds * 1000} {self.name}".encode())
 
 
-class _Buffered(type):
-    """What asyncio takes for a protocol with buffers: as uvloop does, any that has their methods."""
-
-    def __instancecheck__(cls, protocol: Any) -> bool:
-        return hasattr(protocol, "get_buffer")
-
-
 def name_of(callback: Any) -> str:
     owner: Any = getattr(callback, "__self__", None)
     called = owner.get_coro() if hasattr(owner, "get_coro") else getattr(callback, "func", callback)
     return str(called.__qualname__)
+
+
+class _Buffered(type):
+    """Recognises a protocol of asyncio's `BufferedProtocol` by its methods, as uvloop does: ours has no base class."""
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return hasattr(instance, "get_buffer")
 
 
 def run_daemon(arguments: list[str]) -> int:
@@ -106,8 +106,8 @@ def run_daemon(arguments: list[str]) -> int:
 
     from daemon.__main__ import main as daemon_main
 
+    setattr(asyncio.protocols, "BufferedProtocol", _Buffered("BufferedProtocol", (), {}))  # noqa: B010 - of another type
     setattr(uvloop, "run", asyncio.run)  # noqa: B010 - of another type
-    setattr(asyncio.protocols, "BufferedProtocol", _Buffered("Buffered", (), {}))  # noqa: B010 - of another type
     longest = Longest()
     threading.Thread(target=longest.tell, args=(os.environ[_ASKED],), daemon=True).start()
     return daemon_main(arguments)
@@ -216,6 +216,7 @@ def main() -> int:
             served.note_address()
             served.register("sized")
             register(served, "INT32")
+            served.register("takes_tensors", name="typed")
             served.register("sized", name="recorded")
             served.tsctl("set", "recorded", "--record-input")
             print(f"{'body':<58}{'MiB':>7}{'status':>8}{'s':>8}{'ms':>9}{'copy':>7}{'over':>8}")

@@ -3,14 +3,21 @@
 The first byte says what the others are: an answer or a request in JSON, or one with a binary part after so many bytes.
 """
 
+import json
+from collections.abc import Iterator
+
 from daemon.api.tensors.answers import parse_answer, write_answer
 from daemon.api.tensors.declared import check_request
-from daemon.api.tensors.documents import request_document, values_of
+from daemon.api.tensors.documents import described_request, values_of
 from daemon.api.tensors.forms import InferRequest
 from daemon.api.tensors.requests import parse_request
 from daemon.api.tensors.sizes import check_bytes
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import DeclaredTensor
+from handlers import wire
+from handlers.sdk.errors import UnreadablePayload
+from handlers.tensor_heads import ElementHeads, TensorHead
+from handlers.tensors.numbers import fields_of
 from tests.lab.fuzz.target import Target
 
 _ANSWER, _JSON = 0, 1  # the first byte; any other is the length of the request's JSON
@@ -34,14 +41,22 @@ def check(data: bytes) -> object:
     for tensor in request.inputs:
         check_bytes(tensor.name, tensor.datatype, tensor.shape, tensor.data)
     _check_declared(request)
+    row = wire.Row("r", [], [("body", "", memoryview(each)) for each in (described_request(request), *_data(request))])
+    heads = [TensorHead(each.name, each.datatype, list(each.shape)) for each in request.inputs]
     try:
-        document = request_document(request)
-    except BadRequest:
+        document = json.dumps(fields_of(row, ElementHeads([None, *heads], document=True))["body"]).encode()
+    except UnreadablePayload:
         return len(request.inputs)  # NaN, and bytes that are no text
     plain = InferRequest(request.id, request.parameters, request.inputs, [], False)
     read = parse_request(document)
     assert InferRequest(read.id, read.parameters, read.inputs, [], False) == plain
     return document
+
+
+def _data(request: InferRequest) -> Iterator[bytes]:
+    for each in request.inputs:
+        assert isinstance(each.data, bytes)
+        yield each.data
 
 
 def _check_declared(request: InferRequest) -> None:

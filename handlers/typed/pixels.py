@@ -1,0 +1,45 @@
+"""How many pixels of the images of a batch are decoded at a time: as many as one image may have.
+
+A file of 250 kB holds 88 million pixels, which take 350 MB: eight such rows in one batch took 3 GiB. Rows that do not
+fit wait until those before them have been answered: the function is called again for them.
+"""
+
+from typing import Any, final
+
+from handlers.sdk.errors import NoRoom
+
+
+@final
+class Pixels:
+    """The pixels of the rows that are decoded together.
+
+    Attributes:
+        most: of one image, and of all rows together but for one that is alone; None for any number.
+    """
+
+    def __init__(self) -> None:
+        self.most: Any = None  # handlers set it in Pillow, also to 1e9, which is a float
+        self._kept = self._row = 0
+
+    def begin(self) -> None:
+        """Begin with no row."""
+        self._kept = self._row = 0
+
+    def begin_row(self) -> None:
+        """Begin with the next row; the pixels of the last one do not count if it was not kept."""
+        self._row = 0
+
+    def keep(self) -> None:
+        """Count the pixels of the row: it is decoded."""
+        self._kept += self._row
+        self._row = 0
+
+    def admit(self, pixels: int) -> None:
+        """Count an image of the next row.
+
+        Raises:
+            NoRoom: it does not fit beside the images of the rows before.
+        """
+        if self._kept and self.most is not None and self._kept + self._row + pixels > self.most:
+            raise NoRoom
+        self._row += pixels
