@@ -49,7 +49,8 @@ def environment_python(requirements: Path, environments: Path, model: str) -> Pa
     kept = kept_python(requirements, environments)
     if kept is not None:
         return kept
-    home = environments / digest_of(requirements.read_bytes())
+    digest = digest_of(requirements.read_bytes())
+    home = environments / digest
     python = home / "bin" / "python"
     # An environment cannot be moved, so it is made in its place; an incomplete one is removed.
     shutil.rmtree(home, ignore_errors=True)
@@ -63,6 +64,13 @@ def environment_python(requirements: Path, environments: Path, model: str) -> Pa
         said = getattr(error, "output", None) or str(error)
         last = "\n".join(said.rstrip().splitlines()[-_SHOWN_LINES:])
         raise RequirementsFailed(f"Custom pip package installation failed for model {model}\n\n{last}") from None
+    if (
+        digest_of(requirements.read_bytes()) != digest
+    ):  # of a folder that is served in place: pip has read the file itself
+        shutil.rmtree(home, ignore_errors=True)
+        raise RequirementsFailed(
+            f"The requirements of model {model} were changed while they were installed; register it again."
+        )
     (home / _COMPLETE).touch()
     return python
 
