@@ -333,6 +333,11 @@ def test_a_gpu_that_is_not_there_is_named(config: Config) -> None:
     assert str(caught.value) == "model-config.yaml: `deviceIds` is [0, 2], but this machine has GPUs 0 to 1."
 
 
+def test_an_empty_list_of_gpus_is_refused_and_not_all_of_them(config: Config) -> None:
+    with pytest.raises(InvalidModel, match="deviceIds"):
+        merge(Overrides(), {"deviceIds": []}, config, gpus=2)
+
+
 def test_keys_that_mean_nothing_here_are_named() -> None:
     document = {"useJobTicket": True, "batchSize": 4, "maxRetryTimeoutInSec": 50}
 

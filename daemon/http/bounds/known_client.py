@@ -53,7 +53,7 @@ class KnownClient:
     """A client that is known by its key.
 
     Attributes:
-        models: patterns of the names of models that the client may use, as in file names; empty for all.
+        models: patterns of the names of models that the client may use, as in file names; None for all.
         rate: predictions a second; 0.0 for no limit.
         burst: predictions that may come at once, at least 1; without effect if there is no rate.
         low_priority: all its requests have low priority, whatever they ask for.
@@ -62,7 +62,7 @@ class KnownClient:
     """
 
     name: str
-    models: tuple[str, ...] = ()
+    models: tuple[str, ...] | None = None
     rate: float = 0.0
     burst: int = 1
     low_priority: bool = False
@@ -71,7 +71,7 @@ class KnownClient:
 
     def may_use(self, model: str) -> bool:
         """Return whether the client's key allows a model."""
-        return not self.models or any(fnmatchcase(model, pattern) for pattern in self.models)
+        return self.models is None or any(fnmatchcase(model, pattern) for pattern in self.models)
 
     def wait(self, now: float) -> float:
         """Return the seconds until the client may send a request; 0.0 for now."""

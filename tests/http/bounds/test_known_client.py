@@ -22,14 +22,15 @@ def admitted(client: KnownClient, times: list[float]) -> list[float]:
 @pytest.mark.parametrize(
     ("models", "model", "allowed"),
     [
-        pytest.param((), "any", True, id="without patterns all models"),
+        pytest.param(None, "any", True, id="all models where nothing is said"),
+        pytest.param((), "any", False, id="none where no model is named"),
         pytest.param(("resnet", "bert-*"), "resnet", True, id="a name"),
         pytest.param(("resnet", "bert-*"), "bert-base", True, id="a pattern"),
         pytest.param(("resnet", "bert-*"), "resnet2", False, id="no other name"),
         pytest.param(("bert-*",), "BERT-base", False, id="names have cases"),
     ],
 )
-def test_the_models_of_a_client(models: tuple[str, ...], model: str, allowed: bool) -> None:
+def test_the_models_of_a_client(models: tuple[str, ...] | None, model: str, allowed: bool) -> None:
     client = KnownClient("c", models)
 
     assert client.may_use(model) == allowed
