@@ -2,9 +2,10 @@
 
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from daemon import paths
 from daemon.batching.observer import Tracing
@@ -36,6 +37,13 @@ from handlers.wire import Declared
 _log = logging.getLogger("daemon.models")
 
 
+class ArchiveTexts(NamedTuple):
+    """The files of a model that the daemon itself reads: its manifest, and `model-config.yaml` (empty without one)."""
+
+    manifest: Manifest
+    document: Mapping[str, Any]
+
+
 class ModelFactory:
     """Makes models; registers and starts nothing."""
 
@@ -61,13 +69,16 @@ class ModelFactory:
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
-    def manifest(self, request: Registration, directory: Path) -> Manifest:
-        """Read an archive's manifest, or infer that of a file served in place; the request's values win.
+    def read(self, request: Registration, directory: Path) -> ArchiveTexts:
+        """Read an archive's manifest, or infer that of a file served in place, and the configuration. Blocks.
+
+        Args:
+            request: its values win over the manifest's.
 
         Raises:
-            InvalidModel: the manifest is missing or wrong, or names a file that is not there.
+            InvalidModel: a file is missing, wrong or too large, or the manifest names one that is not there.
         """
-        return read_manifest(
+        manifest = read_manifest(
             directory,
             model_name=request.model_name,
             handler=request.handler,
@@ -75,6 +86,7 @@ class ModelFactory:
             default_handler=self._config.default_handler,
             inferred=bare_manifest(directory, request.url),
         )
+        return ArchiveTexts(manifest, read_yaml(directory, manifest.config_file))
 
     async def install(self, manifest: Manifest, directory: Path, progress: Progress) -> None:
         """Make the Python environment that the archive asks for, if the operator allows environments.
@@ -87,7 +99,7 @@ class ModelFactory:
     def build(
         self,
         request: Registration,
-        manifest: Manifest,
+        texts: ArchiveTexts,
         directory: Path,
         unpacked: Path | None,
         mark: ArchiveMark | None,
@@ -109,8 +121,8 @@ class ModelFactory:
             InvalidModel: the configuration is wrong, or asks for an unsupported feature.
             RequirementsFailed: the model's Python environment is missing.
         """
+        manifest, document = texts
         name, version = manifest.model_name, manifest.model_version
-        document = read_yaml(directory, manifest.config_file)
         block = self._config.model_values(name, version)
         if restored:
             document, dropped = without_zero_timeouts(document)

@@ -52,12 +52,12 @@ def open_archive(file: SteadyFile, files: int) -> Iterator[Archive]:
     """
     start = file.start()
     if start[:2] == b"PK":
-        with _ZipBytes(file, max(CHUNK, files * _ENTRY)) as raw, zipfile.ZipFile(raw) as zipped:
+        with ZipBytes(file, max(CHUNK, files * _ENTRY)) as raw, zipfile.ZipFile(raw) as zipped:
             yield _Zip(zipped)
     elif start[:2] == b"\x1f\x8b":
         with (
             io.BufferedReader(file, CHUNK) as packed,
-            _TarBytes(packed) as stream,
+            TarBytes(packed) as stream,
             tarfile.open(fileobj=stream, mode="r:") as tarred,
         ):
             yield _Tar(tarred, stream, file.size)
@@ -65,13 +65,13 @@ def open_archive(file: SteadyFile, files: int) -> Iterator[Archive]:
         raise InvalidModel(f"The archive `{file.name}` is neither a zip nor a gzipped tar file.")
 
 
-class _ZipBytes(io.BufferedReader):
+class ZipBytes(io.BufferedReader):
     """A zip's bytes, with a bounded directory.
 
     zipfile reads the directory whole: a million members would be objects before the first is seen.
     """
 
-    def __init__(self, file: SteadyFile, most: int) -> None:
+    def __init__(self, file: io.RawIOBase, most: int) -> None:
         super().__init__(file)
         self._most = most
 
@@ -107,7 +107,7 @@ class _Zip(Archive):
                     yield info.orig_filename, False, content
 
 
-class _TarBytes(gzip.GzipFile):
+class TarBytes(gzip.GzipFile):
     """A tar file's bytes, with at most `_TAR_HEADER` of them before a member.
 
     tarfile reads a header whole whatever its size, follows chains of headers and lists of holes, and searches them
@@ -144,7 +144,7 @@ class _TarBytes(gzip.GzipFile):
 
 
 class _Tar(Archive):
-    def __init__(self, tarred: tarfile.TarFile, stream: _TarBytes, size: int) -> None:
+    def __init__(self, tarred: tarfile.TarFile, stream: TarBytes, size: int) -> None:
         self._tarred = tarred
         self._stream = stream
         self.size = size  # of the file; the real size is known only after reading it all

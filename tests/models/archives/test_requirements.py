@@ -4,8 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import RequirementsFailed
+from daemon.core.errors import InvalidModel, RequirementsFailed
 from daemon.models.archives import requirements
+
+
+def test_long_requirements_are_refused_before_they_are_hashed(tmp_path: Path) -> None:
+    (tmp_path / "requirements.txt").write_bytes(b"#" * (256 * 1024 + 1))
+
+    with pytest.raises(InvalidModel, match=r"`requirements\.txt` has more than 256 KiB"):
+        requirements.kept_python(tmp_path / "requirements.txt", tmp_path)
 
 
 def test_requirements_that_change_while_they_are_installed_leave_no_environment(
