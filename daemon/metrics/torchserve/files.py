@@ -17,7 +17,6 @@ from daemon.core.log_file import LogFile
 from daemon.core.log_format import without_secrets
 
 NAMES = ("access_log", "ts_log", "model_log", "ts_metrics", "model_metrics")
-MODE = 0o640  # TorchServe's are for all: a log shipper of the same group reads these
 _LINES_AT_ONCE = 1000
 _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
@@ -33,8 +32,8 @@ class LayoutFile:
 
     def __init__(self, path: Path, layout: Layout, clock: Clock) -> None:
         with suppress(OSError):  # reported at the first line
-            path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = LogFile(path, path.stem, as_json=False, mode=MODE)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file = LogFile(path, path.stem, as_json=False)
         self._file.setFormatter(logging.Formatter("%(message)s"))
         with suppress(OSError):
             self._file.stream = self._file._open()  # TorchServe's files are there from the start
