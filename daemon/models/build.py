@@ -1,5 +1,6 @@
 """Build a model from a directory: its manifest, its Python environment, its configuration."""
 
+import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -69,7 +70,11 @@ class ModelFactory:
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
-    def read(self, request: Registration, directory: Path) -> ArchiveTexts:
+    async def read(self, request: Registration, directory: Path) -> ArchiveTexts:
+        """Do as `read_texts`, in a thread."""
+        return await asyncio.to_thread(self.read_texts, request, directory)
+
+    def read_texts(self, request: Registration, directory: Path) -> ArchiveTexts:
         """Read an archive's manifest, or infer that of a file served in place, and the configuration. Blocks.
 
         Args:

@@ -164,7 +164,7 @@ class Registrar:
         self, request: Registration, progress: Progress, attempt: _Attempt, *, replace: bool, reset: bool
     ) -> ModelVersion:
         async with self.archives.open(request, progress) as contents:
-            texts = await asyncio.to_thread(self.factory.read, request, contents.directory)
+            texts = await self.factory.read(request, contents.directory)
             manifest = texts.manifest
             attempt.model, attempt.version = manifest.model_name, manifest.model_version
             check_version(request, manifest)

@@ -1,6 +1,5 @@
 """Bring up the versions of a start: those of an earlier run from the directories that were kept, or from archives."""
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -48,12 +47,12 @@ class Restoring:
             DaemonError: the version's directory is gone, or can no longer be served.
         """
         found = self._find(entry)
-        return self._serve(entry, found, self._factory.read(found.request, found.root))
+        return self._serve(entry, found, self._factory.read_texts(found.request, found.root))
 
     async def _restore(self, entry: SnapshotEntry) -> ModelVersion:
         """Do as `restore`, and let others run meanwhile."""
         found = self._find(entry)
-        return self._serve(entry, found, await asyncio.to_thread(self._factory.read, found.request, found.root))
+        return self._serve(entry, found, await self._factory.read(found.request, found.root))
 
     def _find(self, entry: SnapshotEntry) -> _Found:
         """Find the directory of a version; errors as in `restore`."""
@@ -106,7 +105,7 @@ class Restoring:
             if not unpacked.name.startswith(entry.unpacked):  # earlier versions kept half of the SHA-256
                 raise ArchiveNotFound(f"{request.url} has changed since it was registered; register it again.")
             root = model_root(unpacked)
-            manifest = (await asyncio.to_thread(self._factory.read, request, root)).manifest
+            manifest = (await self._factory.read(request, root)).manifest
             await self._factory.install(manifest, root, no_progress)
             return await self._restore(replace(entry, unpacked=unpacked.name))
         finally:
@@ -122,7 +121,7 @@ class Restoring:
             DaemonError: the model cannot be served; nothing is left behind.
         """
         async with self._registrar.archives.open(request, no_progress) as contents:
-            texts = await asyncio.to_thread(self._factory.read, request, contents.directory)
+            texts = await self._factory.read(request, contents.directory)
             manifest = texts.manifest
             await self._factory.install(manifest, contents.directory, no_progress)
             overrides = remembered(manifest.model_name, manifest.model_version) or request.overrides
