@@ -12,6 +12,7 @@ the time that the rest of a burst takes.
 import math
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from urllib.parse import unquote
 
 from daemon.core.errors import DaemonError, Forbidden
 from daemon.core.timing import duration
@@ -46,6 +47,11 @@ class BodyTooLong(DaemonError):
 
     def __init__(self, client: "KnownClient", size: int) -> None:
         super().__init__(f"The body has {size} bytes; client `{client.name}` may send {client.bytes} (413).")
+
+
+def share_holder(client: "KnownClient | None", peer: str) -> str:
+    """Return the name under which a client's share is counted: that of the key, else the address without the port."""
+    return f"key {client.name}" if client is not None else unquote(peer.rpartition(":")[0]).strip("[]")
 
 
 @dataclass(slots=True)
