@@ -215,12 +215,7 @@ def write_archive(
     if not directory.is_dir():
         raise PackError(f"no directory at `{directory}`")
     target = target_of(packing, directory, archive_format)
-    if target.exists() and not force:
-        raise PackError(f"`{target}` exists already; `--force` replaces it")
-    if target.is_dir() and (target.is_symlink() or not (target / MANIFEST).is_file()):
-        raise PackError(
-            f"`{target}` is a folder without `{MANIFEST}`: no archive to replace; move it, or rename the model"
-        )
+    _check_target(target, force=force)
     manifest = json.dumps(packing.manifest(), indent=2).encode()
     total, done = sum(path.stat().st_size for path in members.values()), 0
     with tempfile.TemporaryDirectory(prefix=".tsctl-", dir=directory) as temporary:
@@ -233,10 +228,21 @@ def write_archive(
             progress(done, total)
         writer.add_bytes(MANIFEST, manifest)
         writer.close()
+        _check_target(target, force=force)  # again: packing takes minutes, and others make files, too
         if target.is_dir():
             shutil.rmtree(target)
         draft.replace(target)
     return target
+
+
+def _check_target(target: Path, *, force: bool) -> None:
+    """Raise PackError if something is in the target's place that must stay."""
+    if target.exists() and not force:
+        raise PackError(f"`{target}` exists already; `--force` replaces it")
+    if target.is_dir() and (target.is_symlink() or not (target / MANIFEST).is_file()):
+        raise PackError(
+            f"`{target}` is a folder without `{MANIFEST}`: no archive to replace; move it, or rename the model"
+        )
 
 
 class _Writer:

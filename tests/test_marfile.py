@@ -221,6 +221,21 @@ def test_a_folder_that_is_no_archive_is_never_deleted(archive_format: str, sourc
     assert precious.read_bytes() == b"years of work"
 
 
+@pytest.mark.parametrize("force", [False, True])
+def test_nor_one_that_is_made_while_the_archive_is_packed(force: bool, source: Path, tmp_path: Path) -> None:
+    packed = packing(source)
+    theirs = target_of(packed, tmp_path / "out", "default") / "thesis.txt"
+
+    def meanwhile(done: int, total: int) -> None:
+        if done == total:
+            write_files(theirs.parent, {theirs.name: b"years"})
+
+    with pytest.raises(PackError, match="exists already" if not force else "is a folder without"):
+        write_archive(packed, tmp_path / "out", force=force, progress=meanwhile)
+
+    assert theirs.read_bytes() == b"years"
+
+
 def test_a_link_to_an_archive_is_not_followed_to_delete_it(source: Path, tmp_path: Path) -> None:
     packed = packing(source)
     elsewhere = write_archive(packed, tmp_path / "out", archive_format="no-archive").rename(tmp_path / "elsewhere")

@@ -144,7 +144,7 @@ def within_models(check: Check) -> Check:
             raise Forbidden(
                 "Metrics are not for clients: scrape them with the management token, or at a metrics address."
             )
-        name = model_named(path) if client.models else None
+        name = model_named(path) if client.models is not None else None
         if name is not None:
             client.check_model(name)
 

@@ -3,7 +3,7 @@
     [[client]]
     name = "mobile"
     sha256 = "5e88…"                # of the key, 64 hexadecimal digits: the file holds no key
-    models = ["resnet", "bert-*"]   # all by default
+    models = ["resnet", "bert-*"]   # all by default; [] for none
     rate = 20                       # predictions a second; no limit by default
     burst = 40                      # predictions at once; by default as many as in a second
     priority = "low"                # of all its requests; normal by default
@@ -139,10 +139,11 @@ def _by_digest(entries: Iterable[ClientTable]) -> dict[str, KnownClient]:
 def _client_of(entry: ClientTable) -> KnownClient:
     rate = entry.rate or 0.0
     size = 0 if entry.bytes is None else parse_size(str(entry.bytes))
-    return KnownClient(
-        entry.name, tuple(entry.models or ()), rate, entry.burst or max(1, math.ceil(rate)), entry.priority == "low",
-        size,
-    )  # fmt: skip
+    if entry.bytes is not None and not size:
+        raise ValueError(f"`bytes` of client `{entry.name}` is 0; leave it out for the daemon's own limit")
+    models = None if entry.models is None else tuple(entry.models)
+    burst = entry.burst or max(1, math.ceil(rate))
+    return KnownClient(entry.name, models, rate, burst, entry.priority == "low", size)
 
 
 def _stamp(file: Path) -> tuple[int, int, int] | None:

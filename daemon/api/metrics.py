@@ -34,7 +34,7 @@ def metrics_routes(
 
     async def show(exchange: Exchange) -> None:
         query = exchange.request.target.partition("?")[2]
-        names = [value for name, value in parse_qsl(query) if name == "name[]"]
+        names = [value for name, value in parse_qsl(query, keep_blank_values=True) if name == "name[]"]
         openly = wants_open(exchange.request.header("accept"))
         found = await gpus.read() if chosen.machine else []
         told = itertools.chain(

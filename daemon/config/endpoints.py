@@ -167,7 +167,7 @@ def parse_address(text: str, default_port: int = 8080) -> tuple[str, int]:
     elif not colon or address.endswith("]"):
         host, port = address, str(default_port)
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not _PORT.fullmatch(port) or int(port) > 65535 or "/" in host:
+    if not host.strip() or not _PORT.fullmatch(port) or int(port) > 65535 or "/" in host:
         raise StartError(f"`{text}` is no address to listen on", "write HOST:PORT, such as 127.0.0.1:8080")
     return host, int(port)
 

@@ -131,6 +131,7 @@ class Job:
         begun: a piece of its answer has gone to the client.
         unnamed: its client named no version; metrics tell these apart, as TorchServe does.
         caller: the connection of the request, or None.
+        client: the name of a known client, or the client's address; set where a client's share counts, else empty.
         caller_stats: the version's record of that connection; opaque here.
         held: since when the job waits beside an idle worker, or None.
         timing: receives the times of the job's batch, or None.
@@ -149,6 +150,7 @@ class Job:
         "budget",
         "caller",
         "caller_stats",
+        "client",
         "deadline",
         "exclusive",
         "headers",
@@ -206,6 +208,7 @@ class Job:
         self.timing: Timing | None = None
         self.infer: object = None
         self.sequence: object = None
+        self.client = ""
         self.trace: JobTrace | None = None
         self._deliver = deliver
         self._stream = stream

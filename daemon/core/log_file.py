@@ -33,11 +33,9 @@ class LogFile(RotatingFileHandler):
 
     Args:
         log: `daemon`, `access` or `model`.
-        mode: of the file; 0600, because a line may hold a client's data.
     """
 
-    def __init__(self, path: Path, log: str, *, as_json: bool, mode: int = 0o600) -> None:
-        self._mode = mode
+    def __init__(self, path: Path, log: str, *, as_json: bool) -> None:
         super().__init__(
             path, maxBytes=MAX_BYTES, backupCount=KEPT_FILES, encoding="utf-8", delay=True, errors="backslashreplace"
         )
@@ -48,7 +46,8 @@ class LogFile(RotatingFileHandler):
         self._told_until = 0.0  # on stderr, on the monotonic clock
 
     def _open(self) -> TextIOWrapper:
-        descriptor = os.open(self.baseFilename, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, self._mode)
+        # 0600, because a line may hold a client's data.
+        descriptor = os.open(self.baseFilename, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
         stream = TextIOWrapper(open(descriptor, "ab"), encoding=self.encoding, errors=self.errors)
         size = os.fstat(descriptor).st_size
         if size and os.pread(descriptor, 1, size - 1) != b"\n":  # torn, by a full disk or a crash

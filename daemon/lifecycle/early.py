@@ -12,6 +12,7 @@ import json
 import os
 import resource
 import zipfile
+import zlib
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -24,6 +25,7 @@ from daemon.workers.processes.import_scan import needs_in, needs_of
 from daemon.workers.processes.spawn import StartedTemplate, base_environment, start_template
 
 _MANIFEST = "MAR-INF/MANIFEST.json"
+_DAMAGED = (zipfile.BadZipFile, zlib.error)
 _MOST = 1024 * 1024  # bytes of a file that are read
 
 
@@ -90,13 +92,14 @@ def _remembered(config: Config) -> Iterator[bool]:
 def _archive_needs_torch(path: Path) -> bool:
     try:
         if path.is_dir():
-            return needs_of(_handler(json.loads((path / _MANIFEST).read_bytes())), path).torch
+            with (path / _MANIFEST).open("rb") as file:
+                return needs_of(_handler(json.loads(file.read(_MOST))), path).torch
         with zipfile.ZipFile(path) as archive:
-            handler = _handler(json.loads(archive.read(_MANIFEST)))
+            handler = _handler(json.loads(_reader(archive, archive.getinfo(_MANIFEST))()))
             files = [info for info in archive.infolist() if info.filename.endswith(".py") and "/" not in info.filename]
             texts = {info.filename: _reader(archive, info) for info in files}
             return needs_in(handler, texts).torch
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, zipfile.BadZipFile):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RuntimeError, EOFError, *_DAMAGED):
         return False  # the registration reports what is wrong
 
 

@@ -24,7 +24,7 @@ def _is_platform(value: Any) -> bool:
 
 
 def _are_numbers(value: Any) -> bool:
-    return isinstance(value, list) and all(type(each) is int and each >= 0 for each in value)
+    return isinstance(value, list) and bool(value) and all(type(each) is int and each >= 0 for each in value)
 
 
 def _is_torchrun(value: Any) -> bool:

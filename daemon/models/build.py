@@ -1,10 +1,12 @@
 """Build a model from a directory: its manifest, its Python environment, its configuration."""
 
+import asyncio
 import logging
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from daemon import paths
 from daemon.batching.observer import Tracing
@@ -36,6 +38,13 @@ from handlers.wire import Declared
 _log = logging.getLogger("daemon.models")
 
 
+class ArchiveTexts(NamedTuple):
+    """The files of a model that the daemon itself reads: its manifest, and `model-config.yaml` (empty without one)."""
+
+    manifest: Manifest
+    document: Mapping[str, Any]
+
+
 class ModelFactory:
     """Makes models; registers and starts nothing."""
 
@@ -61,13 +70,20 @@ class ModelFactory:
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
-    def manifest(self, request: Registration, directory: Path) -> Manifest:
-        """Read an archive's manifest, or infer that of a file served in place; the request's values win.
+    async def read(self, request: Registration, directory: Path) -> ArchiveTexts:
+        """Do as `read_texts`, in a thread."""
+        return await asyncio.to_thread(self.read_texts, request, directory)
+
+    def read_texts(self, request: Registration, directory: Path) -> ArchiveTexts:
+        """Read an archive's manifest, or infer that of a file served in place, and the configuration. Blocks.
+
+        Args:
+            request: its values win over the manifest's.
 
         Raises:
-            InvalidModel: the manifest is missing or wrong, or names a file that is not there.
+            InvalidModel: a file is missing, wrong or too large, or the manifest names one that is not there.
         """
-        return read_manifest(
+        manifest = read_manifest(
             directory,
             model_name=request.model_name,
             handler=request.handler,
@@ -75,6 +91,7 @@ class ModelFactory:
             default_handler=self._config.default_handler,
             inferred=bare_manifest(directory, request.url),
         )
+        return ArchiveTexts(manifest, read_yaml(directory, manifest.config_file))
 
     async def install(self, manifest: Manifest, directory: Path, progress: Progress) -> None:
         """Make the Python environment that the archive asks for, if the operator allows environments.
@@ -87,7 +104,7 @@ class ModelFactory:
     def build(
         self,
         request: Registration,
-        manifest: Manifest,
+        texts: ArchiveTexts,
         directory: Path,
         unpacked: Path | None,
         mark: ArchiveMark | None,
@@ -109,8 +126,8 @@ class ModelFactory:
             InvalidModel: the configuration is wrong, or asks for an unsupported feature.
             RequirementsFailed: the model's Python environment is missing.
         """
+        manifest, document = texts
         name, version = manifest.model_name, manifest.model_version
-        document = read_yaml(directory, manifest.config_file)
         block = self._config.model_values(name, version)
         for key in (*without_effect(document), *parallel.without_effect(document)):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)

@@ -31,7 +31,7 @@ from daemon.models.archives.directories import Progress as Progress
 from daemon.models.archives.opening import Archives
 from daemon.models.archives.sources.parts import recover
 from daemon.models.archives.unpack import Limits
-from daemon.models.build import ModelFactory
+from daemon.models.build import ArchiveTexts, ModelFactory
 from daemon.models.change import check_files
 from daemon.models.gate import Gate
 from daemon.models.optimizing.record import store_of
@@ -164,14 +164,15 @@ class Registrar:
         self, request: Registration, progress: Progress, attempt: _Attempt, *, replace: bool, reset: bool
     ) -> ModelVersion:
         async with self.archives.open(request, progress) as contents:
-            manifest = self.factory.manifest(request, contents.directory)
+            texts = await self.factory.read(request, contents.directory)
+            manifest = texts.manifest
             attempt.model, attempt.version = manifest.model_name, manifest.model_version
             check_version(request, manifest)
             await self.factory.install(manifest, contents.directory, progress)
             self._check_name(request, manifest.model_name, replace=replace)
             old = self._replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None
             wanted = request if old is None or reset else keep(request, old)
-            model = self.factory.build(wanted, manifest, *contents)
+            model = self.factory.build(wanted, texts, *contents)
             if old is None:
                 self.live.add(model)
                 self.ledger.unsettled.add(model)
@@ -217,7 +218,7 @@ class Registrar:
             if old.min_workers and request.overrides.workers is None:
                 request = replace(request, overrides=request.overrides.changed({"fallback_workers": old.min_workers}))
             new = self.factory.build(
-                request, source.manifest, source.directory, source.unpacked, source.mark,
+                request, ArchiveTexts(source.manifest, source.document), source.directory, source.unpacked, source.mark,
                 listed=source.listed, restored=old.at_startup, declared=old.declared, notes=old.notes,
             )  # fmt: skip
             if source.unpacked is not None:

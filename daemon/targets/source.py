@@ -21,9 +21,9 @@ _NOT_MODELS = ("torch.utils", "torch.autograd", "torch.optim", "torchvision.tran
 def parse(file: Path) -> ast.Module | None:
     """Parse a Python file; None if the file cannot be read, is too large or is not Python."""
     try:
-        if file.stat().st_size > LARGEST:
-            return None
-        return _parse(file.read_bytes(), str(file))
+        with file.open("rb") as opened:
+            source = opened.read(LARGEST + 1)
+        return None if len(source) > LARGEST else _parse(source, str(file))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -33,6 +33,14 @@ def test_a_client_has_what_its_table_says(file: Path) -> None:
     assert clients[digest_of("w")] == KnownClient("web")
 
 
+def test_an_empty_list_of_models_is_no_model_and_a_file_without_clients_no_client(file: Path) -> None:
+    file.write_text(table("a", "k", "models = []\n"))
+    assert read_clients(file)[digest_of("k")].models == ()
+
+    file.write_text("client = []\n")
+    assert read_clients(file) == {}
+
+
 @pytest.mark.parametrize(("rate", "burst"), [("20", 20), ("2.5", 3), ("0.1", 1)])
 def test_a_burst_is_a_second_of_the_rate_by_default(file: Path, rate: str, burst: int) -> None:
     file.write_text(table("a", "k", f"rate = {rate}\n"))
@@ -60,6 +68,9 @@ def test_two_keys_of_a_client_share_its_rate(file: Path) -> None:
         pytest.param(table("a", "k", "rate = 0"), "Expected `float` > 0.0", id="a rate of nothing"),
         pytest.param(table("a", "k", "burst = 0"), "Expected `int` >= 1", id="a burst of nothing"),
         pytest.param(table("a", "k", "bytes = 'many'"), "`many` is not a size", id="no size"),
+        pytest.param(table("a", "k", "bytes = 0"), "`bytes` of client `a` is 0", id="a size of nothing"),
+        pytest.param(table("a", "k", "bytes = '0MiB'"), "`bytes` of client `a` is 0", id="nothing with a unit"),
+        pytest.param(table("a", "k", "models = ['']"), "length >= 1", id="a model without a name"),
         pytest.param(table("a", "k", "priority = 'high'"), "Invalid enum value 'high'", id="no priority"),
         pytest.param(table("a", "k") + table("b", "k"), "the key of client `b` is there twice", id="one key twice"),
         pytest.param(table("a", "k") + table("a", "l", "rate = 1"), "with different rights", id="two sets of rights"),

@@ -21,6 +21,7 @@ KEYS = {
     "limited": "rate = 1\nburst = 2\nbytes = 10\n",
     "batch": 'priority = "low"\n',
     "free": "",
+    "none": "models = []\n",
 }
 Ask = Callable[..., Coroutine[Any, Any, Answer]]
 
@@ -69,6 +70,7 @@ def ask(tmp_path: Path, house: House) -> Ask:
         pytest.param("/predictions/other", "mobile", 403, id="of one that it does not allow"),
         pytest.param("/predictions/nothing", "mobile", 403, id="of one that is not there, so that no name is told"),
         pytest.param("/predictions/other", "free", 200, id="of any, with a key for all"),
+        pytest.param("/predictions/other", "none", 403, id="of any, with a key for none"),
         pytest.param("/predictions/other", "m", 200, id="with the management token"),
         pytest.param("/v1/models/other:predict", "mobile", 403, id="by KServe's first protocol"),
         pytest.param("/v2/models/other/infer", "mobile", 403, id="by the Open Inference Protocol"),
@@ -100,12 +102,15 @@ async def test_a_model_that_the_body_names_is_checked(ask: Ask) -> None:
 async def test_the_description_of_a_model_is_for_its_clients(ask: Ask, target: str) -> None:
     assert (await ask(target, "mobile", b"", "GET")).status == 403
     assert (await ask(target, "free", b"", "GET")).status != 403
+    assert (await ask(target, "none", b"", "GET")).status == 403
 
 
 async def test_a_list_names_the_models_of_the_client(ask: Ask) -> None:
     listed = (await ask("/v1/models", "mobile", b"", "GET")).body
 
     assert b"one" in listed and b"shared" in listed and b"other" not in listed
+    unlisted = (await ask("/v1/models", "none", b"", "GET")).body
+    assert not any(name in unlisted for name in (b"one", b"shared", b"other"))
 
 
 async def test_the_metrics_name_all_clients_and_so_are_for_none(ask: Ask) -> None:

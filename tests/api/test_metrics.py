@@ -137,6 +137,7 @@ async def test_a_registration_that_fails_leaves_nothing(tmp_path: Path) -> None:
         pytest.param("?name[]=Requests4XX", {"Requests4XX"}, id="one"),
         pytest.param("?name%5B%5D=Requests4XX&name[]=MemoryUsed", {"Requests4XX", "MemoryUsed"}, id="two, one escaped"),
         pytest.param("?name[]=Nothing", set(), id="none that is there"),
+        pytest.param("?name[]=", set(), id="none without a name"),
         pytest.param("?name=Requests4XX", None, id="another parameter asks for nothing"),
     ],
 )

@@ -199,7 +199,8 @@ def test_ctrl_c_stops_run_without_killing_its_workers_first(idle: Served) -> Non
 
 def test_the_socket_is_private_whatever_the_umask(idle: Served, tmp_path: Path) -> None:
     folder = tmp_path / "runtime"
-    idle.environment["TSCTL_SOCKET"] = str(folder / "control.sock")
+    logs = tmp_path / "logs"
+    idle.environment |= {"TSCTL_SOCKET": str(folder / "control.sock"), "LOG_LOCATION": str(logs)}
 
     before = os.umask(0)
     try:
@@ -215,8 +216,9 @@ def test_the_socket_is_private_whatever_the_umask(idle: Served, tmp_path: Path) 
     state = idle.folder / "state"
     assert state.stat().st_mode & 0o777 == 0o700
     idle.tsctl("stop")
-    kept = [*state.iterdir(), *(state / "logs").iterdir(), *(state / "models").iterdir()]
-    assert {path.name for path in kept} >= {"snapshot.json", "daemon.log", "access.log", "start.log"}
+    kept = [*state.iterdir(), *(path for name in ("logs", "models", "sums") for path in (state / name).iterdir())]
+    kept += [logs, *logs.rglob("*")]
+    assert {path.name for path in kept} >= {"snapshot.json", "daemon.log", "access.log", "start.log", "ts_log.log"}
     assert [path for path in kept if path.stat().st_mode & 0o077] == []
 
 

@@ -26,16 +26,19 @@ class Client:
         body: bytes = b"",
         arrived: float | None = None,
         headers: Sequence[tuple[str, str]] = (),
+        client: str = "",
         **further: Any,
     ) -> Job:
-        """Make a job that arrives now, unless `arrived` says when; `further` are those of `Job`."""
+        """Make a job of a client that arrives now, unless `arrived` says when; `further` are those of `Job`."""
         arrived = self.now() if arrived is None else arrived
 
         def deliver(reply: Reply) -> None:
             self.replies.append((name, reply))
             self.took[name] = self.now() - arrived
 
-        return Job(name, [Param("body", "", body)], [("x-request-id", name), *headers], arrived, deliver, **further)
+        job = Job(name, [Param("body", "", body)], [("x-request-id", name), *headers], arrived, deliver, **further)
+        job.client = client
+        return job
 
     def reply(self, name: str) -> Reply:
         """Return the only answer to a request."""

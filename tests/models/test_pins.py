@@ -1,12 +1,14 @@
 """A registration may pin the version and the SHA-256 of its archive; another archive is refused, and leaves nothing."""
 
 import hashlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from daemon.core.errors import BadRequest, InvalidModel
+from daemon.core.errors import ArchiveNotFound, BadRequest, InvalidModel
+from daemon.models.archives.digests import sums_of
 from daemon.models.registering.pins import sha256_pin
 from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import StubDaemon
@@ -70,11 +72,91 @@ async def test_a_kept_archive_is_served_by_its_pin_only_where_any_path_may_be(tm
     assert other.source.directory.name == pin and bench.unpacked == 1
 
 
-@pytest.mark.parametrize("text", ["12", "g" * 64, "0" * 63 + " "])
+def altered(directory: Path) -> None:
+    (directory / "handler.py").write_text("def handle(data, context):\n    return ['altered'] * len(data)\n")
+
+
+def cut(directory: Path) -> None:
+    (directory / "handler.py").unlink()
+
+
+def linked(directory: Path) -> None:
+    other = directory.parent.parent / "other.py"
+    (directory / "handler.py").rename(other)
+    (directory / "handler.py").symlink_to(other)
+
+
+def named_wrongly(directory: Path) -> None:
+    """Make a directory as of a daemon that hashed other bytes than were unpacked: nothing tells of its files."""
+    altered(directory)
+    sums_of(directory).unlink()
+
+
+DAMAGE = pytest.mark.parametrize("damage", [altered, cut, linked, named_wrongly])
+
+
+@DAMAGE
+async def test_a_kept_directory_whose_files_are_not_the_pinned_archives_is_unpacked_again(
+    damage: Callable[[Path], None], tmp_path: Path
+) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    first = await bench.register(url)
+    text = (first.source.directory / "handler.py").read_bytes()
+    damage(first.source.directory)
+
+    again = await bench.register(url, sha256=digest_of(bench.store / url), model_name="other", local_paths=True)
+
+    assert again.source.directory == first.source.directory and bench.unpacked == 1
+    assert (again.source.directory / "handler.py").read_bytes() == text
+    assert not (again.source.directory / "handler.py").is_symlink()
+
+
+@DAMAGE
+async def test_nor_is_it_served_by_its_pin_where_the_archive_is_gone(
+    damage: Callable[[Path], None], tmp_path: Path
+) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    pin = digest_of(bench.store / url)
+    first = await bench.register(url)
+    (bench.store / url).unlink()
+    damage(first.source.directory)
+
+    with pytest.raises(ArchiveNotFound):
+        await bench.register(url, sha256=pin, model_name="other", local_paths=True)
+
+    assert bench.names == ["m/1.0"] and bench.unpacked == 1
+
+
+async def test_a_file_that_a_handler_has_added_changes_nothing(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    pin = digest_of(bench.store / url)
+    first = await bench.register(url)
+    (first.source.directory / "cache").write_bytes(b"of the handler")
+
+    await bench.register("gone.mar", sha256=pin, model_name="other", local_paths=True)
+
+    assert (first.source.directory / "cache").exists()
+
+
+async def test_the_sums_of_an_archive_go_with_its_directory(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar())
+    sums = sums_of(model.source.directory)
+    assert sums.is_file()
+
+    await bench.registrar.unregister("m", None)
+
+    assert list(sums.parent.iterdir()) == []
+
+
+@pytest.mark.parametrize("text", ["", " ", "12", "g" * 64, "0" * 63 + " "])
 def test_a_pin_that_is_no_sha_256_is_refused(text: str) -> None:
     with pytest.raises(BadRequest, match="expected 64 hexadecimal digits, as `sha256sum FILE` prints them"):
         sha256_pin(text)
 
 
 def test_a_pin_in_capitals_is_read() -> None:
-    assert sha256_pin("AB" * 32) == "ab" * 32 and sha256_pin("") == ""
+    assert sha256_pin("AB" * 32) == "ab" * 32 and sha256_pin(None) == ""

@@ -1,5 +1,6 @@
 """A registration wins over `model-config.yaml`, which wins over the `models` block, which wins over the default."""
 
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -290,6 +291,28 @@ def test_what_is_no_yaml_is_a_sentence(text: bytes, tmp_path: Path) -> None:
         read_yaml(tmp_path, "c.yaml")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [b"a: " + b"[" * 20_000, b"a: " + b"{a: " * 20_000, b"- " * 20_000, b"? " * 20_000],
+    ids=lambda text: text[:6],
+)
+def test_deep_yaml_is_refused_before_it_is_read(text: bytes, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_bytes(text)
+    began = time.thread_time()
+
+    with pytest.raises(InvalidModel, match=r"^`c.yaml` is not YAML: more than 50 levels"):
+        read_yaml(tmp_path, "c.yaml")
+
+    assert time.thread_time() - began < 0.5  # 0.2 s; 1 to 3 s while all of it was read
+
+
+def test_long_yaml_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_bytes(b"a: 1\n" + b"#" * 256 * 1024)
+
+    with pytest.raises(InvalidModel, match=r"^`c.yaml` has more than 256 KiB; put large tables into a file of their"):
+        read_yaml(tmp_path, "c.yaml")
+
+
 def test_merges_of_merges_never_make_8_to_the_11th_pairs(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_bytes(REPEATED_MERGES)
 
@@ -331,6 +354,11 @@ def test_a_gpu_that_is_not_there_is_named(config: Config) -> None:
         merge(Overrides(), {"deviceIds": [0, 2]}, config, gpus=2)
 
     assert str(caught.value) == "model-config.yaml: `deviceIds` is [0, 2], but this machine has GPUs 0 to 1."
+
+
+def test_an_empty_list_of_gpus_is_refused_and_not_all_of_them(config: Config) -> None:
+    with pytest.raises(InvalidModel, match="deviceIds"):
+        merge(Overrides(), {"deviceIds": []}, config, gpus=2)
 
 
 def test_keys_that_mean_nothing_here_are_named() -> None:

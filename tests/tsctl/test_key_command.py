@@ -55,6 +55,8 @@ def test_a_second_key_has_the_rights_of_the_client(file: Path) -> None:
     [
         (["a b"], "", "`a b` cannot be a client's name"),
         (["a", "--bytes", "many"], "", "`many` is not a size"),
+        (["a", "--models", ""], "", "`--models` names no model"),
+        (["a", "--models", " , "], "", "`--models` names no model"),
         (["a", "--rate", "1"], "[[client]]\nname = 'a'\nsha256 = ''", "client `a` is in"),
         (["a"], "[[client", "is no keys file"),
         (["a"], "client = 3", "`client` is no array of tables"),

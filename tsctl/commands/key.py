@@ -53,7 +53,7 @@ def command(
     if not _NAME.fullmatch(name):
         raise CliError(f"`{name}` cannot be a client's name", "use letters, digits, `.`, `_` and `-`, at most 64")
     rights = {
-        "models": [each.strip() for each in models.split(",") if each.strip()] if models else None,
+        "models": _models(models),
         "rate": rate, "burst": burst, "priority": priority, "bytes": _size(size),
     }  # fmt: skip
     wanted = {option: value for option, value in rights.items() if value is not None}
@@ -67,6 +67,13 @@ def command(
     _append(keys_file, "".join(f"{word} = {json.dumps(value)}\n" for word, value in _table(name, digest, wanted)))
     echo(f"Added a key of client `{name}` to `{keys_file}`; the key, which is not shown again:", err=True)
     echo(key)
+
+
+def _models(text: str | None) -> list[str] | None:
+    found = None if text is None else [each.strip() for each in text.split(",") if each.strip()]
+    if found == []:
+        raise CliError("`--models` names no model", "leave it out for all models")
+    return found
 
 
 def _size(text: str | None) -> str | None:

@@ -38,10 +38,12 @@ def saved(state_dir: Path) -> list[dict[str, Any]]:
     found = []
     for file in sorted(paths.tuned_dir(state_dir).glob("[!.]*@*.json"))[:MOST]:
         try:
-            if file.stat().st_size > LARGEST:
+            with file.open("rb") as opened:
+                text = opened.read(LARGEST + 1)
+            if len(text) > LARGEST:
                 continue
-            document = json.loads(file.read_text())
-        except (OSError, ValueError):
+            document = json.loads(text)
+        except (OSError, ValueError, RecursionError):
             continue
         if isinstance(document, dict) and isinstance(document.get("time"), int | float):
             found.append(document)

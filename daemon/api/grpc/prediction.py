@@ -10,6 +10,7 @@ from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.inference.predict import names_caller
 from daemon.core.errors import DaemonError
 from daemon.core.job import Flow, Job, JobPhase, Param, Piece, Reply
+from daemon.http.bounds.known_client import share_holder
 from daemon.http.bounds.sending import NotRead
 from daemon.models.shadowing.watching import AskedOf, Receivers
 from daemon.models.version import ModelVersion
@@ -161,6 +162,8 @@ def _job(
         low_priority=head.low_priority, budget=head.budget(model.settings.client_timeout),
     )  # fmt: skip
     job.infer = infer
+    if model.sequences is not None:
+        job.client = share_holder(head.client, head.peer)
     tracer = model.tracer
     if tracer is not None:
         draw = random()

@@ -11,6 +11,7 @@ from daemon.core.errors import BadRequest, DaemonError, PredictionFailed
 from daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
 from daemon.core.timing import Timing
 from daemon.core.trace import TRACEPARENT
+from daemon.http.bounds.known_client import share_holder
 from daemon.http.bounds.sending import NotRead
 from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
 from daemon.http.exchange import Exchange
@@ -166,6 +167,8 @@ def predict(
     )  # fmt: skip
     job.timing = timing
     job.infer = infer
+    if model.sequences is not None:
+        job.client = share_holder(client, request.peer)
     tracer = model.tracer
     if tracer is not None:
         draw = random()

@@ -178,7 +178,7 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
         url=url,
         model_name=given.text("model_name"),
         model_version=given.text("model_version"),
-        sha256=sha256_pin(given.text("sha256") or ""),
+        sha256=sha256_pin(given.text("sha256", empty=True)),
         handler=given.text("handler"),
         runtime=runtime,
         overrides=Overrides(**{row.name: given.setting(row, absent=True) for row in MODEL_SETTINGS if row.rest}),

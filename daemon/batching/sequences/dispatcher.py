@@ -44,11 +44,11 @@ class SequenceDispatcher(Dispatcher):
             return
         now = self._clock.now()
         mark = read_mark(job.headers, self.names)
-        self.sequences.check(mark.id, mark.start, now)
+        self.sequences.check(mark.id, mark.start, now, job.client)
         super().submit(job)
         job.sequence = mark
         job.headers = with_mark(job.headers, mark, self.names)
-        self.sequences.add(job, mark.id, now)
+        self.sequences.add(job, mark.id, now, job.client)
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         now = self._clock.now()

@@ -9,6 +9,9 @@
 
 A sequence belongs to the worker that took its first request. There its requests run in the order of their arrival:
 where whole batches run, one at a time; where rows run on their own, they begin in that order.
+
+One client may have all places while nobody else asks. Where all are taken, a newcomer gets the place of a client that
+has at least two more than the newcomer, so that shares become equal, and no two clients take from each other in turns.
 """
 
 import math
@@ -50,14 +53,16 @@ class OpenSequence(Generic[W]):
         worker: keeps the state; None before the first request has run.
         waiting: its requests in the queue, in the order of their arrival.
         running: how many of its requests are at the worker.
+        client: the one that opened it.
         began, last: when it was opened, and when a request last arrived or ended.
         ended: no further request is expected.
     """
 
-    __slots__ = ("began", "ended", "id", "last", "running", "waiting", "worker")
+    __slots__ = ("began", "client", "ended", "id", "last", "running", "waiting", "worker")
 
-    def __init__(self, id: str, now: float) -> None:  # noqa: A002
+    def __init__(self, id: str, client: str, now: float) -> None:  # noqa: A002
         self.id = id
+        self.client = client
         self.worker: W | None = None
         self.waiting: OrderedDict[Job, None] = OrderedDict()
         self.running = 0
@@ -72,6 +77,21 @@ class OpenSequence(Generic[W]):
         return not self.waiting and not self.running
 
 
+def displaced(client: str, held: Mapping[str, int], quiet: Iterable[OpenSequence[W]]) -> OpenSequence[W] | None:
+    """Choose the sequence that makes room for a client's new one: the longest quiet one of those who hold most.
+
+    Args:
+        held: client → open sequences.
+        quiet: sequences without a request that waits or runs.
+
+    Returns:
+        None if no sequence has to go: nobody holds at least two more than the client.
+    """
+    least = held.get(client, 0) + 2
+    over = [each for each in quiet if held[each.client] >= least]
+    return max(over, key=lambda each: (held[each.client], -each.last), default=None)
+
+
 class Sequences(Generic[W]):
     """The sequences of one version.
 
@@ -80,7 +100,8 @@ class Sequences(Generic[W]):
         overlapping: several requests of a sequence may run at the same time, begun in their order.
 
     Attributes:
-        most: open sequences; a request that would open another one is refused.
+        most: open sequences; a request that would open another one takes the place of a client that has too many, or
+            is refused.
         most_waiting: requests that may wait for one sequence.
         idle, total: seconds after which a quiet sequence makes room, since its last request, and since its first; inf
             for never.
@@ -95,6 +116,7 @@ class Sequences(Generic[W]):
         self._open: dict[str, OpenSequence[W]] = {}
         self._of: dict[Job, OpenSequence[W]] = {}  # waiting or running
         self._owned: Counter[W] = Counter()  # worker → open sequences
+        self._held: Counter[str] = Counter()  # client → open sequences, where there are any
         # By worker, None for none: the sequences of which a request can run now, the longest waiting first.
         self._ready: dict[W | None, OrderedDict[str, OpenSequence[W]]] = {None: OrderedDict()}
         self._homes: OrderedDict[str, W] = OrderedDict()  # of forgotten sequences
@@ -106,13 +128,13 @@ class Sequences(Generic[W]):
     def __repr__(self) -> str:
         return f"<Sequences {len(self)}/{self.most}>"
 
-    def check(self, name: str, start: bool, now: float) -> None:
+    def check(self, name: str, start: bool, now: float, client: str = "") -> None:
         """Check that a request of this sequence may wait.
 
         Raises:
             SequenceBroken: the sequence's state is lost, and the request does not start it anew.
             SequenceFull: `most_waiting` requests of the sequence wait.
-            TooManySequences: the request would open a sequence, and `most` are open.
+            TooManySequences: the request would open a sequence, `most` are open, and none is displaced.
         """
         if not start and name in self._broken:
             raise SequenceBroken(self._lost(name, self._broken[name]))
@@ -126,18 +148,21 @@ class Sequences(Generic[W]):
             return
         if len(self._open) >= self.most:
             self.forget(now)
-        if len(self._open) >= self.most:
+        if len(self._open) >= self.most and self._displaced_by(client) is None:
             raise TooManySequences(
                 f'Model "{self._name}" keeps {self.most} sequences at a time (`maxNumSequence`), and all are open: end'
                 f" one, with the header {self._headers.end}: true, or try again later."
             )
 
-    def add(self, job: Job, name: str, now: float) -> None:
-        """Add a request that waits, after `check`; it opens its sequence where there is none."""
+    def add(self, job: Job, name: str, now: float, client: str = "") -> None:
+        """Add a request that waits, after `check`; a sequence is opened where there is none of this name."""
         self._broken.pop(name, None)
         sequence = self._open.get(name)
         if sequence is None:
-            sequence = self._open[name] = OpenSequence(name, now)
+            if len(self._open) >= self.most:
+                self._displace(client)
+            sequence = self._open[name] = OpenSequence(name, client, now)
+            self._held[client] += 1
             home = self._homes.pop(name, None)
             if home is not None:
                 self._give(sequence, home)
@@ -194,7 +219,7 @@ class Sequences(Generic[W]):
         self.forget(now)
         answers: list[tuple[Job, SequenceBroken]] = []
         for sequence in [each for each in self._open.values() if each.worker == worker]:
-            del self._open[sequence.id]
+            self._remove(sequence)
             for job in sequence.waiting:
                 del self._of[job]
                 answers.append((job, SequenceBroken(self._lost(sequence.id, why))))
@@ -260,9 +285,26 @@ class Sequences(Generic[W]):
     def _close(self, sequence: OpenSequence[W]) -> None:
         """Forget a sequence that has ended, or that no request has run of, once it is quiet."""
         if sequence.quiet and (sequence.ended or sequence.worker is None) and self._open.get(sequence.id) is sequence:
-            del self._open[sequence.id]
+            self._remove(sequence)
             if sequence.worker is not None:
                 self._owned[sequence.worker] -= 1
+
+    def _remove(self, sequence: OpenSequence[W]) -> None:
+        del self._open[sequence.id]
+        self._held[sequence.client] -= 1
+        if not self._held[sequence.client]:
+            del self._held[sequence.client]
+
+    def _displaced_by(self, client: str) -> OpenSequence[W] | None:
+        return displaced(client, self._held, (each for each in self._open.values() if each.quiet))
+
+    def _displace(self, client: str) -> None:
+        """End a sequence in favour of a client's new one: the next request of the ended one is told, once."""
+        sequence = self._displaced_by(client)
+        if sequence is not None:
+            sequence.ended = True
+            self._close(sequence)
+            _remember(self._broken, sequence.id, f"another client needed a place (`maxNumSequence` is {self.most})")
 
 
 V = TypeVar("V")

@@ -12,6 +12,7 @@ the time that the rest of a burst takes.
 import math
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from urllib.parse import unquote
 
 from daemon.core.errors import DaemonError, Forbidden
 from daemon.core.timing import duration
@@ -48,12 +49,17 @@ class BodyTooLong(DaemonError):
         super().__init__(f"The body has {size} bytes; client `{client.name}` may send {client.bytes} (413).")
 
 
+def share_holder(client: "KnownClient | None", peer: str) -> str:
+    """Return the name under which a client's share is counted: that of the key, else the address without the port."""
+    return f"key {client.name}" if client is not None else unquote(peer.rpartition(":")[0]).strip("[]")
+
+
 @dataclass(slots=True)
 class KnownClient:
     """A client that is known by its key.
 
     Attributes:
-        models: patterns of the names of models that the client may use, as in file names; empty for all.
+        models: patterns of the names of models that the client may use, as in file names; None for all.
         rate: predictions a second; 0.0 for no limit.
         burst: predictions that may come at once, at least 1; without effect if there is no rate.
         low_priority: all its requests have low priority, whatever they ask for.
@@ -62,7 +68,7 @@ class KnownClient:
     """
 
     name: str
-    models: tuple[str, ...] = ()
+    models: tuple[str, ...] | None = None
     rate: float = 0.0
     burst: int = 1
     low_priority: bool = False
@@ -71,7 +77,7 @@ class KnownClient:
 
     def may_use(self, model: str) -> bool:
         """Return whether the client's key allows a model."""
-        return not self.models or any(fnmatchcase(model, pattern) for pattern in self.models)
+        return self.models is None or any(fnmatchcase(model, pattern) for pattern in self.models)
 
     def wait(self, now: float) -> float:
         """Return the seconds until the client may send a request; 0.0 for now."""

@@ -15,7 +15,6 @@ from daemon.core.clock import Clock
 from daemon.core.log_file import LogFile
 from daemon.core.log_format import without_secrets
 
-MODE = 0o640  # TorchServe's are for all: a log shipper of the same group reads these
 _LINES_AT_ONCE = 1000
 _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}
 
@@ -36,8 +35,8 @@ class TorchServeFile:
 
     def __init__(self, path: Path, clock: Clock, *, bare: bool, time_now: Callable[[], float] = time.time) -> None:
         with suppress(OSError):  # reported at the first line
-            path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = LogFile(path, path.stem, as_json=False, mode=MODE)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._file = LogFile(path, path.stem, as_json=False)
         self._file.setFormatter(logging.Formatter("%(message)s"))
         with suppress(OSError):
             self._file.stream = self._file._open()  # TorchServe's files are there from the start

@@ -5,12 +5,14 @@ nor the snapshot on the disk refers to it.
 """
 
 import asyncio
+import contextlib
 import shutil
 import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+from daemon.models.archives.digests import sums_of
 from daemon.models.archives.unpack import Limits, unpack
 
 _PROGRESS_EVERY = 0.05  # seconds
@@ -44,6 +46,9 @@ class Directories:
                 directory.unlink()
             else:
                 self.remove_unused(directory)
+        for sums in sums_of(self._folder / "any").parent.glob("*"):
+            if not self.named(sums.name).is_dir():
+                sums.unlink(missing_ok=True)
 
     def share(self) -> None:
         """Remove nothing for now: a daemon that is being replaced may still start workers from the directories.
@@ -63,6 +68,8 @@ class Directories:
             self._put_off.add(directory)
         elif not self._users[directory] and not self._kept(directory):
             shutil.rmtree(directory, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                sums_of(directory).unlink(missing_ok=True)
 
     def use(self, directory: Path) -> None:
         """Keep a directory until `release` was called as often as `use`."""

@@ -11,7 +11,27 @@ from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, par
 from daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
 from handlers.names import BUILT_IN, NOT_BUILT_IN, RESERVED_MODULES, split_handler
 
+MOST_TEXT = 256 * 1024  # bytes of a manifest, of a model-config.yaml, of a requirements.txt
 _WORKERS_OWN = "handlers"  # the only one of RESERVED_MODULES that a worker imports
+
+
+def read_text(file: Path, name: str) -> bytes:
+    """Read a file of an archive that the daemon itself parses. Blocks.
+
+    Args:
+        name: as the archive names the file.
+
+    Raises:
+        InvalidModel: the file has more than `MOST_TEXT` bytes.
+        OSError: the file cannot be read.
+    """
+    with file.open("rb") as opened:
+        text = opened.read(MOST_TEXT + 1)
+    if len(text) > MOST_TEXT:
+        raise InvalidModel(
+            f"`{name}` has more than {MOST_TEXT // 1024} KiB; put large tables into a file of their own."
+        )
+    return text
 
 
 def bare_manifest(directory: Path, url: str) -> dict[str, Any] | None:
@@ -44,7 +64,7 @@ def read_manifest(
     default_handler: str | None = None,
     inferred: Mapping[str, Any] | None = None,
 ) -> Manifest:
-    """Read and check the manifest of an unpacked archive.
+    """Read and check the manifest of an unpacked archive. Blocks.
 
     Args:
         model_name, handler, runtime: win over the manifest's; with the first two given, the manifest may be missing.
@@ -61,7 +81,7 @@ def read_manifest(
         document = inferred
     elif own:
         try:
-            document = json.loads(file.read_bytes())
+            document = json.loads(read_text(file, MANIFEST))
         except (ValueError, RecursionError) as error:
             raise InvalidModel(f"The manifest is not JSON: {error}") from None
     elif model_name and (handler or default_handler):

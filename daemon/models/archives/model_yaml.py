@@ -1,4 +1,8 @@
-"""The archive's `model-config.yaml`, read within limits."""
+"""The archive's `model-config.yaml`, read within limits.
+
+PyYAML takes seconds for a few hundred kilobytes, and square time in the depth of brackets: read the file in a thread.
+The parser in C would be faster, and keep the interpreter's lock, and so the event loop, for all of its time.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,6 +11,7 @@ from typing import Any
 import yaml
 
 from daemon.core.errors import InvalidModel
+from daemon.models.archives.manifest import read_text
 
 # Errors of PyYAML: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own one.
 _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
@@ -21,10 +26,23 @@ def without_effect(document: Mapping[str, Any]) -> list[str]:
 
 
 _MOST_MERGED = 1000  # pairs
+_DEEPEST = 50  # levels
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader with bounded merges: `<<` copies, so that 400 bytes could become a billion pairs."""
+    """A safe loader with bounded depth, and bounded merges: `<<` copies, so that 400 bytes become a billion pairs."""
+
+    depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.depth >= _DEEPEST:
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            raise yaml.composer.ComposerError(None, None, f"more than {_DEEPEST} levels", mark)
+        self.depth += 1
+        try:
+            return super().compose_node(parent, index)
+        finally:
+            self.depth -= 1
 
     def flatten_mapping(self, node: yaml.MappingNode) -> None:
         for key, value in node.value:
@@ -41,15 +59,15 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_yaml(model_dir: Path, config_file: str | None) -> dict[str, Any]:
-    """Read the archive's `model-config.yaml`; an empty dict if there is none.
+    """Read the archive's `model-config.yaml`; an empty dict if there is none. Blocks.
 
     Raises:
-        InvalidModel: the file is not YAML, or is not a mapping.
+        InvalidModel: the file is not YAML, is too long or too deep, or is not a mapping.
     """
     if config_file is None:
         return {}
     try:
-        document = yaml.load((model_dir / Path(config_file).name).read_bytes(), _Loader)
+        document = yaml.load(read_text(model_dir / Path(config_file).name, config_file), _Loader)
     except _NOT_YAML as error:
         raise InvalidModel(f"`{config_file}` is not YAML: {error}") from None
     if document is None:

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 from daemon.config.config import Config
 from daemon.core.errors import InvalidModel
+from daemon.models.archives.digests import holds_its_files
 from daemon.models.archives.directories import Directories, Progress
 from daemon.models.archives.download import archive_of, is_remote
-from daemon.models.archives.unpack import ArchiveMark, check_digest, mark_of, model_root, sha256_of
+from daemon.models.archives.unpack import ArchiveMark, check_digest, mark_of, model_root, open_steady
 from daemon.models.request import Registration
 from daemon.targets import is_bare
 
@@ -55,8 +56,12 @@ class Archives:
         if kept is not None and request.local_paths:  # pinned, and here already: the archive itself may be gone
             self._directories.use(kept)
             with self._released_on_error(kept):
-                yield Contents(model_root(kept), kept)
-            return
+                as_pinned = await asyncio.to_thread(holds_its_files, kept)
+                if as_pinned:
+                    yield Contents(model_root(kept), kept)
+            if as_pinned:
+                return
+            self._directories.release(kept)
         report = partial(progress, "downloading")
         async with archive_of(request.url, self._config, report, local_paths=request.local_paths) as path:
             if is_in_place(path):
@@ -93,4 +98,5 @@ def _check_in_place(path: Path, pinned: str) -> None:
         raise InvalidModel(
             f"`{path}` is a directory, which has no SHA-256: pack it with `tsctl archive`, or pin nothing."
         )
-    check_digest(path.name, sha256_of(path), pinned)
+    with open_steady(path) as file:
+        check_digest(path.name, file.sha256, pinned)

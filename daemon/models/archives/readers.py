@@ -13,10 +13,10 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import IO
 
 from daemon.core.errors import InvalidModel
+from daemon.models.archives.digests import SteadyFile
 
 CHUNK = 1024 * 1024
 _ENTRY = 512  # bytes of a zip's directory for each member that it may hold: 46, a name, extra fields
@@ -41,34 +41,38 @@ class Archive:
 
 
 @contextlib.contextmanager
-def open_archive(archive: Path, files: int) -> Iterator[Archive]:
+def open_archive(file: SteadyFile, files: int) -> Iterator[Archive]:
     """Open an archive of at most `files` members; a damaged archive raises one of `DAMAGED`.
 
     Raises:
-        InvalidModel: the archive is neither a zip nor a gzipped tar.
-        OSError: the file cannot be read; reading its members may raise the same errors.
+        InvalidModel: the archive is neither a zip nor a gzipped tar, or was written to meanwhile; reading its members
+            may raise the same errors.
+        OSError: the file cannot be read; likewise.
         RuntimeError: zipfile cannot read this kind of zip.
     """
-    with archive.open("rb") as file:
-        start = file.read(4)
+    start = file.start()
     if start[:2] == b"PK":
-        with _ZipBytes(archive, max(CHUNK, files * _ENTRY)) as file, zipfile.ZipFile(file) as zipped:
+        with ZipBytes(file, max(CHUNK, files * _ENTRY)) as raw, zipfile.ZipFile(raw) as zipped:
             yield _Zip(zipped)
     elif start[:2] == b"\x1f\x8b":
-        with _TarBytes(archive) as stream, tarfile.open(fileobj=stream, mode="r:") as tarred:
-            yield _Tar(tarred, stream, archive)
+        with (
+            io.BufferedReader(file, CHUNK) as packed,
+            TarBytes(packed) as stream,
+            tarfile.open(fileobj=stream, mode="r:") as tarred,
+        ):
+            yield _Tar(tarred, stream, file.size)
     else:
-        raise InvalidModel(f"The archive `{archive.name}` is neither a zip nor a gzipped tar file.")
+        raise InvalidModel(f"The archive `{file.name}` is neither a zip nor a gzipped tar file.")
 
 
-class _ZipBytes(io.BufferedReader):
+class ZipBytes(io.BufferedReader):
     """A zip's bytes, with a bounded directory.
 
     zipfile reads the directory whole: a million members would be objects before the first is seen.
     """
 
-    def __init__(self, archive: Path, most: int) -> None:
-        super().__init__(io.FileIO(archive))
+    def __init__(self, file: io.RawIOBase, most: int) -> None:
+        super().__init__(file)
         self._most = most
 
     def read(self, size: int | None = -1) -> bytes:
@@ -103,7 +107,7 @@ class _Zip(Archive):
                     yield info.orig_filename, False, content
 
 
-class _TarBytes(gzip.GzipFile):
+class TarBytes(gzip.GzipFile):
     """A tar file's bytes, with at most `_TAR_HEADER` of them before a member.
 
     tarfile reads a header whole whatever its size, follows chains of headers and lists of holes, and searches them
@@ -114,8 +118,8 @@ class _TarBytes(gzip.GzipFile):
         last: the bytes that were read last between members.
     """
 
-    def __init__(self, archive: Path) -> None:
-        super().__init__(archive)
+    def __init__(self, file: IO[bytes]) -> None:
+        super().__init__(fileobj=file)
         self.last = b""
         self._left: int | None = _TAR_HEADER
 
@@ -140,10 +144,10 @@ class _TarBytes(gzip.GzipFile):
 
 
 class _Tar(Archive):
-    def __init__(self, tarred: tarfile.TarFile, stream: _TarBytes, archive: Path) -> None:
+    def __init__(self, tarred: tarfile.TarFile, stream: TarBytes, size: int) -> None:
         self._tarred = tarred
         self._stream = stream
-        self.size = archive.stat().st_size  # the real size is known only after reading it all
+        self.size = size  # of the file; the real size is known only after reading it all
 
     def members(self) -> Iterator[tuple[str, bool, IO[bytes] | None]]:
         for info in self._tarred:

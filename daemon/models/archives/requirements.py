@@ -17,6 +17,7 @@ from pathlib import Path
 
 from daemon.core.errors import RequirementsFailed
 from daemon.marfile import Manifest
+from daemon.models.archives.manifest import read_text
 
 _log = logging.getLogger("daemon.models")
 
@@ -31,8 +32,12 @@ def digest_of(requirements: bytes) -> str:
 
 
 def kept_python(requirements: Path, environments: Path) -> Path | None:
-    """Return the interpreter of the environment for these requirements; None if there is no complete one."""
-    home = environments / digest_of(requirements.read_bytes())
+    """Return the interpreter of the environment for these requirements; None if there is no complete one.
+
+    Raises:
+        InvalidModel: the file is too long.
+    """
+    home = environments / digest_of(read_text(requirements, requirements.name))
     return home / "bin" / "python" if (home / _COMPLETE).is_file() else None
 
 
@@ -49,7 +54,8 @@ def environment_python(requirements: Path, environments: Path, model: str) -> Pa
     kept = kept_python(requirements, environments)
     if kept is not None:
         return kept
-    home = environments / digest_of(requirements.read_bytes())
+    digest = digest_of(read_text(requirements, requirements.name))
+    home = environments / digest
     python = home / "bin" / "python"
     # An environment cannot be moved, so it is made in its place; an incomplete one is removed.
     shutil.rmtree(home, ignore_errors=True)
@@ -63,6 +69,13 @@ def environment_python(requirements: Path, environments: Path, model: str) -> Pa
         said = getattr(error, "output", None) or str(error)
         last = "\n".join(said.rstrip().splitlines()[-_SHOWN_LINES:])
         raise RequirementsFailed(f"Custom pip package installation failed for model {model}\n\n{last}") from None
+    if (
+        digest_of(read_text(requirements, requirements.name)) != digest
+    ):  # of a folder that is served in place: pip has read the file itself
+        shutil.rmtree(home, ignore_errors=True)
+        raise RequirementsFailed(
+            f"The requirements of model {model} were changed while they were installed; register it again."
+        )
     (home / _COMPLETE).touch()
     return python
 

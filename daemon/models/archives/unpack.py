@@ -2,9 +2,11 @@
 
 No path, link or device leaves the target; the limits apply to the bytes and files that are really read, not to
 those that the archive claims; and the target appears whole or not at all.
-Unpacked archives are named by their content, so the same archive is unpacked once.
+Unpacked archives are named by their content, so the same archive is unpacked once. The name is the digest of the very
+bytes that are unpacked (digests.py).
 """
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -15,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from daemon.core.errors import InvalidModel, NotUnpacked
+from daemon.models.archives.digests import SteadyFile, holds_its_files, write_sums
 from daemon.models.archives.readers import CHUNK, DAMAGED, Archive, open_archive, shown
 
 LONGEST_NAME = 1024  # bytes of a member's path; with the directory before it, it must stay below Linux's 4096
@@ -69,26 +72,41 @@ def unpack(
         pinned: the SHA-256 that the archive must have; empty for any.
 
     Returns:
-        The directory, `models_dir/SHA256`, which may have existed already.
+        The directory, `models_dir/SHA256`, which may have existed already. If a pin names an existing one whose files
+        are not known to be the archive's, the archive is unpacked again in its place.
 
     Raises:
-        InvalidModel: the file is not the pinned one, is no archive, is damaged or too large, or would write outside its
-            directory.
+        InvalidModel: the file is not the pinned one, is no archive, is damaged or too large, was written to meanwhile,
+            or would write outside its directory.
         NotUnpacked: this machine cannot unpack the archive, e.g. because the disk is full.
     """
-    digest = sha256_of(archive)
-    check_digest(archive.name, digest, pinned)
-    target = models_dir / digest
-    if target.is_dir():
-        return target
+    with open_steady(archive) as file:
+        check_digest(archive.name, file.sha256, pinned)
+        target = models_dir / file.sha256
+        if not target.is_dir() or (pinned and not holds_its_files(target)):
+            _unpack_to(target, archive, file, limits, progress)
+    return target
+
+
+def _unpack_to(target: Path, archive: Path, file: SteadyFile, limits: Limits, progress: Progress) -> None:
+    """Unpack an archive into a draft, which takes the target's place.
+
+    A worker that runs from the target keeps the files that it has open, and finds the archive's own by their paths.
+    """
+    models_dir, replace = target.parent, target.is_dir()
     try:
         draft = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=models_dir))
     except OSError as error:
         raise NotUnpacked(archive.name, models_dir, str(error.strerror)) from error
+    altered = draft.with_name(f".altered-{draft.name}")
     try:
-        with open_archive(archive, limits.files) as opened:
-            _extract(opened, draft, limits, progress)
+        with open_archive(file, limits.files) as opened:
+            files = _extract(opened, draft, limits, progress)
         draft.chmod(0o700)
+        write_sums(target, files)
+        if replace:
+            with contextlib.suppress(FileNotFoundError):  # another registration does the same
+                target.rename(altered)
         try:
             draft.rename(target)
         except OSError:
@@ -104,21 +122,19 @@ def unpack(
         raise InvalidModel(f"The archive `{archive.name}` cannot be unpacked: {error.strerror or error}.") from error
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return target
+        shutil.rmtree(altered, ignore_errors=True)
 
 
-def sha256_of(archive: Path) -> str:
-    """Return the SHA-256 of a file, as 64 hexadecimal digits. Blocks.
+def open_steady(file: Path) -> SteadyFile:
+    """Open and hash a file. Blocks.
 
     Raises:
         InvalidModel: the file cannot be read.
     """
     try:
-        file = archive.open("rb")
+        return SteadyFile(file)
     except OSError as error:
-        raise InvalidModel(f"The archive `{archive.name}` cannot be read: {error.strerror}.") from None
-    with file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        raise InvalidModel(f"The archive `{file.name}` cannot be read: {error.strerror}.") from None
 
 
 def check_digest(name: str, digest: str, pinned: str) -> None:
@@ -144,8 +160,10 @@ def safe_name(name: str) -> PurePosixPath:
     return path
 
 
-def _extract(archive: Archive, draft: Path, limits: Limits, progress: Progress) -> None:
+def _extract(archive: Archive, draft: Path, limits: Limits, progress: Progress) -> dict[str, bytes]:
+    """Write an archive's members into a directory, and return each file's SHA-256."""
     done = count = 0
+    files: dict[str, bytes] = {}
     directories = {PurePosixPath()}
     for name, is_directory, content in archive.members():
         path = safe_name(name)
@@ -163,13 +181,17 @@ def _extract(archive: Archive, draft: Path, limits: Limits, progress: Progress) 
         except (FileExistsError, IsADirectoryError, NotADirectoryError):
             raise InvalidModel(f"The archive holds `{shown(name)}` twice.") from None
         assert content is not None
+        digest = hashlib.sha256()
         with file:
             while chunk := content.read(CHUNK):
                 done += len(chunk)
                 if done > limits.total_bytes:
                     raise InvalidModel(f"The archive unpacks to more than {limits.total_bytes} bytes (archive_bytes).")
                 file.write(chunk)
+                digest.update(chunk)
                 progress(done, max(done, archive.size))
+        files[str(path)] = digest.digest()
+    return files
 
 
 def model_root(directory: Path) -> Path:

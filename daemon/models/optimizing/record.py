@@ -77,7 +77,7 @@ class TrialStore:
     def write(self, record: AutoRecord) -> bool:
         """Write a record, and return whether that was possible."""
         with suppress(OSError):
-            self._directory.mkdir(parents=True, exist_ok=True)
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor, draft = tempfile.mkstemp(dir=self._directory, prefix=".draft-")
             with os.fdopen(descriptor, "wb") as file:
                 file.write(msgspec.json.format(msgspec.json.encode(record)))

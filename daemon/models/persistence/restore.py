@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 from daemon.config.config import Config
 from daemon.core.errors import ArchiveNotFound, Conflict
@@ -10,12 +12,21 @@ from daemon.models.archives.download import archive_of
 from daemon.models.archives.opening import directory_in_place, is_in_place
 from daemon.models.archives.store import locate
 from daemon.models.archives.unpack import model_root
+from daemon.models.build import ArchiveTexts
 from daemon.models.persistence.snapshot import SnapshotEntry
 from daemon.models.registrar import Registrar, no_progress
 from daemon.models.registry import Registry
 from daemon.models.request import Registration
 from daemon.models.settings import Overrides
 from daemon.models.version import ModelVersion
+
+
+class _Found(NamedTuple):
+    """The place of a version's files; `unpacked` as in `Source`."""
+
+    request: Registration
+    root: Path
+    unpacked: Path | None
 
 
 class Restoring:
@@ -35,6 +46,16 @@ class Restoring:
             Conflict: a client has registered the version meanwhile.
             DaemonError: the version's directory is gone, or can no longer be served.
         """
+        found = self._find(entry)
+        return self._serve(entry, found, self._factory.read_texts(found.request, found.root))
+
+    async def _restore(self, entry: SnapshotEntry) -> ModelVersion:
+        """Do as `restore`, and let others run meanwhile."""
+        found = self._find(entry)
+        return self._serve(entry, found, await self._factory.read(found.request, found.root))
+
+    def _find(self, entry: SnapshotEntry) -> _Found:
+        """Find the directory of a version; errors as in `restore`."""
         if self._registry.holds(entry.name, entry.version):
             raise Conflict(entry.name, entry.version)
         request = replace(entry.request, synchronous=False)
@@ -44,13 +65,18 @@ class Restoring:
             path = unpacked = self._directories.named(entry.unpacked)
         if not is_in_place(path) or not path.exists():
             raise ArchiveNotFound(f"The files unpacked from {request.url} are gone.")
-        root = directory_in_place(path)
-        manifest = self._factory.manifest(request, root)
-        name, version = manifest.model_name, manifest.model_version
+        return _Found(request, directory_in_place(path), unpacked)
+
+    def _serve(self, entry: SnapshotEntry, found: _Found, texts: ArchiveTexts) -> ModelVersion:
+        """Register a version, and begin to start its workers; errors as in `restore`."""
+        request, root, unpacked = found
+        name, version = texts.manifest.model_name, texts.manifest.model_version
         if (name, version) != (entry.name, entry.version):
             raise ArchiveNotFound(f"{request.url} now contains {name}/{version}.")
+        if self._registry.holds(name, version):
+            raise Conflict(name, version)
         model = self._factory.build(
-            request, manifest, root, unpacked, entry.archive, listed=entry.listed, restored=True,
+            request, texts, root, unpacked, entry.archive, listed=entry.listed, restored=True,
             declared=entry.declared, notes=entry.notes,
         )  # fmt: skip
         model.residence.recall(entry.load_seconds, entry.memory)
@@ -70,7 +96,7 @@ class Restoring:
             DaemonError: the archive is gone, has changed, or can no longer be served.
         """
         if entry.unpacked is None:
-            return self.restore(entry)  # the version was served in place; the directory may have come back
+            return await self._restore(entry)  # the version was served in place; the directory may have come back
         request = entry.request
         nobody = partial(no_progress, "downloading")
         async with archive_of(request.url, self._config, nobody, local_paths=request.local_paths) as path:
@@ -79,8 +105,9 @@ class Restoring:
             if not unpacked.name.startswith(entry.unpacked):  # earlier versions kept half of the SHA-256
                 raise ArchiveNotFound(f"{request.url} has changed since it was registered; register it again.")
             root = model_root(unpacked)
-            await self._factory.install(self._factory.manifest(request, root), root, no_progress)
-            return self.restore(replace(entry, unpacked=unpacked.name))
+            manifest = (await self._factory.read(request, root)).manifest
+            await self._factory.install(manifest, root, no_progress)
+            return await self._restore(replace(entry, unpacked=unpacked.name))
         finally:
             self._directories.release(unpacked)
 
@@ -94,10 +121,11 @@ class Restoring:
             DaemonError: the model cannot be served; nothing is left behind.
         """
         async with self._registrar.archives.open(request, no_progress) as contents:
-            manifest = self._factory.manifest(request, contents.directory)
+            texts = await self._factory.read(request, contents.directory)
+            manifest = texts.manifest
             await self._factory.install(manifest, contents.directory, no_progress)
             overrides = remembered(manifest.model_name, manifest.model_version) or request.overrides
-            model = self._factory.build(replace(request, overrides=overrides), manifest, *contents, listed=True)
+            model = self._factory.build(replace(request, overrides=overrides), texts, *contents, listed=True)
             self._registrar.live.add(model)
         await self._registrar.begin(model)
         return model

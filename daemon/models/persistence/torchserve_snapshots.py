@@ -78,9 +78,10 @@ class TorchServeSnapshots:
         name = f"{datetime.fromtimestamp(self._last // 1000):%Y%m%d%H%M%S}{self._last % 1000:03}-{kind}.cfg"
         draft = self._directory.parent / f".{name}"  # not in the directory, where TorchServe reads each file
         try:
-            self._directory.mkdir(parents=True, exist_ok=True)
+            self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._remove_oldest()
             try:
+                draft.touch(mode=0o600)  # a presigned URL opens something
                 draft.write_text(text_of(models, self._properties, name, self._last), encoding="utf-8")
                 draft.replace(self._directory / name)
             finally:

@@ -9,14 +9,16 @@ from daemon.models.request import Registration
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
-def sha256_pin(text: str) -> str:
-    """Return the pin in lower case; empty for none.
+def sha256_pin(text: str | None) -> str:
+    """Return the pin in lower case; empty for None, which is no pin.
 
     Raises:
-        BadRequest: the text is no SHA-256.
+        BadRequest: the text is no SHA-256, or empty: a variable that was not set would pin nothing.
     """
+    if text is None:
+        return ""
     pin = text.lower()
-    if pin and not _SHA256.fullmatch(pin):
+    if not _SHA256.fullmatch(pin):
         raise BadRequest(f"sha256 is {text[:100]!r}; expected 64 hexadecimal digits, as `sha256sum FILE` prints them.")
     return pin
 

@@ -87,7 +87,9 @@ def _open(facts: dict[str, Any]) -> IO[bytes] | None:
         return None
     name = hashlib.sha256(msgspec.json.encode(facts, order="deterministic")).hexdigest()[:32]
     try:
-        Path(directory).mkdir(parents=True, exist_ok=True)
-        return Path(directory, f"{name}.json").open("a+b")
+        Path(directory).mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = Path(directory, f"{name}.json")
+        file.touch(mode=0o600)
+        return file.open("a+b")
     except OSError:
         return None

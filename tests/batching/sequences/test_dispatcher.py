@@ -239,3 +239,33 @@ def test_the_client_is_told_a_new_id_under_the_chosen_name() -> None:
     bench.clock.advance(1.0)
 
     assert dict(bench.client.reply("x").headers)["X-Dialogue"].startswith("ts-seq-")
+
+
+def test_a_client_that_ends_no_sequence_leaves_room_for_others() -> None:
+    bench = Stateful(max_sequences=4)
+    for name in ("a1", "b1", "c1", "d1"):
+        bench.one(name, client="hog")
+        bench.clock.advance(1.0)
+
+    bench.one("e1", client="guest")
+    bench.clock.advance(1.0)
+
+    assert bench.client.reply("e1").status == 200
+    with pytest.raises(SequenceBroken, match="another client needed a place"):
+        bench.one("a2", client="hog")
+    bench.one("b2", client="hog")
+
+
+def test_a_client_that_is_refused_by_the_queue_displaces_nobody() -> None:
+    bench = Stateful(max_sequences=2, queue_jobs=1)
+    for name in ("a1", "b1"):
+        bench.one(name, client="hog")
+        bench.clock.advance(1.0)
+    bench.one("a2", client="hog")
+    bench.one("a3", client="hog", settle=False)
+
+    with pytest.raises(QueueFull):
+        bench.one("c1", client="guest")
+
+    bench.clock.advance(5.0)
+    bench.one("b2", client="hog")

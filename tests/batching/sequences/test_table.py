@@ -20,11 +20,19 @@ class Bench:
         self.now = 0.0
         self.jobs: dict[str, Job] = {}
 
-    def arrive(self, *names: str, start: bool = False) -> None:
+    def arrive(self, *names: str, start: bool = False, client: str = "") -> None:
         for name in names:
-            self.table.check(name[0], start, self.now)
+            self.table.check(name[0], start, self.now, client)
             self.jobs[name] = Client().job(name)
-            self.table.add(self.jobs[name], name[0], self.now)
+            self.table.add(self.jobs[name], name[0], self.now, client)
+
+    def run(self, *names: str, start: bool = False, client: str = "") -> None:
+        """Let requests arrive and run, one second each."""
+        for name in names:
+            self.arrive(name, start=start, client=client)
+            self.plan(x=8)
+            self.now += 1.0
+            self.done(name)
 
     def plan(self, **rooms: int) -> dict[str, list[str]]:
         return {worker: [job.id for job in jobs] for worker, jobs in self.table.plan(rooms).items()}

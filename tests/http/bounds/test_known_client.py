@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.http.bounds.known_client import BodyTooLong, KnownClient, ModelNotAllowed, TooManyRequests
+from daemon.http.bounds.known_client import BodyTooLong, KnownClient, ModelNotAllowed, TooManyRequests, share_holder
 
 
 def admitted(client: KnownClient, times: list[float]) -> list[float]:
@@ -22,20 +22,35 @@ def admitted(client: KnownClient, times: list[float]) -> list[float]:
 @pytest.mark.parametrize(
     ("models", "model", "allowed"),
     [
-        pytest.param((), "any", True, id="without patterns all models"),
+        pytest.param(None, "any", True, id="all models where nothing is said"),
+        pytest.param((), "any", False, id="none where no model is named"),
         pytest.param(("resnet", "bert-*"), "resnet", True, id="a name"),
         pytest.param(("resnet", "bert-*"), "bert-base", True, id="a pattern"),
         pytest.param(("resnet", "bert-*"), "resnet2", False, id="no other name"),
         pytest.param(("bert-*",), "BERT-base", False, id="names have cases"),
     ],
 )
-def test_the_models_of_a_client(models: tuple[str, ...], model: str, allowed: bool) -> None:
+def test_the_models_of_a_client(models: tuple[str, ...] | None, model: str, allowed: bool) -> None:
     client = KnownClient("c", models)
 
     assert client.may_use(model) == allowed
     if not allowed:
         with pytest.raises(ModelNotAllowed, match=f"client `c` does not allow the model `{model}`"):
             client.admit(model, 0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("client", "peer", "holder"),
+    [
+        pytest.param(None, "192.0.2.7:4711", "192.0.2.7", id="an address, whatever the port"),
+        pytest.param(None, "2001:db8::7:4711", "2001:db8::7", id="of version 6"),
+        pytest.param(None, "%5B2001:db8::7%5D:4711", "2001:db8::7", id="as gRPC writes it"),
+        pytest.param(None, "pid:123", "pid", id="all at the control socket"),
+        pytest.param(KnownClient("c"), "192.0.2.7:4711", "key c", id="a key wins"),
+    ],
+)
+def test_a_share_is_counted_by_key_or_address(client: KnownClient | None, peer: str, holder: str) -> None:
+    assert share_holder(client, peer) == holder
 
 
 def test_a_burst_comes_at_once_and_then_the_rate_counts() -> None:

@@ -20,7 +20,7 @@ from daemon.metrics.metrics import Metrics
 from daemon.metrics.version import VersionMetrics
 from daemon.models.archives.directories import Progress
 from daemon.models.archives.opening import Archives, Contents
-from daemon.models.build import ModelFactory
+from daemon.models.build import ArchiveTexts, ModelFactory
 from daemon.models.registrar import Registrar
 from daemon.models.registry import Registry
 from daemon.models.request import Registration
@@ -65,15 +65,16 @@ class SimulatedFactory(ModelFactory):
     def __init__(self, world: "World") -> None:
         self._world = world
 
-    def manifest(self, request: Registration, directory: Path) -> Manifest:
+    async def read(self, request: Registration, directory: Path) -> ArchiveTexts:
         name, version = request.url.split("/")
-        return parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "h.py"}})
+        document = {"model": {"modelName": name, "modelVersion": version, "handler": "h.py"}}
+        return ArchiveTexts(parse_manifest(document), {})
 
     async def install(self, manifest: Manifest, directory: Path, progress: Progress) -> None:
         """Install nothing."""
 
-    def build(self, request: Registration, manifest: Manifest, *source: Any, **further: Any) -> ModelVersion:
-        return self._world.make(request, manifest).model
+    def build(self, request: Registration, texts: ArchiveTexts, *source: Any, **further: Any) -> ModelVersion:
+        return self._world.make(request, texts.manifest).model
 
 
 class WatchedVersions(LiveVersions):

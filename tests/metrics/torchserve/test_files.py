@@ -1,6 +1,7 @@
 """TorchServe's log files are there from the start, get their lines in the same turn, and cost nothing when off."""
 
 import logging
+import os
 import re
 import stat
 import time
@@ -25,14 +26,18 @@ def berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     time.tzset()
 
 
-def test_a_file_is_there_before_its_first_line_and_its_group_may_read_it(tmp_path: Path) -> None:
+def test_a_file_is_there_before_its_first_line_and_is_private_whatever_the_umask(tmp_path: Path) -> None:
     path = tmp_path / "new" / "ts_log.log"
 
-    LogFiles({"ts_log": path}, FakeClock()).close()
+    before = os.umask(0)
+    try:
+        LogFiles({"ts_log": path}, FakeClock()).close()
+    finally:
+        os.umask(before)
 
     assert path.read_text() == ""
-    assert stat.S_IMODE(path.stat().st_mode) & 0o600 == 0o600
-    assert stat.S_IMODE(path.stat().st_mode) & 0o007 == 0
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
 
 
 def test_the_lines_of_a_turn_are_written_at_its_end(tmp_path: Path) -> None:

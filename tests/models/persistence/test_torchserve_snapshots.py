@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 from errno import ENOSPC
 from pathlib import Path
 from typing import Any
@@ -68,6 +69,18 @@ async def test_a_snapshot_is_named_as_torchserves_and_holds_its_fields(tmp_path:
             }
         }
     }  # fmt: skip
+
+
+async def test_a_snapshot_is_private_whatever_the_umask(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    before = os.umask(0)
+    try:
+        snapshots_of(bench, Clock(), model_store="/store").write("startup")
+    finally:
+        os.umask(before)
+
+    (file,) = written(bench)
+    assert (file.stat().st_mode & 0o777, file.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
 async def test_a_daemon_started_from_a_snapshot_serves_the_same(tmp_path: Path) -> None:

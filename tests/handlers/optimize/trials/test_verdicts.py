@@ -1,5 +1,6 @@
 """The outcomes of trials are found again: by archive, machine, and way to run the model."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,18 @@ def test_outcomes_are_found_with_the_same_facts_only(directory: Path) -> None:
     with entry_of(FACTS) as again, entry_of(FACTS | {"threads": 1}) as other:
         assert again.outcomes == FOUND
         assert other.outcomes is None
+
+
+def test_outcomes_are_private_whatever_the_umask(directory: Path) -> None:
+    before = os.umask(0)
+    try:
+        with entry_of(FACTS) as entry:
+            entry.keep(FOUND)
+    finally:
+        os.umask(before)
+
+    (file,) = directory.iterdir()
+    assert (file.stat().st_mode & 0o777, directory.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
 @pytest.mark.parametrize("damage", [b"", b"{", b"\xff", b'{"facts": {}, "outcomes": []}'])
