@@ -32,6 +32,7 @@ from handlers.wire import STAGE_TIME, STAGES, Measurement
 
 Attributes = dict[str, str | int | float | bool]
 
+MOST_PATH = 1024  # characters of a path in a span: thousands of spans may wait
 LEFT = "the client left before the answer was complete"
 
 
@@ -95,7 +96,7 @@ class RequestTrace:
         self.wall = tracer.traces.wall()
         self._tracer = tracer
         self._caller = "" if caller is None else caller.span_id
-        self._method, self._path = method, path
+        self._method, self._path = method, path[:MOST_PATH]
         self._began = began or job.arrived
         self._first_piece: float | None = None
 

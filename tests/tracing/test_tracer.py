@@ -10,7 +10,7 @@ from daemon.core.errors import QueueFull
 from daemon.core.job import Job, Piece, Reply, TimeBudget
 from daemon.core.trace import parse_traceparent
 from daemon.tracing.span import Span
-from daemon.tracing.tracer import Traces, placed
+from daemon.tracing.tracer import MOST_PATH, Traces, placed
 from handlers.wire import STAGE_TIME, Measurement
 from tests.kit.version import StubVersion
 
@@ -58,6 +58,17 @@ def told(job: Job) -> str:
 
 def lasted(span: Span) -> Any:
     return pytest.approx(span.ended - span.began)
+
+
+def test_a_path_of_any_length_is_a_short_attribute_because_thousands_of_spans_may_wait() -> None:
+    version = Traced(batch_time=1.0)
+    job = version.client.job("a")
+    assert version.model.tracer is not None
+    version.model.tracer.begin(job, "POST", "/" + "x" * 60_000, job.arrived, 0.5)
+    version.model.submit(job)
+    version.clock.advance(5.0)
+
+    assert len(str(version.only("predict m").attributes["url.path"])) == MOST_PATH
 
 
 def test_an_answered_request_is_a_tree_whose_times_are_those_of_the_job() -> None:

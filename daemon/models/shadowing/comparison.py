@@ -26,7 +26,7 @@ class Agreement(Enum):
     FAILED = "failed"
 
 
-DROPPED = "dropped"  # not run: no idle time in time, or the shadow refused
+DROPPED = "dropped"  # no idle time in time, the shadow refused, or there was no room for the answers
 RESULTS = (*(each.value for each in Agreement), DROPPED)
 
 
