@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from daemon.core.clock import Clock
-from daemon.core.log_format import stamp_of, without_secrets
+from daemon.core.layouts.log_format import stamp_of, without_secrets
 from daemon.core.logs import LineLog
 from daemon.http.messages import Request
 

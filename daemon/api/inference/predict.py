@@ -69,7 +69,7 @@ def budget_of(request: Request, most: float) -> TimeBudget | None:
     if request.budget is not None:
         asked = read_budget(request.budget)
         if not most or asked <= most:
-            return TimeBudget(asked, request.began, HEADER)
+            return TimeBudget(asked, request.began, HEADER, asked != most)
     return TimeBudget(most, request.began, CLIENT_TIMEOUT) if most else None
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 from daemon.core.clock import Clock
+from daemon.core.layouts.log_format import without_secrets
 from daemon.core.layouts.pattern import Entry, Layout
 from daemon.core.log_file import LogFile
-from daemon.core.log_format import without_secrets
 
 NAMES = ("access_log", "ts_log", "model_log", "ts_metrics", "model_metrics")
 MODE = 0o640  # TorchServe's are for all: a log shipper of the same group reads these

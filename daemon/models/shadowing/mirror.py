@@ -20,7 +20,7 @@ from daemon.core.clock import Clock, Timer
 from daemon.core.errors import DaemonError
 from daemon.core.job import Job, Param, Piece, Reply
 from daemon.models.routing.route import Route
-from daemon.models.shadowing.comparison import DROPPED, Agreement, compare, is_failure
+from daemon.models.shadowing.comparison import DROPPED, Agreement, compare, is_comparable
 from daemon.models.shadowing.idle_time import QUIET, IdleTime, Others
 from daemon.models.shadowing.watching import AskedOf, Receivers
 from daemon.models.version import ModelVersion
@@ -126,7 +126,7 @@ class Mirror:
 
     def _answered(self, copy: Copy, deliver: Callable[[Reply], None], reply: Reply) -> None:
         deliver(reply)
-        if is_failure(reply):
+        if not is_comparable(reply):
             self._drop(copy)
         elif self._grow(copy, len(reply.body)):
             copy.reply = copy.whole(reply)
