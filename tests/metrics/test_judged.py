@@ -155,7 +155,6 @@ def test_rows_that_clients_cancel_teach_nothing_and_vouch_for_nothing() -> None:
         version.clock.advance(0.001)
 
     assert version.model.traffic.times.of(1) == learned
-    assert not version.workers[-1].answered, "a worker that has answered nothing counts as tried"
     assert judged(version) == (1, 0)
     assert version.dispatcher.running == 0 and version.model.idle
 

@@ -146,8 +146,8 @@ class RowWorker(LocalWorker):
         self._last = self._clock.now()
         if self._flows:
             self._flows.close(batch.id)
+        self.answered = True
         if awaited:
-            self.answered = True
             outcomes = outcomes_of(batch, done)
         else:
             outcomes = [Outcome(batch.jobs[0], None, Fate.CANCELLED, reason=CANCELLED)]
