@@ -82,7 +82,7 @@ class _Ended:
         if isinstance(reply, Piece) and reply.flow is not None:
             reply.flow.refuse()
         sentence = f"The answer has more than {MOST_KEPT} bytes in pieces: call the method that streams them."
-        self.fail(CallFailed(Code.RESOURCE_EXHAUSTED, sentence, 413))
+        self.fail(CallFailed(Code.RESOURCE_EXHAUSTED, sentence, 501))
 
 
 async def replies_at_end(
