@@ -36,6 +36,7 @@ from daemon.batching.screening import Screening
 from daemon.batching.traffic.batch_log import BatchLog
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock, Timer
+from daemon.core.endings import Ending
 from daemon.core.errors import DaemonError
 from daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
@@ -167,6 +168,8 @@ class Dispatcher:
                     job.timing.take(began - job.arrived, seconds, len(batch.jobs))
                 if self._end(outcome, now) >= 500:
                     failed += 1
+        elif fate is Fate.CANCELLED:
+            self._end(outcomes[0], now)
         else:  # reversed: each goes to the head, so the oldest ends first in line
             ends = [self._end(outcome, now) for outcome in reversed(outcomes)]
             ends.reverse()
@@ -206,14 +209,10 @@ class Dispatcher:
         now = self._clock.now()
         for job in list(self._queue.parked):
             self._take_out(job, now)
-            job.answer(reply_of(error))
-            self._metrics.refused(error)
-            self._observer.refused(job, error)
+            self._refuse(job, error)
         for job in self._take(len(self._queue)):
             self._callers.ended(job, now)
-            job.answer(reply_of(error))
-            self._metrics.refused(error)
-            self._observer.refused(job, error)
+            self._refuse(job, error)
         self.collector.drained()
 
     def worker_gone(self, worker: Worker, why: str) -> None:
@@ -231,6 +230,7 @@ class Dispatcher:
         job = outcome.job
         if job.phase is JobPhase.ENDED:
             self.quarantine.release(job)
+            self._metrics.unheard(outcome, now)
             return UNHEARD  # expired
         if job.budget is not None:
             self.expiry.sent.discard(job)
@@ -246,6 +246,7 @@ class Dispatcher:
             else:
                 job.give_back()
                 job.queued = now
+                job.failed = job.failed or fate is not Fate.STOPPED
                 self._metrics.returned_begun()
             self._queue.put_back(job)
             self._callers.queued(job)
@@ -254,14 +255,16 @@ class Dispatcher:
         if self._left and job in self._left:
             self._left.discard(job)
             job.abandon()
+            self._metrics.unheard(outcome, now)
             return UNHEARD
         reply = outcome.reply
+        ending: Ending | None = None
         if reply is None:
-            reply = reply_to_lost(outcome, self.stopping, refusal)
+            reply, ending = reply_to_lost(outcome, self.stopping, refusal)
         elif reply.status >= 500 and fate is Fate.ANSWERED:
             self._observer.failed(job, reply)
-        self._metrics.answered(job, reply.status, now, len(reply.body) + job.streamed)
-        job.answer(reply)
+        self._metrics.answered(job, reply.status, now, len(reply.body) + job.streamed, ending)
+        job.answer(reply, ending)
         return reply.status
 
     def _take_out(self, job: Job, now: float) -> None:
@@ -274,9 +277,11 @@ class Dispatcher:
 
     def _reject(self, job: Job, refusal: Quarantined) -> None:
         self._take_out(job, self._clock.now())
-        self._metrics.refused(refusal)
-        job.answer(reply_of(refusal))
-        self._observer.refused(job, refusal)
+        self._refuse(job, refusal)
+
+    def _refuse(self, job: Job, error: DaemonError) -> None:
+        job.answer(reply_of(error), self._metrics.refused(error))
+        self._observer.refused(job, error)
 
     def _pump(self) -> None:
         self._awake = False
@@ -346,7 +351,7 @@ class Dispatcher:
     def _expire(self, now: float) -> None:
         """Answer the jobs that have no time left."""
         before = self.expired.total()
-        for job, where, error in self.expiry.due(now, self.running > 0):
+        for job, where, error, ending in self.expiry.due(now, self.running > 0):
             if where == "queue":
                 self._take_out(job, now)
             else:
@@ -355,9 +360,9 @@ class Dispatcher:
                 self._callers.ended(job, now)
                 self._workers.cancel(job)
             self.expired[where] += 1
-            self._metrics.expired(job, where, error.status, now)
+            self._metrics.expired(job, where, error.status, now, ending)
             self._traffic.expired(now)
-            job.expire(reply_of(error))
+            job.expire(reply_of(error), ending)
             self._observer.expired(job, error)
         if self.expired.total() > before:
             for listener in tuple(self._listeners):
@@ -372,19 +377,16 @@ class Dispatcher:
             self._callers.taken(job)
         return jobs
 
-    def _note_hold(self, held: float | None, now: float) -> None:
-        """Note that a job held since `held` is sent; a hold ends when the last idle worker gets work."""
-        if held is not None and held >= self._all_busy_at:
-            self.longest_hold = max(self.longest_hold, now - held)
-        if not self._workers.idle:
-            self._all_busy_at = now
-
     def _send(self, worker: Worker, jobs: Sequence[Job], reason: str, now: float) -> None:
         batch = Batch(
             next(self._batch_ids), jobs, reason, now, not worker.answered, jobs[0].queued, self._queue.waiting,
             self._traffic.batch_size,
         )  # fmt: skip
-        self._note_hold(batch.jobs[0].held, now)
+        held = batch.jobs[0].held
+        if held is not None and held >= self._all_busy_at:  # a hold ends when the last idle worker gets work
+            self.longest_hold = max(self.longest_hold, now - held)
+        if not self._workers.idle:
+            self._all_busy_at = now
         for job in batch.jobs:
             job.send()
             job.sent = now

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from daemon.batching.deadlines import JobDeadlines
 from daemon.batching.queue import Queue
 from daemon.batching.traffic.traffic import Traffic
+from daemon.core.endings import Ending, ending_of_deadline
 from daemon.core.errors import AnsweredTooLate, RequestExpired, WaitedTooLong
 from daemon.core.job import Job, JobPhase
 from daemon.core.timing import duration
@@ -31,6 +32,7 @@ class Expired(NamedTuple):
     job: Job
     where: str
     error: RequestExpired
+    ending: Ending
 
 
 class Expiry:
@@ -75,13 +77,14 @@ class Expiry:
         while (job := self._queue.deadlines.first(now, needed)) is not None:
             assert job.budget is not None
             error = WaitedTooLong(job.budget.seconds, job.budget.source, _spent(job, now), needed)
-            yield Expired(job, "queue", error)
+            yield Expired(job, "queue", error, _ending(job))
         while (waiter := self._overdue(now)) is not None:
             spent = f"it waited {duration(now - waiter.queued)}"
-            yield Expired(waiter, "queue", WaitedTooLong(self.queue_timeout, QUEUE_TIMEOUT, spent))
+            yield Expired(waiter, "queue", WaitedTooLong(self.queue_timeout, QUEUE_TIMEOUT, spent), Ending.OVERDUE)
         while (job := self.sent.first(now)) is not None:
             assert job.budget is not None
-            yield Expired(job, "worker", AnsweredTooLate(job.budget.seconds, job.budget.source, _spent(job, now)))
+            late = AnsweredTooLate(job.budget.seconds, job.budget.source, _spent(job, now))
+            yield Expired(job, "worker", late, _ending(job))
 
     def _needed(self, now: float, busy: bool) -> float:
         """Return the expected seconds of a batch of one, 0.0 if unknown."""
@@ -100,6 +103,11 @@ class Expiry:
         """Yield the longest-waiting job of each lane, and the parked jobs."""
         yield from self._queue.oldest()
         yield from self._queue.parked
+
+
+def _ending(job: Job) -> Ending:
+    assert job.budget is not None
+    return ending_of_deadline(by_client=job.budget.by_client, failed=job.failed)
 
 
 def _spent(job: Job, now: float) -> str:

@@ -1,6 +1,7 @@
 """The replies to jobs that no worker has answered."""
 
 from daemon.batching.quarantine import Quarantined
+from daemon.core.endings import Ending
 from daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
 from daemon.core.job import Fate, Outcome, Reply
 
@@ -9,8 +10,8 @@ def reply_of(error: DaemonError) -> Reply:
     return Reply(error.status, str(error).encode(), error=error.kind, retry_after=error.retry_after)
 
 
-def reply_to_lost(outcome: Outcome, stopping: bool, refusal: Quarantined | None) -> Reply:
-    """Return the reply to a job whose worker has ended, and which may not run again.
+def reply_to_lost(outcome: Outcome, stopping: bool, refusal: Quarantined | None) -> tuple[Reply, Ending]:
+    """Return the reply to a job whose worker has ended, and which may not run again; and how the job ends.
 
     Args:
         stopping: the model is being stopped.
@@ -18,10 +19,10 @@ def reply_to_lost(outcome: Outcome, stopping: bool, refusal: Quarantined | None)
     """
     job = outcome.job
     if outcome.fate is Fate.STOPPED and stopping:
-        return reply_of(CutOff(outcome.reason, job.id))
+        return reply_of(CutOff(outcome.reason, job.id)), Ending.STOPPED
     again = " again" if job.attempt > 1 else ""
     kind = WorkerKilled if outcome.fate is Fate.KILLED else WorkerDied
     error = kind(f"The worker died{again} while it ran this request: {outcome.reason}. (Request {job.id})")
     if refusal is not None:
         error = kind(f"{error} {refusal.sentence}")
-    return reply_of(error)
+    return reply_of(error), Ending.FAILED

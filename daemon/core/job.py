@@ -22,6 +22,7 @@ from enum import IntEnum, auto
 from typing import Any, NamedTuple, Protocol
 
 from daemon.core.arena import SHARED_FROM, Payload
+from daemon.core.endings import Ending, ending_of_status
 from daemon.core.reply import Flow as Flow
 from daemon.core.reply import Piece as Piece
 from daemon.core.reply import Reply as Reply
@@ -79,11 +80,13 @@ class TimeBudget(NamedTuple):
         seconds: how long, more than 0.
         since: when its headers were complete, on the daemon's clock.
         source: who set the limit, in words.
+        by_client: the client did, and the model's own limit allows more.
     """
 
     seconds: float
     since: float
     source: str
+    by_client: bool = False
 
 
 class Home(Protocol):
@@ -129,6 +132,9 @@ class Job:
             caller.
         attempt: how often the job was sent to a worker, without the times that the worker went away before starting.
         begun: a piece of its answer has gone to the client.
+        ending: how the job ended (core/endings.py); None before.
+        failed: a worker has hung or ended with the job, which was queued again.
+        held_up: its worker may have waited for a client that reads slowly: its own, or another of the batch.
         unnamed: its client named no version; metrics tell these apart, as TorchServe does.
         caller: the connection of the request, or None.
         client: the name of a known client, or the client's address; set where a client's share counts, else empty.
@@ -152,9 +158,12 @@ class Job:
         "caller_stats",
         "client",
         "deadline",
+        "ending",
         "exclusive",
+        "failed",
         "headers",
         "held",
+        "held_up",
         "id",
         "infer",
         "low_priority",
@@ -199,7 +208,8 @@ class Job:
         self.exclusive = exclusive
         self.attempt = 0
         self.phase = JobPhase.QUEUED
-        self.begun = False
+        self.begun = self.failed = self.held_up = False
+        self.ending: Ending | None = None
         self.caller = caller
         self.caller_stats: Any = None
         self.held: float | None = None
@@ -244,15 +254,18 @@ class Job:
         self._advance(JobEvent.RETURN)
         self.attempt -= 1
 
-    def answer(self, reply: Reply) -> None:
+    def answer(self, reply: Reply, ending: Ending | None = None) -> None:
+        """End the job with `reply`; the ending is that of its status, unless another is given."""
         self._advance(JobEvent.ANSWER)
+        self.ending = ending_of_status(reply.status) if ending is None else ending
         self._deliver(reply)
         if self.trace is not None:
             self.trace.ended(self, reply)
 
-    def expire(self, reply: Reply) -> None:
+    def expire(self, reply: Reply, ending: Ending = Ending.OVERDUE) -> None:
         """End the job at its deadline, with `reply`."""
         self._advance(JobEvent.EXPIRE)
+        self.ending = ending
         self._deliver(reply)
         if self.trace is not None:
             self.trace.ended(self, reply)
@@ -274,6 +287,7 @@ class Job:
     def abandon(self) -> None:
         """End the job without an answer: its client left."""
         self._advance(JobEvent.ABANDON)
+        self.ending = Ending.LEFT
         if self.trace is not None:
             self.trace.ended(self, None)
 
@@ -332,6 +346,7 @@ class Fate(IntEnum):
     ================  ============================================  ===================  =====================
     `ANSWERED`        the worker goes on                            no                   with the reply
     `LATE`            killed: the response timeout of this batch    if `retry`           with the reply
+    `CANCELLED`       the worker goes on; the row was dropped       no: nobody waits     with nothing
     `UNSTARTED`       any reason                                    yes, not charged     as lost
     `STOPPED`         the daemon ended a worker not needed          if `retry`           503, if the model stops
     `LOST`            the daemon killed it for any other reason     if `retry`           as lost
@@ -343,6 +358,7 @@ class Fate(IntEnum):
 
     ANSWERED = auto()
     LATE = auto()
+    CANCELLED = auto()
     UNSTARTED = auto()
     STOPPED = auto()
     LOST = auto()

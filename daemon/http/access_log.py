@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from daemon.core.clock import Clock
-from daemon.core.log_format import stamp_of, without_secrets
+from daemon.core.layouts.log_format import stamp_of, without_secrets
 from daemon.core.logs import LineLog
 from daemon.http.messages import Request
 
@@ -18,7 +18,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 _MS: Final = ["%.1f" % (tenths / 10) for tenths in range(1000)]
-_MOST_PLAIN = 1024
+_MOST_PLAIN, _LONGEST_PLAIN = 1024, 512  # targets, and characters of each
 _plain: set[str] = set()  # targets that appear in a line as they are: with few models, those of nearly all requests
 
 
@@ -114,6 +114,8 @@ def line_of(request: Request, status: int, seconds: float, stamp: str) -> str:
 
 def _is_plain(target: str) -> bool:
     """Return whether a target appears in both kinds of lines as it is; such a one is remembered."""
+    if len(target) > _LONGEST_PLAIN:
+        return False
     if not target.isprintable() or "url=http" in target or '"' in target or "\\" in target:
         return False
     if len(_plain) >= _MOST_PLAIN:

@@ -8,7 +8,7 @@ from daemon.metrics.exposition import Labels, MetricFamily, family, histograms
 from daemon.metrics.machine.gpu import Gpu
 from daemon.metrics.metrics import Metrics
 from daemon.metrics.refusals import OTHER, REASONS
-from daemon.metrics.version import Sums, VersionMetrics
+from daemon.metrics.version import BAD, GOOD, Sums, VersionMetrics
 
 _hostname = socket.gethostname()
 HOST: Labels = {"Level": "Host", "Hostname": _hostname}
@@ -97,8 +97,14 @@ def ours(metrics: Metrics) -> Iterator[MetricFamily]:
     yield from _answers(counted)
     batches = [(la | {"reason": why}, n) for la, v in counted for why, n in sorted(v.batches.items())]
     yield family("tsctl_batches_total", "counter", "Batches sent to a worker, by reason", batches)
-    expired = [(la | {"where": where}, n) for la, v in counted for where, n in sorted(v.expirations.items())]
-    text = "Expired requests, by where they were: in the queue, or with a worker"
+    expired = [
+        (la | {"where": where, "limit": limit}, n)
+        for la, v in counted
+        for where, all_of_them in sorted(v.expirations.items())
+        for limit, n in (("client", v.given_up[where]), ("operator", all_of_them - v.given_up[where]))
+        if n
+    ]
+    text = "Expired requests, by where they were (in the queue, or with a worker) and whose limit it was"
     yield family("tsctl_requests_expired_total", "counter", text, expired)
     text = "Failed batches whose requests were run again, each alone"
     isolated = [(la, v.isolated) for la, v in counted]
@@ -112,7 +118,10 @@ def ours(metrics: Metrics) -> Iterator[MetricFamily]:
     live = [(_version(each), each) for each in metrics.versions if _lived(each)]
     text = "Whether workers end one after the other while they run requests (1) or not (0)"
     yield family("tsctl_model_crashing", "gauge", text, [(labels, int(v.crashing)) for labels, v in live])
-    text = "Time from a request to its answer, if a worker had it: ok (below 500), error, or expired"
+    text = (
+        "Time from a request to its answer, if a worker had it: ok (below 500), error, or expired; or client: its slow"
+        " reading held the answer up"
+    )
     times = [
         ((la | {"outcome": outcome}, one), {} if v.exemplars is None else v.exemplars.of(outcome))
         for la, v in live
@@ -173,6 +182,14 @@ def _answers(counted: Sequence[tuple[Labels, VersionMetrics]]) -> Iterator[Metri
     """Yield the requests of each version by what became of them, and the lives of its workers."""
     codes = [(la | {"code": str(code)}, n) for la, v in counted for code, n in sorted(v.codes.items())]
     yield family("tsctl_requests_total", "counter", "Answered requests by status, refused and expired ones too", codes)
+    judged = [
+        (la | {"verdict": verdict}, n)
+        for la, v in counted
+        if _lived(v)
+        for verdict, n in ((BAD, v.counts.errors), (GOOD, v.counts.judged - v.counts.errors))
+    ]
+    text = "Requests that count for or against the version, not those that a client ended, got wrong or may not send"
+    yield family("tsctl_requests_judged_total", "counter", text, judged)
     zeros: dict[bool, dict[str, int]] = {True: NONE_REFUSED, False: {}}  # as for the histograms
     refused = [
         (la | {"reason": why}, n) for la, v in counted for why, n in sorted((zeros[_lived(v)] | v.refusals).items())

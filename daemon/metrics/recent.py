@@ -18,13 +18,21 @@ class Counts(NamedTuple):
     """The counts of one version since its registration.
 
     Attributes:
-        errors: of the requests those answered with a status of 500 or more.
-        latencies: answered requests by their time, in buckets of `FINE`.
+        requests: answers.
+        errors: those that count against the version (core/endings.py).
+        latencies: answered requests that count, by their time, in buckets of `FINE`.
+        aside: answers that count neither way, less the jobs that count though nobody waited for their answers.
     """
 
     requests: int = 0
     errors: int = 0
     latencies: Sequence[int] = (0,) * (len(FINE) + 1)
+    aside: int = 0
+
+    @property
+    def judged(self) -> int:
+        """The requests that count for or against the version."""
+        return self.requests - self.aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +41,8 @@ class Recent:
 
     Attributes:
         seconds: the time that the counts cover.
-        requests, errors: answers, and those with a status of 500 or more.
-        p50, p99: seconds from complete receipt to the answer, within 10 %; None if a worker answered no request.
+        requests, errors: answers, and how many requests count against the version (core/endings.py).
+        p50, p99: seconds from complete receipt to the answer, within 10 %; None if a worker answered none that counts.
     """
 
     seconds: float
@@ -57,7 +65,7 @@ class Window:
 
     def note(self, counts: Counts, now: float) -> None:
         """Remember the counts, and forget those that no question needs any more."""
-        if self._past and self._past[-1][1].requests == counts.requests:
+        if self._past and self._past[-1][1] == counts:
             counts = self._past[-1][1]  # one tuple for all the time without requests
         self._past.append((now, counts))
         while len(self._past) > 1 and self._past[1][0] <= now - SECONDS:
@@ -70,7 +78,7 @@ class Window:
             if at > now - SECONDS:
                 break
             seconds, before = now - at, then
-        if counts.requests == before.requests:
+        if counts == before:
             return Recent(seconds, 0, 0, None, None)
         latencies = [new - old for new, old in zip(counts.latencies, before.latencies, strict=True)]
         return Recent(

@@ -1,8 +1,9 @@
 """The reasons for which requests are refused before they are run, as labels."""
 
+from daemon.core.endings import Ending, ending_of_refusal
 from daemon.core.errors import DaemonError
 
-OTHER = "other"
+OTHER, INVALID = "other", "invalid"
 # By the error's name: some are defined in rooms above this one.
 REASONS: dict[str, str] = {
     "QueueFull": "queue_full",
@@ -10,11 +11,18 @@ REASONS: dict[str, str] = {
     "Loading": "loading",
     "Stopping": "stopping",
     "Quarantined": "quarantined",
-    "BadRequest": "invalid",
+    "BadRequest": INVALID,
     "TooManyRequests": "client_rate",
+    "SequenceBroken": OTHER,  # a worker's doing, whatever the status says
 }
 
 
 def reason_of(error: DaemonError) -> str:
-    """Return the reason, one of `REASONS` or `OTHER`; that of a subclass is its nearest base's."""
-    return next((REASONS[each.__name__] for each in type(error).__mro__ if each.__name__ in REASONS), OTHER)
+    """Return the reason, one of `REASONS` or `OTHER`; that of a subclass is its nearest base's.
+
+    Any other that is its client's doing, such as a key that does not allow the model, is `invalid`.
+    """
+    for each in type(error).__mro__:
+        if each.__name__ in REASONS:
+            return REASONS[each.__name__]
+    return INVALID if ending_of_refusal(error) is Ending.REJECTED else OTHER

@@ -3,8 +3,9 @@
 from collections import Counter
 from typing import Any
 
+from daemon.core.endings import WHOSE, Ending, counts, ending_of_refusal, ending_of_status
 from daemon.core.errors import DaemonError
-from daemon.core.job import Batch, Job
+from daemon.core.job import Batch, Fate, Job, Outcome
 from daemon.metrics.emitted import Emitted
 from daemon.metrics.exemplars import Exemplars
 from daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Histogram
@@ -12,6 +13,8 @@ from daemon.metrics.recent import Counts, Recent, Window
 from daemon.metrics.refusals import reason_of
 from daemon.metrics.torchserve.metric_log import MetricLog
 from handlers.wire import Isolation
+
+GOOD, BAD = "good", "bad"
 
 
 class Sums:
@@ -41,7 +44,10 @@ class VersionMetrics:
         named, unnamed: requests that named the version, and those that took the default one.
         batches: sent batches by the collector's reason.
         expirations: expired requests, by where they were: "queue" or "worker".
+        given_up: those of them whose client had chosen the deadline.
         codes: answers by status, also to requests that were refused or expired.
+        excused: those of 500 and more that do not count against the version (core/endings.py), by whose doing.
+        afterwards: jobs that a worker has ended with after their clients had given up or left, by verdict.
         refusals: requests that were refused before they were run, by reason (refusals.py).
         retried: how often a request returned to the queue after its worker had begun and not answered it.
         starts: workers that were started.
@@ -49,7 +55,9 @@ class VersionMetrics:
         crashing: several workers in a row have ended while they ran a batch, without an answer between.
         isolated, failed_alone: batches whose jobs ran alone after the handler raised, and how many of those failed.
         ok, failed, late: the times of requests that a worker had, from complete receipt to the answer, in buckets of
-            `FINE`: with a status below 500, with another, and of those that expired.
+            `FINE`: with a status below 400, with one from 500 on, and of those that expired by an operator's limit.
+        rejected, given_up_times, held_up, unheard_times: the same of those that count neither way: with a status of
+            4xx, expired by their clients' deadlines, and held up by slow readers; and of `afterwards`.
         window: remembers the counts, for `recent`.
         exemplars: recorded requests among those times; None while requests are not traced.
         log: writes values to TorchServe's log files; None without them.
@@ -68,6 +76,9 @@ class VersionMetrics:
         self.unnamed = Sums()
         self.batches: Counter[str] = Counter()
         self.expirations: Counter[str] = Counter()
+        self.given_up: Counter[str] = Counter()
+        self.excused: Counter[str] = Counter()
+        self.afterwards: Counter[str] = Counter()
         self._isolations: Counter[str] = Counter()
         self.codes: Counter[int] = Counter()
         self.refusals: Counter[str] = Counter()
@@ -76,8 +87,11 @@ class VersionMetrics:
         self.exits: Counter[str] = Counter()
         self.crashing = False
         self.ok, self.failed, self.late = Histogram(FINE), Histogram(FINE), Histogram(FINE)
+        self.rejected, self.given_up_times = Histogram(FINE), Histogram(FINE)
+        self.held_up, self.unheard_times = Histogram(FINE), Histogram(FINE)
         self.window = Window()
         self._counts: Counts | None = None  # the last ones
+        self._counted = 0  # the requests that they count
         self.queue_time = Histogram(SECONDS)
         self.batch_size = Histogram(BATCH_SIZES)
         self.inference_time = Histogram(SECONDS)
@@ -102,25 +116,35 @@ class VersionMetrics:
 
     @property
     def latencies(self) -> dict[str, Histogram]:
-        """The times of requests that a worker had, by outcome, in buckets of `SECONDS`."""
-        outcomes = {"ok": self.ok, "error": self.failed, "expired": self.late}
+        """The times of requests that a worker had, by outcome, in buckets of `SECONDS`; `client` only where known."""
+        outcomes = {
+            "ok": _sum_of(self.ok, self.rejected), "error": self.failed,
+            "expired": _sum_of(self.late, self.given_up_times),
+        }  # fmt: skip
+        if any(self.held_up.counts):
+            outcomes["client"] = self.held_up
         return {outcome: each.folded(SECONDS) for outcome, each in outcomes.items()}
 
     @property
     def fine(self) -> Histogram:
         """The times of all requests that a worker had, in buckets of `FINE`."""
-        made = Histogram(FINE)
-        for each in (self.ok, self.failed, self.late):
-            made.add(each.counts, each.sum)
-        return made
+        return _sum_of(self.ok, self.rejected, self.failed, self.late, self.given_up_times, self.held_up)
 
     @property
     def counts(self) -> Counts:
-        """The counts for `recent`, as of now; the same object as long as no request is answered."""
-        requests = self.codes.total()
-        if self._counts is None or self._counts.requests != requests:
-            errors = sum([count for code, count in self.codes.items() if code >= 500])
-            self._counts = Counts(requests, errors, tuple(self.fine.counts)) if requests else Counts()
+        """The counts for `recent`, as of now; the same object as long as no request ends."""
+        requests, afterwards = self.codes.total(), self.afterwards.total()
+        if self._counts is None or self._counted != requests + afterwards:
+            self._counted = requests + afterwards
+            excused = self.excused.total()
+            errors = sum([count for code, count in self.codes.items() if code >= 500]) - excused
+            aside = sum([count for code, count in self.codes.items() if 400 <= code < 500]) + excused
+            latencies = _sum_of(self.ok, self.failed, self.late, self.unheard_times).counts
+            self._counts = (
+                Counts(requests, errors + self.afterwards[BAD], tuple(latencies), aside - afterwards)
+                if self._counted
+                else Counts()
+            )
         return self._counts
 
     def recent(self, now: float) -> Recent:
@@ -151,10 +175,18 @@ class VersionMetrics:
     def quarantined(self) -> int:
         return self.refusals["quarantined"]
 
-    def refused(self, error: DaemonError) -> None:
-        """Count a request that is answered with this error, and was not run."""
+    def refused(self, error: DaemonError) -> Ending:
+        """Count a request that is answered with this error, and was not run; return the ending."""
+        ending = ending_of_refusal(error)
         self.refusals[reason_of(error)] += 1
         self.codes[error.status] += 1
+        self._excuse(ending, error.status)
+        return ending
+
+    def _excuse(self, ending: Ending, status: int) -> None:
+        """Note that an answer of 500 or more, which was counted by its status, may not count against the version."""
+        if status >= 500 and not counts(ending):
+            self.excused[WHOSE[ending].name.lower()] += 1
 
     def returned_begun(self) -> None:
         """Count a request that returned to the queue after a worker had begun it."""
@@ -205,25 +237,55 @@ class VersionMetrics:
                 ids = ",".join([job.id for job in batch.jobs])
                 self.log.batch_returned(self.name, ids, seconds, self.last_overhead, self.emitted.handler_time)
 
-    def answered(self, job: Job, status: int, now: float, size: int = 0) -> None:
-        """Count the answer, of `size` bytes, to a job that a worker had."""
+    def answered(self, job: Job, status: int, now: float, size: int = 0, ending: Ending | None = None) -> None:
+        """Count the answer, of `size` bytes, to a job that a worker had.
+
+        Args:
+            ending: None for that of the status.
+        """
         seconds = now - job.arrived
         self.codes[status] += 1
-        (self.ok if status < 500 else self.failed).observe(seconds)
+        if status >= 500:
+            self.failed.observe(seconds)
+            if ending is not None:
+                self._excuse(ending, status)
+        elif job.held_up:
+            self.held_up.observe(seconds)
+        else:
+            (self.ok if status < 400 else self.rejected).observe(seconds)
         sums = self.unnamed if job.unnamed else self.named
         sums.latency += seconds
         sums.sent += size
         if self.log is not None:
             self.log.answered(self.name, self._label(job), seconds)
 
-    def expired(self, job: Job, where: str, status: int, now: float) -> None:
+    def expired(self, job: Job, where: str, status: int, now: float, ending: Ending = Ending.OVERDUE) -> None:
         """Count a job that was answered, with this status, because it had expired."""
         self.expirations[where] += 1
         self.codes[status] += 1
+        self._excuse(ending, status)
+        if ending is Ending.GIVEN_UP:
+            self.given_up[where] += 1
         if where == "worker":
             seconds = now - job.arrived
-            self.late.observe(seconds)
+            (self.late if counts(ending) else self.given_up_times).observe(seconds)
             (self.unnamed if job.unnamed else self.named).latency += seconds
+
+    def unheard(self, outcome: Outcome, now: float) -> None:
+        """Count how a worker has ended with a job whose client had given up or left: as if it had waited.
+
+        Not if nothing is known: the worker had not begun it, has dropped it, or was not needed any more.
+        """
+        job = outcome.job
+        if job.ending is not Ending.GIVEN_UP and job.ending is not Ending.LEFT:
+            return  # counted when it ended
+        if outcome.fate in (Fate.UNSTARTED, Fate.CANCELLED, Fate.STOPPED):
+            return
+        ending = Ending.FAILED if outcome.reply is None else ending_of_status(outcome.reply.status)
+        if counts(ending):
+            self.afterwards[GOOD if ending is Ending.ANSWERED else BAD] += 1
+            if not job.held_up:
+                self.unheard_times.observe(now - job.arrived)
 
     def batch_isolated(self, isolation: Isolation) -> None:
         """Count a batch for which the handler raised, and whose jobs ran alone."""
@@ -246,6 +308,8 @@ class VersionMetrics:
         other._starts.update(self._starts)
         self._share_counters(other)
         self.ok, self.failed, self.late, self.queue_time = other.ok, other.failed, other.late, other.queue_time
+        self.rejected, self.given_up_times = other.rejected, other.given_up_times
+        self.held_up, self.unheard_times = other.held_up, other.unheard_times
         self.batch_size, self.inference_time = other.batch_size, other.inference_time
         self.window = other.window
         self.emitted.stages = other.emitted.stages
@@ -257,7 +321,7 @@ class VersionMetrics:
         return {
             "batches": self.batches, "expirations": self.expirations, "isolations": self._isolations,
             "codes": self.codes, "refusals": self.refusals, "returns": self._returns, "starts": self._starts,
-            "exits": self.exits,
+            "exits": self.exits, "given_up": self.given_up, "excused": self.excused, "afterwards": self.afterwards,
         }  # fmt: skip
 
     @property
@@ -265,7 +329,8 @@ class VersionMetrics:
         """All histograms by their names, which an upgrade hands over, too."""
         return {
             "ok": self.ok, "failed": self.failed, "late": self.late, "queue_time": self.queue_time,
-            "batch_size": self.batch_size, "inference_time": self.inference_time,
+            "batch_size": self.batch_size, "inference_time": self.inference_time, "rejected": self.rejected,
+            "given_up": self.given_up_times, "held_up": self.held_up, "unheard": self.unheard_times,
         } | {f"stage {name}": each for name, each in self.emitted.stages.items()}  # fmt: skip
 
     def _share_counters(self, other: "VersionMetrics") -> None:
@@ -274,3 +339,11 @@ class VersionMetrics:
         self.batches, self.expirations, self._isolations = other.batches, other.expirations, other._isolations
         self.codes, self.refusals, self._returns = other.codes, other.refusals, other._returns
         self._starts, self.exits = other._starts, other.exits
+        self.given_up, self.excused, self.afterwards = other.given_up, other.excused, other.afterwards
+
+
+def _sum_of(*parts: Histogram) -> Histogram:
+    made = Histogram(FINE)
+    for each in parts:
+        made.add(each.counts, each.sum)
+    return made

@@ -240,7 +240,7 @@ class ModelVersion:
         except DaemonError as error:
             if error.retry_after is not None and self.residence.comes and not self.pool.serving:
                 error.retry_after = self.residence.retry_after
-            self.metrics.refused(error)
+            job.ending = self.metrics.refused(error)
             self.reports.refused(job, error)
             if job.trace is not None:
                 job.trace.refused(job, error)

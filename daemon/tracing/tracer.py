@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from daemon.core.clock import Clock
+from daemon.core.endings import WHOSE, Ending, Whose
 from daemon.core.errors import DaemonError, RequestExpired
 from daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
 from daemon.core.trace import RANDOM, SAMPLED, TraceContext, caller_of, records, with_context
@@ -32,6 +33,7 @@ from handlers.wire import STAGE_TIME, STAGES, Measurement
 
 Attributes = dict[str, str | int | float | bool]
 
+MOST_PATH = 1024  # characters of a path in a span: thousands of spans may wait
 LEFT = "the client left before the answer was complete"
 
 
@@ -95,7 +97,7 @@ class RequestTrace:
         self.wall = tracer.traces.wall()
         self._tracer = tracer
         self._caller = "" if caller is None else caller.span_id
-        self._method, self._path = method, path
+        self._method, self._path = method, path[:MOST_PATH]
         self._began = began or job.arrived
         self._first_piece: float | None = None
 
@@ -124,7 +126,9 @@ class RequestTrace:
             if self.queued < now:
                 self._tracer.offer_queued(self, now)
         elif status:
-            outcome = "ok" if status < 500 else "expired" if kind == RequestExpired.kind else "error"
+            outcome = "expired" if kind == RequestExpired.kind else "error"
+            if status < 500:
+                outcome = "client" if job.held_up else "ok"
             example = TracedLatency(self.trace_id, now - job.arrived, now + self.wall)
             self._tracer.exemplars.note(outcome, example)
         attributes: Attributes = {
@@ -139,7 +143,10 @@ class RequestTrace:
         events = [("received", job.arrived + self.wall)]
         if self._first_piece is not None:
             events.append(("first piece of the answer", self._first_piece + self.wall))
-        failed = not status or status >= 500  # what a client has done wrong is no failure of the server
+        # The doing of a client is no failure of the server.
+        failed = job.ending is not None and WHOSE[job.ending] is not Whose.CLIENT and job.ending is not Ending.ANSWERED
+        if job.ending is not None:
+            attributes["tsctl.ending"] = job.ending.name.lower()
         self._tracer.traces.offer(
             Span(
                 f"predict {self._tracer.name}", self.context, self._caller, SERVER, self._began + self.wall,

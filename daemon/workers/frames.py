@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import cast
 
 from daemon.core.arena import Arena, Lease
+from daemon.core.errors import ResponseTimeout
 from daemon.core.job import Batch, Flow, Outcome, Piece, Reply
 from handlers import wire
 from handlers.tensor_heads import Head
@@ -52,6 +53,12 @@ def reply_of(answer: wire.Answer) -> Reply:
 
 def piece_of(answer: wire.Answer, flow: Flow) -> Piece:
     return Piece(answer.status, answer.body, answer.phrase, answer.headers, answer.error, flow=flow)
+
+
+def late_reply(text: str) -> Reply:
+    """Return the answer to a job whose worker exceeded the response timeout."""
+    error = ResponseTimeout(text)
+    return Reply(error.status, str(error).encode(), error=error.kind)
 
 
 def check_measured(measurements: Iterable[wire.Measurement]) -> None:

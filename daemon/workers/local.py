@@ -12,11 +12,10 @@ from typing import cast
 
 from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
-from daemon.core.errors import ResponseTimeout
-from daemon.core.job import Batch, Fate, Job, Piece, Reply
+from daemon.core.job import Batch, Fate, Job, Piece
 from daemon.workers.engine import LOAD_FAILED, UNREACHABLE, BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.flows import Flows
-from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of
+from daemon.workers.frames import check_measured, late_reply, outcomes_of, piece_of, predict_of
 from daemon.workers.inflight import CAPACITY, InFlight
 from daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of, memory_of_group
 from daemon.workers.processes.process import WorkerProcess
@@ -242,14 +241,11 @@ class LocalWorker:
         if self.in_flight.running is None:
             return
         self._hung = True
-        error = ResponseTimeout(
-            f"The worker did not answer within the response timeout of {self._spec.response_timeout:g} s"
-            " and is replaced."
-        )
-        reply = Reply(error.status, str(error).encode(), error=error.kind)
+        seconds = self._spec.response_timeout
+        reply = late_reply(f"The worker did not answer within the response timeout of {seconds:g} s and is replaced.")
         if self.state is WorkerState.READY:
             self.state = advance(self.state, WorkerEvent.STOP)  # nothing more is sent to the worker
-        self._process.kill(f"response timeout of {self._spec.response_timeout:g} s", "response_timeout")
+        self._process.kill(f"response timeout of {seconds:g} s", "response_timeout")
         batch, outcomes = self.in_flight.expire(self._retry, reply)
         self._flows.close(batch.id)
         self._batches.ended(self, batch, outcomes, 0.0)
@@ -344,6 +340,9 @@ class LocalWorker:
             flow = self._flows.of(batch.id, row)
             flow.wanted = False
             flow.passed(cost_of(piece))
+            if flow.used_up and not batch.jobs[row].held_up:
+                for job in batch.jobs:
+                    job.held_up = True
             self._batches.streamed(self, batch.jobs[row], piece_of(piece, flow))
             if not flow.wanted:
                 flow.refuse()  # the client has gone, or has its answer

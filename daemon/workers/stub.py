@@ -262,10 +262,12 @@ class StubRowWorker(StubWorker):
     def end(self, number: int, seconds: float = 0.0) -> None:
         """End a row with its answer."""
         self._timers.pop(number).cancel()
+        awaited = self.in_flight.find(number) is not None
         self.answered = True
         batch = self.in_flight.finish_row(number)
         [job] = batch.jobs
-        self._batch_events.ended(self, batch, [Outcome(job, self._engine.answer(job))], seconds)
+        outcome = Outcome(job, self._engine.answer(job)) if awaited else Outcome(job, None, Fate.CANCELLED)
+        self._batch_events.ended(self, batch, [outcome], seconds)
         if self.state is WorkerState.DRAINING and not self.in_flight:
             self._exit(0, "stopped")
 

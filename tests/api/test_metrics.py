@@ -100,6 +100,7 @@ async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> 
         "tsctl_isolated_failures_total{model=m,version=1.0}",
         "tsctl_requests_quarantined_total{model=m,version=1.0}",
         "tsctl_requests_total{code=200,model=m,version=1.0}",
+        *(f"tsctl_requests_judged_total{{model=m,verdict={verdict},version=1.0}}" for verdict in ("bad", "good")),
         "tsctl_requests_retried_total{model=m,version=1.0}",
         "tsctl_request_bytes_total{model=m,version=1.0}",
         "tsctl_answer_bytes_total{model=m,version=1.0}",

@@ -118,6 +118,7 @@ def test_what_leaves_keeps_its_counters_and_nothing_else() -> None:
         "ts_queue_latency_microseconds{model_name=m,model_version=1}": 1e6,
         "tsctl_batches_total{model=m,reason=full,version=1}": 1,
         "tsctl_requests_total{code=200,model=m,version=1}": 1,
+        "tsctl_requests_judged_total{model=m,verdict=good,version=1}": 1,
         "tsctl_handler_metrics_dropped_total{model=m,reason=type,version=1}": 1,
         "Seen{ModelName=m,ModelVersion=1}": 4,
     }

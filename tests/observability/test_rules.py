@@ -24,10 +24,10 @@ MINUTES = 30
 HEALTHY = {
     f"tsctl_workers_ready{{{M}}}": "2x30",
     f"tsctl_workers_wanted{{{M}}}": "2x30",
-    f'tsctl_requests_total{{code="200",{M}}}': "0+600x30",
-    f'tsctl_requests_total{{code="500",{M}}}': "0+1x30",
+    f'tsctl_requests_judged_total{{verdict="good",{M}}}': "0+600x30",
+    f'tsctl_requests_judged_total{{verdict="bad",{M}}}': "0+1x30",
     f'tsctl_requests_refused_total{{reason="queue_full",{M}}}': "0x30",
-    f'tsctl_requests_expired_total{{where="queue",{M}}}': "0x30",
+    f'tsctl_requests_expired_total{{limit="operator",where="queue",{M}}}': "0x30",
     f'tsctl_worker_exits_total{{how="stopped",{M}}}': "0+1x30",
     f'tsctl_worker_exits_total{{how="signal",{M}}}': "0x30",
     f"tsctl_model_crashing{{{M}}}": "0x30",
@@ -45,10 +45,10 @@ HEALTHY = {
 # alert → the series that are otherwise, from the tenth minute on
 TROUBLES: dict[str, dict[str, str]] = {
     "TsctlModelDown": {f"tsctl_workers_ready{{{M}}}": "2x9 0x20"},
-    "TsctlRequestsFail": {f'tsctl_requests_total{{code="500",{M}}}': "0x9 0+30x20"},
+    "TsctlRequestsFail": {f'tsctl_requests_judged_total{{verdict="bad",{M}}}': "0x9 0+30x20"},
     "TsctlSlow": {f'tsctl_request_latency_seconds_bucket{{le="0.1",outcome="ok",{M}}}': "0+300x30"},
     "TsctlQueueOld": {f"tsctl_queue_oldest_seconds{{{M}}}": "0.1x9 8x20"},
-    "TsctlRequestsExpire": {f'tsctl_requests_expired_total{{where="queue",{M}}}': "0x9 0+5x20"},
+    "TsctlRequestsExpire": {f'tsctl_requests_expired_total{{limit="operator",where="queue",{M}}}': "0x9 0+5x20"},
     "TsctlRequestsRefused": {f'tsctl_requests_refused_total{{reason="queue_full",{M}}}': "0x27 784x3"},
     "TsctlWorkersBusy": {f"tsctl_inference_time_seconds_sum{{{M}}}": "0+118x30"},
     "TsctlWorkersDie": {f'tsctl_worker_exits_total{{how="signal",{M}}}': "0x27 1x3"},
@@ -58,6 +58,17 @@ TROUBLES: dict[str, dict[str, str]] = {
     "TsctlLoopStalls": {f"tsctl_event_loop_stall_seconds_total{{{HOST}}}": "0x9 0+6x20"},
     "TsctlServerEnds": {f'tsctl_server_ends_total{{server="gRPC",{HOST}}}': "0x27 1x3"},
     "TsctlInternalErrors": {f"tsctl_internal_errors_total{{{HOST}}}": "0x27 1x3"},
+}
+# What clients may choose: deadlines too short, invalid requests, and to read slowly.
+CHOSEN_BY_CLIENTS = {
+    f'tsctl_requests_total{{code="504",{M}}}': "0+600x30",
+    f'tsctl_requests_total{{code="400",{M}}}': "0+600x30",
+    f'tsctl_requests_expired_total{{limit="client",where="queue",{M}}}': "0+600x30",
+    f'tsctl_requests_expired_total{{limit="client",where="worker",{M}}}': "0+600x30",
+    f'tsctl_requests_refused_total{{reason="invalid",{M}}}': "0+600x30",
+    f'tsctl_requests_refused_total{{reason="client_rate",{M}}}': "0+600x30",
+    f'tsctl_request_latency_seconds_bucket{{le="0.1",outcome="client",{M}}}': "0x30",
+    f'tsctl_request_latency_seconds_bucket{{le="+Inf",outcome="client",{M}}}': "0+600x30",
 }
 
 OF_THE_DAEMON = ("TsctlDiskFull", "TsctlLoopStalls", "TsctlServerEnds", "TsctlInternalErrors")
@@ -109,6 +120,13 @@ def test_a_trouble_fires_its_alert(firing: Firing, alert: str) -> None:
 @pytest.mark.slow
 def test_a_healthy_version_fires_nothing(firing: Firing) -> None:
     done = firing(HEALTHY, "count(ALERTS)", [])
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_no_client_fires_an_alert(firing: Firing) -> None:
+    done = firing(HEALTHY | CHOSEN_BY_CLIENTS, "count(ALERTS)", [])
 
     assert done.returncode == 0, done.stdout + done.stderr
 

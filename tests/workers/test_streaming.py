@@ -77,6 +77,17 @@ def test_a_worker_is_told_once_that_a_client_has_gone(bench: Conversation, clien
     assert told(bench) == [wire.Credit(1, 0, 0)]
 
 
+def test_a_client_that_reads_slowly_is_known_to_hold_its_batch_up(bench: Conversation, clients: Clients) -> None:
+    jobs = bench.worker.in_flight.running.jobs  # type: ignore[union-attr]
+    clients.read = {"a"}
+    bench.process.say(wire.Chunk(1, [(0, wire.Answer(200, b"small"))]))
+    assert not any(job.held_up for job in jobs)
+
+    bench.process.say(wire.Chunk(1, [(1, LARGE)]))
+
+    assert all(job.held_up for job in jobs), "the worker waits with the answers to all of them"
+
+
 def test_a_cut_ends_the_answer_with_the_reason(bench: Conversation, clients: Clients) -> None:
     bench.process.say(wire.Chunk(1, [(1, LARGE)]), wire.Cut(1, [1]))
 

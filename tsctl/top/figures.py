@@ -15,7 +15,7 @@ class ModelFigures:
 
     Attributes:
         label: its name; with the version, if the daemon has several of the model.
-        per_second, errors: answers a second, and those with a status of 500 or more.
+        per_second, errors: answers a second, and requests that count against the version.
         p50, p99: milliseconds, None if a worker answered no request.
         batch: requests in a batch, in the mean; None without a batch.
         memory: resident bytes of its workers.
@@ -102,8 +102,11 @@ def rise(before: float, after: float) -> float:
 
 
 def errors_of(model: Document) -> int:
-    """Return how many answers had a status of 500 or more."""
-    return sum(count for code, count in model["requests"]["codes"].items() if int(code) >= 500)
+    """Return how many requests count against the version; an older daemon tells answers of 500 and more only."""
+    requests = model["requests"]
+    if "errors" in requests:
+        return int(requests["errors"])
+    return sum(count for code, count in requests["codes"].items() if int(code) >= 500)
 
 
 def quantile(bounds: Sequence[float], counts: Sequence[float], q: float) -> float | None:

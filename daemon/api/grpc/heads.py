@@ -68,7 +68,7 @@ class CallHead(msgspec.Struct, frozen=True):
             most: the model's limit in seconds, 0.0 for none.
         """
         if self.remaining is not None and (not most or self.remaining <= most):
-            return TimeBudget(self.remaining, self.began, CALL_DEADLINE)
+            return TimeBudget(self.remaining, self.began, CALL_DEADLINE, self.remaining != most)
         return TimeBudget(most, self.began, CLIENT_TIMEOUT) if most else None
 
 

@@ -11,10 +11,12 @@ from daemon.api.inference.predict import names_caller
 from daemon.core.errors import DaemonError
 from daemon.core.job import Flow, Job, JobPhase, Param, Piece, Reply
 from daemon.http.bounds.known_client import share_holder
-from daemon.http.bounds.sending import NotRead
+from daemon.http.bounds.sending import OVERHEAD, NotRead
 from daemon.models.shadowing.watching import AskedOf, Receivers
 from daemon.models.version import ModelVersion
 from handlers.tensor_heads import Head
+
+MOST_KEPT = 16 * 1024 * 1024  # bytes of the pieces that are joined to one answer, as for OpenAI's API
 
 
 class CallFailed(Exception):
@@ -35,12 +37,13 @@ class CallFailed(Exception):
 class _Ended:
     """The end of one job: its whole reply, and the pieces before it."""
 
-    __slots__ = ("_loop", "flow", "future", "pieces", "refused")
+    __slots__ = ("_loop", "_size", "flow", "future", "pieces", "refused")
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self.future: asyncio.Future[Reply] = self._loop.create_future()
         self.pieces: list[Reply] = []
+        self._size = 0
         self.flow: Flow | None = None
         self.refused = False
 
@@ -57,6 +60,10 @@ class _Ended:
             self.future.set_exception(error)
 
     def piece(self, reply: Reply) -> None:
+        self._size += len(reply.body) + OVERHEAD
+        if self._size > MOST_KEPT:
+            self._refuse_more(reply)
+            return
         self.pieces.append(reply)
         try:
             check_reply(reply)
@@ -69,6 +76,14 @@ class _Ended:
                 self.flow = reply.flow
                 self.flow.wanted = True
                 self._loop.call_soon(self.flow.drained)  # the worker counts the piece after this
+
+    def _refuse_more(self, reply: Reply) -> None:
+        """End the call: its pieces are more than a whole answer may have."""
+        self.pieces.clear()
+        if isinstance(reply, Piece) and reply.flow is not None:
+            reply.flow.refuse()
+        sentence = f"The answer has more than {MOST_KEPT} bytes in pieces: call the method that streams them."
+        self.fail(CallFailed(Code.RESOURCE_EXHAUSTED, sentence, 501))
 
 
 async def replies_at_end(

@@ -70,7 +70,7 @@ def budget_of(request: Request, most: float) -> TimeBudget | None:
     if request.budget is not None:
         asked = read_budget(request.budget)
         if not most or asked <= most:
-            return TimeBudget(asked, request.began, HEADER)
+            return TimeBudget(asked, request.began, HEADER, asked != most)
     return TimeBudget(most, request.began, CLIENT_TIMEOUT) if most else None
 
 
@@ -148,7 +148,7 @@ def predict(
         raise
     kept = None
     if model.settings.record_input and repeatable and len(request.body) <= MOST_BYTES:
-        kept = Sample(bytes(request.body), request.content_type, RECORDED)
+        kept = Param("body", request.content_type, request.body)  # not a copy: many requests may wait
     timing = Timing() if request.timed else None
     deliver: Callable[[Reply], None]
     stream: Callable[[Reply], None]
@@ -197,7 +197,7 @@ class Waiter:
         self,
         exchange: Exchange,
         model: ModelVersion,
-        kept: Sample | None,
+        kept: Param | None,
         timing: Timing | None,
         change: Callable[[Reply], Reply] | None,
     ) -> None:
@@ -210,7 +210,7 @@ class Waiter:
     def deliver(self, reply: Reply) -> None:
         exchange = self._exchange
         if self._kept is not None and reply.status == 200 and not reply.error:
-            self._model.record(self._kept)
+            self._model.record(Sample(bytes(self._kept.value), self._kept.content_type, RECORDED))
         if not exchange.started:
             if self._change is not None:
                 reply = self._change(reply)

@@ -116,7 +116,11 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "oldestMs": round((now - model.queue.since()[1]) * 1000, 3) if len(model.queue) else None,
         "arrivalsPerSecond": round(model.traffic.rate_at(now), 3),
         "recent": recent_document(metrics.recent(now)),
-        "requests": {"total": metrics.codes.total(), "codes": {str(k): v for k, v in sorted(metrics.codes.items())}},
+        "requests": {
+            "total": metrics.codes.total(),
+            "codes": {str(k): v for k, v in sorted(metrics.codes.items())},
+            "errors": metrics.counts.errors,
+        },
         "refused": dict(sorted(metrics.refusals.items())),
         "expired": dict(sorted(metrics.expirations.items())),
         "latency": {"bounds": latency.bounds, "counts": latency.counts, "sum": latency.sum},

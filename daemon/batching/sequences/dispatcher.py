@@ -8,12 +8,13 @@ compared with those that ended workers: each belongs to its worker, and cannot r
 from collections.abc import Sequence
 
 from daemon.batching.dispatcher import Dispatcher
-from daemon.batching.replies import reply_of
 from daemon.batching.sequences.marks import SequenceHeaders, SequenceMark, ended_by, read_mark, with_mark, with_new_id
 from daemon.batching.sequences.table import Sequences
 from daemon.core.errors import DaemonError
 from daemon.core.job import Batch, Fate, Job, Outcome, Reply
 from daemon.workers.engine import Worker
+
+_OVER = (Fate.ANSWERED, Fate.CANCELLED)  # the worker goes on, and has done with the request
 
 
 class SequenceDispatcher(Dispatcher):
@@ -56,7 +57,7 @@ class SequenceDispatcher(Dispatcher):
         for outcome in outcomes:
             job, reply, mark = outcome.job, outcome.reply, outcome.job.sequence
             if isinstance(mark, SequenceMark):
-                self.sequences.done(job, now, end=mark.end and outcome.fate is Fate.ANSWERED)
+                self.sequences.done(job, now, end=mark.end and outcome.fate in _OVER)
                 if reply is not None:
                     self.sequences.end(ended_by(reply.headers, self.names))
                     reply = _with_new_id(reply, mark, self.names)
@@ -71,18 +72,14 @@ class SequenceDispatcher(Dispatcher):
     def worker_gone(self, worker: Worker, why: str) -> None:
         now = self._clock.now()
         for job, error in self.sequences.gone(worker, f"its worker has ended ({why})", now):
-            self._refuse(job, error, now)
+            self._take_out(job, now)
+            self._refuse(job, error)
 
     def refuse_all(self, error: DaemonError) -> None:
         for job in self.sequences.clear():
-            self._refuse(job, error, self._clock.now())
+            self._take_out(job, self._clock.now())
+            self._refuse(job, error)
         super().refuse_all(error)
-
-    def _refuse(self, job: Job, error: DaemonError, now: float) -> None:
-        self._take_out(job, now)
-        job.answer(reply_of(error))
-        self._metrics.refused(error)
-        self._observer.refused(job, error)
 
     def _take_out(self, job: Job, now: float) -> None:
         self.sequences.drop(job)

@@ -1,6 +1,6 @@
 """The conditions that end a rollout, such as `errors>1%`, and the requests that each of them counts.
 
-    errors>1%      over 1 % of the answers have a status of 500 or more
+    errors>1%      over 1 % of the requests that count are errors (core/endings.py): not those that a client chose
     p99>1.5x       the 99th percentile of the latency is over 1.5 times that of the versions before
     p99>200ms      or over 200 ms; also `0.2s`
     differs>1%     over 1 % of the answers differ from those of the version before: only with `--compare`
@@ -94,7 +94,7 @@ def trials_of(condition: Condition, counts: Counts, bound: float | None, agreeme
         agreements: compared answers, and those that differ.
     """
     if condition.kind == ERRORS:
-        return Trials(counts.requests, counts.errors)
+        return Trials(counts.judged, counts.errors)
     if condition.kind == DIFFERS:
         return agreements
     return None if bound is None else Trials(sum(counts.latencies), slower(counts.latencies, bound))
@@ -109,7 +109,7 @@ def slower(latencies: Sequence[int], bound: float) -> int:
 def less(now: Counts, before: Counts) -> Counts:
     """Return the counts since an earlier moment."""
     latencies = tuple(after - earlier for after, earlier in zip(now.latencies, before.latencies, strict=True))
-    return Counts(now.requests - before.requests, now.errors - before.errors, latencies)
+    return Counts(now.requests - before.requests, now.errors - before.errors, latencies, now.aside - before.aside)
 
 
 def together(counts: Sequence[Counts]) -> Counts:
@@ -117,4 +117,5 @@ def together(counts: Sequence[Counts]) -> Counts:
     if not counts:
         return Counts()
     requests, errors = sum(each.requests for each in counts), sum(each.errors for each in counts)
-    return Counts(requests, errors, tuple(map(sum, zip(*(each.latencies for each in counts), strict=True))))
+    latencies = tuple(map(sum, zip(*(each.latencies for each in counts), strict=True)))
+    return Counts(requests, errors, latencies, sum(each.aside for each in counts))

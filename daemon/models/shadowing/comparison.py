@@ -11,6 +11,7 @@ import math
 from enum import Enum
 from typing import Any
 
+from daemon.core.endings import Ending, ending_of_status
 from daemon.core.job import Reply
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-6
@@ -26,7 +27,7 @@ class Agreement(Enum):
     FAILED = "failed"
 
 
-DROPPED = "dropped"  # not run: no idle time in time, or the shadow refused
+DROPPED = "dropped"  # no idle time in time, the shadow refused, or there was no room for the answers
 RESULTS = (*(each.value for each in Agreement), DROPPED)
 
 
@@ -49,7 +50,12 @@ def compare(answered: Reply, shadow: Reply) -> Agreement:
 
 def is_failure(reply: Reply) -> bool:
     """Return whether an answer is the fault of the version and not of the request."""
-    return reply.status >= 500
+    return ending_of_status(reply.status) is Ending.FAILED
+
+
+def is_comparable(reply: Reply) -> bool:
+    """Return whether an answer to a client says how a shadow should answer: not an error, whosever it is."""
+    return ending_of_status(reply.status) is Ending.ANSWERED
 
 
 def are_close(one: Any, other: Any) -> bool:

@@ -6,7 +6,7 @@
 A client waits for nothing of this: its answer goes out first, and a copy begins only while no request of the whole
 daemon waits, no version of the model runs one, and a worker of the shadow is idle (idle_time.py). A request that comes
 while a copy runs suspends that, until the daemon is idle again. Copies have bounds of their own, beyond which requests
-are not copied.
+are not copied; a copy whose answers grow beyond them, piece by piece, is dropped at that piece, on either side.
 """
 
 from collections import Counter, deque
@@ -20,14 +20,15 @@ from daemon.core.clock import Clock, Timer
 from daemon.core.errors import DaemonError
 from daemon.core.job import Job, Param, Piece, Reply
 from daemon.models.routing.route import Route
-from daemon.models.shadowing.comparison import DROPPED, Agreement, compare, is_failure
+from daemon.models.shadowing.comparison import DROPPED, Agreement, compare, is_comparable
 from daemon.models.shadowing.idle_time import QUIET, IdleTime, Others
 from daemon.models.shadowing.watching import AskedOf, Receivers
 from daemon.models.version import ModelVersion
 
 MOST_COPIES = 64  # of one model, from their request's arrival until the shadow has them
-MOST_BYTES = 16 * 1024 * 1024  # of these copies, with the answers that they are compared with
-MOST_OF_ONE = 4 * 1024 * 1024
+MOST_BYTES = 16 * 1024 * 1024  # of these copies, with both answers to each
+MOST_OF_ONE = 4 * 1024 * 1024  # of one request
+PIECE = 64  # bytes that a piece of an answer costs beside its own
 
 
 class Copy:
@@ -49,6 +50,12 @@ class Copy:
         if not self.parts:
             return reply
         return Reply(reply.status, b"".join((*self.parts, reply.body)), error=reply.error)
+
+    def release(self) -> None:
+        """Release the request and its answer: the copy was dropped, and its client may still be reading."""
+        self.asked = self.asked._replace(params=())
+        self.parts.clear()
+        self.reply = None
 
 
 class Mirror:
@@ -114,19 +121,29 @@ class Mirror:
 
     def _streamed(self, copy: Copy, stream: Callable[[Reply], None], piece: Reply) -> None:
         stream(piece)
-        copy.parts.append(piece.body)
-        copy.size += len(piece.body)
+        if self._grow(copy, len(piece.body)):
+            copy.parts.append(piece.body)
 
     def _answered(self, copy: Copy, deliver: Callable[[Reply], None], reply: Reply) -> None:
         deliver(reply)
-        copy.reply = copy.whole(reply)
-        copy.size += len(reply.body)
-        if self._closed or is_failure(reply) or self._size > MOST_BYTES:
+        if not is_comparable(reply):
             self._drop(copy)
-            return
-        self._waiting.append(copy)
-        # Not now: the answer is on its way, and the worker's next batch is about to begin.
-        self._clock.soon(self._go_on)
+        elif self._grow(copy, len(reply.body)):
+            copy.reply = copy.whole(reply)
+            copy.parts.clear()
+            self._waiting.append(copy)
+            # Not now: the answer is on its way, and the worker's next batch is about to begin.
+            self._clock.soon(self._go_on)
+
+    def _grow(self, copy: Copy, count: int) -> bool:
+        """Count bytes of an answer before they are kept; drop the copy, and return False, if there is no room."""
+        if copy not in self._copies:
+            return False
+        if self._closed or self._size + count + PIECE > MOST_BYTES:
+            self._drop(copy)
+            return False
+        copy.size += count + PIECE
+        return True
 
     def _go_on(self) -> None:
         """Run copies while there is idle time, and look again soon if some are left."""
@@ -150,7 +167,7 @@ class Mirror:
         answered: list[bytes] = []
         job = Job(
             copy.asked.id, copy.asked.params, copy.asked.headers, self._clock.now(),
-            partial(self._compare, copy, answered), partial(self._take, answered), low_priority=True,
+            partial(self._compare, copy, answered), partial(self._take, copy, answered), low_priority=True,
         )  # fmt: skip
         job.infer = copy.asked.infer
         try:
@@ -158,28 +175,36 @@ class Mirror:
         except DaemonError:
             self._drop(copy)
 
-    def _take(self, answered: list[bytes], piece: Reply) -> None:
-        """Take a piece of the shadow's answer, which no client slows down."""
-        answered.append(piece.body)
-        if isinstance(piece, Piece) and piece.flow is not None:
-            piece.flow.wanted = True
-            self._clock.soon(piece.flow.drained)
+    def _take(self, copy: Copy, answered: list[bytes], piece: Reply) -> None:
+        """Take a piece of the shadow's answer, which no client slows down; refuse further ones of a dropped copy."""
+        flow = piece.flow if isinstance(piece, Piece) else None
+        if self._grow(copy, len(piece.body)):
+            answered.append(piece.body)
+            if flow is not None:
+                flow.wanted = True
+                self._clock.soon(flow.drained)
+        else:
+            answered.clear()
+            if flow is not None:
+                flow.refuse()
 
     def _compare(self, copy: Copy, answered: list[bytes], reply: Reply) -> None:
         self._idle_time.end()
-        if answered:
-            reply = Reply(reply.status, b"".join((*answered, reply.body)), error=reply.error)
-        assert copy.reply is not None
-        agreement = compare(copy.reply, reply)
-        self._copies.discard(copy)
-        self._counts[agreement.value] += 1
-        if agreement in (Agreement.DIFFERENT, Agreement.FAILED):
-            self._differs(copy.asked.id, _sentence(agreement, copy.reply, reply))
+        if copy in self._copies and copy.reply is not None:
+            if answered:
+                reply = Reply(reply.status, b"".join((*answered, reply.body)), error=reply.error)
+            agreement = compare(copy.reply, reply)
+            self._copies.discard(copy)
+            self._counts[agreement.value] += 1
+            if agreement in (Agreement.DIFFERENT, Agreement.FAILED):
+                self._differs(copy.asked.id, _sentence(agreement, copy.reply, reply))
         self._clock.soon(self._go_on)
 
     def _drop(self, copy: Copy) -> None:
-        self._copies.discard(copy)
-        self._counts[DROPPED] += 1
+        if copy in self._copies:
+            self._copies.discard(copy)
+            self._counts[DROPPED] += 1
+            copy.release()
 
 
 def _bytes(value: Payload) -> bytes:

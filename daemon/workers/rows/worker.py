@@ -15,10 +15,9 @@ from itertools import chain
 
 from daemon.core.arena import Arena
 from daemon.core.clock import Clock
-from daemon.core.errors import ResponseTimeout
-from daemon.core.job import Batch, Job, Piece, Reply
+from daemon.core.job import Batch, Fate, Job, Outcome, Piece
 from daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
-from daemon.workers.frames import outcomes_of, piece_of, predict_of
+from daemon.workers.frames import late_reply, outcomes_of, piece_of, predict_of
 from daemon.workers.local import LocalWorker
 from daemon.workers.processes.spawn import ProcessSource
 from daemon.workers.rows.in_flight import RowsInFlight
@@ -27,6 +26,8 @@ from daemon.workers.state import WorkerEvent, WorkerState, advance
 from handlers import wire
 from handlers.credit import OVERHEAD, PATIENCE
 from handlers.runtime.compiling import mypyc_attr
+
+CANCELLED = "nobody waited for the answer any more"
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)  # those of simulations
@@ -115,6 +116,8 @@ class RowWorker(LocalWorker):
             flow.wanted = False
             piece = Piece(200, said, flow=flow) if isinstance(said, bytes) else piece_of(said, flow)
             flow.passed(len(piece.body) + OVERHEAD)
+            if flow.used_up:
+                batch.jobs[0].held_up = True
             self._batches.streamed(self, batch.jobs[0], piece)
             if not flow.wanted:
                 flow.refuse()  # the client has gone
@@ -137,13 +140,18 @@ class RowWorker(LocalWorker):
             return  # all rows were taken back
         if done.batch not in self._rows.numbers or len(done.answers) != 1:
             raise wire.BrokenMessage(f"{len(done.answers)} answers to row {done.batch} of {self._rows!r}")
+        awaited = self._rows.find(done.batch) is not None
         batch = self._rows.finish_row(done.batch, done.kept)
         self._heard.pop(done.batch, None)
         self._last = self._clock.now()
         if self._flows:
             self._flows.close(batch.id)
         self.answered = True
-        self._batches.ended(self, batch, outcomes_of(batch, done), done.seconds)
+        if awaited:
+            outcomes = outcomes_of(batch, done)
+        else:
+            outcomes = [Outcome(batch.jobs[0], None, Fate.CANCELLED, reason=CANCELLED)]
+        self._batches.ended(self, batch, outcomes, done.seconds)
         if self.state is WorkerState.DRAINING and not self._rows:
             self._leave()
 
@@ -180,12 +188,12 @@ class RowWorker(LocalWorker):
             else:
                 self._cancel(number, RowEvent.LATE)
                 text = f"The request was not answered within the response timeout of {seconds:g} s."
-                self._batches.late(self, batch.jobs[0], _late(text))
+                self._batches.late(self, batch.jobs[0], late_reply(text))
         self._watch(now)
 
     def _hang(self, seconds: float) -> None:
         self._hung = True
-        reply = _late(f"The worker did not answer within the response timeout of {seconds:g} s and is replaced.")
+        reply = late_reply(f"The worker did not answer within the response timeout of {seconds:g} s and is replaced.")
         if self.state is WorkerState.READY:
             self.state = advance(self.state, WorkerEvent.STOP)  # nothing more is sent to the worker
         self._process.kill(f"response timeout of {seconds:g} s", "response_timeout")
@@ -193,8 +201,3 @@ class RowWorker(LocalWorker):
         self._flows.close_all()
         for batch, outcomes in self._rows.expire_all(self._retry, reply):
             self._batches.ended(self, batch, outcomes, 0.0)
-
-
-def _late(text: str) -> Reply:
-    error = ResponseTimeout(text)
-    return Reply(error.status, str(error).encode(), error=error.kind)

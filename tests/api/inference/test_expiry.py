@@ -279,8 +279,8 @@ def test_what_has_expired_is_counted_where_it_was(house: House) -> None:
     metrics = asyncio.run(house.ask("GET", "/metrics")).body.decode()
 
     assert document["tsctl"]["batching"]["expired"] == {"queue": 2, "worker": 1}
-    assert 'tsctl_requests_expired_total{model="m",version="1.0",where="queue"} 2.0' in metrics
-    assert 'tsctl_requests_expired_total{model="m",version="1.0",where="worker"} 1.0' in metrics
+    assert 'tsctl_requests_expired_total{limit="client",model="m",version="1.0",where="queue"} 2.0' in metrics
+    assert 'tsctl_requests_expired_total{limit="client",model="m",version="1.0",where="worker"} 1.0' in metrics
     assert 'tsctl_request_latency_seconds_count{model="m",outcome="expired",version="1.0"} 1.0' in metrics, (
         "only what a worker had"
     )

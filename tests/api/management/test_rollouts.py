@@ -94,6 +94,47 @@ async def test_a_bad_version_goes_back_by_itself_to_the_route_before(tmp_path: P
     assert kinds(house) == ["rollout-started", "rollout-aborted"]
 
 
+def hostile(house: House, times: int) -> None:
+    """Let a client end requests by its own doing, again and again: by deadlines, by leaving, and by bad input."""
+    house.engine.answer = lambda job: Reply(422, b"no image") if job.params[0].value == b"bad" else Reply(200, b"x")
+    at_once, house.engine.batch_time = house.engine.batch_time, lambda size: 0.01
+    for _ in range(times):
+        house.send("POST", "/predictions/m", b"late", "x-request-deadline-ms: 1")
+        house.send("POST", "/predictions/m", b"x", "x-request-deadline-ms: soon")
+        house.send("POST", "/predictions/m", b"gone").leave()
+        house.send("POST", "/predictions/m", b"bad")
+        house.clock.advance(0.1)
+    house.engine.batch_time = at_once
+
+
+async def test_no_client_takes_a_good_version_back(tmp_path: Path) -> None:
+    house = await serving(tmp_path)
+    await house.tell("POST", START)
+
+    hostile(house, 100)
+    await pass_time(house, 2)
+
+    assert "rollout-aborted" not in kinds(house)
+    await ask(house, 150)
+    await pass_time(house, 12)
+    assert kinds(house) == ["rollout-started", "rollout-advanced", "rollout-promoted"], "good answers count as ever"
+
+
+async def test_no_client_hides_a_bad_version(tmp_path: Path) -> None:
+    house = await serving(tmp_path)
+    await house.tell("POST", START)
+    house.engine.answer = lambda job: Reply(422, b"no image")
+
+    await ask(house, 300)
+    await pass_time(house, 12)
+
+    assert kinds(house) == ["rollout-started"], "requests that were rejected are no good answers"
+    fail(house, "2.0")
+    await ask(house, 60)
+    await pass_time(house, 2)
+    assert (await shown(house))["state"] == "aborted"
+
+
 async def test_a_version_that_cannot_be_loaded_any_more_goes_back(tmp_path: Path) -> None:
     house = await serving(tmp_path)
     await house.tell("POST", START)

@@ -53,7 +53,7 @@ def test_a_model_without_requests_has_counts_of_zero(tmp_path: Path) -> None:
     assert (model["name"], model["version"], model["default"], model["state"]) == ("m", "1.0", True, "ready")
     assert (model["ready"], model["wanted"], model["restarting"]) == (2, 2, 0)
     assert (model["queued"], model["running"], model["oldestMs"], model["lastError"]) == (0, 0, None, None)
-    assert model["requests"] == {"total": 0, "codes": {}}
+    assert model["requests"] == {"total": 0, "codes": {}, "errors": 0}
     assert (model["refused"], model["expired"], model["batches"]) == ({}, {}, {"total": 0, "requests": 0})
     assert sum(model["latency"]["counts"]) == 0 and model["latency"]["sum"] == 0
     assert [worker["state"] for worker in model["workers"]] == ["READY", "READY"]
@@ -63,7 +63,7 @@ def test_a_model_without_requests_has_counts_of_zero(tmp_path: Path) -> None:
 def test_answers_and_batches_are_counted(house: House) -> None:
     (model,) = ask(house, "/tsctl/live")["models"]
 
-    assert model["requests"] == {"total": 2, "codes": {"200": 1, "500": 1}}
+    assert model["requests"] == {"total": 2, "codes": {"200": 1, "500": 1}, "errors": 1}
     assert model["batches"] == {"total": 1, "requests": 2}
     assert model["latency"]["bounds"] == list(FINE)
     assert sum(model["latency"]["counts"]) == 2 and model["latency"]["sum"] == pytest.approx(0.14, abs=0.001)

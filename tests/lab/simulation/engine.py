@@ -273,4 +273,6 @@ class Watch:
 def _word(outcome: Outcome, ahead: bool) -> str:
     if outcome.reply is not None:
         return "overdue" if outcome.fate is Fate.LATE else "answered"
+    if outcome.fate is Fate.CANCELLED:
+        return "dropped"
     return "given back, not begun" if ahead else "given back"

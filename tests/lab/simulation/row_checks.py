@@ -39,7 +39,7 @@ def note_heard(world: "World", worker: object, job: Job) -> None:
 def note_row_ended(world: "World", worker: "WatchedWorker", outcome: Outcome, entries: "Sequence[Entry]") -> None:
     """Note that a worker gives requests back; of a worker that runs rows on their own, one at a time."""
     served, now = worker._served, world.loop.now()
-    if outcome.fate is Fate.ANSWERED:
+    if outcome.fate in (Fate.ANSWERED, Fate.CANCELLED):  # the worker says so, and goes on
         worker.heard = now
         worker.together = 0
     else:

@@ -183,7 +183,7 @@ class SequenceBook:
         here = self.open[entry.mark.id]
         here.running.remove(entry)
         here.last = self._world.loop.now()
-        here.ended |= entry.mark.end and outcome.fate is Fate.ANSWERED
+        here.ended |= entry.mark.end and outcome.fate in (Fate.ANSWERED, Fate.CANCELLED)
         for key, value in outcome.reply.headers if outcome.reply is not None else ():
             if key == END and value in self.open:
                 self.open[value].ended = True

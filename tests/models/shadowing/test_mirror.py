@@ -1,8 +1,9 @@
 """A shadow gets copies in idle time only; clients see nothing of it, and no copy is kept beyond its bounds."""
 
 import gc
+import tracemalloc
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from random import Random
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from daemon.core.clock import FakeClock
 from daemon.core.errors import PredictionFailed
-from daemon.core.job import Job, Reply
+from daemon.core.job import Job, Piece, Reply
 from daemon.models.routing.route import Route
 from daemon.models.shadowing import mirror as mirrors
 from daemon.models.shadowing.idle_time import QUIET
@@ -208,3 +209,83 @@ def test_a_closed_mirror_copies_nothing_and_drops_what_waits() -> None:
     both.clock.advance(20.0)
 
     assert (both.main.client.answered, both.copied) == (["a", "b", "c"], [])
+
+
+class _CountedFlow:
+    """The source of a stream; counts how often further pieces were refused."""
+
+    def __init__(self) -> None:
+        self.wanted = False
+        self.refused = 0
+
+    def drained(self) -> None:
+        """Do nothing: the test makes the pieces."""
+
+    def refuse(self) -> None:
+        self.refused += 1
+
+
+def _grown(take: Callable[[Reply], None], pieces: int, size: int) -> tuple[int, _CountedFlow]:
+    """Stream an answer of so many pieces; return the most bytes that were kept meanwhile."""
+    flow = _CountedFlow()
+    tracemalloc.start()
+    for _ in range(pieces):
+        take(Piece(200, bytes(bytearray(size)), flow=flow))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most, flow
+
+
+@pytest.mark.parametrize(("pieces", "size"), [(2000, 1024), (20_000, 1)])
+def test_a_stream_is_not_kept_beyond_the_bound_while_it_grows(
+    monkeypatch: pytest.MonkeyPatch, pieces: int, size: int
+) -> None:
+    monkeypatch.setattr(mirrors, "MOST_BYTES", 100_000)
+    both = Shadowed()
+    told: list[Reply] = []
+    passed: list[int] = []
+    to = Receivers(told.append, lambda piece: passed.append(len(piece.body)))
+    deliver, stream = both.mirror.watch(AskedOf("a", [], [], None), to)
+    passed.extend([0] * pieces)  # the list itself is no part of what is measured
+    passed.clear()
+
+    most, flow = _grown(stream, pieces, size)
+    deliver(Reply(200, b"end"))
+    both.clock.advance(20.0)
+
+    assert most < 400_000 + pieces * 9, "the daemon kept the client's stream"
+    assert (sum(passed), len(told), flow.refused) == (pieces * size, 1, 0), "the client's answer has changed"
+    assert (both.copied, both.counts) == ([], {"dropped": 1})
+
+
+@pytest.mark.parametrize(("pieces", "size"), [(2000, 1024), (20_000, 1)])
+def test_a_stream_of_the_shadow_is_not_kept_beyond_the_bound_and_refused(
+    monkeypatch: pytest.MonkeyPatch, pieces: int, size: int
+) -> None:
+    monkeypatch.setattr(mirrors, "MOST_BYTES", 100_000)
+    both = Shadowed()
+    both.ask("a")
+    both.clock.advance(1.0 + QUIET)
+    (copy,) = (job for worker in both.shadow.engine.workers for batch in worker.in_flight for job in batch.jobs)
+
+    most, flow = _grown(copy.stream, pieces, size)
+    assert most < 400_000, "the daemon kept the shadow's stream"
+    assert flow.refused, "the shadow's worker goes on for nobody"
+    both.clock.advance(20.0)
+
+    assert both.counts == {"dropped": 1}
+    both.ask("b")
+    both.clock.advance(20.0)
+    assert both.counts == {"dropped": 1, "same": 1}, "one that was too large has kept the room"
+
+
+def test_streams_within_the_bound_are_compared() -> None:
+    both = Shadowed()
+    deliver, stream = both.mirror.watch(AskedOf("a", [], [], None), Receivers(lambda reply: None, lambda piece: None))
+    both.shadow.engine.answer = lambda job: Reply(200, b"onetwo")
+
+    stream(Piece(200, b"one"))
+    deliver(Reply(200, b"two"))
+    both.clock.advance(20.0)
+
+    assert both.counts == {"same": 1}

@@ -1,0 +1,201 @@
+"""No client can move a version's judgement by how it ends its requests, over any protocol: it counts neither way."""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from daemon.api.grpc.heads import read_head
+from daemon.api.grpc.prediction import CallFailed, replies_at_end
+from daemon.api.grpc.waiting.arrivals import Arrivals
+from daemon.core.errors import DaemonError
+from daemon.core.job import Param, Reply
+from daemon.http.bounds.known_client import KnownClient
+from daemon.http.exchange import Exchange
+from daemon.models.rollouts.conditions import parse_condition, trials_of
+from daemon.models.rollouts.sequential import Trials
+from daemon.models.version import ModelVersion
+from tests.api.house import House
+from tests.http.peer import Peer
+
+TENSOR = json.dumps({"inputs": [{"name": "a", "datatype": "FP32", "shape": [1], "data": [1]}]}).encode()
+ASKED = {
+    "HTTP": ("/predictions/m", b"xx"),
+    "OIP": ("/v2/models/m/infer", TENSOR),
+    "OpenAI": ("/v1/completions", b'{"model":"m","prompt":"x"}'),
+}
+GRPC = "gRPC"
+TIMES = 30
+RULES = (files("tsctl.observability") / "rules.yml").read_text(encoding="utf-8")
+
+
+class Clients:
+    """Clients of one version over one protocol. Each batch takes a second."""
+
+    def __init__(self, house: House, model: ModelVersion, protocol: str) -> None:
+        self.house, self.model, self._protocol = house, model, protocol
+        self.client: KnownClient | None = None
+        self._route = house._router
+        house._router = self._route_as_client  # type: ignore[assignment]
+        self._calls: list[asyncio.Task[object]] = []
+        self._last: Peer | None = None
+
+    def _route_as_client(self, exchange: Exchange) -> None:
+        exchange.request.client = self.client
+        self._route(exchange)
+
+    async def ask(self, *headers: str) -> None:
+        """Send a request, and let it go as far as it does at once."""
+        if self._protocol == GRPC:
+            metadata = tuple((name, value) for name, _, value in (each.partition(": ") for each in headers))
+            self._calls.append(asyncio.create_task(self._call(metadata)))
+            await asyncio.sleep(0)
+        else:
+            target, body = ASKED[self._protocol]
+            self._last = self.house.send("POST", target, body, *headers)
+        self.house.clock.settle()
+
+    async def _call(self, metadata: tuple[tuple[str, str], ...]) -> None:
+        clock = self.house.clock
+        try:
+            head = read_head("/p.S/Predictions", metadata, None, clock.now(), client=self.client)
+            param = Param("data", "", b"xx")
+            await replies_at_end(Arrivals(clock), self.model, head, [param], unnamed=True)
+        except (CallFailed, DaemonError):
+            pass
+
+    async def leave(self) -> None:
+        """Let the last client go without its answer."""
+        if self._protocol == GRPC:
+            self._calls[-1].cancel()
+            await asyncio.sleep(0)
+            await asyncio.sleep(0)
+        else:
+            assert self._last is not None
+            self._last.leave()
+        self.house.clock.settle()
+
+    async def rest(self) -> None:
+        """Let everything come to its end."""
+        for _ in range(5):
+            self.house.clock.advance(5.0)
+            await asyncio.sleep(0)
+
+
+async def a_deadline_at_the_worker(clients: Clients) -> int:
+    await clients.ask("x-request-deadline-ms: 300")
+    clients.house.clock.advance(0.5)
+    return 1
+
+
+async def a_deadline_in_the_queue(clients: Clients) -> int:
+    await clients.ask()
+    await clients.ask("x-request-deadline-ms: 300")
+    clients.house.clock.advance(0.5)
+    return 1  # of the first
+
+
+async def a_client_that_leaves_its_worker(clients: Clients) -> int:
+    await clients.ask()
+    await clients.leave()
+    return 1
+
+
+async def a_client_that_leaves_the_queue(clients: Clients) -> int:
+    await clients.ask()
+    await clients.ask()
+    await clients.leave()
+    return 1
+
+
+async def an_input_that_the_handler_rejects(clients: Clients) -> int:
+    clients.house.engine.answer = lambda job: Reply(422, b"no image", error="BadRequestException")
+    await clients.ask()
+    return 0
+
+
+async def a_deadline_that_is_none(clients: Clients) -> int:
+    await clients.ask("x-request-deadline-ms: soon")
+    return 0
+
+
+async def a_rate_beyond_the_keys(clients: Clients) -> int:
+    clients.client = KnownClient("c", rate=1e-9, burst=1, due=1e12)
+    await clients.ask()
+    return 0
+
+
+async def a_model_that_the_key_does_not_allow(clients: Clients) -> int:
+    clients.client = KnownClient("c", models=("other",))
+    await clients.ask()
+    return 0
+
+
+async def a_body_longer_than_the_keys(clients: Clients) -> int:
+    clients.client = KnownClient("c", bytes=1)
+    await clients.ask()
+    return 0
+
+
+CHOSEN: tuple[Callable[[Clients], "asyncio.Future[int]"], ...] = (
+    a_deadline_at_the_worker, a_deadline_in_the_queue, a_client_that_leaves_its_worker, a_client_that_leaves_the_queue,
+    an_input_that_the_handler_rejects, a_deadline_that_is_none, a_rate_beyond_the_keys,
+    a_model_that_the_key_does_not_allow, a_body_longer_than_the_keys,
+)  # type: ignore[assignment]  # fmt: skip
+
+
+async def metric_lines(house: House) -> dict[str, float]:
+    text = (await house.ask("GET", "/metrics")).body.decode()
+    lines = [line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("tsctl_")]
+    return {name: float(value) for name, value in lines}
+
+
+def alarming(lines: dict[str, float]) -> list[str]:
+    """Return the series beyond zero that the rules look at for the answers of a version."""
+    refused = re.search(r'reason=~"([^"]+)"', RULES)
+    assert refused is not None
+    patterns = (
+        r'tsctl_requests_judged_total\{.*verdict="bad"', r'tsctl_requests_expired_total\{.*limit="operator"',
+        rf'tsctl_requests_refused_total\{{.*reason="(?:{refused[1]})"', r"tsctl_model_crashing",
+        r'tsctl_worker_exits_total\{.*how="(?!stopped)',
+    )  # fmt: skip
+    return [line for line, value in lines.items() if value and any(re.match(each, line) for each in patterns)]
+
+
+@pytest.mark.parametrize("chosen", CHOSEN, ids=lambda each: each.__name__)
+@pytest.mark.parametrize("protocol", [*ASKED, GRPC])
+async def test_an_end_that_a_client_chose_counts_neither_way(
+    tmp_path: Path, protocol: str, chosen: Callable[[Clients], "asyncio.Future[int]"]
+) -> None:
+    house = House(tmp_path, queue_jobs="100")
+    house.engine.capacity = 1
+    house.engine.batch_time = lambda size: 1.0
+    model = await house.serve("m", config="batching: greedy")
+    clients = Clients(house, model, protocol)
+
+    ran = 0
+    for _ in range(TIMES):
+        ran += await chosen(clients)
+        await clients.rest()
+
+    clients.client = None
+    counts = model.metrics.counts
+    assert trials_of(parse_condition("errors>1%"), counts, None, Trials(0, 0)) == Trials(ran, 0)
+    assert sum(counts.latencies) == ran, "what a worker has run to its end counts, whoever waited for it; else nothing"
+    assert alarming(await metric_lines(house)) == []
+    statuses = [(await house.ask("GET", each)).status for each in ("/ping", "/ready", "/ready/m")]
+    assert (statuses, model.word, model.pool.crashes) == ([200, 200, 200], "ready", 0)
+
+
+async def test_failures_are_alarming(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    await house.serve("m")
+    house.engine.answer = lambda job: Reply(503, b"no luck", error="InternalServerException")
+
+    await house.ask("POST", "/predictions/m", b"x")
+
+    assert [line.partition("{")[0] for line in alarming(await metric_lines(house))] == ["tsctl_requests_judged_total"]
