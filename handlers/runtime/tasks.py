@@ -9,7 +9,7 @@ from typing import NamedTuple
 from handlers import wire
 from handlers.requests.rows import headers_of, items_of
 from handlers.runtime.failures import bad_request, failed, tell_failure
-from handlers.runtime.runtime import Runtime
+from handlers.runtime.runtime import Runtime, is_exception
 from handlers.sdk.errors import HandlerError
 
 
@@ -70,6 +70,15 @@ class TaskRuntime(Runtime):
         Args:
             send: takes a piece that the handler sends before it returns.
         """
+        began = time.perf_counter()
+        try:
+            return await self._answer(row, send)
+        except BaseException as error:
+            if issubclass(type(error), asyncio.CancelledError) and _is_cancelled():
+                raise
+            return Answered(failed(row, error), time.perf_counter() - began, tell_failure(error, self._model_dir))
+
+    async def _answer(self, row: wire.Row, send: Callable[[wire.Answer], None]) -> Answered:
         one = self.beside()
         context = one._context
         data = one._data_of([row])
@@ -81,12 +90,14 @@ class TaskRuntime(Runtime):
             context.request_parameters[0] = row.infer.parameters
         context.send_pieces = lambda items, places=None: send(one._encode(0, row, items[0]))
         began = time.perf_counter()
-        try:
-            [item] = items_of(await self._entry.handle(data, context), 1)
-        except Exception as error:  # noqa: BLE001 - user code; a cancellation passes
-            return Answered(failed(row, error), time.perf_counter() - began, tell_failure(error, self._model_dir))
+        [item] = items_of(await self._entry.handle(data, context), 1)
         seconds = time.perf_counter() - began
-        labels = (("ModelName", context.model_name), ("Level", "Model"))
-        self._tally.add("gauge", "HandlerTime", "ms", labels, seconds * 1000)
-        traceback = tell_failure(item, self._model_dir) if isinstance(item, Exception) else ""
+        self._tally.add("gauge", "HandlerTime", "ms", self._labels, seconds * 1000)
+        traceback = tell_failure(item, self._model_dir) if is_exception(item) else ""
         return Answered(one._encode(0, row, item), seconds, traceback)
+
+
+def _is_cancelled() -> bool:
+    """Return whether the daemon has cancelled this row; else the handler's own cancellation is its failure."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
