@@ -12,11 +12,10 @@ from typing import cast
 
 from daemon.core.arena import Arena
 from daemon.core.clock import Clock, Timer
-from daemon.core.errors import ResponseTimeout
-from daemon.core.job import Batch, Fate, Job, Piece, Reply
+from daemon.core.job import Batch, Fate, Job, Piece
 from daemon.workers.engine import LOAD_FAILED, UNREACHABLE, BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.flows import Flows
-from daemon.workers.frames import check_measured, outcomes_of, piece_of, predict_of
+from daemon.workers.frames import check_measured, late_reply, outcomes_of, piece_of, predict_of, row_of
 from daemon.workers.inflight import CAPACITY, InFlight
 from daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of, memory_of_group
 from daemon.workers.processes.process import WorkerProcess
@@ -242,14 +241,11 @@ class LocalWorker:
         if self.in_flight.running is None:
             return
         self._hung = True
-        error = ResponseTimeout(
-            f"The worker did not answer within the response timeout of {self._spec.response_timeout:g} s"
-            " and is replaced."
-        )
-        reply = Reply(error.status, str(error).encode(), error=error.kind)
+        seconds = self._spec.response_timeout
+        reply = late_reply(f"The worker did not answer within the response timeout of {seconds:g} s and is replaced.")
         if self.state is WorkerState.READY:
             self.state = advance(self.state, WorkerEvent.STOP)  # nothing more is sent to the worker
-        self._process.kill(f"response timeout of {self._spec.response_timeout:g} s", "response_timeout")
+        self._process.kill(f"response timeout of {seconds:g} s", "response_timeout")
         batch, outcomes = self.in_flight.expire(self._retry, reply)
         self._flows.close(batch.id)
         self._batches.ended(self, batch, outcomes, 0.0)
@@ -271,6 +267,15 @@ class LocalWorker:
             self._protocol_error = True
             self._disconnect()
             self._process.kill(f"it sent an invalid message to the daemon ({error})", "protocol")
+
+    def pause_writing(self) -> None:
+        """Send no further batch: the worker has not read the last one, which waits in the daemon's memory."""
+        self.in_flight.congested = True
+        self._events.flow_changed(self)
+
+    def resume_writing(self) -> None:
+        self.in_flight.congested = False
+        self._events.flow_changed(self)
 
     def eof_received(self) -> None:
         return None
@@ -303,7 +308,9 @@ class LocalWorker:
                 self._process.rank_lost(message)
             case wire.Hello() if self.state is WorkerState.STARTING:
                 self.state = advance(self.state, WorkerEvent.HELLO)
-                self._send_model()
+                self._told_batch_size = self._spec.batch_size
+                assert self._transport is not None
+                self._transport.write(wire.encode(load_of(self._spec, self._process.group)))
             case wire.Loaded() if self.state is WorkerState.LOADING:
                 self._timer.cancel()
                 self.state = advance(self.state, WorkerEvent.LOADED)
@@ -329,22 +336,16 @@ class LocalWorker:
             check_measured(measurements)
             self._spec.measured(measurements)
 
-    def _send_model(self) -> None:
-        self._told_batch_size = self._spec.batch_size
-        assert self._transport is not None
-        self._transport.write(wire.encode(load_of(self._spec, self._process.group)))
-
     def _streamed(self, chunk: wire.Chunk) -> None:
         batch = self.in_flight.find(chunk.batch)
         if batch is None:
             return  # ended by the response timeout
         for row, piece in chunk.pieces:
-            if not 0 <= row < len(batch.jobs):
-                raise wire.BrokenMessage(f"a piece for row {row} of {len(batch.jobs)}")
+            job = row_of(batch, row)
             flow = self._flows.of(batch.id, row)
             flow.wanted = False
             flow.passed(cost_of(piece))
-            self._batches.streamed(self, batch.jobs[row], piece_of(piece, flow))
+            self._batches.streamed(self, job, piece_of(piece, flow))
             if not flow.wanted:
                 flow.refuse()  # the client has gone, or has its answer
         self._batch_heard(batch)
@@ -355,10 +356,9 @@ class LocalWorker:
         if batch is None:
             return
         for row in cut.rows:
-            if not 0 <= row < len(batch.jobs):
-                raise wire.BrokenMessage(f"row {row} of {len(batch.jobs)} is cut")
+            job = row_of(batch, row)
             self._flows.of(batch.id, row).close()
-            self._batches.streamed(self, batch.jobs[row], Piece(503, b"", unread=UNREAD))
+            self._batches.streamed(self, job, Piece(503, b"", unread=UNREAD))
         self._batch_heard(batch)
 
     def _batch_heard(self, batch: Batch) -> None:

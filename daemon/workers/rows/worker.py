@@ -15,10 +15,9 @@ from itertools import chain
 
 from daemon.core.arena import Arena
 from daemon.core.clock import Clock
-from daemon.core.errors import ResponseTimeout
-from daemon.core.job import Batch, Job, Piece, Reply
+from daemon.core.job import Batch, Job, Piece
 from daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
-from daemon.workers.frames import outcomes_of, piece_of, predict_of
+from daemon.workers.frames import late_reply, outcomes_of, piece_of, predict_of
 from daemon.workers.local import LocalWorker
 from daemon.workers.processes.spawn import ProcessSource
 from daemon.workers.rows.in_flight import RowsInFlight
@@ -180,12 +179,12 @@ class RowWorker(LocalWorker):
             else:
                 self._cancel(number, RowEvent.LATE)
                 text = f"The request was not answered within the response timeout of {seconds:g} s."
-                self._batches.late(self, batch.jobs[0], _late(text))
+                self._batches.late(self, batch.jobs[0], late_reply(text))
         self._watch(now)
 
     def _hang(self, seconds: float) -> None:
         self._hung = True
-        reply = _late(f"The worker did not answer within the response timeout of {seconds:g} s and is replaced.")
+        reply = late_reply(f"The worker did not answer within the response timeout of {seconds:g} s and is replaced.")
         if self.state is WorkerState.READY:
             self.state = advance(self.state, WorkerEvent.STOP)  # nothing more is sent to the worker
         self._process.kill(f"response timeout of {seconds:g} s", "response_timeout")
@@ -193,8 +192,3 @@ class RowWorker(LocalWorker):
         self._flows.close_all()
         for batch, outcomes in self._rows.expire_all(self._retry, reply):
             self._batches.ended(self, batch, outcomes, 0.0)
-
-
-def _late(text: str) -> Reply:
-    error = ResponseTimeout(text)
-    return Reply(error.status, str(error).encode(), error=error.kind)
