@@ -17,6 +17,7 @@ from daemon.core import logs
 from daemon.lifecycle.boot import Boot, ColdStart, Takeover
 from daemon.lifecycle.notify import status_of
 from daemon.lifecycle.parent import watch_parent
+from daemon.lifecycle.printed import PrintedLog
 from daemon.lifecycle.shutdown import Shutdown
 from daemon.lifecycle.sockets import listen, listen_control
 from daemon.lifecycle.upgrade.new import Predecessor
@@ -92,6 +93,8 @@ class Daemon:
         parts.watch.begin()
         parts.recent.begin()
         parts.autoscaling.begin()
+        if not self._foreground:
+            PrintedLog(parts.clock).begin()
         if parts.periodic is not None:
             parts.periodic.begin()
         if self._launch.parent is not None:

@@ -1,10 +1,10 @@
 """The name of the model in an archive of the store, read without unpacking the archive."""
 
-import json
 import tarfile
 import zipfile
 from pathlib import Path
 
+from daemon.core.layouts.json_text import parse_json
 from daemon.marfile import MANIFEST
 
 _MOST = 1024 * 1024  # bytes of a manifest
@@ -16,7 +16,7 @@ _FIRST = (
 def model_name_in(path: Path) -> str | None:
     """Return the name that the manifest gives the model; None if there is no manifest that can be read quickly."""
     try:
-        document = json.loads(_manifest(path))
+        document = parse_json(_manifest(path))
         name = document["model"]["modelName"]
     except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, tarfile.TarError, EOFError):
         return None
