@@ -10,6 +10,7 @@ worker (wire.py), and a SOCK_SEQPACKET for a template.
 import msgspec
 
 from handlers import wire
+from handlers.texts.encodable import packed
 
 LARGEST = 128 * 1024  # bytes of a packet; by default the kernel takes about 200 KiB (socket(7), wmem_default)
 
@@ -72,6 +73,6 @@ class OrderRefused(msgspec.Struct, array_like=True, tag=4):
 Order = Fork | Grow | Time
 Report = Ready | Unfit | Forked | OrderRefused
 
-encode = msgspec.msgpack.Encoder().encode
+encode = packed
 decode_order = msgspec.msgpack.Decoder(Order).decode
 decode_report = msgspec.msgpack.Decoder(Report).decode

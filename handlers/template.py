@@ -26,7 +26,7 @@ from handlers import orders, wire, worker
 from handlers.process.forking import NotForkable, check_fit, die_with, fork_for, freeze, open_descriptors, start_anew
 from handlers.process.threads import announce_threads, set_threads
 from handlers.requests.excerpt import message_of
-from handlers.wire import sendable
+from handlers.texts.encodable import sendable
 
 # The imports that all workers with a torch handler share, without those only for images.
 FIRST = ("torch", "handlers.builtin.base", "handlers.builtin.text_classifier", "threadpoolctl")

@@ -25,6 +25,7 @@ import msgspec
 from msgspec import Meta
 
 from handlers.tensor_heads import Head
+from handlers.texts.encodable import UNENCODABLE, encodable
 
 if TYPE_CHECKING:
     Payload = bytes | memoryview
@@ -384,17 +385,15 @@ def decode_for_daemon(frame: Frame) -> ToDaemon:
 
 
 def encode(message: ToWorker | ToDaemon) -> bytearray:
-    """Encode a message as one frame; raise FrameTooLarge for one of 4 GiB or more."""
+    """Encode a message as one frame, whatever texts are in it; raise FrameTooLarge for one of 4 GiB or more."""
     frame = bytearray(LENGTH.size)
-    _encoder.encode_into(message, frame, LENGTH.size)
+    try:
+        _encoder.encode_into(message, frame, LENGTH.size)
+    except UNENCODABLE:
+        frame = bytearray(LENGTH.size)
+        _encoder.encode_into(encodable(message), frame, LENGTH.size)
     length = len(frame) - LENGTH.size
     if length > MAX_FRAME:
         raise FrameTooLarge(f"a message of {length} bytes does not fit a frame")
     LENGTH.pack_into(frame, 0, length)
     return frame
-
-
-def sendable(value: object) -> str:
-    """Return text that a frame can hold: JSON or a handler may produce half a surrogate pair."""
-    text = str(value)
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

@@ -27,13 +27,13 @@ from handlers.process.memory import give_memory_back, keep_memory
 from handlers.process.priority import step_back, step_back_if_asked
 from handlers.process.schedule import alone
 from handlers.process.threads import set_threads
-from handlers.requests.excerpt import message_of
+from handlers.requests.excerpt import excerpt, message_of
 from handlers.requests.tracebacks import describe_error, has_author_frames
 from handlers.runtime import compat
 from handlers.runtime.runtime import Runtime
 from handlers.runtime.warmup import warm_up
 from handlers.sdk.errors import HandlerError
-from handlers.wire import sendable
+from handlers.texts.encodable import class_of, sendable
 
 if TYPE_CHECKING:
     from handlers.process.ranks.leader import Leader
@@ -51,11 +51,12 @@ def load_failure(error: BaseException, model_dir: str = "") -> wire.LoadFailed:
     Args:
         model_dir: the directory of the handler's files.
     """
-    bare = isinstance(error, (HandlerError, SyntaxError)) and not has_author_frames(error.__traceback__)
+    kind = type(error)  # not `isinstance`, which reads an instance's `__class__`, too
+    bare = issubclass(kind, (HandlerError, SyntaxError)) and not has_author_frames(error.__traceback__)
     text = describe_error(error, model_dir, bare=bare)
-    message = message_of(error).strip()
-    summary = f"{type(error).__name__}: {message.splitlines()[0]}" if message else type(error).__name__
-    out_of_memory = isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and "CUDA" in message)
+    name, message = class_of(error), message_of(error).strip()
+    summary = excerpt(f"{name}: {message.splitlines()[0]}" if message else name)
+    out_of_memory = issubclass(kind, MemoryError) or (issubclass(kind, RuntimeError) and "CUDA" in message)
     return wire.LoadFailed(sendable(summary), sendable(text), out_of_memory)
 
 

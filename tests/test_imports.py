@@ -77,7 +77,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.optimize.trials.archive": (),
     "handlers.optimize.trials.processor": (),
     "handlers.optimize.trials.speed": (),
-    "handlers.orders": ("handlers.wire",),
+    "handlers.orders": ("handlers.texts", "handlers.wire"),
     "handlers.process.priority": (),
     "handlers.process": (
         "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.orders",
@@ -86,26 +86,27 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.ray": (
         "handlers.ray", "handlers.frame_reader", "handlers.orders", "handlers.process.forking", "handlers.wire",
     ),
-    "handlers.ray.messages": ("handlers.orders",),
+    "handlers.ray.messages": ("handlers.orders", "handlers.texts"),
     "handlers.requests": (
-        "handlers.requests", "handlers.names", "handlers.sdk", "handlers.wire",
+        "handlers.requests", "handlers.names", "handlers.sdk", "handlers.texts", "handlers.wire",
     ),
     "handlers.runtime": (
         "handlers.runtime", "handlers.envelopes", "handlers.optimize", "handlers.requests",
-        "handlers.sdk", "handlers.tensor_heads", "handlers.tensors", "handlers.torchserve.table", "handlers.typed",
-        "handlers.wire",
+        "handlers.sdk", "handlers.tensor_heads", "handlers.tensors", "handlers.texts", "handlers.torchserve.table",
+        "handlers.typed", "handlers.wire",
     ),
-    "handlers.sdk": ("handlers.sdk", "handlers.names", "handlers.wire"),
+    "handlers.sdk": ("handlers.sdk", "handlers.names", "handlers.texts", "handlers.wire"),
     "handlers.torchserve": ("handlers.torchserve", "handlers.requests", "handlers.sdk"),
     "handlers.typed": (
         "handlers.typed", "handlers.requests", "handlers.sdk", "handlers.tensor_heads", "handlers.tensors",
         "handlers.wire",
     ),
     "handlers.tensor_heads": (),
+    "handlers.texts": ("handlers.texts",),
     "handlers.tensors": (
         "handlers.tensors", "handlers.requests", "handlers.sdk", "handlers.tensor_heads", "handlers.wire",
     ),
-    "handlers.wire": ("handlers.tensor_heads",),
+    "handlers.wire": ("handlers.tensor_heads", "handlers.texts"),
     "tsctl": (
         "tsctl", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.model_settings", "daemon.marfile",
         "daemon.targets",

@@ -36,13 +36,16 @@ def _stderr_is_journal() -> bool:
 
 
 def set_up(file: Path, level: str, *, foreground: bool, as_json: bool = False) -> None:
-    """Send the logger `daemon` to a file, in the foreground to stderr too."""
+    """Send the loggers `daemon` and `asyncio` (the loop's errors) to a file, in the foreground to stderr too."""
     root = logging.getLogger("daemon")
     root.setLevel(level.upper())
     root.propagate = False
     lines, written = DaemonFormat(as_json=as_json), LogFile(file, "daemon", as_json=as_json)
     written.setFormatter(lines)
     root.handlers = [written, _shown(lines)] if foreground else [written]
+    loop = logging.getLogger("asyncio")
+    loop.propagate = False
+    loop.handlers = root.handlers
 
 
 class LineLog:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 
+from daemon.core.layouts.json_text import json_bytes
 from daemon.events.event import Event
 
 MOST_BYTES = 4 * 1024 * 1024  # of one file; two are kept
@@ -84,7 +85,7 @@ class Journal:
 
     def write(self, events: Sequence[Event]) -> bool:
         """Append events, after the news were read; return whether they are in the file: all of them, or none."""
-        data = b"".join([msgspec.json.encode(event) + b"\n" for event in events])
+        data = b"".join([json_bytes(event) + b"\n" for event in events])
         try:
             if not self._is_current():
                 self._open()

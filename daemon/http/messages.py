@@ -13,6 +13,7 @@ from urllib.parse import parse_qsl, unquote
 from daemon.core.arena import Payload
 from daemon.core.errors import BadRequest, DaemonError, PredictionFailed
 from daemon.core.job import Reply
+from daemon.core.layouts.json_text import parse_json
 from daemon.http.bounds.known_client import KnownClient
 from daemon.http.parsing.sizes import (
     MOST_JSON,
@@ -214,8 +215,8 @@ class Request:
         if len(self.body) > MOST_JSON:
             raise BodyTooLarge("a JSON document", len(self.body), MOST_JSON)
         try:
-            return json.loads(bytes(self.body))
-        except (ValueError, RecursionError) as error:
+            return parse_json(bytes(self.body))
+        except ValueError as error:
             raise BadRequest(f"The body is not JSON: {error}") from None
 
 

@@ -54,6 +54,7 @@ from daemon.http.router import Router, join
 from daemon.lifecycle.boot import Boot, BootParts
 from daemon.lifecycle.early import raise_file_limit
 from daemon.lifecycle.instance import Instance
+from daemon.lifecycle.printed import PrintedLog
 from daemon.lifecycle.shutdown import Shutdown
 from daemon.lifecycle.sockets import SupervisedListener
 from daemon.lifecycle.supervision import BackgroundService, Supervision
@@ -257,6 +258,8 @@ class Assembly:
             listening_at.append(SupervisedListener(name, listener, listening, tls if endpoint.tls else None))
         service = BootParts(place, registry, registrar, startup, metrics)
         services: list[BackgroundService] = [watch, RecentTimer(metrics, clock), Autoscaling(registry, clock)]
+        if not self._foreground:
+            services.append(PrintedLog(clock))
         if theirs.metrics is not None:
             interval = None if config.disable_system_metrics else config.metric_time_interval
             services.append(PeriodicMetrics(theirs.metrics, registry, events, HostMonitor(), gpus, clock, interval))

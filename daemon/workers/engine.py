@@ -229,6 +229,9 @@ class WorkerListener(Protocol):
     def outdated(self, worker: Worker) -> None:
         """Note that the worker serves well, and that one that is started now would serve better."""
 
+    def flow_changed(self, worker: Worker) -> None:
+        """Note that the worker is congested, or is so no more (`in_flight.congested`)."""
+
     def exited(self, worker: Worker, how: Exit) -> None: ...
 
 

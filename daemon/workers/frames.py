@@ -7,7 +7,7 @@ from typing import cast
 
 from daemon.core.arena import Arena, Lease
 from daemon.core.errors import ResponseTimeout
-from daemon.core.job import Batch, Flow, Outcome, Piece, Reply
+from daemon.core.job import Batch, Flow, Job, Outcome, Piece, Reply
 from handlers import wire
 from handlers.tensor_heads import Head
 
@@ -55,8 +55,19 @@ def piece_of(answer: wire.Answer, flow: Flow) -> Piece:
     return Piece(answer.status, answer.body, answer.phrase, answer.headers, answer.error, flow=flow)
 
 
+def row_of(batch: Batch, row: int) -> Job:
+    """Return the job of a row that a worker names.
+
+    Raises:
+        wire.BrokenMessage: the batch has no such row.
+    """
+    if not 0 <= row < len(batch.jobs):
+        raise wire.BrokenMessage(f"row {row} of a batch of {len(batch.jobs)}")
+    return batch.jobs[row]
+
+
 def late_reply(text: str) -> Reply:
-    """Return the answer to a job whose worker exceeded the response timeout."""
+    """Return the answer to a job whose worker has exceeded the response timeout."""
     error = ResponseTimeout(text)
     return Reply(error.status, str(error).encode(), error=error.kind)
 

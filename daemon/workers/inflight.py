@@ -38,11 +38,13 @@ class InFlight:
 
     Attributes:
         capacity: the most batches in flight.
+        congested: the worker has yet to read most of a batch, and is sent no other meanwhile.
         overdue: the id of a batch that was answered in place of the worker, which still runs it; else None.
     """
 
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
+        self.congested = False
         self.overdue: int | None = None
         self._begun: set[int] = set()  # ids of batches reported as begun by a worker that runs several at the same time
         self._batches: dict[int, Batch] = {}  # by their ids, in the order in which they were sent

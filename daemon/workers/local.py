@@ -15,7 +15,7 @@ from daemon.core.clock import Clock, Timer
 from daemon.core.job import Batch, Fate, Job, Piece
 from daemon.workers.engine import LOAD_FAILED, UNREACHABLE, BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
 from daemon.workers.flows import Flows
-from daemon.workers.frames import check_measured, late_reply, outcomes_of, piece_of, predict_of
+from daemon.workers.frames import check_measured, late_reply, outcomes_of, piece_of, predict_of, row_of
 from daemon.workers.inflight import CAPACITY, InFlight
 from daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of, memory_of_group
 from daemon.workers.processes.process import WorkerProcess
@@ -268,6 +268,15 @@ class LocalWorker:
             self._disconnect()
             self._process.kill(f"it sent an invalid message to the daemon ({error})", "protocol")
 
+    def pause_writing(self) -> None:
+        """Send no further batch: the worker has not read the last one, which waits in the daemon's memory."""
+        self.in_flight.congested = True
+        self._events.flow_changed(self)
+
+    def resume_writing(self) -> None:
+        self.in_flight.congested = False
+        self._events.flow_changed(self)
+
     def eof_received(self) -> None:
         return None
 
@@ -299,7 +308,9 @@ class LocalWorker:
                 self._process.rank_lost(message)
             case wire.Hello() if self.state is WorkerState.STARTING:
                 self.state = advance(self.state, WorkerEvent.HELLO)
-                self._send_model()
+                self._told_batch_size = self._spec.batch_size
+                assert self._transport is not None
+                self._transport.write(wire.encode(load_of(self._spec, self._process.group)))
             case wire.Loaded() if self.state is WorkerState.LOADING:
                 self._timer.cancel()
                 self.state = advance(self.state, WorkerEvent.LOADED)
@@ -325,25 +336,19 @@ class LocalWorker:
             check_measured(measurements)
             self._spec.measured(measurements)
 
-    def _send_model(self) -> None:
-        self._told_batch_size = self._spec.batch_size
-        assert self._transport is not None
-        self._transport.write(wire.encode(load_of(self._spec, self._process.group)))
-
     def _streamed(self, chunk: wire.Chunk) -> None:
         batch = self.in_flight.find(chunk.batch)
         if batch is None:
             return  # ended by the response timeout
         for row, piece in chunk.pieces:
-            if not 0 <= row < len(batch.jobs):
-                raise wire.BrokenMessage(f"a piece for row {row} of {len(batch.jobs)}")
+            job = row_of(batch, row)
             flow = self._flows.of(batch.id, row)
             flow.wanted = False
             flow.passed(cost_of(piece))
-            if flow.used_up and not batch.jobs[row].held_up:
-                for job in batch.jobs:
-                    job.held_up = True
-            self._batches.streamed(self, batch.jobs[row], piece_of(piece, flow))
+            if flow.used_up and not job.held_up:
+                for each in batch.jobs:
+                    each.held_up = True
+            self._batches.streamed(self, job, piece_of(piece, flow))
             if not flow.wanted:
                 flow.refuse()  # the client has gone, or has its answer
         self._batch_heard(batch)
@@ -354,10 +359,9 @@ class LocalWorker:
         if batch is None:
             return
         for row in cut.rows:
-            if not 0 <= row < len(batch.jobs):
-                raise wire.BrokenMessage(f"row {row} of {len(batch.jobs)} is cut")
+            job = row_of(batch, row)
             self._flows.of(batch.id, row).close()
-            self._batches.streamed(self, batch.jobs[row], Piece(503, b"", unread=UNREAD))
+            self._batches.streamed(self, job, Piece(503, b"", unread=UNREAD))
         self._batch_heard(batch)
 
     def _batch_heard(self, batch: Batch) -> None:

@@ -73,6 +73,7 @@ class Pool:
         self._placement = placement or Placement()
         self._idle: dict[Worker, None] = {}  # in the order they became idle
         self._granting: dict[Worker, None] = {}  # in the order that they started their batches
+        self._held: dict[Worker, None] = {}  # congested; they would be idle or granting
         self._leaving: dict[Worker, None] = {}  # no set: they are stopped in the same order in each run
         self._timer: Timer | None = None
 
@@ -157,7 +158,7 @@ class Pool:
     def take_back(self, worker: Worker, answered: bool) -> None:
         self._take_out(worker)
         if worker.state is WorkerState.READY:
-            (self._granting if worker.in_flight else self._idle)[worker] = None
+            self._offer(worker)
         if self.crashes and answered:
             self.crashes = 0
             self._listener.pool_changed()
@@ -299,6 +300,12 @@ class Pool:
         """Stop dispatching to a worker."""
         self._idle.pop(worker, None)
         self._granting.pop(worker, None)
+        self._held.pop(worker, None)
+
+    def _offer(self, worker: Worker) -> None:
+        """Let the dispatcher use a worker that can take a batch, as soon as it reads."""
+        in_flight = worker.in_flight
+        (self._held if in_flight.congested else self._granting if in_flight else self._idle)[worker] = None
 
     def _slot_of(self, worker: Worker) -> Slot | None:
         return next((slot for slot in self.slots if slot.worker is worker), None)
@@ -334,6 +341,13 @@ class Pool:
 
     def lost(self, worker: Worker) -> None:
         self._take_out(worker)
+
+    def flow_changed(self, worker: Worker) -> None:
+        if worker in self._idle or worker in self._granting or worker in self._held:
+            self._take_out(worker)
+            self._offer(worker)
+            if not worker.in_flight.congested:
+                self._listener.worker_idle()
 
     def exited(self, worker: Worker, how: Exit) -> None:
         self._take_out(worker)

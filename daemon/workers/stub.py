@@ -154,6 +154,11 @@ class StubWorker:
     def _computing(self) -> list[Computation]:
         return [self._timer] if self.in_flight and isinstance(self._timer, Computation) else []
 
+    def congest(self, congested: bool) -> None:
+        """Leave what is sent unread, or read on."""
+        self.in_flight.congested = congested
+        self._events.flow_changed(self)
+
     def drain(self, grace: float) -> None:  # noqa: ARG002 - a stub's batch always ends
         self.resume()
         self.state = advance(self.state, WorkerEvent.STOP)

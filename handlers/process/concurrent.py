@@ -14,6 +14,7 @@ from handlers import wire
 from handlers.process.connection import DaemonConnection
 from handlers.process.row_window import LEFT, RowWindow
 from handlers.process.threads import set_threads
+from handlers.runtime.failures import tell_failure
 from handlers.runtime.tasks import Answered, TaskRuntime
 
 
@@ -29,7 +30,15 @@ class Concurrent:
 
     def converse(self) -> None:
         """Run rows until the daemon closes its end; raises as `DaemonConnection` does."""
-        self._loop.run_until_complete(self._converse())
+        conversation = self._loop.create_task(self._converse())
+        while True:
+            try:
+                self._loop.run_until_complete(conversation)
+                return
+            except (SystemExit, KeyboardInterrupt) as error:  # a task or callback of the handler's own ends the loop
+                if conversation.done():
+                    raise
+                tell_failure(error, "")
 
     async def _converse(self) -> None:
         number = self._connection.number

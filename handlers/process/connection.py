@@ -28,6 +28,7 @@ from collections.abc import Callable
 from typing import NoReturn, Protocol
 
 from handlers import wire
+from handlers.requests.rows import failure
 
 PAUSE = 0.02  # seconds without a message until a worker counts as idle; under load the next message comes sooner
 # The minimum seconds between two calls of `idle`. Freed memory is fetched again page by page: the next batch of eight
@@ -104,8 +105,15 @@ class DaemonConnection:
             Disconnected: the handler closed the connection.
             BrokenPipeError: the daemon is gone.
             ConnectionResetError: the daemon is gone.
+            FrameTooLarge: pieces of answers do not fit; whole answers that do not fit become failures.
         """
-        frame = wire.encode(message)
+        try:
+            frame = wire.encode(message)
+        except wire.FrameTooLarge as error:
+            if not isinstance(message, wire.Done):
+                raise
+            message.answers = [failure(f"The answers of the batch are too large: {error}.") for _ in message.answers]
+            frame = wire.encode(message)
         if os.getpid() != self._owner:
             _end_child()
         if not self._is_ours():

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from handlers.orders import LARGEST as LARGEST
+from handlers.texts.encodable import packed
 
 Placement = Literal["SPREAD", "PACK"]
 
@@ -94,6 +95,6 @@ class RemoteEnded(msgspec.Struct, array_like=True, tag=3):
 BridgeOrder = Connect | StartRemote | KillRemote
 BridgeReport = Waits | Placed | RemoteEnded
 
-encode = msgspec.msgpack.Encoder().encode
+encode = packed
 decode_order = msgspec.msgpack.Decoder(BridgeOrder).decode
 decode_report = msgspec.msgpack.Decoder(BridgeReport).decode

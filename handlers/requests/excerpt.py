@@ -1,5 +1,7 @@
 """Texts of exceptions, cut before they are sent: a handler's exception may contain a whole tensor as text."""
 
+from handlers.texts.encodable import sendable
+
 LONGEST_MESSAGE = 10_000  # characters
 LONGEST_TRACEBACK = 50_000  # characters; with the note on the cut, less than wire.LONGEST_TEXT
 
@@ -10,8 +12,5 @@ def excerpt(text: str, most: int = LONGEST_MESSAGE) -> str:
 
 
 def message_of(error: BaseException, most: int = LONGEST_MESSAGE) -> str:
-    """Return the text of an exception, cut; empty if the exception's `__str__` fails."""
-    try:
-        return excerpt(str(error), most)
-    except Exception:  # noqa: BLE001 - user code
-        return ""
+    """Return the text of an exception, cut."""
+    return excerpt(sendable(error), most)

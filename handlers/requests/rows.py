@@ -4,6 +4,7 @@ The rules are TorchServe's (ts/protocol/otf_message_handler.py), with one differ
 content type of JSON, unless the handler set another.
 """
 
+import contextlib
 import io
 import json
 import os
@@ -13,9 +14,11 @@ from typing import Any
 
 from handlers import wire
 from handlers.requests.arrays import NPY, is_array, to_list, to_npy, wanted_type
+from handlers.requests.excerpt import excerpt
 from handlers.sdk.context import RequestProcessor
 from handlers.sdk.errors import InvalidResult, NotSerialisable
-from handlers.wire import LONGEST_TEXT, MOST_HEADERS, sendable
+from handlers.texts.encodable import sendable
+from handlers.wire import LONGEST_TEXT, MOST_HEADERS
 
 FAILED = "InternalServerException"  # TorchServe's type for every failure in a worker
 
@@ -46,7 +49,8 @@ def _decode(content_type: str, value: bytes | memoryview) -> Any:
         if kind.startswith("text"):
             return str(value, "utf-8")
     except (ValueError, RecursionError) as error:
-        print(f"a body of type {kind} could not be decoded and is passed on as bytes: {error}")  # noqa: T201
+        with contextlib.suppress(Exception):  # the handler may have closed stdout, or put something else in its place
+            print(f"a body of type {kind} could not be decoded and is passed on as bytes: {error}")  # noqa: T201
     return bytearray(value)
 
 
@@ -66,10 +70,11 @@ def items_of(result: Any, rows: int) -> list[Any]:
     if not isinstance(result, list):
         what = f"the handler returned {type(result).__name__}, and should return a list of {rows}"
         raise InvalidResult(f"Invalid model predict output: {what}.")
-    if len(result) != rows:
-        what = f"expected {rows}, the handler returned {len(result)}"
+    items: list[Any] = result if type(result) is list else list(result)  # of a class of its own, with its own methods
+    if len(items) != rows:
+        what = f"expected {rows}, the handler returned {len(items)}"
         raise InvalidResult(f"number of batch response mismatched: {what}.")
-    return result
+    return items
 
 
 def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
@@ -88,7 +93,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
     if isinstance(item, (bytes, bytearray)):
         body = bytes(item)
     elif isinstance(item, str):
-        body = item.encode("utf-8", "surrogatepass")
+        body = str.encode(item, "utf-8", "surrogatepass")
     elif is_array(item) and (wanted := wanted_type(processor.get_request_properties().items())):
         try:
             body = to_npy(item) if wanted == NPY else json.dumps(to_list(item)).encode()
@@ -109,7 +114,8 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
             headers.append(("Content-Type", "application/json"))
     status = made.get_response_status_code()
     if not isinstance(status, int) or not 200 <= status <= 599:
-        return failure(f"The handler set the response status {status!r}; expected an integer from 200 to 599.")
+        shown = excerpt(repr(status), 100)
+        return failure(f"The handler set the response status {shown}; expected an integer from 200 to 599.")
     for name, value in headers:
         if len(name) > LONGEST_TEXT or len(value) > LONGEST_TEXT:
             return failure(f"The handler set a response header of more than {LONGEST_TEXT} characters: `{name[:100]}`.")

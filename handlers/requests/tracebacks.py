@@ -10,8 +10,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from handlers.requests.excerpt import LONGEST_TRACEBACK
+from handlers.requests.excerpt import LONGEST_TRACEBACK, message_of
 from handlers.sdk.errors import HandlerError
+from handlers.texts.encodable import class_of
 
 _OURS = f"{Path(__file__).parent.parent}/"
 _PACKAGE = _OURS.removesuffix("handlers/")
@@ -22,10 +23,24 @@ _IMPORTING = "<frozen importlib"
 def describe_error(error: BaseException, model_dir: str = "", *, bare: bool = False) -> str:
     """Return an exception with its traceback as Python prints it, cut in its middle: the last lines matter most.
 
+    Of an exception that cannot be printed so, its class and its text.
+
     Args:
         model_dir: the directory of the handler's files; empty if none is known.
         bare: without frames and causes, for an error that explains itself.
     """
+    try:
+        text = _printed(error, model_dir, bare)
+    except BaseException:  # noqa: BLE001 - the exception's class may raise anything, wherever Python asks it something
+        return f"{class_of(error)}: {message_of(error)} (its traceback cannot be printed)"
+    text = text.removeprefix(f"{HandlerError.__module__}.") if bare else text  # a sentence, not a place of ours
+    if len(text) <= LONGEST_TRACEBACK:
+        return text
+    half = LONGEST_TRACEBACK // 2
+    return f"{text[:half]}… ({len(text) - 2 * half} characters more) …{text[-half:]}"
+
+
+def _printed(error: BaseException, model_dir: str, bare: bool) -> str:
     if bare:
         shown = traceback.TracebackException(type(error), error, None)
         shown.__cause__ = shown.__context__ = None
@@ -36,12 +51,7 @@ def describe_error(error: BaseException, model_dir: str = "", *, bare: bool = Fa
         file = getattr(each, "filename", None)  # of a SyntaxError
         if isinstance(file, str):
             each.filename = _short(file, model_dir)
-    text = "".join(shown.format()).rstrip()
-    text = text.removeprefix(f"{HandlerError.__module__}.") if bare else text  # a sentence, not a place of ours
-    if len(text) <= LONGEST_TRACEBACK:
-        return text
-    half = LONGEST_TRACEBACK // 2
-    return f"{text[:half]}… ({len(text) - 2 * half} characters more) …{text[-half:]}"
+    return "".join(shown.format()).rstrip()
 
 
 def has_author_frames(trace: TracebackType | None) -> bool:

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+from typing import cast
 
 from handlers import wire
 from handlers.requests.advice import advice_for
@@ -9,6 +10,7 @@ from handlers.requests.excerpt import excerpt, message_of
 from handlers.requests.rows import failure
 from handlers.requests.tracebacks import describe_error
 from handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload
+from handlers.texts.encodable import class_of, text_of
 
 
 def tell_failure(error: BaseException, model_dir: str) -> str:
@@ -16,35 +18,40 @@ def tell_failure(error: BaseException, model_dir: str) -> str:
 
     A wrong result has no traceback, only a sentence.
     """
-    text = ""
+    text = message_of(error) if issubclass(type(error), InvalidResult) else describe_error(error, model_dir)
     with contextlib.suppress(Exception):
-        text = message_of(error) if isinstance(error, InvalidResult) else describe_error(error, model_dir)
         print(text, file=sys.stderr, flush=True)  # noqa: T201
     return text
 
 
-def bad_request(row: wire.Row, error: UnreadablePayload) -> wire.Answer:
+def bad_request(row: wire.Row, error: BaseException) -> wire.Answer:
     """Return the answer to a row that the handler cannot read."""
     return failure(f"{message_of(error)} (Request {row.id}){advice_for(row)}", 400, "BadRequestException")
 
 
 def _in_words(error: BaseException) -> str:
-    name, text = type(error).__name__, message_of(error)
+    name, text = class_of(error), message_of(error)
     return f"{name}: {text}" if text else name
 
 
 def failed(row: wire.Row, error: BaseException) -> wire.Answer:
-    """Return the answer to a row for which the handler raised."""
-    if isinstance(error, PredictionException):
-        code = error.error_code if isinstance(error.error_code, int) and 200 <= error.error_code <= 599 else 500
-        return failure(excerpt(str(error.message)), code)
-    if isinstance(error, UnreadablePayload):
+    """Return the answer to a row for which the handler raised; an exception of any class, whatever its methods do."""
+    kind = type(error)  # not `isinstance`, which reads an instance's `__class__`, too
+    if issubclass(kind, PredictionException):
+        try:
+            refused = cast(PredictionException, error)
+            code, message = refused.error_code, text_of(refused.message)
+            status = int(code) if isinstance(code, int) and 200 <= code <= 599 else 500
+        except BaseException:  # noqa: BLE001 - of a class that does not call our `__init__`, or replaces the attributes
+            status, message = 500, text_of(error)
+        return failure(excerpt(message), status)
+    if issubclass(kind, UnreadablePayload):
         return bad_request(row, error)
-    if isinstance(error, InvalidResult):
+    if issubclass(kind, InvalidResult):
         return failure(f"{message_of(error)} (Request {row.id})")
-    if isinstance(error, NotSerialisable):
+    if issubclass(kind, NotSerialisable):
         return failure(f"Unsupported model output data type. {message_of(error)} (Request {row.id})")
     what = _in_words(error)
-    if isinstance(error, MemoryError) or "CUDA" in what:
+    if issubclass(kind, MemoryError) or "CUDA" in what:
         return failure(f"Out of resources. {what} (Request {row.id})", 507)
     return failure(f"Prediction failed: {what} (Request {row.id}){advice_for(row)}")

@@ -45,6 +45,7 @@ def may_isolate(error: BaseException, rows: Sequence[RequestProcessor]) -> bool:
     Not after a deliberate error (a PredictionException, or a row's status was set), nor a result of the wrong length,
     which is no row's fault, nor when the handler exited or was interrupted.
     """
-    if not isinstance(error, Exception) or isinstance(error, (PredictionException, InvalidResult)):
+    kind = type(error)  # an exception's `__class__`, which `isinstance` reads, may raise
+    if not issubclass(kind, Exception) or issubclass(kind, (PredictionException, InvalidResult)):
         return False
     return not any(row.status_was_set for row in rows)

@@ -101,6 +101,7 @@ class Runtime:
         self._model_dir = str(context.system_properties["model_dir"])
         self._send: SendPieces = no_pieces
         self._tally = context.metrics.tally
+        self._labels = (("ModelName", context.model_name), ("Level", "Model"))  # of our own metric
         self._handler_time = 0.0  # seconds in the handler's own code, for the running batch
         self.own_handle = entry.own_handle
         self.isolation: wire.Isolation | None = None
@@ -200,7 +201,7 @@ class Runtime:
         return time_later(self._entry.instance, asked, model_dir, self.config, batch_size, threads)
 
     def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces, *, isolate: bool = True) -> list[wire.Answer]:
-        """Run a batch; return one answer per row, in order. Propagates errors of `send`.
+        """Run a batch; return one answer per row, in order, whatever the handler does.
 
         Args:
             send: takes (row, piece) pairs that the handler sends before it returns, and an empty list before each row
@@ -212,11 +213,18 @@ class Runtime:
         self._handler_time = 0.0
         if self.failures:
             self.failures = []
-        data, unreadable = self._read_rows(rows)
-        answers = self._handle_readable(rows, data, unreadable, range(len(rows)))
-        labels = (("ModelName", self._context.model_name), ("Level", "Model"))
-        self._tally.add("gauge", "HandlerTime", "ms", labels, self._handler_time * 1000)  # without a line in the log
+        try:
+            data, unreadable = self._read_rows(rows)
+            answers = self._handle_readable(rows, data, unreadable, range(len(rows)))
+        except BaseException as error:  # noqa: BLE001 - of objects that the handler put in place of ours
+            answers = self.fail(rows, error)
+        self._tally.add("gauge", "HandlerTime", "ms", self._labels, self._handler_time * 1000)  # no line in the log
         return answers
+
+    def fail(self, rows: Sequence[wire.Row], error: BaseException) -> list[wire.Answer]:
+        """Return the answers to all rows of a call that could not be finished."""
+        self._note_failure(range(len(rows)), tell_failure(error, self._model_dir))
+        return [failed(row, error) for row in rows]
 
     def _read_rows(self, rows: Sequence[wire.Row]) -> tuple[list[Any], dict[int, UnreadablePayload]]:
         """Return what the handler finds in `data`, and the unreadable rows among these."""
@@ -297,7 +305,7 @@ class Runtime:
             tell_failure(error, self._model_dir)
             return [failed(row, error) for row in rows]
         except BaseException as error:
-            if isinstance(error, UnreadableRows) and not self.own_handle and set(error.rows) <= set(range(len(rows))):
+            if not self.own_handle and issubclass(type(error), UnreadableRows) and _are_rows(error, len(rows)):
                 raise
             told = tell_failure(error, self._model_dir)
             alone = len(rows) == 1 or not self._isolate or pieces.sent or not may_isolate(error, processors)
@@ -311,7 +319,7 @@ class Runtime:
             pieces.send = no_pieces  # a thread left by the failed batch must not answer rows that run again
             # Outside the `except` block, so that the exception and the memory of its frames are freed.
             return self._handle_alone(rows, numbers)
-        for raised in {id(item): item for item in items if isinstance(item, BaseException)}.values():
+        for raised in {id(item): item for item in items if is_exception(item)}.values():
             if not isinstance(raised, (UnreadablePayload, NotSerialisable)):
                 rows_of = [number for number, item in zip(numbers, items, strict=True) if item is raised]
                 self._note_failure(rows_of, tell_failure(raised, self._model_dir))
@@ -340,11 +348,11 @@ class Runtime:
         return answers
 
     def _encode(self, index: int, row: wire.Row, item: Any) -> wire.Answer:
-        """Return the answer to one row. An item that is an exception fails only its own row."""
-        assert self._context.request_processor is not None
-        if isinstance(item, BaseException):
+        """Return the answer to one row. An item that is an exception, or cannot be encoded, fails only its own row."""
+        if is_exception(item):
             return failed(row, item)
         try:
+            assert self._context.request_processor is not None
             processor = self._context.request_processor[index]
             infer = row.infer
             if infer is None or not isinstance(infer, InferHead):
@@ -354,6 +362,19 @@ class Runtime:
             return encode_outputs(item, infer, self._outputs, self._context, processor)
         except (NotSerialisable, InvalidResult) as error:
             return failed(row, error)
+        except BaseException as error:  # noqa: BLE001 - of the item's class, or of objects that the handler set
+            tell_failure(error, self._model_dir)
+            return failed(row, error)
+
+
+def _are_rows(error: Any, rows: int) -> bool:
+    """Return whether the unreadable rows that an error names are rows of the batch."""
+    return bool(error.rows) and set(error.rows) <= set(range(rows))
+
+
+def is_exception(item: object) -> bool:
+    """Return whether an item is an exception; an instance's `__class__`, which `isinstance` reads, may be its own."""
+    return issubclass(type(item), BaseException)
 
 
 def _as_declared(entry: EntryPoint, inputs: Sequence[Mapping[str, Any]] | None) -> EntryPoint:

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 from handlers import wire
 from handlers.requests.rows import headers_of, items_of
 from handlers.runtime.failures import bad_request, failed, tell_failure
-from handlers.runtime.runtime import BatchPieces, Runtime, SendPieces
+from handlers.runtime.runtime import BatchPieces, Runtime, SendPieces, is_exception
 from handlers.sdk.context import RequestProcessor
 from handlers.sdk.streaming import NEXT
 from handlers.tensor_heads import InferHead
@@ -103,6 +103,13 @@ class SteppedRuntime(Runtime):
         self.failures = []
         self.further = False
         self._handler_time = 0.0
+        try:
+            return self._step(batch, cancelled, send)
+        except BaseException as error:  # noqa: BLE001 - of objects that the handler put in place of ours
+            self.further = False
+            return [(answer, True) for answer in self.fail(batch.rows, error)]
+
+    def _step(self, batch: ActiveRows[Any], cancelled: Sequence[str], send: SendPieces) -> list[Stepped]:
         rows = batch.rows
         data: list[Any] = [{} for _ in rows]
         if not batch.fresh:
@@ -139,8 +146,7 @@ class SteppedRuntime(Runtime):
         try:
             items = items_of(self._entry.handle(data, context), len(rows))
         except BaseException as error:  # noqa: BLE001 - user code may raise anything
-            self._note_failure(range(len(rows)), tell_failure(error, self._model_dir))
-            return [(failed(row, error), True) for row in rows]
+            return [(answer, True) for answer in self.fail(rows, error)]
         finally:
             self._handler_time += time.perf_counter() - began
         self._called = len(rows)
@@ -160,16 +166,15 @@ class SteppedRuntime(Runtime):
         return stepped
 
     def _ask_criteria(self, items: Sequence[Any]) -> list[Any]:
-        """Return the result of each row's stopping criterion, or the exception that it raised; None without one."""
+        """Return whether each row's stopping criterion ends it, or the exception that it raised; None without one."""
         criteria = self._context.stopping_criteria
         if not criteria:
             return [None] * len(items)
         stops: list[Any] = []
         for index, item in enumerate(items):
             try:
-                stops.append(
-                    criteria[index](item) if type(item) is str or not isinstance(item, BaseException) else None
-                )
+                stop = criteria[index](item) if type(item) is str or not is_exception(item) else None
+                stops.append(stop if stop is False or stop is None else bool(stop))
             except BaseException as error:  # noqa: BLE001 - user code may raise anything
                 stops.append(error)
         return stops
@@ -178,15 +183,15 @@ class SteppedRuntime(Runtime):
         """Return the outcome for a row whose stopping criterion returned or raised `stop`; None if it has none."""
         processor = active.processor
         ends = True
-        raised = item if isinstance(item, BaseException) else stop
+        raised = item if is_exception(item) else stop
         if isinstance(raised, BaseException):
             self._note_failure([index], tell_failure(raised, self._model_dir))
             if raised is stop:
                 return failed(active.row, raised), True
         elif stop is not None:
-            ends = bool(stop)
+            ends = stop is True
             if not ends and active.begun and isinstance(item, str):
-                return item.encode("utf-8", "surrogatepass")
+                return str.encode(item, "utf-8", "surrogatepass")
             active.begun = True
             processor.add_response_property(NEXT, "false" if ends else "true")
         elif not self._context.stopping_criteria and processor.get_response_header(NEXT) == "true":

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from handlers import wire
 from handlers.requests.rows import headers_of, items_of
 from handlers.runtime.failures import bad_request, failed, tell_failure
-from handlers.runtime.runtime import Runtime
+from handlers.runtime.runtime import Runtime, is_exception
 from handlers.sdk.errors import HandlerError
 from handlers.tensor_heads import InferHead
 
@@ -71,6 +71,15 @@ class TaskRuntime(Runtime):
         Args:
             send: takes a piece that the handler sends before it returns.
         """
+        began = time.perf_counter()
+        try:
+            return await self._answer(row, send)
+        except BaseException as error:
+            if issubclass(type(error), asyncio.CancelledError) and _is_cancelled():
+                raise
+            return Answered(failed(row, error), time.perf_counter() - began, tell_failure(error, self._model_dir))
+
+    async def _answer(self, row: wire.Row, send: Callable[[wire.Answer], None]) -> Answered:
         one = self.beside()
         context = one._context
         data, unreadable = one._read_rows([row])
@@ -88,17 +97,19 @@ class TaskRuntime(Runtime):
 
         context.send_pieces = send_piece
         began = time.perf_counter()
-        try:
-            [item] = items_of(await self._entry.handle(data, context), 1)
-        except Exception as error:  # noqa: BLE001 - user code; a cancellation passes
-            return Answered(failed(row, error), time.perf_counter() - began, tell_failure(error, self._model_dir))
+        [item] = items_of(await self._entry.handle(data, context), 1)
         seconds = time.perf_counter() - began
-        labels = (("ModelName", context.model_name), ("Level", "Model"))
-        self._tally.add("gauge", "HandlerTime", "ms", labels, seconds * 1000)
-        traceback = tell_failure(item, self._model_dir) if isinstance(item, Exception) else ""
+        self._tally.add("gauge", "HandlerTime", "ms", self._labels, seconds * 1000)
+        traceback = tell_failure(item, self._model_dir) if is_exception(item) else ""
         answer = one._encode(0, row, item)
         if row.infer is not None and not begun:
             from handlers.tensors.rows import as_asked
 
             (answer,) = as_asked([row], [answer])
         return Answered(answer, seconds, traceback)
+
+
+def _is_cancelled() -> bool:
+    """Return whether the daemon has cancelled this row; else the handler's own cancellation is its failure."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

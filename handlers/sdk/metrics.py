@@ -6,12 +6,14 @@ The calls are those of TorchServe 0.12 (ts/metrics). Each update is kept for the
     Name.Unit:value|#Dimension:value,…|#hostname:host,timestamp,request-id
 """
 
+import contextlib
 import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
 from handlers.sdk.pending_metrics import PendingMetrics
+from handlers.texts.encodable import class_of, text_of
 
 UNITS = {
     "ms": "Milliseconds", "s": "Seconds", "percent": "Percent", "count": "Count", "MB": "Megabytes",
@@ -61,6 +63,13 @@ class CachingMetric:
 
     def add_or_update(self, value: float, dimension_values: Sequence[str] = (), request_id: str = "") -> None:
         """Report a value, with one value for each dimension; a counter's value is at least 0."""
+        try:
+            self._check_and_report(value, dimension_values, request_id)
+        except Exception as error:  # noqa: BLE001 - of the objects, or of stdout, which the handler may have closed
+            with contextlib.suppress(Exception):
+                self._drop(text_of(value), f"{class_of(error)}: {text_of(error)}")
+
+    def _check_and_report(self, value: float, dimension_values: Sequence[str], request_id: str) -> None:
         if len(dimension_values) != len(self.dimension_names):
             names = ", ".join(self.dimension_names)
             self._drop(value, f"its dimensions are ({names}), not {list(dimension_values)}")
@@ -81,8 +90,8 @@ class CachingMetric:
         tail = ",".join(filter(None, (f"#hostname:{self._hostname}", str(int(time.time())), request_id)))
         print(f"[METRICS]{self.metric_name}.{self.unit}:{value}|#{dimensions}|#type:{kind}|{tail}", flush=True)  # noqa: T201
 
-    def _drop(self, value: float, why: str) -> None:
-        print(f"metric `{self.metric_name}`: {why}; the value {value} is dropped", flush=True)  # noqa: T201
+    def _drop(self, value: object, why: str) -> None:
+        print(f"metric `{text_of(self.metric_name)}`: {why}; the value {value} is dropped", flush=True)  # noqa: T201
 
 
 class MetricsCache:

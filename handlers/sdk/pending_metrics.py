@@ -10,11 +10,12 @@ from bisect import bisect_left
 from collections.abc import Iterable
 
 from handlers import wire
-from handlers.wire import LONGEST_LABEL, MOST_LABELS, MOST_SERIES, Kind, sendable
+from handlers.texts.encodable import sendable
+from handlers.wire import LONGEST_LABEL, MOST_LABELS, MOST_SERIES, Kind
 
 
 def _short(value: object) -> str:
-    return sendable(value)[:LONGEST_LABEL]
+    return sendable(str(value))[:LONGEST_LABEL]
 
 
 class PendingMetrics:
@@ -36,7 +37,7 @@ class PendingMetrics:
             number = float(value)  # type: ignore[arg-type]
             key = (kind, _short(name), tuple((_short(label), _short(content)) for label, content in labels))
             unit = _short(unit)
-        except Exception:  # noqa: BLE001 - user objects; measuring must not fail a prediction
+        except BaseException:  # noqa: BLE001 - user objects; measuring must not fail a prediction
             return
         if len(key[2]) > MOST_LABELS:
             return

@@ -4,6 +4,7 @@ def predict(text: str): …; yield piece                     a generator for eac
 def predict(texts: list[str]): …; yield [piece, …]         a piece for each row; None for none
 """
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -34,7 +35,8 @@ def stream_rows(generators: Sequence[Iterator[Any]], send: SendPiece) -> list[An
                         ended[row] = error
     finally:
         for generator in generators:
-            generator.close()  # type: ignore[attr-defined]
+            with contextlib.suppress(Exception):  # user code, whose answer nobody awaits any more
+                generator.close()  # type: ignore[attr-defined]
     return [ended[row] for row in range(len(generators))]
 
 

@@ -55,6 +55,35 @@ def test_a_busy_worker_holds_one_full_batch_more(policy: str) -> None:
     assert len(bench.model.queue) == 3 and bench.dispatcher.running == 4
 
 
+def test_a_worker_that_does_not_read_is_sent_nothing_ahead_until_it_does() -> None:
+    bench = pairs()
+    bench.send(*"ab")
+    [worker] = bench.engine.workers
+    worker.congest(True)
+    bench.send(*"cdef")
+    assert bench.batches == ["a b"] and len(bench.model.queue) == 4
+
+    worker.congest(False)
+    bench.clock.settle()
+
+    assert bench.batches == ["a b", "c d"] and len(bench.model.queue) == 2
+
+
+def test_a_worker_that_answers_and_does_not_read_is_not_idle() -> None:
+    bench = pairs()
+    bench.send(*"ab")
+    [worker] = bench.engine.workers
+    worker.congest(True)
+    bench.send("c")
+    bench.clock.advance(1.0)
+    assert bench.batches == ["a b"] and set(bench.client.answered) == set("ab")
+
+    worker.congest(False)
+    bench.clock.advance(1.0)
+
+    assert bench.batches == ["a b", "c"] and set(bench.client.answered) == set("abc")
+
+
 def test_a_batch_that_is_not_full_waits_for_the_worker() -> None:
     bench = pairs()
     bench.send(*"abc")

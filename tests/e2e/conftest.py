@@ -15,6 +15,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.slow)
 
 
+@pytest.fixture(autouse=True)
+def daemon_without_tracebacks(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test after which a daemon's own log has a traceback, unless the test is marked `leaves_traceback`."""
+    yield
+    found = [each for served in Served.made for each in served.new_tracebacks()]
+    if request.node.get_closest_marker("leaves_traceback") is None:
+        assert not found, "\n".join(found)
+
+
 @pytest.fixture
 def idle(tmp_path: Path) -> Iterator[Served]:
     """A place for a daemon; none has been started."""

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from daemon.marfile import Packing, write_archive
 
@@ -37,7 +37,11 @@ class Answer(NamedTuple):
 class Served:
     """The command line and the addresses of one daemon."""
 
+    made: ClassVar[list["Served"]] = []  # in this run of the tests
+
     def __init__(self, folder: Path) -> None:
+        self.made.append(self)
+        self._read: dict[int, int] = {}  # inode of a log → bytes in which `new_tracebacks` has looked
         self.folder = folder
         self.store = folder / "store"
         self.store.mkdir()
@@ -91,6 +95,19 @@ class Served:
                     signal.pidfd_send_signal(process, number)
                 if select.select([ended], [], [], PATIENCE)[0]:
                     return
+
+    def new_tracebacks(self) -> list[str]:
+        """Return what the daemon's own logs have, from each new traceback on."""
+        found = []
+        logs = Path(self.environment["TSCTL_STATE_DIR"]) / "logs"
+        for path in (*logs.glob("daemon.log*"), *logs.glob("start.log*")):
+            number, text = path.stat().st_ino, path.read_bytes()
+            new = text[self._read.get(number, 0) :]
+            self._read[number] = len(text)
+            if b"Traceback (most recent call last)" in new:
+                start = new.index(b"Traceback (most recent call last)")
+                found.append(f"{path}: …{new[max(0, start - 500) :][:5000].decode(errors='replace')}")
+        return found
 
     @property
     def status(self) -> Any:

@@ -35,6 +35,24 @@ def test_every_byte_arrives(served: Served, size: int) -> None:
     assert answer.body == body
 
 
+def test_large_requests_leave_no_traceback_in_a_log_of_the_daemon(served: Served) -> None:
+    served.register("mirror", "--batch-size", "4", "--workers", "1")
+    names = [b"body", *(b"f%d" % number for number in range(16))]
+    fields = b"&".join(name + b"=" + b"x" * (60 * KIB) for name in names)  # each too small for the arena
+
+    with ThreadPoolExecutor(8) as clients:
+        answers = list(
+            clients.map(
+                lambda _: served.ask("/predictions/mirror", fields, content_type="application/x-www-form-urlencoded"),
+                range(24),
+            )
+        )
+
+    assert {each.status for each in answers} == {200}, answers[0]
+    assert served.new_tracebacks() == []
+    assert (served.folder / "state" / "logs" / "start.log").read_bytes() == b""
+
+
 def test_a_large_file_in_a_form_arrives(served: Served) -> None:
     served.register("mirror")
     content = noise(MIB)

@@ -46,6 +46,9 @@ class WorkerLog:
     def lost(self, worker: Worker) -> None:
         self.events.append("lost")
 
+    def flow_changed(self, worker: Worker) -> None:
+        self.events.append("congested" if worker.in_flight.congested else "relieved")
+
     def outdated(self, worker: Worker) -> None:
         self.events.append("outdated")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from daemon.core.job import Fate
+from daemon.core.job import Batch, Fate
 from daemon.workers.engine import UNREACHABLE, Exit
 from daemon.workers.local import LocalWorker
 from daemon.workers.state import WorkerState
@@ -288,3 +288,31 @@ def test_a_worker_on_a_node_is_not_suspended_and_keeps_its_timeout() -> None:
     bench.clock.advance(5.1)
 
     assert bench.process.life.killed == ["response timeout of 5 s"]
+
+
+def test_a_worker_is_congested_while_most_of_a_batch_is_unread() -> None:
+    bench = ready()
+    transport = bench.process.transport
+    transport.window = 0
+
+    bench.worker.predict(batch_of(bench, 1, 1024 * 1024))
+    assert bench.worker.in_flight.congested
+    transport.take(2 * 1024 * 1024)
+
+    assert not bench.worker.in_flight.congested
+    assert bench.log.events == ["loaded", "congested", "relieved"]
+
+
+def test_a_small_batch_congests_no_worker() -> None:
+    bench = ready()
+    bench.process.transport.window = 0
+
+    bench.worker.predict(batch_of(bench, 1, 1024))
+
+    assert bench.log.events == ["loaded"]
+
+
+def batch_of(bench: Conversation, number: int, size: int) -> Batch:
+    job = bench.client.job("a", body=b"x" * size)
+    job.send()
+    return Batch(number, [job], "full")

@@ -142,7 +142,7 @@ def test_nothing_is_granted_to_a_batch_that_has_ended(bench: Conversation, clien
 def test_a_cut_of_nobody_is_what_cannot_be(bench: Conversation, clients: Clients, row: int) -> None:
     bench.process.say(wire.Cut(1, [row]))
 
-    said = f"it sent an invalid message to the daemon (row {row} of 2 is cut)"
+    said = f"it sent an invalid message to the daemon (row {row} of a batch of 2)"
     assert bench.process.life.killed == [said]
 
 

@@ -25,6 +25,7 @@ import msgspec
 from daemon.api.management.batching import batching_of
 from daemon.api.management.describe import settings_of
 from daemon.core.errors import MethodNotAllowed, NoSample, ResourceNotFound
+from daemon.core.layouts.json_text import json_bytes
 from daemon.http.exchange import Exchange
 from daemon.http.messages import JSON, Response, json_response
 from daemon.http.router import Route
@@ -46,16 +47,16 @@ def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
         match path:
             case ["trace", *named] if len(named) in (1, 2):
                 # Not `json_response`: twenty thousand numbers, one per line, would block the event loop.
-                trace = msgspec.json.encode(trace_of(registry.find(*named)))
+                trace = json_bytes(trace_of(registry.find(*named)))
                 exchange.respond(Response(200, trace, (JSON,)))
             case ["worker", *named] if len(named) in (1, 2):
-                worker = msgspec.json.encode(worker_of(registry.find(*named)))
+                worker = json_bytes(worker_of(registry.find(*named)))
                 exchange.respond(Response(200, worker, (JSON,)))
             case ["input", *named] if len(named) in (1, 2):
                 exchange.respond(await _input(registry.find(*named)))
             case ["status"] if (document := own("status")) is not None:
                 # Not `json_response`: with 500 models the json module takes 10 ms to indent their list, this 1 ms.
-                text = msgspec.json.format(msgspec.json.encode(document), indent=2)
+                text = msgspec.json.format(json_bytes(document), indent=2)
                 exchange.respond(Response(200, text + b"\n", (JSON,)))
             case [word] if (document := own(word)) is not None:
                 exchange.respond(json_response(document))

@@ -15,11 +15,10 @@ batches               those behind `after`, the oldest first; at most 256 are ke
 import time
 from typing import Any
 
-import msgspec
-
 from daemon.api.management.parameters import Parameters
 from daemon.batching.policies.collector import REASONS
 from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from daemon.core.layouts.json_text import json_bytes
 from daemon.http.exchange import Exchange
 from daemon.http.messages import JSON, Response
 from daemon.http.router import Route
@@ -46,7 +45,7 @@ def batches_routes(registry: Registry) -> dict[str, Route]:
             raise BadRequest(f"after is {after!r}; expected a sequence from an earlier answer.")
         model = registry.find(name, version if slash else None)
         document = batches_document(model, int(after), time.time())
-        exchange.respond(Response(200, msgspec.json.encode(document), (JSON,)))
+        exchange.respond(Response(200, json_bytes(document), (JSON,)))
 
     return {"tsctl": batches}
 

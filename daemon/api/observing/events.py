@@ -13,11 +13,10 @@ The document: `events`, the oldest first, and `last`, the sequence to ask for ne
 import math
 from collections.abc import Callable
 
-import msgspec
-
 from daemon.api.management.parameters import Parameters
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
+from daemon.core.layouts.json_text import json_bytes
 from daemon.events.event import LEVELS, Event
 from daemon.events.events import Events
 from daemon.http.bounds.sending import NotRead
@@ -185,14 +184,14 @@ class EventsRoute:
                 stream.close()
             return
         found, last = query.find(self._events)
-        exchange.respond(Response(200, msgspec.json.encode({"events": found, "last": last}), (JSON,)))
+        exchange.respond(Response(200, json_bytes({"events": found, "last": last}), (JSON,)))
 
     def _forget(self, stream: EventStream) -> None:
         self._streams.pop(stream, None)
 
 
 def _message(event: Event) -> bytes:
-    return b"id: %d\ndata: %b\n\n" % (event.sequence, msgspec.json.encode(event))
+    return b"id: %d\ndata: %b\n\n" % (event.sequence, json_bytes(event))
 
 
 def _seconds(text: str | None) -> float:

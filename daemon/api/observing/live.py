@@ -33,14 +33,13 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import msgspec
-
 from daemon.api.management.routing.rollout import rollout_document
 from daemon.api.management.status import recent_document, shared, tsctl_version
 from daemon.api.observing.processes import process_facts
 from daemon.api.observing.scaling import autoscaling_of
 from daemon.api.residency.documents import residence_of
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from daemon.core.layouts.json_text import json_bytes
 from daemon.http.exchange import Exchange
 from daemon.http.messages import JSON, Response
 from daemon.http.router import Route
@@ -61,7 +60,7 @@ def live_routes(registry: Registry, registrar: Registrar, started: float) -> dic
         if exchange.request.method != "GET":
             raise MethodNotAllowed
         document = live_document(registry, registrar, started, time.time())
-        exchange.respond(Response(200, msgspec.json.encode(document), (JSON,)))
+        exchange.respond(Response(200, json_bytes(document), (JSON,)))
 
     return {"tsctl": live}
 

@@ -111,6 +111,6 @@ def _json_of(reply: Reply) -> object:
         return None
     try:
         found: object = json.loads(reply.body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return found

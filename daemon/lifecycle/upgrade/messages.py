@@ -16,6 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
+from daemon.core.layouts.json_text import json_bytes
 from daemon.metrics.totals import Totals
 
 FORM = 1
@@ -120,7 +121,7 @@ def within(counts: Iterable[Totals], size: int) -> tuple[list[Totals], list[Tota
 
 
 def encode(word: msgspec.Struct) -> bytes:
-    return msgspec.json.encode(word) + b"\n"
+    return json_bytes(word) + b"\n"
 
 
 def decode(line: bytes, kind: type[T]) -> T:

@@ -1,12 +1,12 @@
 """Read a model directory's manifest, and check that the named files exist."""
 
 import importlib.util
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from daemon.core.errors import InvalidModel
+from daemon.core.layouts.json_text import parse_json
 from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
 from daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
 from handlers.names import BUILT_IN, NOT_BUILT_IN, RESERVED_MODULES, split_handler
@@ -81,8 +81,8 @@ def read_manifest(
         document = inferred
     elif own:
         try:
-            document = json.loads(read_text(file, MANIFEST))
-        except (ValueError, RecursionError) as error:
+            document = parse_json(read_text(file, MANIFEST))
+        except ValueError as error:
             raise InvalidModel(f"The manifest is not JSON: {error}") from None
     elif model_name and (handler or default_handler):
         document = {"runtime": "python", "model": {"modelName": model_name}}

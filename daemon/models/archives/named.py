@@ -1,12 +1,12 @@
 """The name of the model in an archive of the store, read without unpacking the archive."""
 
 import io
-import json
 import os
 import tarfile
 import zipfile
 from pathlib import Path
 
+from daemon.core.layouts.json_text import parse_json
 from daemon.marfile import MANIFEST
 from daemon.models.archives.manifest import MOST_TEXT
 from daemon.models.archives.readers import CHUNK, DAMAGED, TarBytes, ZipBytes
@@ -29,7 +29,7 @@ class _Beginning(TarBytes):
 def model_name_in(path: Path) -> str | None:
     """Return the name that the manifest gives the model; None if there is no manifest that can be read quickly."""
     try:
-        document = json.loads(_manifest(path))
+        document = parse_json(_manifest(path))
         name = document["model"]["modelName"]
     except (*DAMAGED, OSError, KeyError, TypeError, RuntimeError):  # of deep nesting, and encrypted ones, the last
         return None

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from daemon.core.layouts.json_text import json_bytes
 from daemon.models.persistence.snapshot import OVERRIDES, EarlierModel, Snapshot, SnapshotEntry
 from daemon.models.settings import Overrides
 
@@ -60,7 +61,7 @@ def _part_text(part: SnapshotEntry | EarlierModel) -> bytes:
 
 
 def _text(document: Any) -> bytes:
-    return msgspec.json.format(msgspec.json.encode(document), indent=2)
+    return msgspec.json.format(json_bytes(document), indent=2)
 
 
 def _indented(text: bytes, line: bytes) -> bytes:

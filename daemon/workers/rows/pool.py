@@ -63,9 +63,15 @@ class RowPool(Pool):
         for worker in self.workers:
             self._offer(worker)
 
+    def flow_changed(self, worker: Worker) -> None:
+        self._offer(worker)
+        if worker in self._idle:
+            self._listener.worker_idle()
+
     def _offer(self, worker: Worker) -> None:
-        """Let the dispatcher use a worker that has room, and only then."""
-        room = len(worker.in_flight) < worker.in_flight.capacity and worker not in self._reserved
+        """Let the dispatcher use a worker that has room and reads, and only then."""
+        in_flight = worker.in_flight
+        room = len(in_flight) < in_flight.capacity and not in_flight.congested and worker not in self._reserved
         if room and worker.state is WorkerState.READY and self._slot_of(worker) is not None:
             self._idle[worker] = None
         else:

@@ -94,14 +94,14 @@ class RowDaemon:
 
 
 @contextmanager
-def row_worker(model_dir: Path, handler: str, mode: wire.Mode) -> Iterator[RowDaemon]:
+def row_worker(model_dir: Path, handler: str, mode: wire.Mode, *, isolate: bool | None = None) -> Iterator[RowDaemon]:
     """Start a worker with this handler; it ends with the block."""
     ours, theirs = socket.socketpair()
     ours.settimeout(PATIENCE)
     daemon = RowDaemon(ours)
     write(model_dir / "mine.py", handler)
     load = load_of(model_dir)
-    load.mode = mode
+    load.mode, load.isolate = mode, isolate
     codes: list[int] = []
 
     def work() -> None:

@@ -36,6 +36,19 @@ def test_what_is_sent_is_one_frame(pair: tuple[socket.socket, socket.socket]) ->
     assert ours.recv(1024) == wire.encode(HELLO)
 
 
+def test_answers_that_do_not_fit_a_frame_become_failures(
+    pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "MAX_FRAME", 1000)
+    ours, theirs = pair
+
+    DaemonConnection(theirs).send(wire.Done(1, [wire.Answer(200, b"x" * 600)] * 2, 0.5))
+
+    done = wire.decode_for_daemon(ours.recv(2000)[wire.LENGTH.size :])
+    assert isinstance(done, wire.Done)
+    assert [each.status for each in done.answers] == [503, 503]
+
+
 def test_who_waits_is_idle_once_and_not_again_too_soon(
     pair: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:

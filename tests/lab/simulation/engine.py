@@ -245,6 +245,10 @@ class Watch:
         self._world.note("%r: is lost", process)
         self._events.lost(worker)
 
+    def flow_changed(self, worker: Worker) -> None:
+        self._world.note("%r: reads slowly, or again", self._heard(worker, "flow changed"))
+        self._events.flow_changed(worker)
+
     def outdated(self, worker: Worker) -> None:
         self._world.note("%r: is outdated", self._heard(worker, "outdated"))
         self._events.outdated(worker)

@@ -71,6 +71,7 @@ def test_less_is_not(given: dict[str, str], tmp_path: Path) -> None:
         pytest.param(b"{", id="half of one"),
         pytest.param(b"\xff\xfe", id="bytes that are no text"),
         pytest.param(b"[" * 100_000, id="endless nesting"),
+        pytest.param(b'{"model": {"modelName": "\\ud83c"}}', id="half an emoji"),
     ],
 )
 def test_what_is_no_json_is_refused(document: bytes, tmp_path: Path) -> None:

@@ -93,3 +93,28 @@ def test_a_new_number_of_places_counts_at_once() -> None:
 
     bench.pool.set_limits(3, 10.0, 10.0)
     assert bench.pool.idle == 2
+
+
+def test_a_worker_that_does_not_read_gets_no_row_until_it_does() -> None:
+    bench = StubRowPool(workers=2)
+    slow, other = bench.engine.workers
+    slow.congest(True)
+    assert bench.pool.idle == 2
+    assert [bench.begin() for _ in range(2)] == [other, other]
+    assert bench.pool.idle == 0
+
+    slow.congest(False)
+
+    assert [bench.begin() for _ in range(2)] == [slow, slow]
+
+
+def test_a_worker_without_room_is_not_offered_when_it_reads_again() -> None:
+    bench = StubRowPool(workers=1, places=1)
+    worker = bench.begin()
+
+    for congested in (True, False):
+        bench.engine.workers[0].congest(congested)
+
+    assert bench.pool.idle == 0
+    bench.end(worker)
+    assert bench.pool.idle == 1

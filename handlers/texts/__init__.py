@@ -1,0 +1,1 @@
+"""Texts of handlers and clients, made so that any encoder takes them."""
