@@ -7,8 +7,8 @@ from daemon.config.config import Config
 from daemon.config.log_files import BARE
 from daemon.config.metrics_file import models_metrics
 from daemon.core.clock import Clock
-from daemon.core.layouts.log_format import without_secrets
 from daemon.core.logs import OutputLog
+from daemon.core.texts.log_format import without_secrets
 from daemon.http.messages import Request
 from daemon.metrics.torchserve.files import DaemonLines, LogFiles, TorchServeFile
 from daemon.metrics.torchserve.metric_log import MetricLog

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from daemon.core.layouts.log_format import DaemonFormat, JournalFormat, OutputFormat, is_journal, without_secrets
 from daemon.core.log_file import LogFile, report_losses
+from daemon.core.texts.log_format import DaemonFormat, JournalFormat, OutputFormat, is_journal, without_secrets
 
 __all__ = ["LineLog", "ModelLogs", "OutputLog", "report_losses", "set_up", "without_secrets"]
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from daemon.core.layouts.json_text import json_bytes
+from daemon.core.texts.json_text import json_bytes
 from daemon.events.event import Event
 
 MOST_BYTES = 4 * 1024 * 1024  # of one file; two are kept

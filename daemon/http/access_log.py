@@ -8,8 +8,8 @@ from typing import Final
 import msgspec
 
 from daemon.core.clock import Clock
-from daemon.core.layouts.log_format import stamp_of, without_secrets
 from daemon.core.logs import LineLog
+from daemon.core.texts.log_format import stamp_of, without_secrets
 from daemon.http.messages import Request
 
 FLUSH_EVERY: Final = 0.5  # seconds

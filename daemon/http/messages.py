@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, unquote
 from daemon.core.arena import Payload
 from daemon.core.errors import BadRequest, DaemonError, PredictionFailed
 from daemon.core.job import Reply
-from daemon.core.layouts.json_text import parse_json
+from daemon.core.texts.json_text import parse_json
 from daemon.http.bounds.known_client import KnownClient
 from daemon.http.parsing.sizes import (
     MOST_JSON,

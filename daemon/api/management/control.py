@@ -25,7 +25,7 @@ import msgspec
 from daemon.api.management.batching import batching_of
 from daemon.api.management.describe import settings_of
 from daemon.core.errors import MethodNotAllowed, NoSample, ResourceNotFound
-from daemon.core.layouts.json_text import json_bytes
+from daemon.core.texts.json_text import json_bytes
 from daemon.http.exchange import Exchange
 from daemon.http.messages import JSON, Response, json_response
 from daemon.http.router import Route

@@ -18,7 +18,7 @@ from typing import Any
 from daemon.api.management.parameters import Parameters
 from daemon.batching.policies.collector import REASONS
 from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
-from daemon.core.layouts.json_text import json_bytes
+from daemon.core.texts.json_text import json_bytes
 from daemon.http.exchange import Exchange
 from daemon.http.messages import JSON, Response
 from daemon.http.router import Route

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from daemon.api.management.parameters import Parameters
 from daemon.core.clock import Clock, Timer
 from daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
-from daemon.core.layouts.json_text import json_bytes
+from daemon.core.texts.json_text import json_bytes
 from daemon.events.event import LEVELS, Event
 from daemon.events.events import Events
 from daemon.http.bounds.sending import NotRead

@@ -39,7 +39,7 @@ from daemon.api.observing.processes import process_facts
 from daemon.api.observing.scaling import autoscaling_of
 from daemon.api.residency.documents import residence_of
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
-from daemon.core.layouts.json_text import json_bytes
+from daemon.core.texts.json_text import json_bytes
 from daemon.http.exchange import Exchange
 from daemon.http.messages import JSON, Response
 from daemon.http.router import Route

@@ -16,7 +16,7 @@ from typing import TypeVar
 
 import msgspec
 
-from daemon.core.layouts.json_text import json_bytes
+from daemon.core.texts.json_text import json_bytes
 from daemon.metrics.totals import Totals
 
 FORM = 1

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Protocol
 
 from daemon.core.clock import Clock
-from daemon.core.layouts.log_format import without_secrets
 from daemon.core.log_file import LogFile
+from daemon.core.texts.log_format import without_secrets
 
 _LINES_AT_ONCE = 1000
 _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from daemon.core.errors import InvalidModel
-from daemon.core.layouts.json_text import parse_json
+from daemon.core.texts.json_text import parse_json
 from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
 from daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
 from handlers.names import BUILT_IN, NOT_BUILT_IN, RESERVED_MODULES, split_handler

@@ -6,7 +6,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from daemon.core.layouts.json_text import parse_json
+from daemon.core.texts.json_text import parse_json
 from daemon.marfile import MANIFEST
 from daemon.models.archives.manifest import MOST_TEXT
 from daemon.models.archives.readers import CHUNK, DAMAGED, TarBytes, ZipBytes

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from daemon.core.layouts.json_text import json_bytes
+from daemon.core.texts.json_text import json_bytes
 from daemon.models.persistence.snapshot import OVERRIDES, EarlierModel, Snapshot, SnapshotEntry
 from daemon.models.settings import Overrides
 

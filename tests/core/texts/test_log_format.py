@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from daemon.core import logs
 from daemon.core.clock import FakeClock
-from daemon.core.layouts.log_format import (
+from daemon.core.texts.log_format import (
     DaemonFormat,
     JournalFormat,
     OutputFormat,

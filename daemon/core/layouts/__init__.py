@@ -1,1 +1,0 @@
-"""Layouts of log lines: the daemon's own formats, and patterns that an operator chooses."""
