@@ -9,6 +9,7 @@ NAMES = frozenset((
     b"x-request-priority", b"x-tsctl-timing", b"x-model-version", b"origin",
 ))  # fmt: skip
 LENGTHS = frozenset(map(len, NAMES))  # so that most names need not be made lower case
+_DIGITS = 20  # of the largest number that the parser takes
 LONGEST_ID = 128  # characters of an `x-request-id` that is accepted from the client
 
 
@@ -47,6 +48,7 @@ class InterpretedHeaders:
         Raises:
             BadRequest: the Host header is missing (in HTTP/1.1), repeated or invalid.
             BadRequest: HTTP/1.0 comes with a transfer encoding.
+            BadRequest: the length has more than 20 digits.
             RequestRejected: the transfer encoding (501) or the expectation (417) is not supported.
         """
         hosts, old = 0, version == "1.0"
@@ -64,6 +66,8 @@ class InterpretedHeaders:
                         check_host(value)
                         self._host = value
                 case b"content-length":
+                    if len(value) > _DIGITS:  # zeros before it, which the parser takes: `int` raises for thousands
+                        raise BadRequest(f"The Content-Length has {len(value)} digits; at most {_DIGITS} are accepted.")
                     self.length = int(value) if value.isdigit() else 0
                 case b"transfer-encoding" if old:
                     raise BadRequest("HTTP/1.0 has no transfer encodings; send a Content-Length.")
