@@ -8,6 +8,7 @@ import pytest
 
 from daemon.http.bounds.lingering import LINGER_MOST
 from daemon.http.connection import CONTINUE
+from daemon.http.limits import HttpLimits
 from daemon.http.listener import LINGERING
 from daemon.http.messages import Response
 from tests.http.peer import GET, LAST, Peer, Server, chunked, echo, post
@@ -195,3 +196,15 @@ def test_who_may_connect_is_decided_by_the_peers_uid(uid_allowed: bool) -> None:
     assert peer.statuses == ([200] if uid_allowed else [])
     assert [exchange.request.peer for exchange in server.exchanges] == (["pid:7"] if uid_allowed else [])
     assert len(server.listener.connections) == int(uid_allowed)
+
+
+@pytest.mark.parametrize(
+    "length", [b"0" * 5000, b"0" * 5000 + b"3", b"9" * 5000], ids=["zeros", "after zeros", "nines"]
+)
+def test_a_length_of_more_digits_than_python_reads_is_refused(length: bytes) -> None:
+    server = Server(limits=HttpLimits(max_body=1000))
+    peer = server.connect()
+
+    peer.send(b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: " + length + b"\r\n\r\n")
+
+    assert peer.statuses == [400]

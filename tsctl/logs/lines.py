@@ -13,8 +13,8 @@ from typing import Any
 
 _STAMP = r"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{3})?(?:[+-]\d\d:\d\d)?)"
 _DAEMON = re.compile(rf"{_STAMP} (DEBUG|INFO|WARNING|ERROR|CRITICAL) +(.*)", re.DOTALL)
-_OUTPUT = re.compile(rf"{_STAMP} (?:(\S+)/(\S+) )?(\d{1, 10}) (stdout|stderr|daemon) (.*)", re.DOTALL)
-_ACCESS = re.compile(rf'{_STAMP} (.*?) "(\S+) (.*)" (\d{1, 3}) (\d{1, 12}\.\d)ms (\S+)')
+_OUTPUT = re.compile(rf"{_STAMP} (?:(\S+)/(\S+) )?(\d{{1,10}}) (stdout|stderr|daemon) (.*)", re.DOTALL)
+_ACCESS = re.compile(rf'{_STAMP} (.*?) "(\S+) (.*)" (\d{{1,3}}) (\d{{1,12}}\.\d)ms (\S+)')
 
 
 def moment_of(stamp: str) -> float:
