@@ -3,6 +3,7 @@
 import io
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import torch
@@ -38,7 +39,7 @@ def test_large_images_wait_for_each_other(monkeypatch: pytest.MonkeyPatch, most:
     handler.image_processing = process
     with ThreadPoolExecutor(4) as threads:
         handler.spread = threads.map
-        data = [{"body": image(90)} for _ in range(12)]
+        data: list[Any] = [{"body": image(90)} for _ in range(12)]
 
         assert handler.prepare(data) == {}
 
