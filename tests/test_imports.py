@@ -282,15 +282,3 @@ def test_importing_leaves_out(module: str, unwanted: set[str]) -> None:
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert set(done.stdout.split()) & unwanted == set()
-
-
-def test_no_file_has_more_than_400_lines() -> None:
-    folders = (*ROOMS, "tests", "docs")
-    lengths = {
-        path.relative_to(ROOT): len(path.read_text().splitlines())
-        for folder in folders
-        for path in (ROOT / folder).rglob("*.py")
-    }
-
-    assert len(lengths) > 50
-    assert {path: length for path, length in lengths.items() if length > 400} == {}

@@ -17,7 +17,6 @@ from tsctl.cli import VERBS, main
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("daemon", "handlers", "tsctl")
-MOST_PER_1000 = {"it": 8.0, "what": 2.0}  # of all words in docstrings
 
 # PEP 257: a function's docstring begins with its effect, as in "Return …" or "Parse …".
 WEAK = frozenset({"give", "gives", "say", "says", "tell", "tells", "have", "has", "be", "is"})
@@ -182,15 +181,6 @@ def test_descriptions_of_the_http_api_are_plain() -> None:
 
     assert len(found) > 100
     assert [text.where for text in found if is_weak(text.text) or is_pronoun(text.text)] == []
-
-
-@pytest.mark.parametrize("word", MOST_PER_1000)
-def test_docstrings_say_the_noun(word: str) -> None:
-    counts: Counter[str] = Counter()
-    for text in product().docstrings:
-        counts.update(found.lower() for found in words(text.text))
-
-    assert 1000 * counts[word] / counts.total() <= MOST_PER_1000[word]
 
 
 def test_each_error_has_a_line_of_its_own() -> None:

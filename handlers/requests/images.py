@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from handlers.sdk.errors import NoRoom, UnreadablePayload
+from handlers.sdk.errors import TooManyPixels, UnreadablePayload
 
 
 def decode_image(
@@ -21,14 +21,14 @@ def decode_image(
         most_pixels: larger images are refused before their pixels are decoded; None leaves the limit to Pillow.
         least_side: a JPEG may be decoded at a half, a quarter or an eighth of its size, whose shorter side has at
             least so many pixels; None for its own size.
-        admit: called with the number of pixels before they are decoded; may wait, or raise NoRoom.
+        admit: called with the number of pixels before they are decoded; may wait, or raise TooManyPixels.
 
     Returns:
         The image, in the mode of the file.
 
     Raises:
         UnreadablePayload: Pillow cannot read the file, or the image has too many pixels.
-        NoRoom: `admit` raised it.
+        TooManyPixels: `admit` raised it.
     """
     try:
         with Image.open(io.BytesIO(encoded)) as image:
@@ -46,7 +46,7 @@ def decode_image(
             for key in ("exif", "Raw profile type exif"):
                 image.info.pop(key, None)
             return ImageOps.exif_transpose(image)
-    except (MemoryError, UnreadablePayload, NoRoom):
+    except (MemoryError, UnreadablePayload, TooManyPixels):
         raise
     except UnidentifiedImageError as error:  # Pillow's own text names an object's address
         raise UnreadablePayload(

@@ -27,7 +27,7 @@ class UnreadableRows(UnreadablePayload):
         self.rows = dict(rows)
 
 
-class NoRoom(Exception):
+class TooManyPixels(Exception):
     """An image does not fit beside those of other rows of the batch: it is decoded later."""
 
 

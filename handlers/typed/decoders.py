@@ -21,7 +21,7 @@ def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
     """Return the decoder of a parameter; it raises UnreadablePayload with the parameter's name and the reason.
 
     Args:
-        pixels: of the images that are decoded together; a decoder of an image also raises NoRoom.
+        pixels: of the images that are decoded together; a decoder of an image also raises TooManyPixels.
     """
     decode = _BY_KIND[argument.target.kind](argument, pixels)
     optional = argument.target.optional

@@ -8,7 +8,7 @@ from typing import Any
 from handlers.requests.arrays import is_array, wanted_type
 from handlers.requests.kinds import Kind, kinds_of
 from handlers.sdk.context import Context, RequestProcessor
-from handlers.sdk.errors import HandlerError, NoRoom, NotSerialisable, PredictionException, UnreadablePayload
+from handlers.sdk.errors import HandlerError, NotSerialisable, PredictionException, TooManyPixels, UnreadablePayload
 from handlers.sdk.loader import EntryPoint
 from handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
 from handlers.typed.body import RequestBody, parts_of, read_rows
@@ -80,7 +80,7 @@ class TypedEntryPoint(EntryPoint):
                     data[index] = self._decode(body)
                 except UnreadablePayload as error:
                     unreadable[index] = error
-                except NoRoom:
+                except TooManyPixels:
                     continue
         return unreadable
 
@@ -105,7 +105,7 @@ class TypedEntryPoint(EntryPoint):
 
         Raises:
             UnreadablePayload: a part is missing or cannot be decoded.
-            NoRoom: its images do not fit beside those of the rows before.
+            TooManyPixels: its images do not fit beside those of the rows before.
         """
         if self._images:
             self._pixels.begin_row()
@@ -151,7 +151,7 @@ class TypedEntryPoint(EntryPoint):
                     values[row] = data[row] if decoded else self._decode(data[row])
                 except UnreadablePayload as error:
                     items[row] = error
-                except NoRoom:
+                except TooManyPixels:
                     continue
             left = [row for row in left if row not in values and row not in items]
             if values:

@@ -6,7 +6,7 @@ fit wait until those before them have been answered: the function is called agai
 
 from typing import Any, final
 
-from handlers.sdk.errors import NoRoom
+from handlers.sdk.errors import TooManyPixels
 
 
 @final
@@ -38,8 +38,8 @@ class Pixels:
         """Count an image of the next row.
 
         Raises:
-            NoRoom: it does not fit beside the images of the rows before.
+            TooManyPixels: it does not fit beside the images of the rows before.
         """
         if self._kept and self.most is not None and self._kept + self._row + pixels > self.most:
-            raise NoRoom
+            raise TooManyPixels
         self._row += pixels

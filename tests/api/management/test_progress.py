@@ -70,8 +70,7 @@ async def test_what_was_begun_goes_on_when_its_client_leaves(house: House) -> No
     house.engine.load_time = 5.0
 
     peer = house.send("POST", "/models?url=m&initial_workers=1", b"", LINES)
-    await asyncio.sleep(0)
-    assert b'"stage": "loading"' in peer.transport.written
+    await house.until(lambda: b'"stage": "loading"' in peer.transport.written)
     peer.leave()
     house.clock.advance(5.0)
     await asyncio.sleep(0)

@@ -17,7 +17,7 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 
-from daemon.api.grpc.protos.messages import message_class
+from daemon.api.grpc.protos.messages import message_class, request_class
 from daemon.api.grpc.tensor_contents import read_request
 from daemon.api.oip.prepared import prepare
 from daemon.api.oip.typed import typed_params
@@ -96,15 +96,19 @@ def requests_of(name: str, datatype: str, shape: Sequence[int], values: Sequence
     tensor: dict[str, Any] = {"name": name, "datatype": datatype, "shape": list(shape)}
     head = json.dumps({"inputs": [tensor | {"parameters": {"binary_data_size": len(data)}}]}).encode()
     message = message_class("inference.ModelInferRequest")
+
+    def received(sent: Any) -> Any:
+        return request_class("inference.ModelInferRequest").FromString(sent.SerializeToString())
+
     ways = {
         "JSON": parse_request(json.dumps({"inputs": [tensor | {"data": list(values)}]}).encode()),
         "binary": parse_request(head + data, len(head)),
-        "gRPC, raw": read_request(message(inputs=[tensor], raw_input_contents=[data])),
+        "gRPC, raw": read_request(received(message(inputs=[tensor], raw_input_contents=[data]))),
     }
     field = _CONTENTS.get(datatype, "uint_contents" if datatype.startswith("U") else "int_contents")
     if field:
         contents = [each.encode() if isinstance(each, str) else each for each in values]
-        ways["gRPC, typed"] = read_request(message(inputs=[tensor | {"contents": {field: contents}}]))
+        ways["gRPC, typed"] = read_request(received(message(inputs=[tensor | {"contents": {field: contents}}])))
     return ways
 
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable
 from statistics import median
 
-from daemon.api.tensors.documents import request_document
 from daemon.api.tensors.elements import pack
 from daemon.api.tensors.requests import parse_request
 from daemon.core.arena import Arena
@@ -28,12 +27,10 @@ def main() -> None:
     place = Arena().take(len(head) + len(data))
     assert place is not None
     place.view[:] = head + data
-    binary = parse_request(place, len(head))
     ways: dict[str, Callable[[], object]] = {
         "JSON, flat": lambda: parse_request(flat),
         "JSON, nested": lambda: parse_request(nested),
         "binary": lambda: parse_request(place, len(head)),
-        "binary to JSON": lambda: request_document(binary),
     }
     for name, way in ways.items():
         taken = []

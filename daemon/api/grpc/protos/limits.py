@@ -1,4 +1,4 @@
-"""What a message may hold, counted on its bytes before protobuf builds it.
+"""Limits of a message, counted on its bytes before protobuf builds the message.
 
 Two bytes of a message can become an object of a kilobyte: 8 MiB of empty outputs took 12 s and 800 MiB. So the fields
 are counted first, here and in the messages inside, and the count ends at the first one too many. The limits come from
