@@ -45,7 +45,8 @@ def bearer(request: Request) -> str:
 
 def matches(shown: str, tokens: Sequence[str]) -> bool:
     """Return whether a token is one of `tokens`, in constant time; empty tokens match nothing."""
-    shown_bytes = shown.encode("latin-1")  # the encoding of headers; `compare_digest` accepts only ASCII text
+    # The encoding of HTTP's headers; those of gRPC are UTF-8. `compare_digest` accepts only ASCII text.
+    shown_bytes = shown.encode("latin-1", "backslashreplace")
     found = False
     for token in tokens:
         found |= bool(token) and hmac.compare_digest(shown_bytes, token.encode("latin-1"))

@@ -79,6 +79,10 @@ def test_a_request_needs_one_of_the_tokens(headers: list[tuple[str, str]], refus
     assert outcome(lambda request: check_token(request, ("one", "", "two")), ask(*headers)) is refused
 
 
+def test_a_token_of_any_characters_is_compared() -> None:
+    assert not matches("\u20ac", ("secret", "?"))  # in gRPC's metadata, which are UTF-8
+
+
 def test_an_empty_token_of_ours_matches_nothing() -> None:
     assert not matches("", ("", ""))
 

@@ -105,8 +105,9 @@ async def test_the_description_of_a_model_is_for_its_clients(ask: Ask, target: s
     assert (await ask(target, "none", b"", "GET")).status == 403
 
 
-async def test_a_list_names_the_models_of_the_client(ask: Ask) -> None:
-    listed = (await ask("/v1/models", "mobile", b"", "GET")).body
+@pytest.mark.parametrize("target", ["/v1/models", "/v2/models/stats"])
+async def test_a_list_names_the_models_of_the_client(ask: Ask, target: str) -> None:
+    listed = (await ask(target, "mobile", b"", "GET")).body
 
     assert b"one" in listed and b"shared" in listed and b"other" not in listed
     unlisted = (await ask("/v1/models", "none", b"", "GET")).body
@@ -172,6 +173,7 @@ async def test_a_refusal_for_the_rate_is_counted_by_its_reason(ask: Ask, house: 
         (["v2", "models", "m", "versions", "1", "infer"], "m"), (["models", "m", "invoke"], "m"),
         (["m", "predict"], "m"), (["m", "1.0", "predict"], "m"),
         (["invocations"], None), (["v1", "completions"], None), (["metrics"], None), ([], None),
+        (["v2", "models", "stats"], None), (["v2", "models", "stats", "ready"], "stats"),
     ],
 )  # fmt: skip
 def test_the_model_that_a_path_names(path: list[str], name: str | None) -> None:

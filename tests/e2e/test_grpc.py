@@ -14,8 +14,8 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from daemon.api.grpc.protos.messages import message_class
 from tests.api.grpc.client import HEALTH, INFERENCE, grpc, prediction
-from tests.api.grpc.raw import ENDS_THE_LOOP
 from tests.e2e.served import PATIENCE, Served, eventually
+from tests.kit.http2 import ENDS_THE_LOOP
 
 MANAGEMENT = "org.pytorch.serve.grpc.management.ManagementAPIsService"
 pytestmark = pytest.mark.slow
@@ -276,3 +276,31 @@ def test_an_end_of_grpcs_loop_is_told_and_the_next_call_is_answered(idle: Served
     assert told["server-ended"].startswith(f"`{name}` has ended: UnicodeDecodeError")
     assert told["server-restarted"].startswith(f"`{name}` serves again")
     assert "internal-error" not in told
+
+
+def resident(pid: int) -> float:
+    """Return the memory of a process, in MiB."""
+    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) / 1024
+
+
+@pytest.mark.heavy
+def test_the_memory_of_a_flood_is_bounded_and_given_back(idle: Served, address: str, channel: Any) -> None:
+    """A thousand calls of 1 MiB took 2 GiB, of which 1.7 GiB stayed: each refused call kept its request in a cycle."""
+    idle.start("--grpc-address", address)
+    idle.register("sized")
+    call = channel.unary_unary(f"/{INFERENCE}/Predictions")
+    for _ in range(20):
+        predict(channel, prediction("sized", body=b"1"))
+    before, peak = resident(idle.pid), 0.0
+    request = prediction("sized", body=bytes(1 << 20)).SerializeToString()
+
+    calls = [call.future(request, timeout=PATIENCE) for _ in range(500)]
+    for each in calls:
+        each.exception()  # the queue takes a hundred at a time
+        peak = max(peak, resident(idle.pid))
+
+    assert peak < before + 600  # of the queue, of messages that are read, and of what glibc holds in pieces
+    # Measured: 65 to 77 MiB after 61. Some more are left in pieces when the machine is busy.
+    eventually(lambda: resident(idle.pid) < 1.3 * before + 32, "memory is given back")
+    assert predict(channel, prediction("sized", body=b"1"))

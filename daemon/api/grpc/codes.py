@@ -2,6 +2,7 @@
 
 from enum import IntEnum
 
+from daemon.api.grpc.waiting.limits import TooManyCalls, TooManyWatchers
 from daemon.core.errors import (
     BeingReplaced,
     Conflict,
@@ -69,6 +70,8 @@ BY_CLASS: dict[type[DaemonError], Code] = {
     NotFailed: Code.FAILED_PRECONDITION,
     OutOfResources: Code.RESOURCE_EXHAUSTED,
     PredictionFailed: Code.INTERNAL,  # 503 over HTTP, but gRPC clients retry UNAVAILABLE
+    TooManyCalls: Code.RESOURCE_EXHAUSTED,  # clients that repeat UNAVAILABLE would keep the limit reached
+    TooManyWatchers: Code.RESOURCE_EXHAUSTED,
     WorkerKilled: Code.INTERNAL,  # the kernel's memory, not a quota of the caller's
 }
 

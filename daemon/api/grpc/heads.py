@@ -35,6 +35,7 @@ class CallHead(msgspec.Struct, frozen=True):
         client: the caller, if its key is known; None where none is required.
         model_version: of `x-model-version` in the metadata, None without.
         peer: the client's address and port.
+        stranger: the caller has shown no token and no key, where others have to: models are not named to it.
     """
 
     method: str
@@ -46,6 +47,11 @@ class CallHead(msgspec.Struct, frozen=True):
     client: KnownClient | None = None
     model_version: str | None = None
     peer: str = ""
+    stranger: bool = False
+
+    def may_see(self, name: str) -> bool:
+        """Return whether a list may name a model to the caller."""
+        return not self.stranger and (self.client is None or self.client.may_use(name))
 
     def check_model(self, name: str) -> None:
         """Raise ModelNotAllowed if the caller's key does not allow a model."""
@@ -56,6 +62,10 @@ class CallHead(msgspec.Struct, frozen=True):
         """Return the head of a further request in the same call, which has come now."""
         left = None if self.remaining is None else max(0.001, self.remaining - (now - self.began))
         return msgspec.structs.replace(self, id=new_request_id(), began=now, remaining=left)
+
+    def of_stranger(self) -> "CallHead":
+        """Return the head of a call of which nobody knows who makes it."""
+        return msgspec.structs.replace(self, stranger=True)
 
     def with_header(self, name: str, value: str) -> "CallHead":
         """Return a head with one more header for the handler."""

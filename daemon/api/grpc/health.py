@@ -1,16 +1,20 @@
 """gRPC's health checks: `grpc.health.v1.Health`, as the probes of Kubernetes and load balancers call it.
 
 The empty name is the daemon, which is SERVING where HTTP's `/ready` answers 200. Each model is a service by its name,
-and each version by `MODEL/VERSION`. The names of the gRPC services have the daemon's health.
+and each version by `MODEL/VERSION`. The names of the gRPC services have the daemon's health. Health needs no token: who
+knows a name may ask for it, and the list names only the models that the caller may use.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import aclosing
 from typing import Any
 
 from daemon.api.grpc.codes import Code
 from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.prediction import CallFailed
+from daemon.api.grpc.waiting.limits import WATCHERS, WATCHERS_OF_ONE, TooManyWatchers
 from daemon.core.errors import ModelNotFound, NoReadyWorker, VersionNotFound
 from daemon.models.registry import Registry
 from daemon.models.routing.steering import answering, answering_of, are_ready
@@ -45,6 +49,7 @@ class HealthService:
         self._every = every
         self._answer = message_class("grpc.health.v1.HealthCheckResponse")
         self._list = message_class("grpc.health.v1.HealthListResponse")
+        self._watchers: Counter[str] = Counter()  # by peer
         self.closing = asyncio.Event()
 
     def status(self, service: str) -> int:
@@ -69,22 +74,42 @@ class HealthService:
         return self._answer(status=status)
 
     async def list(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002
-        """Return the status of the daemon and of each model."""
-        names = ["", *sorted(self._services), *(model.name for model in self._registry.defaults())]
+        """Return the status of the daemon, and of each model that the caller may use."""
+        models = (model.name for model in self._registry.defaults() if head.may_see(model.name))
+        names = ["", *sorted(self._services), *models]
         return self._list(statuses={name: self._answer(status=self.status(name)) for name in names})
 
-    async def watch(self, request: Any, head: CallHead) -> AsyncIterator[Any]:  # noqa: ARG002
-        """Yield the status now, and then each change, until the client leaves or the server closes."""
+    async def watch(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
+        """Yield the status now, and then each change, until the client leaves or the server closes.
+
+        Raises:
+            TooManyWatchers: so many calls watch already, of this connection or in all.
+        """
+        if self._watchers[head.peer] >= WATCHERS_OF_ONE:
+            raise TooManyWatchers(WATCHERS_OF_ONE, "on one connection")
+        if self._watchers.total() >= WATCHERS:
+            raise TooManyWatchers(WATCHERS, "in all")
+        self._watchers[head.peer] += 1
+        try:
+            async with aclosing(self._changes(request.service)) as changes:
+                async for status in changes:
+                    yield self._answer(status=status)
+        finally:
+            self._watchers[head.peer] -= 1
+            if not self._watchers[head.peer]:
+                del self._watchers[head.peer]
+
+    async def _changes(self, service: str) -> AsyncGenerator[int]:
         last = None
         while not self.closing.is_set():
-            status = self.status(request.service)
+            status = self.status(service)
             if status != last:
                 last = status
-                yield self._answer(status=status)
+                yield status
             try:
                 async with asyncio.timeout(self._every):
                     await self.closing.wait()
             except TimeoutError:
                 continue
         if last != NOT_SERVING:
-            yield self._answer(status=NOT_SERVING)
+            yield NOT_SERVING

@@ -6,7 +6,7 @@ TorchServe's copy is in another package, which its own clients alone know; the c
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, NamedTuple
 
 from daemon.api.grpc.codes import Code
 from daemon.api.grpc.heads import CallHead
@@ -108,13 +108,13 @@ class OpenInferenceService:
             CallFailed: the model failed, or its answer is none of the protocol.
             DaemonError: the version does not accept the job.
         """
+        unnamed, asked = not request.model_version, _Origin(request.id, bool(request.raw_input_contents))
         model, prepared = await self._prepared(request, head)
-        replies = await replies_at_end(
-            self._arrivals, model, head, prepared.params, prepared.head, unnamed=not request.model_version
-        )
+        del request  # as large as the parameters, which the job has
+        replies = await replies_at_end(self._arrivals, model, head, prepared.params, prepared.head, unnamed=unnamed)
         if len(replies) != 1:
             raise CallFailed(Code.UNIMPLEMENTED, "The model answers in pieces: call ModelStreamInfer.", 501)
-        return await self._answer_of(model, request, prepared, replies[0])
+        return await self._answer_of(model, asked, prepared, replies[0])
 
     async def model_stream_infer(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answers to requests that come one by one, in their order; an answer in pieces is several.
@@ -125,13 +125,15 @@ class OpenInferenceService:
         message = self._message("ModelStreamInfer")
 
         async def each(request: Any) -> AsyncGenerator[Any]:
+            asked, answers = request.id, self._answers(request, head.of_next(now()))
+            del request
             try:
-                async with aclosing(self._answers(request, head.of_next(now()))) as answers:
+                async with aclosing(answers):
                     async for answer in answers:
                         yield message(infer_response=answer)
             except (CallFailed, DaemonError) as error:
                 # The id tells the client which of its requests failed.
-                yield message(error_message=str(error), infer_response={"id": request.id})
+                yield message(error_message=str(error), infer_response={"id": asked})
 
         async with aclosing(in_order(requests, each, _size)) as answers:
             async for answer in answers:
@@ -152,11 +154,12 @@ class OpenInferenceService:
 
     async def _answers(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the model's answer, or its pieces; errors as `model_infer`."""
+        unnamed, asked = not request.model_version, _Origin(request.id, bool(request.raw_input_contents))
         model, prepared = await self._prepared(request, head)
-        unnamed = not request.model_version
+        del request
         async with aclosing(replies_to(model, head, prepared.params, prepared.head, unnamed=unnamed)) as replies:
             async for reply in replies:
-                yield await self._answer_of(model, request, prepared, reply)
+                yield await self._answer_of(model, asked, prepared, reply)
 
     async def _prepared(self, request: Any, head: CallHead) -> tuple[ModelVersion, PreparedRequest]:
         """Return the version that answers, and the request as its job carries it; a refusal is counted.
@@ -179,17 +182,24 @@ class OpenInferenceService:
             model.metrics.refused(error)
             raise
 
-    async def _answer_of(self, model: ModelVersion, request: Any, prepared: PreparedRequest, reply: Reply) -> Any:
+    async def _answer_of(self, model: ModelVersion, asked: "_Origin", prepared: PreparedRequest, reply: Reply) -> Any:
         """Return the message of one reply. Raise CallFailed if the reply is no answer of the protocol."""
         try:
             answer = prepared.read(reply)
         except ValueError as error:
             raise CallFailed(Code.INTERNAL, str(error), 503) from None
-        named = answer._replace(model_name=model.name, model_version=model.version, id=answer.id or request.id)
+        named = answer._replace(model_name=model.name, model_version=model.version, id=answer.id or asked.id)
         message = self._answer()
-        for _ in write_steps(named, message, raw=bool(request.raw_input_contents)):
+        for _ in write_steps(named, message, raw=asked.raw):
             await asyncio.sleep(0)  # others are served between two slices of the elements
         return message
+
+
+class _Origin(NamedTuple):
+    """Of a request that has become a job: its id, and whether its contents were raw."""
+
+    id: str
+    raw: bool
 
 
 def _size(message: Any) -> int:

@@ -1,8 +1,10 @@
 """The gRPC servers of the daemon: one for all addresses, on the daemon's own event loop.
 
-A call goes: `Calls.service` finds its method, and rejects a stranger before the message is parsed → the head is read →
-the service's own method → the answer, or a code and a message. Fork support of gRPC is off: workers are forked from
-templates, which never import it, and its handlers of forks end children that only start a thread.
+A call goes: `Calls.service` finds its method, and rejects a stranger, and a call too many, before the message is read →
+the message is read in turn (waiting/incoming.py) → the head is read → the service's own method → the answer, or a code
+and a message. So all calls are streams for grpc.aio, which would otherwise read the message first. Fork support of gRPC
+is off: workers are forked from templates, which never import it, and its handlers of forks end children that only start
+a thread.
 """
 
 import asyncio
@@ -22,6 +24,8 @@ from daemon.api.grpc.heads import bearer_of, check_call, read_head
 from daemon.api.grpc.prediction import CallFailed
 from daemon.api.grpc.protos.limits import check_message
 from daemon.api.grpc.waiting.arrivals import Arrivals
+from daemon.api.grpc.waiting.incoming import Incoming
+from daemon.api.grpc.waiting.limits import CALLS, OPEN_CALLS, SHARE, TooManyCalls
 from daemon.api.grpc.waiting.writing import Writing
 from daemon.api.known_clients import KnownClients
 from daemon.core.clock import Clock
@@ -93,9 +97,11 @@ class Calls:
     """Finds the method of each call; what grpc calls a generic handler.
 
     Args:
+        incoming: reads the messages.
         tokens: those that are accepted; without any, and without clients, there is no check.
         clients: those with keys; None for none.
         answered: called when a call has ended, with the HTTP request that it is like, the status and the seconds.
+        most: calls at once; those that need no token may be `OPEN_CALLS` more, so that probes are answered.
     """
 
     def __init__(
@@ -105,15 +111,19 @@ class Calls:
         clock: Clock,
         arrivals: Arrivals,
         writing: Writing,
+        incoming: Incoming,
         tokens: Collection[str] = (),
         answered: Answered = lambda request, status, seconds: None,
         clients: KnownClients | None = None,
+        most: int = CALLS,
     ) -> None:
         self._grpc = grpc
         self._methods = methods
         self._clock = clock
         self._arrivals = arrivals
         self._writing = writing
+        self._incoming = incoming
+        self._most = most
         self._tokens = tuple(filter(None, tokens))
         self._answered = answered
         self._clients = clients
@@ -121,6 +131,11 @@ class Calls:
         self._accepted: dict[str, Any] = {}  # by name: the handlers of calls that are not refused
         self._running = self._begun = 0
         self._closing = False
+
+    @property
+    def running(self) -> int:
+        """The calls that have begun, and have not ended."""
+        return self._running
 
     async def refuse(self, seconds: float) -> None:
         """Answer every further call with UNAVAILABLE, and wait until none is running, at most so many seconds.
@@ -145,6 +160,8 @@ class Calls:
             self._arrivals.head()
         if self._closing:
             return self._handler(method, details.method, Stopping("The daemon is being stopped. Call again."))
+        if self._running >= self._most + (OPEN_CALLS if method.open else 0):
+            return self._handler(method, details.method, TooManyCalls(self._most))
         if (self._tokens or self._clients is not None) and not method.open:
             shown = bearer_of(details.invocation_metadata)
             try:
@@ -163,25 +180,32 @@ class Calls:
     def _handler(self, method: Method, name: str, refused: DaemonError | None) -> Any:
         """Return grpc's handler of a method's calls; `refused` is the answer to all of them, if there is one."""
         run = partial(self._stream if method.server_streaming else self._whole, method, name, refused)
-        way = ("stream" if method.client_streaming else "unary", "stream" if method.server_streaming else "unary")
-        make = getattr(self._grpc, f"{way[0]}_{way[1]}_rpc_method_handler")
+        make = self._grpc.stream_stream_rpc_method_handler
+        if not method.server_streaming:
+            make = self._grpc.stream_unary_rpc_method_handler
         return make(run, request_deserializer=None, response_serializer=None)
 
     async def _whole(
         self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any
     ) -> bytes | None:
-        self._arrivals.message()
         call = self._begin(name, context)
+        arrived = False
         try:
-            request, head = self._read(method, call, refused, received, context)
-            answer: bytes = (await method.run(request, head)).SerializeToString()
+            received = await self._receive(method, refused, call, context)
+            self._arrivals.message()
+            arrived = True
+            running = method.run(*self._read(method, call, refused, received, context))
+            received = None  # a message is large, and the job has what it needs of it
+            answer: bytes = (await running).SerializeToString()
             self._writing.until_written(call.peer, len(answer))
         except (CallFailed, DaemonError) as error:
+            received = None
             await self._fail(context, error, call)
             return None
         finally:
             self._running -= 1
-            self._arrivals.end()
+            if arrived:
+                self._arrivals.end()
         self._note(call, 200)
         return answer
 
@@ -190,16 +214,35 @@ class Calls:
     ) -> None:
         call = self._begin(name, context)
         try:
-            request, head = self._read(method, call, refused, received, context)
-            async with contextlib.aclosing(method.run(request, head)) as answers:
+            received = await self._receive(method, refused, call, context)
+            running = method.run(*self._read(method, call, refused, received, context))
+            received = None
+            async with contextlib.aclosing(running) as answers:
                 async for answer in answers:
                     await self._write(answer.SerializeToString(), call.peer, context)
         except (CallFailed, DaemonError) as error:
+            received = None
             await self._fail(context, error, call)
             return
         finally:
             self._running -= 1
         self._note(call, 200)
+
+    async def _receive(self, method: Method, refused: DaemonError | None, call: Request, context: Any) -> Any:
+        """Return the message of a call, or an iterator of messages; that of a refused call is not read."""
+        if refused is not None:
+            return b""
+        if method.client_streaming:
+            return self._receive_each(call, context)
+        message = await self._incoming.read(call.peer, context.read)
+        if message is self._grpc.aio.EOF:
+            raise CallFailed(Code.INVALID_ARGUMENT, "The call has no message: send one.", 400)
+        return message
+
+    async def _receive_each(self, call: Request, context: Any) -> AsyncIterator[bytes]:
+        end = self._grpc.aio.EOF
+        while (message := await self._incoming.read(call.peer, context.read, timed=False)) is not end:
+            yield message
 
     async def _write(self, answer: bytes, peer: str, context: Any) -> None:
         written = self._writing.begin(peer, len(answer))
@@ -228,6 +271,11 @@ class Calls:
         head = read_head(
             call.target, metadata, context.time_remaining(), call.began, self._tokens, call.client, call.peer
         )
+        if method.open and (self._tokens or self._clients is not None) and call.client is None:
+            try:
+                check_call(bearer_of(metadata), self._tokens)
+            except DaemonError:
+                head = head.of_stranger()
         call.id = head.id
         if method.client_streaming:
             return _parsed_each(method.request, received), head
@@ -235,6 +283,8 @@ class Calls:
 
     async def _fail(self, context: Any, error: CallFailed | DaemonError, call: Request) -> None:
         code = error.code if isinstance(error, CallFailed) else code_of(error)
+        # `abort` raises what the call keeps: a cycle with this frame, which must not hold the frames of the request.
+        error.__traceback__ = error.__context__ = None
         self._note(call, error.status)
         trailing = () if error.retry_after is None else (("retry-after", str(error.retry_after)),)
         await context.abort(self._codes[code], str(error)[:_LONGEST_MESSAGE], trailing)
@@ -267,17 +317,22 @@ class GrpcServer:
     Calls that run end as if the daemon stopped: they have their grace time.
 
     Args:
-        most: bytes of a message, both ways.
+        most: bytes of a message.
         grace: seconds that the calls of a server that has ended may take.
+        calls_at_once: of all connections; one has a part, and gRPC's clients send further ones later.
     """
 
     longest_pause = LONGEST_PAUSE
 
-    def __init__(self, grpc: Any, calls: Calls, most: int, grace: float = 0.0) -> None:
+    def __init__(self, grpc: Any, calls: Calls, most: int, grace: float = 0.0, calls_at_once: int = CALLS) -> None:
         options = [
             ("grpc.max_receive_message_length", most),
             ("grpc.max_send_message_length", -1),
             ("grpc.so_reuseport", 1),
+            ("grpc.max_allowed_incoming_connections", calls_at_once),
+            ("grpc.max_concurrent_streams", max(1, calls_at_once // SHARE)),
+            # Without probes of the bandwidth, the window of a message that nobody reads stays at 64 KiB.
+            ("grpc.http2.bdp_probe", 0),
         ]
         self._calls = calls
         self._new = partial(grpc.aio.server, handlers=(calls,), options=options)

@@ -15,6 +15,8 @@ from daemon.api.grpc.server import Answered, Calls, GrpcServer, Method, load_grp
 from daemon.api.grpc.torchserve import SERVICE, InferenceService
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.awaited import AwaitedModels
+from daemon.api.grpc.waiting.incoming import Incoming
+from daemon.api.grpc.waiting.limits import calls_at_once
 from daemon.api.grpc.waiting.writing import Writing
 from daemon.api.known_clients import KnownClients
 from daemon.config.config import Config
@@ -24,6 +26,7 @@ from daemon.core.clock import Clock
 from daemon.core.errors import StartError
 from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.bounds.sending import SendBudget
+from daemon.http.bounds.trimming import Trimming
 from daemon.models.registry import Registry
 
 PORT = 7070  # TorchServe's
@@ -75,6 +78,8 @@ class GrpcServers:
         self._writing = Writing(sending, clock)
         self._most = config.max_request_size + _NAMES
         self._grace = config.grace
+        self._incoming = Incoming(clock, self._most, receiving, config.body_timeout, noted=Trimming(clock).note)
+        self._calls = calls_at_once(config.queue_jobs)
         self._health = HealthService(registry, started, [SERVICE, *SERVICES])
         self._models = AwaitedModels(registry, config.queue_jobs, receiving)
         self._credentials = _credentials(self._grpc, config.certificate_file, config.private_key_file)
@@ -108,8 +113,11 @@ class GrpcServers:
     ) -> None:
         methods |= methods_of(self._health, open=True)
         methods |= reflection_of({name.split("/")[1] for name in methods})
-        calls = Calls(self._grpc, methods, self._clock, arrivals, self._writing, accepted, self._answered, clients)
-        self._servers.append((GrpcServer(self._grpc, calls, self._most, self._grace), addresses))
+        calls = Calls(
+            self._grpc, methods, self._clock, arrivals, self._writing, self._incoming, accepted, self._answered,
+            clients, self._calls,
+        )  # fmt: skip
+        self._servers.append((GrpcServer(self._grpc, calls, self._most, self._grace, self._calls), addresses))
 
     def bind(self, *, alone: bool) -> None:
         """Bind the addresses; calls wait until `start`.

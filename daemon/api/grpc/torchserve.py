@@ -42,10 +42,11 @@ class InferenceService:
         model = await self._models.find(request.model_name, request.model_version or None, head, request.ByteSize)
         named = model.settings.sequence_headers.id
         head, params = _read(request, head, named)
-        unnamed = not request.model_version
+        unnamed, asked = not request.model_version, request.sequence_id
+        del request  # as large as the parameters, which the job has
         replies = await replies_at_end(self._arrivals, model, head, params, unnamed=unnamed)
         answer = self._answer(prediction=b"".join([each.body for each in replies]))
-        if replies and (sequence := _sequence_of(replies[0], request, named)):
+        if replies and (sequence := _sequence_of(replies[0], asked, named)):
             answer.sequence_id = sequence
         return answer
 
@@ -54,10 +55,12 @@ class InferenceService:
         model = await self._models.find(request.model_name, request.model_version or None, head, request.ByteSize)
         named = model.settings.sequence_headers.id
         head, params = _read(request, head, named)
-        async with aclosing(replies_to(model, head, params, unnamed=not request.model_version)) as replies:
+        unnamed, asked = not request.model_version, request.sequence_id
+        del request
+        async with aclosing(replies_to(model, head, params, unnamed=unnamed)) as replies:
             async for reply in replies:
                 answer = self._answer(prediction=reply.body)
-                if sequence := _sequence_of(reply, request, named):
+                if sequence := _sequence_of(reply, asked, named):
                     answer.sequence_id = sequence
                 yield answer
 
@@ -77,7 +80,6 @@ def _read(request: Any, head: CallHead, named: str) -> tuple[CallHead, list[Para
     return head, [Param(name, "", value) for name, value in request.input.items()]
 
 
-def _sequence_of(reply: Reply, request: Any, named: str) -> str:
+def _sequence_of(reply: Reply, asked: str, named: str) -> str:
     wanted = named.lower()
-    found: str = next((value for name, value in reply.headers if name.lower() == wanted), request.sequence_id)
-    return found
+    return next((value for name, value in reply.headers if name.lower() == wanted), asked)

@@ -22,6 +22,8 @@ def predicts(path: list[str]) -> bool:
 def model_named(path: list[str]) -> str | None:
     """Return the name of the model in a path of an inference route; None if another part of the request names it."""
     match path:
+        case ["v2", "models", "stats"]:  # the statistics of all models
+            return None
         case ["predictions" | "explanations" | "ready", name, *_] | ["v2", "models", name, *_]:
             return name
         case ["v1", "models", last]:

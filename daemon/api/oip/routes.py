@@ -17,6 +17,7 @@ from daemon.api.inference.turns import Turns
 from daemon.api.oip.infer import read
 from daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from daemon.http.bounds.known_client import KnownClient
 from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.exchange import Exchange
 from daemon.http.messages import json_response
@@ -55,7 +56,7 @@ def oip_routes(
     def ready() -> bool:
         return started() and are_ready(answering(registry))
 
-    def about_server(path: list[str]) -> Document | None:
+    def about_server(path: list[str], client: KnownClient | None) -> Document | None:
         match path:
             case []:
                 return server_metadata(), 200
@@ -64,7 +65,8 @@ def oip_routes(
             case ["health", "ready"]:
                 return {"ready": ready()}, 200 if ready() else 503
             case ["models", "stats"]:
-                return {"model_stats": [statistics_of(each, each.clock.now()) for each in registry]}, 200
+                versions = [each for each in registry if client is None or client.may_use(each.name)]
+                return {"model_stats": [statistics_of(each, each.clock.now()) for each in versions]}, 200
         return None
 
     def about_model(model: ModelVersion, named: bool, what: str) -> Document:
@@ -82,7 +84,7 @@ def oip_routes(
     def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
         asked = _Asked.of(path)
         method = exchange.request.method
-        told = about_server(path)
+        told = about_server(path, exchange.request.client)
         if asked is None and told is None:
             raise ResourceNotFound
         if told is None and asked is not None and asked.what in _RUNS:

@@ -15,6 +15,8 @@ from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
 from daemon.api.grpc.torchserve import InferenceService
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.awaited import AwaitedModels
+from daemon.api.grpc.waiting.incoming import Incoming
+from daemon.api.grpc.waiting.limits import CALLS, SHARE
 from daemon.api.grpc.waiting.writing import Writing
 from daemon.api.known_clients import KnownClients, digest_of
 from daemon.http.bounds.receiving import ReceiveBudget
@@ -41,7 +43,12 @@ class GrpcHouse:
     """
 
     def __init__(
-        self, root: Path, tokens: tuple[str, ...] = (), most: int = 100_000, keys: Mapping[str, str] | None = None
+        self,
+        root: Path,
+        tokens: tuple[str, ...] = (),
+        most: int = 100_000,
+        keys: Mapping[str, str] | None = None,
+        calls: int = CALLS,
     ) -> None:
         self.grpc = grpc
         self.house = House(root)
@@ -64,8 +71,13 @@ class GrpcHouse:
             (root / "keys.toml").write_text("".join(tables))
             clients = KnownClients(root / "keys.toml", self.house.clock.now)
         writing = Writing(self.sending, self.house.clock)
-        self.calls = Calls(self.grpc, methods, self.house.clock, arrivals, writing, tokens, self._note, clients)
-        self.server = GrpcServer(self.grpc, self.calls, most)
+        self.receiving = ReceiveBudget()
+        incoming = Incoming(self.house.clock, most, self.receiving, 60.0)
+        self.calls = Calls(
+            self.grpc, methods, self.house.clock, arrivals, writing, incoming, tokens, self._note, clients, calls
+        )
+        at_once = SHARE * (calls + 10)  # one connection makes all
+        self.server = GrpcServer(self.grpc, self.calls, most, calls_at_once=at_once)
         self.port = 0
         self.channel: Any = None
         self.stream: Any = None  # the call whose pieces a test reads
@@ -109,10 +121,14 @@ def prediction(name: str, version: str = "", **inputs: bytes) -> Any:
 
 @asynccontextmanager
 async def grpc_house(
-    root: Path, tokens: tuple[str, ...] = (), most: int = 100_000, keys: Mapping[str, str] | None = None
+    root: Path,
+    tokens: tuple[str, ...] = (),
+    most: int = 100_000,
+    keys: Mapping[str, str] | None = None,
+    calls: int = CALLS,
 ) -> AsyncIterator[GrpcHouse]:
     """Serve a daemon's parts over gRPC; `keys` has the rights of each client, whose key is its name."""
-    made = GrpcHouse(root, tokens, most, keys)
+    made = GrpcHouse(root, tokens, most, keys, calls)
     (made.port,) = made.server.bind([("127.0.0.1", 0)])
     await made.server.begin()
     try:

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from daemon.api.grpc import health
 from daemon.api.grpc.protos.messages import message_class
 from tests.api.grpc.client import HEALTH, INFERENCE, GrpcHouse, grpc_house
+from tests.api.grpc.test_predictions import failure, until
 
 pytestmark = pytest.mark.slow  # a real server and client
 
@@ -79,3 +81,21 @@ async def test_the_list_names_the_daemon_and_each_model(tmp_path: Path) -> None:
         assert {name: each.status for name, each in answer.statuses.items()} == {
             "": SERVING, INFERENCE: SERVING, "m": SERVING,
         }  # fmt: skip
+
+
+async def test_so_many_calls_watch_on_one_connection_and_a_place_is_free_when_one_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "WATCHERS_OF_ONE", 2)
+    async with grpc_house(tmp_path) as made:
+        calls = [made.call("Watch", None, HEALTH) for _ in range(2)]
+        for call in calls:
+            await made.settled(call.read())
+
+        code, text = await failure(made, made.call("Watch", None, HEALTH).read())
+        assert code == "RESOURCE_EXHAUSTED"
+        assert text == "Too many calls of Health/Watch: the limit is 2 on one connection. Call Check instead."
+        calls[0].cancel()
+        await until(lambda: made.calls.running == 1)
+
+        assert (await made.settled(made.call("Watch", None, HEALTH).read())).status

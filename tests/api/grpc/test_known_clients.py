@@ -8,7 +8,7 @@ import pytest
 from daemon.api.grpc.oip import SERVICES
 from daemon.api.grpc.protos.messages import message_class, service
 from daemon.core.job import Job, Reply
-from tests.api.grpc.client import grpc_house, prediction
+from tests.api.grpc.client import HEALTH, INFERENCE, grpc_house, prediction
 from tests.api.grpc.test_predictions import failure
 
 KEYS = {
@@ -71,6 +71,26 @@ async def test_statistics_of_all_models_are_those_of_the_client(tmp_path: Path) 
         told = await made.settled(made.call("ModelStatistics", None, OIP, **shown("mobile")))
 
         assert [each.name for each in told.model_stats] == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("key", "names"),
+    [
+        pytest.param("", set(), id="none to strangers"),
+        pytest.param("guess", set(), id="nor with a key that nobody has"),
+        pytest.param("mobile", {"one"}, id="those of the key"),
+        pytest.param("free", {"one", "other"}, id="all, where the key allows them"),
+        pytest.param("secret", {"one", "other"}, id="all, with a token"),
+    ],
+)
+async def test_the_list_of_health_names_the_models_of_the_client(tmp_path: Path, key: str, names: set[str]) -> None:
+    async with grpc_house(tmp_path, tokens=("secret",), keys=KEYS) as made:
+        for name in ("one", "other"):
+            await made.house.serve(name)
+
+        told = await made.settled(made.call("List", None, HEALTH, **shown(key)))
+
+        assert set(told.statuses) - {"", INFERENCE} == names
 
 
 async def test_beyond_its_rate_a_client_is_told_when_to_come_again(tmp_path: Path) -> None:

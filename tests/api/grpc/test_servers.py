@@ -16,10 +16,10 @@ from daemon.core.errors import StartError
 from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.bounds.sending import SendBudget
 from tests.api.grpc.client import HEALTH, INFERENCE, PATIENCE, grpc
-from tests.api.grpc.raw import ENDS_THE_LOOP
 from tests.api.house import House
 from tests.certificate import make_certificate, needs_openssl
 from tests.kit.build import make_config
+from tests.kit.http2 import ENDS_THE_LOOP
 
 pytestmark = pytest.mark.slow  # real sockets
 

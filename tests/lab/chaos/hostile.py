@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from daemon.api.grpc.protos.messages import message_class
 from daemon.api.grpc.server import load_grpc
-from tests.kit.http2 import DATA, PREFACE, frame, grpc_call
+from tests.kit.http2 import DATA, ENDS_THE_LOOP, frame, grpc_call
 from tests.lab.chaos.crowd import Crowd
 from tests.lab.chaos.ledger import Ledger
 from tests.lab.chaos.steered.asking import OPEN_INFERENCE, TORCHSERVE
@@ -78,14 +78,14 @@ def _chat(chance: random.Random) -> bytes:
 def _torchserve_call(chance: random.Random) -> bytes:
     request: Any = message_class("org.pytorch.serve.grpc.inference.PredictionsRequest")(model_name=PREY)
     request.input["body"] = chance.randbytes(40)
-    return PREFACE + grpc_call(f"/{TORCHSERVE}".encode(), request.SerializeToString())
+    return grpc_call(f"/{TORCHSERVE}".encode(), request.SerializeToString())
 
 
 def _inference_call(chance: random.Random) -> bytes:
     request: Any = message_class("inference.ModelInferRequest")(model_name=PREY)
     tensor = request.inputs.add(name="x", datatype="FP32", shape=[2])
     tensor.contents.fp32_contents.extend([chance.random(), 1.0])
-    return PREFACE + grpc_call(f"/{OPEN_INFERENCE}".encode(), request.SerializeToString())
+    return grpc_call(f"/{OPEN_INFERENCE}".encode(), request.SerializeToString())
 
 
 WELL_FORMED: Mapping[str, Callable[[random.Random], bytes]] = {
@@ -251,5 +251,5 @@ class Hostile(Crowd):
     def _end_loop(self, chance: random.Random) -> None:
         """Call a path that is no text: the library's own loop ends with an error then."""
         while not self._over.wait(chance.uniform(0.5, 1.0) * _BETWEEN_PATHS):
-            self._send(Attack("gRPC", Way.MALFORMED, PREFACE + grpc_call(b"/\xc7/x", b"")), chance)
+            self._send(Attack("gRPC", Way.MALFORMED, ENDS_THE_LOOP), chance)
             self.done[PATHS] += 1

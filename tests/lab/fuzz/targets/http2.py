@@ -12,17 +12,19 @@ import threading
 from daemon.api.grpc.health import SERVICE, HealthService
 from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
 from daemon.api.grpc.waiting.arrivals import Arrivals
+from daemon.api.grpc.waiting.incoming import Incoming
 from daemon.api.grpc.waiting.writing import Writing
 from daemon.core.clock import LoopClock
+from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.bounds.sending import SendBudget
 from daemon.models.registry import Registry
-from tests.api.grpc.raw import ENDS_THE_LOOP, PREFACE, call_of, frame
+from tests.kit.http2 import ENDS_THE_LOOP, PREFACE, frame, grpc_call
 from tests.lab.fuzz.target import Target
 
 PATIENCE = 4.0  # seconds, for a call
 _CHECK = f"/{SERVICE}/Check"
 _BEGIN = len(PREFACE)
-_ONE_CALL = call_of(_CHECK.encode())[_BEGIN:]
+_ONE_CALL = grpc_call(_CHECK.encode())[_BEGIN:]
 
 
 class Running:
@@ -42,7 +44,9 @@ class Running:
         loop.set_exception_handler(lambda loop, context: None)  # grpc leaves some of its own unread
         grpc, clock = load_grpc(), LoopClock(loop)
         methods = methods_of(HealthService(Registry(), lambda: True, ()), open=True)
-        server = GrpcServer(grpc, Calls(grpc, methods, clock, Arrivals(clock), Writing(SendBudget(), clock)), 1 << 20)
+        incoming = Incoming(clock, 1 << 20, ReceiveBudget(), 60.0)
+        calls = Calls(grpc, methods, clock, Arrivals(clock), Writing(SendBudget(), clock), incoming)
+        server = GrpcServer(grpc, calls, 1 << 20)
         (self.port,) = server.bind([("127.0.0.1", 0)])
         while True:
             with contextlib.suppress(Exception):
