@@ -28,6 +28,7 @@ from tests.lab.chaos.verdict import Kind
 
 WARM_UP = 0.2  # of the time
 SHOWN = 20  # sentences of a kind
+AGAIN = 5  # times that a caller over gRPC may be told to ask again, every 0.1 s, while a server is replaced
 
 
 class Chaos:
@@ -78,7 +79,7 @@ class Chaos:
         self.served.stop()
         self.ledger.broken += [f"left behind: {each}" for each in left_behind(self.served)]
         again = sum(kinds[Kind.AGAIN] for kinds in self.ledger.kinds.values())
-        if again > (most := CALLERS * (self.done["daemon upgraded"] + self.done[PATHS])):
+        if again > (most := AGAIN * CALLERS * (self.done["daemon upgraded"] + self.done[PATHS])):
             self.ledger.broken.append(f"{again} calls were cut off, and at most {most} can have been")
         self.ledger.broken += tracebacks(self.served)
         silent = [model for model in MODELS if not self.ledger.kinds[model][Kind.RIGHT]]

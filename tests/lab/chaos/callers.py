@@ -108,6 +108,8 @@ class Callers(Crowd):
                     told = channel.ask(model, asked)
                     kind, pid = (Kind.AGAIN, 0) if told is None else judge(asked, told, self._ledger.killed)
                     self._ledger.ended(model, asked, kind, pid)
+                    if told is None:
+                        self._over.wait(0.1)  # as clients of gRPC do, before they ask again
                 except Broken as error:
                     self._ledger.broken.append(f"{model}, over gRPC: {error}")
 

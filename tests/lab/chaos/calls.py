@@ -40,7 +40,9 @@ class Channel:
             name, text = error.code().name, error.details() or ""
             if name in ("UNAVAILABLE", "CANCELLED") and asked.id not in text:
                 return None
-            return Told(_STATUSES.get(name, 400), {"x-request-id": asked.id}, f"{name}: {text}".encode())
+            # Over HTTP the end of a worker is 507, and over gRPC no quota of the caller's.
+            status = 507 if "The worker died" in text else _STATUSES.get(name, 400)
+            return Told(status, {"x-request-id": asked.id}, f"{name}: {text}".encode())
         # A call cannot say that it is the last that a replaced daemon answers, so each may be.
         return Told(200, {"x-request-id": asked.id, "connection": "close"}, answer.prediction)
 

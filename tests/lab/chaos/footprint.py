@@ -93,6 +93,7 @@ def left_behind(served: Served) -> list[str]:
     state, socket = served.folder / "state", served.folder / "control.sock"
     wanted = kept_directories(state / "snapshot.json")
     left = [directory for directory in (state / "models").iterdir() if directory.name not in wanted]
+    left += [file for file in (state / "sums").glob("*") if file.name not in wanted]
     left += [
         file
         for folder in ("environments", "downloads", "compiled")
@@ -109,6 +110,7 @@ def left_behind(served: Served) -> list[str]:
         "environments",
         "downloads",
         "compiled",
+        "sums",
     }
     left += [file for file in state.iterdir() if file.name not in known]
     left += [file for file in (state / "logs").iterdir() if file.suffix != ".log"]
