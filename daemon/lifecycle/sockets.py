@@ -73,8 +73,8 @@ class Lock:
         return False
 
     def release(self) -> None:
-        """Remove the file while still locked, so that no stale file is ever visible."""
-        with contextlib.suppress(FileNotFoundError):
+        """Remove the file while still locked, so that no stale file is visible unless its directory is closed to us."""
+        with contextlib.suppress(OSError):
             self._file.unlink()
         os.close(self._descriptor)
 
@@ -92,11 +92,10 @@ def bind_control(path: Path) -> tuple[socket.socket, int]:
     Raises:
         StartError: the socket cannot be bound.
     """
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
     control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     mask = os.umask(0o177)
     try:
+        path.unlink(missing_ok=True)
         control.bind(str(path))
     except OSError as error:
         control.close()
@@ -110,7 +109,7 @@ def bind_control(path: Path) -> tuple[socket.socket, int]:
 
 def unlink_if_ours(path: Path, inode: int) -> None:
     """Remove the control socket's file, unless another daemon has replaced the file."""
-    with contextlib.suppress(FileNotFoundError):
+    with contextlib.suppress(OSError):  # such as a directory that is closed to us meanwhile
         if path.stat().st_ino == inode:
             path.unlink()
 

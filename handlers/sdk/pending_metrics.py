@@ -25,18 +25,21 @@ class PendingMetrics:
         self._lock = threading.Lock()
         self._waiting: dict[tuple[Kind, str, tuple[tuple[str, str], ...]], wire.Measurement] = {}
 
-    def add(self, kind: Kind, name: str, unit: str, labels: Iterable[tuple[object, object]], value: object) -> None:
+    def add(
+        self, kind: Kind, name: object, unit: object, labels: Iterable[tuple[object, object]], value: object
+    ) -> None:
         """Add one value.
 
         Args:
             kind: `counter`, `gauge` or `histogram`.
+            name, unit: objects of a handler, as the labels are; compiled code would refuse others than str.
             labels: at most `MOST_LABELS`, else the value is dropped; each is cut to `LONGEST_LABEL` characters.
             value: any number. Other values, and a counter's decrease, are dropped.
         """
         try:
             number = float(value)  # type: ignore[arg-type]
             key = (kind, _short(name), tuple((_short(label), _short(content)) for label, content in labels))
-            unit = _short(unit)
+            shown_unit = _short(unit)
         except BaseException:  # noqa: BLE001 - user objects; measuring must not fail a prediction
             return
         if len(key[2]) > MOST_LABELS:
@@ -49,7 +52,7 @@ class PendingMetrics:
                 if len(self._waiting) >= MOST_SERIES:
                     return
                 buckets = [0] * (len(wire.BOUNDS) + 1) if kind == "histogram" else []
-                known = self._waiting[key] = wire.Measurement(kind, key[1], unit, key[2], 0.0, buckets)
+                known = self._waiting[key] = wire.Measurement(kind, key[1], shown_unit, key[2], 0.0, buckets)
             total = number if kind == "gauge" else known.value + number
             if kind != "gauge" and not math.isfinite(total):
                 return  # the sum has overflowed

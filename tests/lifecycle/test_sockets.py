@@ -74,6 +74,26 @@ def test_a_released_lock_can_be_taken_again_and_leaves_no_file(tmp_path: Path) -
     again.release()
 
 
+def test_files_in_a_directory_that_is_closed_meanwhile_are_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, control = Lock(tmp_path / "lock", "", ""), tmp_path / "socket"
+    control.touch()
+    monkeypatch.setattr(Path, "unlink", _refuse)
+
+    unlink_if_ours(control, control.stat().st_ino)
+    lock.release()
+
+    assert control.exists()
+    with pytest.raises(StartError, match="cannot listen on"):
+        bind_control(control)
+    Lock(tmp_path / "lock", "", "").forget()  # which was released
+
+
+def _refuse(*_: object, **__: object) -> None:
+    raise PermissionError(13, "Permission denied")
+
+
 def test_a_lock_file_of_a_dead_daemon_is_taken_over(tmp_path: Path) -> None:
     (tmp_path / "lock").write_text("123456789012\n")
 
