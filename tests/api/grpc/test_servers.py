@@ -167,5 +167,6 @@ async def test_a_server_that_cannot_bind_its_port_again_frees_what_it_has_bound(
         server._addresses = right
 
         await server.begin()
+        await asyncio.gather(*server._former.values())  # else the kernel may give the call to their sockets
 
         assert await code_of_ping(servers.bound[0]) == "OK"

@@ -1,5 +1,7 @@
 """Inputs of other programs, regressions and damaged examples satisfy the claims."""
 
+import gc
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -7,10 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.lab.fuzz.damage import damaged
-from tests.lab.fuzz.targets import NAMES, target
+from tests.lab.fuzz.targets import NAMES, http2, target
 
 CRASHES = Path(__file__).parent / "crashes"
 EXAMPLES = 40  # of each target: `make fuzz` tries a million
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_thread_is_left() -> Iterator[None]:
+    yield
+    http2.close()
+    gc.collect()  # with gRPC's objects its thread ends
 
 
 @pytest.mark.slow  # of HTTP, there are hundreds

@@ -8,6 +8,7 @@ import contextlib
 import functools
 import socket
 import threading
+from collections.abc import Callable
 
 from daemon.api.grpc.health import SERVICE, HealthService
 from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
@@ -33,7 +34,9 @@ class Running:
     def __init__(self) -> None:
         self._begun = threading.Event()
         self.port = 0
-        threading.Thread(target=lambda: asyncio.run(self._serve()), name="gRPC", daemon=True).start()
+        self._over: Callable[[], object] = lambda: None
+        self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), name="gRPC", daemon=True)
+        self._thread.start()
         assert self._begun.wait(PATIENCE)
         options = [("grpc.use_local_subchannel_pool", 1), ("grpc.initial_reconnect_backoff_ms", 50),
                    ("grpc.max_reconnect_backoff_ms", 100)]  # fmt: skip
@@ -48,12 +51,25 @@ class Running:
         calls = Calls(grpc, methods, clock, Arrivals(clock), Writing(SendBudget(), clock), incoming)
         server = GrpcServer(grpc, calls, 1 << 20)
         (self.port,) = server.bind([("127.0.0.1", 0)])
+        over = asyncio.Event()
+        self._over = lambda: loop.call_soon_threadsafe(over.set)
+        serving = loop.create_task(self._begin_again(server))
+        await over.wait()
+        serving.cancel()
+        await server.close(0.0)
+
+    async def _begin_again(self, server: GrpcServer) -> None:
         while True:
             with contextlib.suppress(Exception):
                 await server.begin()
                 self._begun.set()
                 await server.ended()
             await asyncio.sleep(0.01)
+
+    def close(self) -> None:
+        """Stop serving: other tests fork processes, which threads must not outlive."""
+        self._over()
+        self._thread.join(PATIENCE)
 
     def ask(self) -> bytes:
         """Return the answer of a call, or of a second one: the first may reach a server whose loop has ended."""
@@ -77,6 +93,13 @@ class Running:
 
 
 _running = functools.cache(Running)
+
+
+def close() -> None:
+    """Stop what `check` has started."""
+    if _running.cache_info().currsize:
+        _running().close()
+        _running.cache_clear()
 
 
 def check(data: bytes) -> None:
