@@ -8,7 +8,6 @@ import math
 import struct
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,11 @@ from daemon.api.oip.typed import typed_params
 from daemon.api.tensors.elements import pack
 from daemon.api.tensors.forms import InferRequest, Tensor
 from daemon.api.tensors.requests import parse_request
+from daemon.core.clock import FakeClock
 from daemon.core.errors import BadRequest
 from daemon.core.job import Param
 from daemon.model_settings.declarations import DeclaredTensor
+from daemon.workers.stub import StubEngine
 from handlers import wire
 from handlers.runtime.runtime import Runtime
 from handlers.sdk.built_in import declaration_of
@@ -36,6 +37,7 @@ from handlers.tensors.numbers import fields_of
 from tests.api.tensors.test_requests import nested, tensors
 from tests.handlers.samples import context_of
 from tests.handlers.typed.calls import close_all, runtime_of
+from tests.kit.build import make_model
 
 Drawn = tuple[str, list[int], list[Any]]
 _CONTENTS = {
@@ -127,8 +129,10 @@ def row_of(params: Sequence[Param], head: Any) -> wire.Row:
 
 
 def model_of(declared: wire.Declared | None, inputs: Sequence[DeclaredTensor] = ()) -> Any:
-    settings = SimpleNamespace(inputs=inputs, outputs=())
-    return SimpleNamespace(name="m", version="1.0", settings=settings, declared=declared)
+    clock = FakeClock()
+    model = make_model(StubEngine(clock), clock, inputs=tuple(inputs))
+    model.declared = declared
+    return model
 
 
 def check_every_way(
