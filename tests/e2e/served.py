@@ -205,6 +205,13 @@ def connects(served: Served) -> bool:
     return True
 
 
+def free_address() -> str:
+    """Return an address on which nobody listens: a daemon that is started again has to have the same one."""
+    with socket.socket() as chosen:
+        chosen.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{chosen.getsockname()[1]}"
+
+
 def running(pid: int) -> bool:
     """Whether a process is there and has not ended."""
     try:

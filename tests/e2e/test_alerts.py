@@ -6,6 +6,7 @@ import os
 import resource
 import shutil
 import signal
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,7 +17,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.served import Served, eventually
+from tests.e2e.served import Served, eventually, free_address
+from tests.kit.http2 import ENDS_THE_LOOP
 from tests.observability.prometheus import Prometheus, quickened
 
 RULES = (files("tsctl.observability") / "rules.yml").read_text(encoding="utf-8")
@@ -34,16 +36,18 @@ EXPECTED = {
     "TsctlWorkersMissing": "fragile",
     "TsctlDiskFull": "",
     "TsctlLoopStalls": "",
+    "TsctlServerEnds": "",
+    "TsctlInternalErrors": "",  # no known request raises it: tests/observability/test_rules.py alone
 }
 
 pytestmark = pytest.mark.heavy
 
 
 @contextmanager
-def asking(served: Served, model: str, *words: str, clients: int = 1, deadline: int = 60_000) -> Iterator[None]:
+def asking(served: Served, model: str, *words: str, clients: int = 1) -> Iterator[None]:
     """Let clients ask for these words in turn, again and again; whatever the answers are."""
     over = threading.Event()
-    headers = {"content-type": "application/json", "x-request-deadline-ms": str(deadline)}
+    headers = {"content-type": "application/json", "x-request-deadline-ms": "60000"}
 
     def ask(number: int) -> None:
         turn = 0
@@ -95,14 +99,24 @@ def test_minutes_become_seconds() -> None:
     assert quickened("rate(a[5m]) > 1\nfor: 10m\n") == "rate(a[10s]) > 1\nfor: 20s\n"
 
 
-def test_each_trouble_raises_its_alert_and_a_healthy_model_none(fragile: Served, tmp_path: Path) -> None:
+@pytest.fixture
+def grpc_address(idle: Served) -> str:
+    """The address of gRPC of a daemon that is started next."""
+    idle.environment["TSCTL_GRPC_ADDRESS"] = address = free_address()
+    return address
+
+
+def test_each_trouble_raises_its_alert_and_a_healthy_model_none(
+    grpc_address: str, fragile: Served, tmp_path: Path
+) -> None:
     program = shutil.which("prometheus")
     if program is None:
         pytest.skip("needs prometheus: `make system-packages` fetches it")
     served = fragile
     served.register("obey", "--batch-size", "1", name="well")
-    for model in ("fails", "slow", "late", "expires", "dies"):
+    for model in ("fails", "slow", "late", "dies"):
         served.register("obey", "--batch-size", "1", name=model)
+    served.register("obey", "--batch-size", "1", "--client-timeout", "0.2", name="expires")
     served.register("obey", "--batch-size", "1", "--queue-jobs", "1", name="full")
     prometheus = Prometheus(program, tmp_path / "prometheus", quickened(RULES), served.url.removeprefix("http://"))
     try:
@@ -117,7 +131,7 @@ def test_each_trouble_raises_its_alert_and_a_healthy_model_none(fragile: Served,
             troubles.enter_context(asking(served, "fails", *["x"] * 9, "raise"))
             troubles.enter_context(asking(served, "slow", "sleep 1.5", clients=2))
             troubles.enter_context(asking(served, "late", "sleep 8", clients=3))
-            troubles.enter_context(asking(served, "expires", "sleep 1", deadline=200))
+            troubles.enter_context(asking(served, "expires", "sleep 1"))
             troubles.enter_context(asking(served, "full", "sleep 1", clients=8))
             troubles.enter_context(asking(served, "dies", "exit"))
             (served.folder / "word").write_text("fail")
@@ -132,6 +146,10 @@ def test_each_trouble_raises_its_alert_and_a_healthy_model_none(fragile: Served,
         resource.prlimit(served.pid, resource.RLIMIT_FSIZE, before)
         with stalling(served.pid):
             eventually(partial(fired, "TsctlLoopStalls"), "stalls are told")
+        host, _, port = grpc_address.partition(":")
+        with socket.create_connection((host, int(port))) as attacker:
+            attacker.sendall(ENDS_THE_LOOP)
+        eventually(partial(fired, "TsctlServerEnds"), "the end of gRPC is told")
     finally:
         prometheus.stop()
 

@@ -1,25 +1,18 @@
 """Clients of others, unchanged: each a program of its own, with its own Python environment (`make clients`)."""
 
-import socket
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from daemon.model_settings.declarations import DATATYPES
-from tests.e2e.served import Served
+from tests.e2e.served import Served, free_address
 from tests.e2e.test_tensors import register
 
 CLIENTS = Path(__file__).parent / "clients"
 ENVIRONMENTS = Path(__file__).parents[2] / ".clients"
 
 pytestmark = pytest.mark.heavy
-
-
-def free_address() -> str:
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{chosen.getsockname()[1]}"
 
 
 @pytest.mark.parametrize("client", ["triton", "kserve", "grpcio", "openai"])

@@ -14,7 +14,7 @@ from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
 from daemon.api.grpc.protos.messages import message_class
 from tests.api.grpc.client import HEALTH, INFERENCE, grpc, prediction
-from tests.e2e.served import PATIENCE, Served, eventually
+from tests.e2e.served import PATIENCE, Served, eventually, free_address
 from tests.kit.http2 import ENDS_THE_LOOP
 
 MANAGEMENT = "org.pytorch.serve.grpc.management.ManagementAPIsService"
@@ -27,9 +27,7 @@ RETRIES = (  # what gRPC's clients repeat where they are told to
 
 @pytest.fixture
 def address() -> str:
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{chosen.getsockname()[1]}"
+    return free_address()
 
 
 @pytest.fixture

@@ -17,13 +17,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from tests.e2e.served import Served
+from tests.e2e.served import Served, free_address
 from tests.lab.chaos.callers import CALLERS, MODELS, Callers
 from tests.lab.chaos.faults import WORKERS, Faults, ask_control, described, write_generation
 from tests.lab.chaos.footprint import Footprint, growth, left_behind, measure, wait_for
 from tests.lab.chaos.hostile import PATHS, PREY, Hostile
 from tests.lab.chaos.ledger import Ledger
-from tests.lab.chaos.peer import free_address
 from tests.lab.chaos.verdict import Kind
 
 WARM_UP = 0.2  # of the time

@@ -10,13 +10,6 @@ PATIENCE = 120.0  # seconds for anything to come: much more than it takes, on a 
 _ABORT = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset
 
 
-def free_address() -> str:
-    """Return an address on which nobody listens: a daemon that is started again has to have the same one."""
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        return f"127.0.0.1:{chosen.getsockname()[1]}"
-
-
 class Unanswered(Exception):
     """The connection ended, or nothing came; the sentence says which."""
 

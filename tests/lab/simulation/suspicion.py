@@ -57,7 +57,7 @@ def note_ended(world: "World", worker: "WatchedWorker", batch: Batch, outcomes: 
             book.feared.discard(entry.same)
     if (fate in (Fate.ANSWERED, Fate.LATE)) != (outcomes[0].reply is not None):
         world.broken("only what is answered or late has a reply", worker=worker, outcome=outcomes[0])
-    if outcomes[0].reply is not None:
+    if outcomes[0].reply is not None or fate is Fate.CANCELLED:  # the worker has said so, and perhaps ended since
         return
     of_itself = code not in (None, SIGKILL) and not worker._process.killed_because and not worker.process.rank_killed
     crashed = fate in (Fate.CRASHED, Fate.CRASHED_ALONE)

@@ -14,10 +14,9 @@ from collections import Counter
 from pathlib import Path
 
 from daemon.marfile import Packing, write_archive
-from tests.e2e.served import Served
+from tests.e2e.served import Served, free_address
 from tests.lab.chaos.footprint import left_behind, stop_alone
 from tests.lab.chaos.ledger import Ledger
-from tests.lab.chaos.peer import free_address
 from tests.lab.chaos.run import Plan, run
 from tests.lab.chaos.steered.asking import CLIENTS, Askers
 from tests.lab.chaos.steered.outages import Outages
