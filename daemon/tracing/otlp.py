@@ -14,6 +14,7 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
 
+from daemon.core.texts.json_text import whole_text
 from daemon.core.trace import TraceContext
 from daemon.tracing.span import SERVER, Span
 
@@ -61,25 +62,21 @@ def readable(span: Span, resource: Resource, scope: InstrumentationScope) -> Rea
     """Convert a span; replace characters that UTF-8 does not have, which the library's encoder would reject."""
     parent = span.context.beside(span.parent) if span.parent else None
     return ReadableSpan(
-        name=_encodable(span.name),
+        name=whole_text(span.name),
         context=_context(span.context),
         parent=None if parent is None else _context(parent, foreign=span.foreign),
         resource=resource,
         attributes={
-            key: _encodable(value) if isinstance(value, str) else value for key, value in span.attributes.items()
+            key: whole_text(value) if isinstance(value, str) else value for key, value in span.attributes.items()
         },
-        events=[Event(_encodable(name), timestamp=int(at * _NANO)) for name, at in span.events],
+        events=[Event(whole_text(name), timestamp=int(at * _NANO)) for name, at in span.events],
         links=[Link(_context(link)) for link in span.links],
         kind=SpanKind.SERVER if span.kind == SERVER else SpanKind.INTERNAL,
-        status=_FINE if span.error is None else Status(StatusCode.ERROR, _encodable(span.error)),
+        status=_FINE if span.error is None else Status(StatusCode.ERROR, whole_text(span.error)),
         start_time=int(span.began * _NANO),
         end_time=int(span.ended * _NANO),
         instrumentation_scope=scope,
     )
-
-
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
 
 
 def _context(context: TraceContext, *, foreign: bool = False) -> SpanContext:

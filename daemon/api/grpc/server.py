@@ -35,7 +35,7 @@ from daemon.http.messages import Request, new_request_id
 
 INSTALL = "install it with `pip install 'tsctl[grpc]'`"
 Answered = Callable[[Request, int, float], None]
-LOOK_EVERY = 0.25  # seconds between two looks whether the loop has ended, while calls run: their end shows it at once
+NOTICED_WITHIN = 0.25  # seconds, of the loop's end while calls run; while none does, it is noticed at once
 LONGEST_PAUSE = 1.0  # seconds: whoever ends the server on purpose must not gain a long time by it
 _REFUSING = 0.5  # seconds: less than the time for which clients try again
 _LOOK_EVERY = 0.005  # seconds
@@ -390,7 +390,7 @@ class GrpcServer:
 
     async def ended(self) -> str:
         """Wait until the loop that accepts calls has ended although nothing has closed the server; raise the reason."""
-        while await self._server.wait_for_termination(LOOK_EVERY):  # raises what has ended the loop, if something has
+        while await self._server.wait_for_termination(NOTICED_WITHIN):  # raises what has ended the loop
             pass
         return "gRPC has stopped"
 

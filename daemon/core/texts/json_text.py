@@ -35,10 +35,15 @@ def json_bytes(document: Any) -> bytes:
         return _encode(_whole(msgspec.to_builtins(document)))
 
 
+def whole_text(text: str) -> str:
+    """Return a text with `?` for each lone surrogate."""
+    return text.encode("utf-8", "replace").decode()
+
+
 def _whole(value: Any) -> Any:
     """Return a value of built-in types without lone surrogates."""
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()
+        return whole_text(value)
     if isinstance(value, dict):
         return {_whole(key): _whole(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

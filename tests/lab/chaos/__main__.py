@@ -80,7 +80,7 @@ class Chaos:
         again = sum(kinds[Kind.AGAIN] for kinds in self.ledger.kinds.values())
         if again > (most := AGAIN * CALLERS * (self.done["daemon upgraded"] + self.done[PATHS])):
             self.ledger.broken.append(f"{again} calls were cut off, and at most {most} can have been")
-        self.ledger.broken += tracebacks(self.served)
+        self.ledger.broken += self.served.new_tracebacks()
         silent = [model for model in MODELS if not self.ledger.kinds[model][Kind.RIGHT]]
         self.ledger.broken += [f"{model} has answered nothing" for model in silent]
         self.runs = self.ledger.check_runs(self._journal)
@@ -96,16 +96,6 @@ class Chaos:
         lines.append(f"{'unanswered':12}{len(ledger.unanswered):8}")
         lines.append(f"{'broken':12}{len(ledger.broken):8}")
         return "\n".join((*lines, *ledger.unanswered[:SHOWN], *ledger.broken[:SHOWN]))
-
-
-def tracebacks(served: Served) -> list[str]:
-    """Return the errors in the daemon's own logs that nobody has foreseen: a sentence with the end of each."""
-    found = []
-    for name in ("daemon.log", "start.log"):
-        for file in sorted((served.folder / "state" / "logs").glob(f"{name}*")):
-            text = file.read_text(errors="replace")
-            found += [f"{file.name} has a traceback: {each[:2000]}" for each in text.split("Traceback (most")[1:]]
-    return found
 
 
 def main(arguments: list[str]) -> int:
