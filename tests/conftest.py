@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import inspect
+import os
 import random
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -12,6 +13,10 @@ import uvloop
 from hypothesis import HealthCheck, settings
 
 from tests.second_run import register_where_asked
+
+# grpc's library is for this process alone. Otherwise it starts threads in a child between fork and exec, too, which end
+# that child when its descriptors are closed (subprocess with `preexec_fn`).
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
 
 # A property holds however fast the machine is: no example has a deadline, and drawing them may take its time.
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -68,7 +68,7 @@ class Screen:
 
     def wait(self, condition: Callable[[list[str]], bool], what: str) -> None:
         """Wait until the screen's lines fulfil a condition."""
-        eventually(lambda: condition(self.lines()), what)
+        eventually(lambda: condition(self.lines()), lambda: "\n".join([f"{what}; the screen shows", *self.lines()]))
 
     def resize(self, columns: int, rows: int) -> None:
         """Change the size of the terminal."""

@@ -187,11 +187,15 @@ def typed(served: Served, commands: str, folder: Path, *unset: str) -> subproces
     )
 
 
-def eventually(condition: Callable[[], bool], what: str, patience: float = PATIENCE) -> None:
-    """Wait for another process to do something."""
+def eventually(condition: Callable[[], bool], what: str | Callable[[], str], patience: float = PATIENCE) -> None:
+    """Wait for another process to do something.
+
+    Args:
+        what: the text of what is waited for, or what returns it when the wait is over.
+    """
     deadline = time.monotonic() + patience
     while not condition():
-        assert time.monotonic() < deadline, f"it never happened: {what}"
+        assert time.monotonic() < deadline, f"it never happened: {what() if callable(what) else what}"
         time.sleep(0.02)
 
 

@@ -1,5 +1,6 @@
 """The command line on a real screen: tmux, 24 rows."""
 
+import json
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -48,6 +49,15 @@ def named(shared: Served) -> Iterator[Served]:
     shared.tsctl("unregister", LONG)
 
 
+@pytest.fixture
+def waits(shared: Served, tmp_path: Path) -> Iterator[str]:
+    """Register the model `waits`; return the body of a request to it that runs until the test has ended."""
+    shared.register("obey", name="waits")
+    yield json.dumps({"do": f"wait {tmp_path}/go"})
+    (tmp_path / "go").touch()
+    shared.tsctl("unregister", "waits")
+
+
 @pytest.fixture(scope="module")
 def latin(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return the variables of a locale of ISO-8859-1, made here; without its sources, Python's variable for it."""
@@ -80,13 +90,16 @@ def test_output_of_a_checked_handler_stands_above_the_live_line(open_screen: Ope
     [
         ("tsctl check handler.py", "loading step 2"),
         ("tsctl check handler.py --input sample.json", "running sample.json"),
-        ("tsctl tune echo --input sample.json --clients 4", "measuring"),
-        ("tsctl optimize echo --input sample.json --seconds 600", "measuring"),
+        ("tsctl tune waits --input waits.json --clients 4", "measuring"),
+        ("tsctl optimize waits --input waits.json", "measuring"),
     ],
     ids=["check loads", "check runs", "tune", "optimize"],
 )
-def test_ctrl_c_exits_with_130_and_leaves_no_frame(open_screen: Open, tmp_path: Path, line: str, until: str) -> None:
+def test_ctrl_c_exits_with_130_and_leaves_no_frame(
+    open_screen: Open, waits: str, tmp_path: Path, line: str, until: str
+) -> None:
     write_handler(tmp_path, steps=500 if until.startswith("loading") else 3, seconds=60)
+    (tmp_path / "waits.json").write_text(waits)
     (tmp_path / "temporary").mkdir()
     screen = open_screen(TMPDIR=str(tmp_path / "temporary"))
 
@@ -100,18 +113,13 @@ def test_ctrl_c_exits_with_130_and_leaves_no_frame(open_screen: Open, tmp_path: 
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
-def test_ctrl_c_ends_predict_with_130(open_screen: Open, shared: Served, tmp_path: Path) -> None:
-    shared.register("obey", name="waits")
+def test_ctrl_c_ends_predict_with_130(open_screen: Open, shared: Served, waits: str) -> None:
     screen = open_screen()
 
-    try:
-        screen.type(f"""tsctl predict waits --json '{{"do": "wait {tmp_path}/go"}}'""")
-        eventually(lambda: shared.describe("waits")["tsctl"]["batching"]["running"] == 1, "the request runs")
-        screen.press("C-c")
-        lines = screen.ended()
-    finally:
-        (tmp_path / "go").touch()
-        shared.tsctl("unregister", "waits")
+    screen.type(f"tsctl predict waits --json '{waits}'")
+    eventually(lambda: shared.describe("waits")["tsctl"]["batching"]["running"] == 1, "the request runs")
+    screen.press("C-c")
+    lines = screen.ended()
 
     assert lines[-2:] == ["error: interrupted", "130"]
 
