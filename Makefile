@@ -185,8 +185,9 @@ bounds: $(VENV)/.installed
 completions: $(VENV)/.installed
 	for shell in bash zsh fish; do $(BIN)/tsctl completion $$shell > completions/tsctl.$$shell; done
 
-# The pages that are printed from tables and from the help, those for `man` among them; a test keeps them fresh.
+# What is made of tables, of the help (the pages for `man`) and of the .proto files; tests keep it fresh.
 references: $(VENV)/.installed
+	$(BIN)/python -m docs.generate.grpc_descriptions
 	$(BIN)/python -m docs.generate.model_settings > docs/model-settings.md
 	$(BIN)/python -m docs.generate.manual docs/man
 

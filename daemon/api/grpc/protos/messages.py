@@ -10,30 +10,12 @@ from typing import Any
 
 from google.protobuf import any_pb2, empty_pb2
 from google.protobuf.descriptor import ServiceDescriptor
-from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto, FileDescriptorSet
 from google.protobuf.descriptor_pool import DescriptorPool
 from google.protobuf.message_factory import GetMessageClass
 
-from daemon.api.grpc.protos.proto_reader import ProtoReader
-
-PROTOS = Path(__file__).parent
-# The name under which others import the file → its file here; each after those that it imports.
-FILES = {
-    "google/rpc/status.proto": "status.proto",
-    "inference.proto": "torchserve_inference.proto",
-    "management.proto": "torchserve_management.proto",
-    "grpc_health/v1/health.proto": "health.proto",
-    "grpc_service.proto": "open_inference.proto",
-    "open_inference_grpc.proto": "open_inference.proto",
-    "grpc/reflection/v1/reflection.proto": "reflection.proto",
-    "grpc/reflection/v1alpha/reflection.proto": "reflection.proto",
-}
-# TorchServe's package of a file that standard clients know under another. The fields that the protocol has gained since
-# TorchServe's copy change nothing for its clients: protobuf skips unknown ones.
-PACKAGES = {
-    "open_inference_grpc.proto": "org.pytorch.serve.grpc.openinference",
-    "grpc/reflection/v1alpha/reflection.proto": "grpc.reflection.v1alpha",
-}
+# What `python -m docs.generate.grpc_descriptions` makes of the .proto files beside it; a test keeps it fresh.
+DESCRIPTIONS = Path(__file__).with_name("descriptions.pb")
 # A field that is received as the bytes of its message, which are read in steps: numbers of 8 MiB took protobuf 50 ms.
 _KEPT_AS_BYTES = ("ModelInferRequest", "InferInputTensor", "contents")
 
@@ -41,38 +23,32 @@ _KEPT_AS_BYTES = ("ModelInferRequest", "InferInputTensor", "contents")
 @cache
 def pool() -> DescriptorPool:
     """Return the pool with all files of this room; read when first asked for."""
-    return _pool_of(description)
-
-
-def _pool_of(describe: Callable[[str, str], FileDescriptorProto]) -> DescriptorPool:
-    made = DescriptorPool()
-    for known in (any_pb2, empty_pb2):
-        made.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
-    for name, file in FILES.items():
-        made.AddSerializedFile(describe(name, file).SerializeToString())
-    return made
+    return _pool_of(lambda file: file)
 
 
 @cache
 def _requests() -> DescriptorPool:
     """Return a pool as `pool`, for requests with bytes for contents; no client sees its descriptions."""
-    return _pool_of(_description_of_requests)
+    return _pool_of(_with_contents_as_bytes)
 
 
-def _description_of_requests(name: str, file: str) -> FileDescriptorProto:
-    found = description(name, file)
+def _pool_of(changed: Callable[[FileDescriptorProto], FileDescriptorProto]) -> DescriptorPool:
+    made = DescriptorPool()
+    for known in (any_pb2, empty_pb2):
+        made.AddSerializedFile(known.DESCRIPTOR.serialized_pb)
+    for file in FileDescriptorSet.FromString(DESCRIPTIONS.read_bytes()).file:
+        made.AddSerializedFile(changed(file).SerializeToString())
+    return made
+
+
+def _with_contents_as_bytes(file: FileDescriptorProto) -> FileDescriptorProto:
     message, inner, kept = _KEPT_AS_BYTES
-    for each in (one for top in found.message_type if top.name == message for one in top.nested_type):
+    for each in (one for top in file.message_type if top.name == message for one in top.nested_type):
         for field in each.field if each.name == inner else ():
             if field.name == kept:
                 field.type = FieldDescriptorProto.TYPE_BYTES
                 field.ClearField("type_name")
-    return found
-
-
-def description(name: str, file: str) -> FileDescriptorProto:
-    """Return the description of one file of `protos`."""
-    return ProtoReader(name, (PROTOS / file).read_text(encoding="utf-8"), PACKAGES.get(name, "")).file
+    return file
 
 
 @cache

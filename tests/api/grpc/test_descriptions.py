@@ -1,0 +1,13 @@
+"""What the daemon reads of the gRPC API is what its .proto files say."""
+
+from google.protobuf.descriptor_pb2 import FileDescriptorSet
+
+from daemon.api.grpc.protos.messages import DESCRIPTIONS
+from docs.generate.grpc_descriptions import FILES, compiled
+
+
+def test_the_descriptions_are_those_of_the_proto_files() -> None:
+    kept = FileDescriptorSet.FromString(DESCRIPTIONS.read_bytes())
+
+    assert kept == FileDescriptorSet.FromString(compiled()), "run `make references`"
+    assert {each.name for each in kept.file} == set(FILES)
