@@ -11,4 +11,6 @@ windows.py      Triton's Perf Analyzer's rule: closed loop, fixed concurrency, t
 busy.py         how busy the GPU is meanwhile, from nvidia-smi
 rounds.py       the measurements in turns
 page.py         the page
+parts.py        copies, decoding, graphs and compilers, each for itself
+first.sh, second.sh   all of it for a machine without a package index, in two commands; unpacked.sh is what they share
 """

@@ -1,0 +1,254 @@
+"""What `python -m tests.lab NAME` runs: the laboratory, and what CI and the docs name and nobody types each day.
+
+It is read before anything is installed: only the standard library is imported.
+"""
+
+from dataclasses import dataclass
+
+INSTALLED = ".venv/.installed"
+_RAY = ".venv/.ray-installed"
+_RELEASE = ".venv/.release-installed"
+_DEBIAN = "curl fish groff-base make openssl tmux wrk zsh bash"
+_APT = "apt-get install -q -y --no-install-recommends"
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One name.
+
+    Attributes:
+        about: what it does, and the arguments that are worth knowing.
+        commands: lines of bash, run in turn in the project's folder, where `python` and its programs are the project's;
+            the arguments that follow the name on the command line are those of the last.
+        needs: targets of the Makefile that are made before.
+        root: the commands run as root, by sudo where another user calls.
+    """
+
+    about: str
+    commands: tuple[str, ...]
+    needs: tuple[str, ...] = (INSTALLED,)
+    root: bool = False
+
+
+def _lab(about: str, *modules: str, needs: tuple[str, ...] = (INSTALLED,)) -> Program:
+    return Program(about, tuple(f"python -m tests.lab.{module}" for module in modules), needs)
+
+
+TESTS = {
+    "types": Program("mypy, strict", ("mypy",)),
+    "unit": Program("the tests of `make test` without ruff and mypy", ("pytest -n 3 --dist worksteal --durations 20",)),
+    "compiled": Program("the tests that CI runs on the compiled modules of a wheel", ("python -m tests.compiled",)),
+    "test-busy": Program(
+        "the tests three times, each time in an order that is drawn, beside two processes that only compute; prints "
+        "the seeds. --times 1 --seed 7 tests/e2e repeats the order of a part",
+        ("python -m tests.busy",),
+    ),
+    "ray": Program(
+        "models on Ray clusters of this machine whose nodes are killed; 1 GB of memory",
+        ("pytest -m ray tests/e2e/ray",),
+        (_RAY,),
+    ),
+    "alerts": Program(
+        "each trouble that `tsctl metrics --rules` has an alert for, until a real Prometheus tells it; a minute",
+        ("pytest -m '' tests/e2e/test_alerts.py",),
+        (INSTALLED, ".tools/prometheus"),
+    ),
+    "systemd": Program(
+        "the units of `tsctl install-service` under a systemd that is booted here, in namespaces and on an overlay "
+        "that leaves this machine as it is: kill -9, restarts, reloads, a loop that stands still; and for a user. "
+        "Two minutes",
+        (
+            f"test -x /usr/bin/systemd-analyze || {{ apt-get update -q && {_APT} systemd; }}",
+            "PYTHONDONTWRITEBYTECODE=1 python -m pytest -p no:cacheprovider -m '' tests/e2e/test_systemd.py "
+            "tests/e2e/test_systemd_user.py tests/tsctl/service/test_units.py",
+        ),
+        root=True,
+    ),
+    "manifests": Program(
+        "the Dockerfile with hadolint, and the manifests of docs/deploy; the part of `make deploy` that needs no root",
+        (".deploy/hadolint/bin/hadolint Dockerfile", "pytest -m '' tests/deploy"),
+        (INSTALLED, ".deploy/.installed"),
+    ),
+    "image-check": Program(
+        "the image, built on Debian's packages by buildah and debootstrap without a registry, and run; 20 GB for a "
+        "while. --torch torch==2.13.0 -- --volume /wheels:/wheels:ro are arguments of it and of buildah",
+        ("python -m tests.deploy.image",),
+        root=True,
+    ),
+    "workflows": Program(
+        "the workflows and issue forms of .github, with actionlint where that can be installed",
+        (
+            "check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml",
+            "check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml",
+            "check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml",
+            "check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml",
+            "zizmor --offline --quiet .github",
+            "if test -x .venv/bin/actionlint; then actionlint; else echo 'not checked: actionlint could not be "
+            "installed'; fi",
+        ),
+        (".venv/.workflows-installed",),
+    ),
+}
+
+PROOFS = {
+    "bounds": _lab(
+        "what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their "
+        "answers, bytes of an idle connection, how soon a request too many is refused, latencies beside a model "
+        "that prints, and that no body holds the event loop for over 5 ms; six minutes",
+        *(
+            f"benchmarks.{name}"
+            for name in ("slow_clients", "slow_readers", "idle_connections", "overload", "noisy_neighbours")
+        ),
+        "benchmarks.callbacks",
+    ),
+    "chaos-ray": _lab(
+        "kills processes, actors, nodes and bridges of a daemon on a Ray cluster of this machine, replaces its "
+        "models, and upgrades it, under load; ten minutes, or --seconds 60 --seed 7",
+        "chaos.ray",
+        needs=(_RAY,),
+    ),
+    "chaos-residency": _lab(
+        "twelve models that are loaded on demand where about four fit: kills workers, replaces archives and the "
+        "daemon, pins, unloads and loads models under clients that ask for one after the other; ten minutes, or "
+        "--seconds 60 --seed 7",
+        "chaos.residency",
+    ),
+    "chaos-rows": _lab(
+        "kills workers that run requests on their own, and those that keep sequences, every 200 ms under clients "
+        "that ask and leave; ten minutes, or --seconds 60",
+        "chaos.rows",
+    ),
+    "chaos-steered": _lab(
+        "all at once: models on demand where a third fits, routes, rollouts, shadows, autoscaling, HTTP and gRPC, "
+        "while workers are killed and the daemon is upgraded and killed; holds each answer against the route of its "
+        "moment; ten minutes",
+        "chaos.steered",
+    ),
+    "history": _lab(
+        "kills daemons for three minutes while clients command them, and checks what each serves afterwards; prints "
+        "the seeds. --seed 7 repeats one",
+        "history",
+    ),
+    "lives": _lab(
+        "clients that do what any client may in the life of a connection, on a virtual clock: 100 000 lives drawn "
+        "from seeds; four minutes. --seed 7 tells one",
+        "lives --seeds 100000",
+    ),
+    "mutants": _lab(
+        "changed lines of twelve core modules that the tests would not notice; half an hour. --seed 2 --each 10 queue",
+        "mutants",
+    ),
+    "simulate-faults": _lab(
+        "the daemon's objects under faults that are drawn from 100 000 seeds, with versions in all modes; twenty "
+        "minutes. --first 1 takes those that run whole batches only, --seed 7 --story tells one",
+        "simulation --seeds 100000 --first 100001",
+    ),
+    "upgrades": _lab(
+        "replaces a daemon 50 times under load, and counts what fails; then kills old and new ones meanwhile, and "
+        "looks for what was acknowledged; three minutes. --count 10",
+        "chaos.upgrades",
+        "chaos.kills",
+    ),
+}
+
+COMPARISONS = {
+    "conformance": _lab(
+        "the real TorchServe 0.12.0 beside our daemon; writes docs/torchserve.md; needs Java 17", "conformance"
+    ),
+    "torchserve-examples": _lab(
+        "what TorchServe's repository documents, with real daemons and random weights, a verdict for each; ten "
+        "minutes. TORCHSERVE_CHECKOUT names a checkout of pytorch/serve. --only kubernetes takes a part, --write "
+        "writes docs/torchserve.md",
+        "torchserve",
+    ),
+    "torchserve-tests": _lab(
+        "TorchServe's own tests, those that need no GPU and no download, from a copy of TORCHSERVE_CHECKOUT, with "
+        "tsctl as `torchserve`; the ports 8080 to 8082 must be free. test_url_path.py takes a file, --write writes "
+        "docs/torchserve.md",
+        "torchserve.suites",
+    ),
+    "simulate": _lab(
+        "the batching policies on a virtual clock, and clients of several workers with every constant cut; writes "
+        "docs/batching.md, and fails where `auto` is not within 5 % of the best cut; five minutes",
+        "policies --markdown docs/batching.md",
+        "policies.workers --markdown docs/batching.md",
+    ),
+    "simulate-scaling": _lab(
+        "the rule for autoscaling beside fixed numbers of workers, on a virtual clock; writes "
+        "docs/guides/autoscaling.md",
+        "scaling --markdown docs/guides/autoscaling.md",
+    ),
+    "streams": _lab(
+        "token streams of a served engine beside its loop without a server, on the compiled modules of a wheel; "
+        "five minutes on a quiet machine. --rounds 3 --eager",
+        "benchmarks.streams",
+    ),
+}
+
+MADE = {
+    "references": Program(
+        "what is made of tables, of the help (the pages for `man`) and of the .proto files; tests keep it fresh",
+        (
+            "python -m docs.generate.grpc_descriptions",
+            "python -m docs.generate.model_settings > docs/model-settings.md",
+            "python -m docs.generate.manual docs/man",
+        ),
+    ),
+    "completions": Program(
+        "the scripts that a package or a distribution installs; a test keeps them fresh",
+        ("for shell in bash zsh fish; do tsctl completion $shell > completions/tsctl.$shell; done",),
+    ),
+    "digits": Program(
+        "trains the network of `tsctl demo` anew: tsctl/showcase/served/weights.pt",
+        ("cd docs/examples/digits && python pixels.py",),
+    ),
+    "picture": Program(
+        "README's pictures: the badges from pyproject.toml, a terminal from the commands as they run here",
+        ("python -m docs.generate.badges", "python -m docs.generate.picture"),
+    ),
+    "screens": Program(
+        "the pictures of `tsctl console` that docs/guides/console.md shows; two minutes",
+        ("python -m docs.generate.console",),
+        (".venv/.browser-installed",),
+    ),
+    "image": Program("the image of the Dockerfile, by docker", ("docker build --tag tsctl .",), ()),
+    "source": Program("the source distribution, into dist/", ("python -m build --sdist --outdir dist",), (_RELEASE,)),
+    "wheels": Program(
+        "compiled wheels for every supported Python, into dist/; cibuildwheel runs a container of manylinux for each",
+        ("cibuildwheel --output-dir dist",),
+        (_RELEASE,),
+    ),
+}
+
+INSTALLING = {
+    "system-packages": Program(
+        "Debian programs that some tests use; without them those tests are skipped, and say so",
+        ("apt-get update -q", f"{_APT} {_DEBIAN}"),
+        (".tools/prometheus",),
+        root=True,
+    ),
+    "proxies": Program(
+        "nginx and HAProxy, for the tests behind proxies; where systemd runs, their packages start servers on port 80",
+        (f"{_APT} nginx-light haproxy",),
+        (),
+        root=True,
+    ),
+    "deploy-packages": Program(
+        "programs that `make deploy` uses", (f"{_APT} buildah curl debootstrap iproute2 util-linux",), (), root=True
+    ),
+    "deploy-tools": Program(
+        "what checks the manifests, each in an environment of its own", (":",), (".deploy/.installed",)
+    ),
+    "clients": Program(
+        "the clients of others that tests call, each in an environment of its own", (":",), (".clients/.installed",)
+    ),
+}
+
+GROUPS: dict[str, dict[str, Program]] = {
+    "Tests": TESTS,
+    "Proofs that take long, see docs/promises.md": PROOFS,
+    "Comparisons, which write pages of docs": COMPARISONS,
+    "What is made": MADE,
+    "What is installed": INSTALLING,
+}
+PROGRAMS = {name: program for group in GROUPS.values() for name, program in group.items()}
