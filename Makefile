@@ -28,7 +28,7 @@ demo: $(VENV)/.installed
 digits: $(VENV)/.installed
 	cd docs/examples/digits && $(CURDIR)/$(BIN)/python pixels.py
 
-# Runs ruff, mypy and the tests: what has to pass before a commit. mypy runs beside the tests: half a minute less.
+# Runs ruff, mypy and the tests, but for the heavy ones: what has to pass before a commit. mypy runs beside the tests.
 test: lint
 	$(MAKE) --no-print-directory -j 2 types unit
 
@@ -42,7 +42,7 @@ types: $(VENV)/.installed
 	$(BIN)/mypy
 
 # Runs the tests without ruff and mypy; PYTEST="tests/http -x" passes arguments on. Three processes, as many a test only
-# waits for a process that it started: 3 min 45 s instead of 4 min 10 s on two cores.
+# waits for a process that it started.
 unit: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest $(SPREAD) -n 3 $(PYTEST)
 
@@ -52,7 +52,7 @@ test-busy: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/python -m tests.busy $(BUSY)
 
 # The tests that take seconds each, and so are not among those of `make test`: policies in the simulator, TorchServe's
-# recorded answers, the quick start, models that a C++ compiler compiles, and some of real processes. A process takes
+# recorded answers, models that a C++ compiler compiles, and tests/e2e, but for a few of each part. A process takes
 # whole files: what the tests of one share is made once. One that hangs is not replaced: it would get the same test again.
 heavy: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest $(SPREAD) --dist loadfile --max-worker-restart 0 -m heavy $(PYTEST)
@@ -61,9 +61,10 @@ heavy: $(VENV)/.installed
 ray: $(VENV)/.ray-installed
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/pytest -m ray $(PYTEST) tests/e2e/ray
 
-# All tests, heavy ones too, on the compiled modules of a wheel: what runs where tsctl was not installed as editable.
+# Runs on the compiled modules of a wheel the tests that touch them, all of tests/e2e, and all heavy ones: what `make test`
+# has left out, and what may differ where tsctl was not installed as editable.
 compiled: $(VENV)/.installed
-	$(BIN)/python -m tests.compiled $(SPREAD) -m "not browser and not ray and not systemd" $(PYTEST)
+	$(BIN)/python -m tests.compiled $(SPREAD) -n 3 -m "(compiled or heavy or thin) and not browser and not ray and not systemd" $(PYTEST)
 
 # Kills daemons for three minutes while clients command them, and checks what each serves afterwards; prints the seeds.
 # HISTORY="--seconds 600 --kills 20" goes on for longer, HISTORY="--seed 7" repeats one.

@@ -5,9 +5,11 @@ of them, in a folder that git ignores, with an interpreter of its own that sees 
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Sequence
 from functools import cache
@@ -18,6 +20,30 @@ from tests.environments import Missing, make_environment
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".compiled"
 COMPILED = "TSCTL_TESTED_COMPILED"  # in the environment of tests that run on compiled modules
+FURTHER = ("tests/lab",)  # the laboratory runs the daemon's objects, which hold compiled ones
+
+
+@cache
+def _modules() -> list[str]:
+    """Return the paths of the modules that a wheel compiles."""
+    targets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
+    modules: list[str] = targets["wheel"]["hooks"]["custom"]["modules"]
+    return modules
+
+
+@cache
+def tests_compiled(file: Path) -> bool:
+    """Return whether the tests in a file are of compiled modules, or touch them.
+
+    They do if they are in the folder of such a module, tests/http for daemon/http and tests/handlers/typed for
+    handlers/typed, or name one.
+    """
+    folder = f"{file.relative_to(ROOT).parent.as_posix()}/"
+    tested = {module.rpartition("/")[0].removeprefix("daemon/") for module in _modules()} - {"handlers"}
+    if folder.startswith((*(f"tests/{each}/" for each in tested), *(f"{each}/" for each in FURTHER))):
+        return True
+    names = "|".join(re.escape(module.removesuffix(".py").replace("/", ".")) for module in _modules())
+    return re.search(rf"\b(?:{names})\b", file.read_text()) is not None
 
 
 def build(into: Path, source: Path = ROOT) -> Path:

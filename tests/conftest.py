@@ -12,6 +12,7 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck, settings
 
+from tests.compiled import tests_compiled
 from tests.second_run import register_where_asked
 
 # grpc's library is for this process alone. Otherwise it starts threads in a child between fork and exec, too, which end
@@ -39,6 +40,10 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 # Before pytest sorts by the fixtures that tests share, so that those are not made anew for each test.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "compiled" in config.option.markexpr:
+        for item in items:
+            if tests_compiled(item.path):
+                item.add_marker(pytest.mark.compiled)
     seed = config.getoption("--shuffle")
     if seed is not None:
         items[:] = shuffled(items, seed)

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -52,9 +53,25 @@ def test_a_package_says_that_it_is_typed(package: str) -> None:
     assert (ROOT / package / "py.typed").exists()
 
 
-def test_the_versions_of_python_are_the_same_in_tests_wheels_and_metadata() -> None:
-    import tomllib
+JOBS = {name: job for file in WORKFLOWS for name, job in document(file)["jobs"].items()}
 
+
+def test_the_jobs_are_few_and_compiled_modules_are_tested_on_one_python() -> None:
+    assert sum(len(document(file)["jobs"]) for file in WORKFLOWS) == len(JOBS) <= 9
+    running = [job for job in JOBS.values() if any(step.get("run") == "make compiled" for step in job["steps"])]
+    assert ["strategy" in job for job in running] == [False]
+
+
+def test_a_nightly_job_runs_the_oldest_torch_that_is_promised() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    (promised,) = (each for each in settings["project"]["dependencies"] if each.startswith("torch>"))
+    constraints = (ROOT / ".github" / "oldest.txt").read_text().splitlines()
+
+    assert f"{promised.replace('>=', '==')}.0" in constraints
+    assert JOBS["oldest"]["env"]["PIP_CONSTRAINT"].endswith("/.github/oldest.txt")
+
+
+def test_the_versions_of_python_are_the_same_in_tests_wheels_and_metadata() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     tested = document(ROOT / ".github/workflows/test.yml")["jobs"]["tests"]["strategy"]["matrix"]["python"]
 

@@ -8,11 +8,17 @@ import pytest
 
 from tests.e2e.served import TSCTL, Served
 
+Served.forks = True
 
+
+# Before pytest selects tests by their markers.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.slow)
+            if item.get_closest_marker("thin") is None:
+                item.add_marker(pytest.mark.heavy)
 
 
 @pytest.fixture(autouse=True)

@@ -145,6 +145,10 @@ class Container:
         return self._process.wait(PATIENCE)
 
     def kill(self) -> None:
+        if (
+            self._process.poll() is None
+        ):  # process 1 outlives unshare(1): the signal at its end goes when the user changes
+            os.kill(self.pid, signal.SIGKILL)
         self._process.kill()
         self._process.wait()
 

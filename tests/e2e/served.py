@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from daemon.marfile import Packing, write_archive
+from tests.e2e import forked
 
 TSCTL = Path(sys.executable).parent / "tsctl"
 ARCHIVES = Path(__file__).parent / "archives"
 # Seconds that anything may take before a test gives up. Nothing waits so long that works: on a machine with eight times
 # as much to do as it can, importing torch takes 40 s.
-PATIENCE = 120.0
+PATIENCE = 60.0
+PAGE = 600.0  # seconds for all commands of a page: some train a model
 ADDRESS = "$(tsctl status --json | grep -o 'http://[^\"]*' | head -n 1)"
 
 
@@ -38,6 +40,7 @@ class Served:
     """The command line and the addresses of one daemon."""
 
     made: ClassVar[list["Served"]] = []  # in this run of the tests
+    forks = False  # whether `tsctl`, and the daemon that it starts, may be forks: see forked.py; conftest.py says so
 
     def __init__(self, folder: Path) -> None:
         self.made.append(self)
@@ -59,6 +62,9 @@ class Served:
 
     def run(self, *arguments: str, patience: float = PATIENCE, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run `tsctl` as a script would: its output is captured."""
+        if self.forks and not options:
+            parent = forked.parent(tuple(sorted(forked.early(self.environment).items())))
+            return parent.run(arguments, self.environment, self.folder, patience)
         return subprocess.run(
             [TSCTL, *arguments],
             env=self.environment,
@@ -184,6 +190,7 @@ def typed(served: Served, commands: str, folder: Path, *unset: str) -> subproces
         env=environment,
         capture_output=True,
         text=True,
+        timeout=PAGE,
     )
 
 

@@ -40,8 +40,6 @@ EXPECTED = {
     "TsctlInternalErrors": "",  # no known request raises it: tests/observability/test_rules.py alone
 }
 
-pytestmark = pytest.mark.heavy
-
 
 @contextmanager
 def asking(served: Served, model: str, *words: str, clients: int = 1) -> Iterator[None]:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from tests.e2e.served import Served
@@ -46,6 +47,7 @@ def answer(served: Served, model: str) -> str:
     return served.ask(f"/predictions/{model}", b"x").body.decode()
 
 
+@pytest.mark.thin
 def test_an_export_that_is_applied_changes_nothing_and_brings_everything_back(served: Served) -> None:
     pack(served, "a", "1.0", ANSWERS.format(1), "a1.mar")
     pack(served, "a", "2.0", ANSWERS.format(2), "a2.mar")

@@ -20,8 +20,6 @@ import torch
 from tests.e2e.served import ARCHIVES, PATIENCE, TSCTL, Served
 from tests.kit.archives import write_files
 
-pytestmark = pytest.mark.heavy
-
 FORMATS = {"default": "mar", "zip-store": "mar", "tgz": "tar.gz", "no-archive": ""}
 REAL = [sys.executable, "-m", "model_archiver.model_packaging"]
 OURS = [str(TSCTL), "archive"]

@@ -81,6 +81,7 @@ def listed(served: Served) -> list[tuple[str, str]]:
     return [(model["name"], model["version"]) for model in json.loads(served.tsctl("ls", "--json"))]
 
 
+@pytest.mark.thin
 @pytest.mark.usefixtures("bad_archives")
 @pytest.mark.parametrize(("url", "sentence"), BAD.values(), ids=BAD.keys())
 def test_a_bad_archive_is_refused_with_a_sentence_and_leaves_nothing(shared: Served, url: str, sentence: str) -> None:
@@ -102,6 +103,7 @@ def test_the_same_version_twice_is_a_conflict(shared: Served) -> None:
     assert "Model version 1.0 is already registered for model echo" in again.stderr
 
 
+@pytest.mark.thin
 def test_versions_live_side_by_side_until_the_default_is_chosen(served: Served) -> None:
     served.register("echo", name="pair", version="1.0")
     served.register("obey", name="pair", version="2.0")

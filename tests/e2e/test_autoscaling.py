@@ -9,6 +9,7 @@ from daemon.workers.cores import usable_cores
 from tests.e2e.served import Served, eventually
 
 
+@pytest.mark.thin
 @pytest.mark.skipif(usable_cores() < 2, reason="two workers need two cores")
 def test_a_worker_is_added_while_requests_wait_and_describe_shows_why(served: Served) -> None:
     served.register("answer", "--workers", "1", "--max-workers", "2", "--target-queue", "50")

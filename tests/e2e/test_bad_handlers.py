@@ -84,6 +84,7 @@ def test_a_handler_that_does_this_answers_and_its_worker_goes_on(served: Served,
     end(before)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     ("word", "message"),
     [
@@ -106,6 +107,7 @@ def test_a_handler_that_gives_up_fails_its_request_and_its_worker_goes_on(
     end(before)
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize(
     ("word", "reason"),
     [
@@ -139,7 +141,6 @@ def test_a_handler_that_takes_its_worker_away_fails_its_request_with_the_reason(
     assert served.ask("/metrics", method="GET").status == 200
 
 
-@pytest.mark.heavy
 def test_a_handler_that_stops_its_process_is_killed_at_the_response_timeout(served: Served) -> None:
     before = healthy_worker(served)
     served.tsctl("set", "misbehaves", "--response-timeout", "5")

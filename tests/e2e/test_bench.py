@@ -13,8 +13,6 @@ from tests.certificate import make_certificate, needs_openssl
 from tests.e2e.served import PATIENCE, TSCTL, Served
 from tests.e2e.test_tensors import register
 
-pytestmark = pytest.mark.heavy
-
 
 @pytest.fixture
 def text(tmp_path: Path) -> Path:

@@ -15,6 +15,7 @@ def request_file(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.thin
 def test_it_says_what_would_happen_and_prints_the_answer(idle: Served, request_file: Path) -> None:
     idle.pack("obey")
 

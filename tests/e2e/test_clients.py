@@ -12,8 +12,6 @@ from tests.e2e.test_tensors import register
 CLIENTS = Path(__file__).parent / "clients"
 ENVIRONMENTS = Path(__file__).parents[2] / ".clients"
 
-pytestmark = pytest.mark.heavy
-
 
 @pytest.mark.parametrize("client", ["triton", "kserve", "grpcio", "openai"])
 def test_every_call_of_a_client_does_as_it_should(idle: Served, client: str) -> None:

@@ -29,6 +29,7 @@ def settings(served: Served, *model: str) -> dict[str, tuple[Any, str]]:
     return {setting["name"]: (setting["value"], setting["origin"]) for setting in document}
 
 
+@pytest.mark.thin
 def test_a_folder_of_archives_and_a_config_file_are_served(idle: Served) -> None:
     idle.pack("echo", version="1.0")
     idle.pack("echo", name="second", version="3.1")

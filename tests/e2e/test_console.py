@@ -16,6 +16,7 @@ from tests.certificate import make_certificate, needs_openssl
 from tests.e2e.served import TSCTL, Served
 
 
+@pytest.mark.thin
 def test_a_token_is_in_a_file_of_the_user_alone_and_opens_the_page_once(shared: Served, tmp_path: Path) -> None:
     environment = shared.environment | {"TMPDIR": str(tmp_path)}
     with subprocess.Popen(

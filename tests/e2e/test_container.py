@@ -13,8 +13,6 @@ from tests.e2e.served import Served, eventually
 from tsctl.container.host import SAGEMAKER_MODEL
 from tsctl.container.torchserve import CONFIG, STORE
 
-pytestmark = pytest.mark.heavy
-
 HOME = CONFIG.parent
 DOCKER_FILE = """\
 inference_address=http://0.0.0.0:8080

@@ -51,7 +51,6 @@ class Healthy:
             self.pings[self._served.ask("/ping", method="GET").status] += 1
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("handler", "config", "size"),
     [
@@ -83,7 +82,6 @@ def test_six_crashing_requests_of_one_client_cost_no_other_its_answers(
     assert state(served, "m") == "ready"
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("config", "requests"), [("", SIX), ("retry: true\n", 2)], ids=["a handle of the user's", "with retry"]
 )
@@ -108,7 +106,7 @@ def test_a_version_with_crashing_requests_only_is_crashing_and_serves_at_once_wh
     assert "m/1.0: crashing: 3 workers ended one after the other" in log and "m/1.0: no longer crashing" in log
 
 
-@pytest.mark.heavy
+@pytest.mark.thin
 def test_the_same_request_is_refused_after_two_workers_and_operators_have_it_run_again(served: Served) -> None:
     served.register("crashes", name="m")
     size, ids = 200_000, itertools.count()

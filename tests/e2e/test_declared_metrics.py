@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.served import Served
 from tests.metrics.reading import values
 
@@ -28,6 +30,7 @@ def begin(served: Served, tmp_path: Path) -> None:
     served.register("declared")
 
 
+@pytest.mark.thin
 def test_a_handler_reports_metrics_that_only_the_file_declares(idle: Served, tmp_path: Path) -> None:
     begin(idle, tmp_path)
 

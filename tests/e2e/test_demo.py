@@ -14,8 +14,6 @@ import pytest
 
 from tests.e2e.served import PATIENCE, TSCTL, eventually, running
 
-pytestmark = pytest.mark.heavy
-
 # The same demo, but of a model whose requests are not repeated: those of a killed worker fail.
 WITHOUT_RETRY = """
 from tsctl.showcase.measuring import REGISTRATION

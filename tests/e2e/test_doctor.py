@@ -73,6 +73,7 @@ def test_what_is_a_problem_keeps_the_daemon_from_starting(
     assert idle.run("start").returncode == 1
 
 
+@pytest.mark.thin
 def test_a_daemon_that_starts_had_no_problem_and_has_none(idle: Served) -> None:
     before = problems(idle)
     idle.start()

@@ -1,13 +1,11 @@
 """The commands of README and docs work as typed, page by page.
 
 Every `bash` block of a page is run, in order, in one shell and one folder, unless a comment above the block says why
-not. A page of docs/examples is run in a copy of its folder. A comment at the top of another says where, and how much
-that takes:
+not. A page of docs/examples is run in a copy of its folder. A comment at the top of another says where:
 
     <!-- run in docs/examples/digits -->     in a copy of that folder; without it, in an empty one
     <!-- run after docs/examples/… -->       after the commands of that page, whose daemon stays, and in its folder
     <!-- run by tests/e2e/… -->              by that test, with more claims
-    <!-- heavy -->                           with the heavy tests
     <!-- not run: because … -->              above a block
 
 Only the port differs: 8080 may be taken on the machine that runs this.
@@ -41,7 +39,6 @@ class Page:
     name: str
     commands: str
     folder: Path | None
-    heavy: bool
 
 
 def read(file: Path) -> Page:
@@ -49,7 +46,7 @@ def read(file: Path) -> Page:
     other = re.search(r"^<!-- run by (\S+) -->", text, re.MULTILINE)
     if other:
         assert (ROOT / other[1]).exists()
-        return Page(str(file.relative_to(ROOT)), "", None, heavy=False)
+        return Page(str(file.relative_to(ROOT)), "", None)
     blocks = [block["text"] for block in BLOCK.finditer(text) if block["kind"] == "bash" and not block["reason"]]
     commands = "\n".join(blocks)
     folder = re.search(r"^<!-- run in (\S+) -->", text, re.MULTILINE)
@@ -58,11 +55,11 @@ def read(file: Path) -> Page:
     if after:
         first = read(ROOT / after[1])
         where, commands = first.folder, first.commands.replace("tsctl stop\n", "") + commands
-    return Page(str(file.relative_to(ROOT)), commands, where, "<!-- heavy -->" in text)
+    return Page(str(file.relative_to(ROOT)), commands, where)
 
 
 def marked(page: Page) -> ParameterSet:
-    return pytest.param(page, id=page.name, marks=[pytest.mark.heavy] if page.heavy else [])
+    return pytest.param(page, id=page.name, marks=[pytest.mark.thin] if page.name == "README.md" else [])
 
 
 PAGES = [page for page in map(read, WRITTEN) if page.commands]
@@ -86,6 +83,7 @@ def test_the_commands_of_a_page_work_as_typed(idle: Served, page: Page) -> None:
         assert failure not in done.stdout, done.stdout
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("file", WRITTEN, ids=lambda file: str(file.relative_to(ROOT)))
 def test_a_block_of_commands_is_run_or_says_why_not(file: Path) -> None:
     blocks = list(BLOCK.finditer(file.read_text()))

@@ -58,6 +58,7 @@ def worker_of(served: Served, model: str) -> int:
     return int(served.describe(model)["workers"][0]["pid"])
 
 
+@pytest.mark.thin
 def test_a_killed_worker_is_told_with_its_pid_and_how_it_ended(echo: Served) -> None:
     pid, now = worker_of(echo, "echo"), time.time()
 

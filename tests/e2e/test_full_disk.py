@@ -2,9 +2,12 @@
 
 import resource
 
+import pytest
+
 from tests.e2e.served import Served
 
 
+@pytest.mark.thin
 def test_predictions_go_on_and_a_change_says_that_it_is_not_remembered(served: Served) -> None:
     served.register("echo")
     before = resource.prlimit(served.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))

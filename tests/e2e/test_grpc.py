@@ -18,7 +18,6 @@ from tests.e2e.served import PATIENCE, Served, eventually, free_address
 from tests.kit.http2 import ENDS_THE_LOOP
 
 MANAGEMENT = "org.pytorch.serve.grpc.management.ManagementAPIsService"
-pytestmark = pytest.mark.slow
 RETRIES = (  # what gRPC's clients repeat where they are told to
     '{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.1s",'
     ' "maxBackoff": "1s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]}'
@@ -44,6 +43,7 @@ def predict(channel: Any, request: Any, **options: Any) -> bytes:
     return body
 
 
+@pytest.mark.thin
 def test_a_model_answers_over_grpc_as_over_http(idle: Served, address: str, channel: Any) -> None:
     idle.start("--grpc-address", address)
     idle.register("echo")
@@ -164,7 +164,6 @@ def test_without_the_extra_the_remedy_is_named(idle: Served, address: str) -> No
     assert "pip install 'tsctl[grpc]'" in refused.stderr
 
 
-@pytest.mark.heavy
 def test_upgrades_under_load_fail_no_call_of_a_client_that_retries(idle: Served, address: str, channel: Any) -> None:
     idle.start("--grpc-address", address)
     idle.register("echo")
@@ -282,7 +281,6 @@ def resident(pid: int) -> float:
     return int(line.split()[1]) / 1024
 
 
-@pytest.mark.heavy
 def test_the_memory_of_a_flood_is_bounded_and_given_back(idle: Served, address: str, channel: Any) -> None:
     """A thousand calls of 1 MiB took 2 GiB, of which 1.7 GiB stayed: each refused call kept its request in a cycle."""
     idle.start("--grpc-address", address)

@@ -16,6 +16,7 @@ def ask_at_once(served: Served, words: Sequence[str]) -> list[Answer]:
         return list(clients.map(lambda word: served.ask("/predictions/spells", word.encode()), words))
 
 
+@pytest.mark.thin
 def test_of_eight_requests_in_a_batch_only_the_one_fails_for_which_the_handler_raises(served: Served) -> None:
     served.register("spells", "--batch-size", "8", "--batching", "fixed", "--max-delay", "60000")
 
@@ -35,7 +36,6 @@ def test_of_eight_requests_in_a_batch_only_the_one_fails_for_which_the_handler_r
     assert 'tsctl_isolated_failures_total{model="spells",version="1.0"} 1.0' in metrics
 
 
-@pytest.mark.heavy
 def test_where_it_is_forbidden_the_batch_fails_whole(served: Served) -> None:
     config = served.folder / "model-config.yaml"
     config.write_text("isolate: false\n")
@@ -47,7 +47,6 @@ def test_where_it_is_forbidden_the_batch_fails_whole(served: Served) -> None:
     assert served.describe("spells")["tsctl"]["batching"]["isolated"] == {"batches": 0, "requestsFailed": 0}
 
 
-@pytest.mark.heavy
 def test_of_a_batch_that_hangs_only_the_request_fails_that_hangs_alone(served: Served) -> None:
     options = ("--batch-size", "2", "--batching", "fixed", "--max-delay", "60000", "--response-timeout", "1")
     served.register("spells", *options, "--workers", "2")

@@ -12,8 +12,6 @@ from tests.e2e.container import Container, needs_container
 from tests.e2e.served import PATIENCE, Served
 from tests.tsctl.container.kserve_file import KSERVE_FILE
 
-pytestmark = pytest.mark.heavy
-
 ROOT = Path(__file__).parents[2]
 CLIENTS = ROOT / "tests" / "e2e" / "clients"
 STORAGE = ROOT / ".deploy" / "storage" / "bin" / "python"

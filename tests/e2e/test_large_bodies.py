@@ -35,6 +35,7 @@ def test_every_byte_arrives(served: Served, size: int) -> None:
     assert answer.body == body
 
 
+@pytest.mark.thin
 def test_large_requests_leave_no_traceback_in_a_log_of_the_daemon(served: Served) -> None:
     served.register("mirror", "--batch-size", "4", "--workers", "1")
     names = [b"body", *(b"f%d" % number for number in range(16))]
@@ -65,7 +66,6 @@ def test_a_large_file_in_a_form_arrives(served: Served) -> None:
     assert answer.body == content
 
 
-@pytest.mark.heavy
 def test_many_at_once_do_not_mix_and_their_memory_is_given_back(served: Served) -> None:
     served.register("mirror", "--batch-size", "4", "--max-delay", "5")
     bodies = [noise(10 * MIB, seed) for seed in range(8)]

@@ -129,6 +129,7 @@ def test_and_when_the_daemon_stops(idle: Served, forked: str) -> None:
     assert not any(map(running, pids))
 
 
+@pytest.mark.thin
 def test_what_a_worker_left_before_it_exited_is_killed(shared: Served) -> None:
     assert do(shared, "detach_and_exit").status == 500
 
@@ -189,6 +190,7 @@ def folder_of(served: Served) -> Path:
     return folder
 
 
+@pytest.mark.thin
 def test_workers_do_not_outlive_a_daemon_that_is_killed(misbehaving: Served) -> None:
     worker = do(misbehaving, "ignore_signals").json["pid"]
 

@@ -14,7 +14,10 @@ import pytest
 from tests.e2e.served import PATIENCE, TSCTL, Served, connects, eventually, running
 
 
+@pytest.mark.thin
 def test_start_returns_when_the_daemon_listens(idle: Served) -> None:
+    idle.forks = False
+
     said = idle.tsctl("start")
 
     assert idle.status["inferenceAddress"] in said
@@ -113,18 +116,21 @@ def test_a_worker_in_the_middle_of_a_batch_goes_with_the_daemon_too(served: Serv
         eventually(lambda: not running(worker), "the kernel ends it, as it reads nothing")
 
 
-def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restores(served: Served) -> None:
-    served.register("echo")
-    served.register("obey")
-    served.tsctl("unregister", "obey")
-    pids = [served.pid, served.describe("echo")["workers"][0]["pid"]]
+@pytest.mark.thin
+def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restores(idle: Served) -> None:
+    idle.forks = False
+    idle.start()
+    idle.register("echo")
+    idle.register("obey")
+    idle.tsctl("unregister", "obey")
+    pids = [idle.pid, idle.describe("echo")["workers"][0]["pid"]]
 
-    served.tsctl("stop")
+    idle.tsctl("stop")
 
     assert not any(map(running, pids))
-    assert not (served.folder / "control.sock").exists()
-    assert not (served.folder / "control.pid").exists()
-    (unpacked,) = (served.folder / "state" / "models").iterdir()
+    assert not (idle.folder / "control.sock").exists()
+    assert not (idle.folder / "control.pid").exists()
+    (unpacked,) = (idle.folder / "state" / "models").iterdir()
     assert (unpacked / "echo.py").is_file()
 
 
@@ -150,6 +156,7 @@ def test_stop_lets_a_running_request_finish(served: Served) -> None:
     assert answers[0].headers["connection"] == "close"
 
 
+@pytest.mark.thin
 def test_without_a_daemon_every_verb_says_so_and_exits_with_3(idle: Served) -> None:
     for verb in (
         ["status"],
@@ -186,6 +193,7 @@ def test_run_stays_in_the_foreground_and_stops_on_sigterm(idle: Served) -> None:
     assert "stopped" in said
 
 
+@pytest.mark.thin
 def test_ctrl_c_stops_run_without_killing_its_workers_first(idle: Served) -> None:
     process = run_in_foreground(idle)
     idle.register("echo")
@@ -222,6 +230,7 @@ def test_the_socket_is_private_whatever_the_umask(idle: Served, tmp_path: Path) 
     assert [path for path in kept if path.stat().st_mode & 0o077] == []
 
 
+@pytest.mark.thin
 def test_a_listed_model_answers_whoever_asks_as_soon_as_the_daemon_listens(idle: Served) -> None:
     go = idle.folder / "go"
     idle.environment["TEST_GO"] = str(go)

@@ -2,12 +2,15 @@
 
 import os
 
+import pytest
+
 from tests.e2e.served import Served, eventually
 
 WHY = "it was over its memory limit of 150 MiB: it had "
 BINARY = {"content_type": "application/octet-stream"}
 
 
+@pytest.mark.thin
 def test_a_worker_over_its_memory_limit_is_replaced_and_the_client_told_why(served: Served) -> None:
     served.register("grows", "--max-memory", "150MiB")
     before = served.describe("grows")["workers"][0]["pid"]

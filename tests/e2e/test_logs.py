@@ -33,6 +33,7 @@ def entries(served: Served, *options: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in served.tsctl("logs", "--json", *options).splitlines()]
 
 
+@pytest.mark.thin
 def test_every_line_of_every_log_begins_with_its_time(served: Served) -> None:
     served.register("speaks", "--workers", "1")
 

@@ -32,6 +32,7 @@ def all_ready(served: Served) -> bool:
     return {state for state, *_ in listed(served).values()} <= {"ready", "no workers"}
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("end", [stop, kill])
 def test_what_was_registered_comes_back_as_it_was(end: Any, served: Served) -> None:
     served.register("echo", "--batch-size", "4", "--max-delay", "20", "--batching", "greedy", version="1.0")
@@ -99,7 +100,6 @@ def test_a_change_that_was_answered_survives_a_kill_at_once(served: Served) -> N
     assert [*listed(served)] == ["m0/1.0", "m1/1.0", "m2/1.0"]
 
 
-@pytest.mark.heavy
 def test_no_restore_ignores_what_was_registered_until_something_changes(served: Served) -> None:
     served.register("echo", "--workers", "0")
     stop(served)
@@ -145,7 +145,6 @@ def test_a_restored_model_that_cannot_load_stays_listed_with_its_traceback(idle:
     assert "TEST_GO" in idle.tsctl("describe", "slow_load")
 
 
-@pytest.mark.heavy
 def test_an_archive_that_is_gone_is_not_needed_and_without_both_the_version_is_failed(served: Served) -> None:
     served.register("echo")
     (served.store / "echo.mar").unlink()

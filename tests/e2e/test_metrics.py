@@ -31,6 +31,7 @@ def measuring(shared: Served) -> Served:
     return shared
 
 
+@pytest.mark.thin
 def test_what_handlers_emit_appears_without_being_declared_anywhere(measuring: Served) -> None:
     before = told(measuring)
     for count in (2, 30):
@@ -71,6 +72,7 @@ def test_a_name_used_again_with_another_type_is_no_error_and_breaks_nothing(meas
     assert told(measuring)[dropped] - before == 1
 
 
+@pytest.mark.thin
 def test_requests_are_counted_and_timed(measuring: Served) -> None:
     before = told(measuring)
     measure(measuring, {}, f"{MEASURES}/1.0")
@@ -93,6 +95,7 @@ def test_requests_are_counted_and_timed(measuring: Served) -> None:
     assert after["CPUUtilization{Level=Host}"] >= 0
 
 
+@pytest.mark.thin
 def test_counters_outlive_their_worker_and_gauges_do_not_outlive_their_version(served: Served) -> None:
     served.register("measures")
     measure(served, {"count": 5})
@@ -159,6 +162,7 @@ def test_an_error_goes_by_the_clients_name(measuring: Served) -> None:
     eventually(lambda: " mine-7" in access.read_text(), "the access log has the name")
 
 
+@pytest.mark.thin
 def test_promtool_reads_what_a_daemon_tells(measuring: Served) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
@@ -172,7 +176,6 @@ def test_promtool_reads_what_a_daemon_tells(measuring: Served) -> None:
     assert b"tsctl_" not in done.stderr
 
 
-@pytest.mark.heavy
 def test_counters_survive_an_upgrade_with_what_the_old_daemon_still_answers(idle: Served) -> None:
     idle.start()
     idle.register("measures", "--batch-size", "1")

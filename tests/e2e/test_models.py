@@ -15,8 +15,6 @@ from daemon.marfile import Packing, write_archive
 from handlers.sdk.loader import import_file
 from tests.e2e.served import ARCHIVES, Served
 
-pytestmark = pytest.mark.heavy
-
 COLOURS = ("red", "green", "blue")
 
 

@@ -8,8 +8,6 @@ import pytest
 from tests.e2e.served import PATIENCE, Served
 from tsctl.commands.new import KINDS
 
-pytestmark = pytest.mark.heavy
-
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_written_project_is_checked_and_tested_as_it_stands(idle: Served, kind: str) -> None:

@@ -13,6 +13,7 @@ from tests.e2e.served import PATIENCE, TSCTL, Served, eventually
 from tests.kit.stores import GoogleStore, serve_store
 
 
+@pytest.mark.thin
 @pytest.mark.skipif(importlib.util.find_spec("gcsfs") is None, reason="needs gcsfs: pip install -e '.[dev]'")
 def test_a_file_names_an_object_and_its_digest(idle: Served) -> None:
     content = (idle.store / idle.pack("echo")).read_bytes()

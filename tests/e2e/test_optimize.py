@@ -35,7 +35,6 @@ def setting(served: Served, name: str) -> dict[str, Any]:
     return found  # type: ignore[no-any-return]
 
 
-@pytest.mark.heavy
 def test_what_the_handler_has_by_default_is_checked_and_told(served: Served, archive: str) -> None:
     served.tsctl("register", archive)
 
@@ -48,7 +47,6 @@ def test_what_the_handler_has_by_default_is_checked_and_told(served: Served, arc
     assert served.ask("/predictions/net", example_image()).status == 200
 
 
-@pytest.mark.heavy
 def test_what_is_asked_for_and_drifts_too_far_is_refused_and_leaves_nothing(served: Served, archive: str) -> None:
     refused = served.run("register", archive, "--optimize", "fold")
 
@@ -57,7 +55,6 @@ def test_what_is_asked_for_and_drifts_too_far_is_refused_and_leaves_nothing(serv
     assert "net" not in served.tsctl("ls")
 
 
-@pytest.mark.heavy
 def test_what_is_asked_for_survives_a_restart(served: Served, archive: str) -> None:
     served.tsctl("register", archive, "--optimize", "none,channels_last")
     served.tsctl("stop")
@@ -69,7 +66,6 @@ def test_what_is_asked_for_survives_a_restart(served: Served, archive: str) -> N
     assert "none,channels_last" in served.tsctl("config", "net")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("template", ["false", "true"])
 def test_a_trial_is_written_down_in_the_state_directory(template: str, served: Served, archive: str) -> None:
     served.tsctl("stop")
@@ -85,7 +81,6 @@ def test_a_trial_is_written_down_in_the_state_directory(template: str, served: S
     assert template == "true" or any("gain" in each for each in told)  # a template's are timed after the first answer
 
 
-@pytest.mark.heavy
 def test_check_tells_of_each_optimisation(served: Served, archive: str) -> None:
     checked = served.run("check", str(served.store / archive))
 

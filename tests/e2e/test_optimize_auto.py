@@ -31,7 +31,7 @@ PASSES = """
             return self.head(x.mean(dim=(2, 3)))
 """
 unfit = inductor.refusal(torch.nn.Identity(), torch.device("cpu"))
-pytestmark = [pytest.mark.heavy, pytest.mark.skipif(bool(unfit), reason=unfit)]
+pytestmark = pytest.mark.skipif(bool(unfit), reason=unfit)
 
 
 @pytest.fixture

@@ -41,7 +41,6 @@ def setting(served: Served, name: str) -> Any:
     return found["value"]
 
 
-@pytest.mark.heavy
 def test_each_set_is_measured_in_a_worker_of_its_own_while_the_model_serves(net: Served) -> None:
     (worker,) = net.describe("net")["workers"]
 
@@ -62,7 +61,6 @@ def test_each_set_is_measured_in_a_worker_of_its_own_while_the_model_serves(net:
     assert len(list((net.folder / "state" / "trials").glob("*.json"))) == 1, "trials of throw-away workers are theirs"
 
 
-@pytest.mark.heavy
 def test_a_set_is_applied_and_all_other_settings_stay(net: Served) -> None:
     done = net.run("optimize", "net", "--apply", "none,channels_last", patience=LONG)
 
@@ -79,7 +77,6 @@ def test_a_set_is_applied_and_all_other_settings_stay(net: Served) -> None:
     assert names == {"fast_images", "fold", "channels_last"}
 
 
-@pytest.mark.heavy
 def test_a_set_that_does_not_load_leaves_the_model_as_it_was(net: Served) -> None:
     (worker,) = net.describe("net")["workers"]
 
@@ -90,7 +87,6 @@ def test_a_set_that_does_not_load_leaves_the_model_as_it_was(net: Served) -> Non
     assert [each["pid"] for each in net.describe("net")["workers"]] == [worker["pid"]]
 
 
-@pytest.mark.heavy
 def test_a_handler_of_another_kind_has_nothing_to_optimise(served: Served) -> None:
     served.register("linear")
     (served.folder / "input").write_bytes(b"x")
@@ -102,6 +98,7 @@ def test_a_handler_of_another_kind_has_nothing_to_optimise(served: Served) -> No
     assert message in " ".join(done.stderr.split())
 
 
+@pytest.mark.thin
 def test_without_a_sample_the_error_has_the_remedy(served: Served) -> None:
     served.register("linear")
 

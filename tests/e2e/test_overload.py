@@ -34,7 +34,6 @@ def stack() -> Iterator[ExitStack]:
         yield opened
 
 
-@pytest.mark.heavy
 def test_slow_uploads_have_a_bound_together_and_the_rest_is_told_to_come_again(idle: Served, stack: ExitStack) -> None:
     idle.start("--max-receiving-bytes", "4MiB", "--max-request-size", "4MiB")
     idle.register("mirror")
@@ -59,6 +58,7 @@ def test_slow_uploads_have_a_bound_together_and_the_rest_is_told_to_come_again(i
     eventually(lambda: idle.ask("/predictions/mirror", bytes(MIB)).status == 200, "there is room again")
 
 
+@pytest.mark.thin
 def test_who_announces_much_and_sends_nothing_keeps_nobody_out(idle: Served, stack: ExitStack) -> None:
     idle.start("--max-receiving-bytes", "4MiB", "--max-request-size", "4MiB")
     idle.register("mirror")

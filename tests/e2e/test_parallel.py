@@ -86,7 +86,6 @@ def test_a_layer_split_over_two_processes_gives_the_answers_of_the_whole_one(ser
     eventually(gone(pids), "no process is left")
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_group_is_replaced_when_one_of_its_processes_is_killed_under_load(
     served: Served, expected: Any, rank: int
@@ -118,7 +117,6 @@ def test_a_group_is_replaced_when_one_of_its_processes_is_killed_under_load(
     assert served.describe("split")["tsctl"]["lastExit"] == why
 
 
-@pytest.mark.heavy
 def test_a_process_that_raises_alone_ends_the_group_with_its_reason(served: Served, expected: Any) -> None:
     register(served, "split")
     before = ranks_of(served, "split")
@@ -133,7 +131,6 @@ def test_a_process_that_raises_alone_ends_the_group_with_its_reason(served: Serv
     assert ask(served).json == expected
 
 
-@pytest.mark.heavy
 def test_a_process_that_cannot_load_fails_the_load_by_its_number(idle: Served) -> None:
     idle.environment["TEST_NO_LOAD"] = "1"
     idle.start()
@@ -145,7 +142,6 @@ def test_a_process_that_cannot_load_fails_the_load_by_its_number(idle: Served) -
     assert "rank 1: ValueError: it was told not to load" in refused.stderr
 
 
-@pytest.mark.heavy
 def test_continuous_batching_makes_the_same_calls_in_each_process(served: Served) -> None:
     register(served, "agrees", further="batchSize: 4\ncontinuousBatching: true\n")
 
@@ -165,7 +161,6 @@ def test_continuous_batching_makes_the_same_calls_in_each_process(served: Served
     assert all(body == b"." * tokens for tokens, body in answers)
 
 
-@pytest.mark.heavy
 def test_with_pp_rank_0_alone_gets_the_batches(served: Served) -> None:
     register(served, "serves_rank_0", kind="pp")
 

@@ -45,13 +45,13 @@ def overlaps(served: Served) -> Iterator[Overlaps]:
     served.run("unregister", "overlaps")
 
 
+@pytest.mark.thin
 def test_a_request_is_read_while_the_one_before_is_inferred(overlaps: Overlaps) -> None:
     first, second = overlaps.send("first", 1), overlaps.send("last", 2)
 
     assert [body_of(first), body_of(second)] == [b"first first", b"last last"]
 
 
-@pytest.mark.heavy
 def test_who_kills_the_worker_is_found_though_others_had_begun(overlaps: Overlaps) -> None:
     first, dies, last = overlaps.send("first", 1), overlaps.send("die", 2), overlaps.send("last", 3)
 

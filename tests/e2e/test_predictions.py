@@ -10,6 +10,8 @@ import pytest
 
 from tests.e2e.served import PATIENCE, Answer, Served, eventually
 
+pytestmark = pytest.mark.thin
+
 OBEY = "/predictions/obey"
 
 

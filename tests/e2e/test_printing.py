@@ -5,6 +5,8 @@ import statistics
 import threading
 import time
 
+import pytest
+
 from tests.e2e.served import Served, eventually
 
 DROPPED = re.compile(r"^\S+ \d+ daemon \((\d+) lines were dropped here: ", re.MULTILINE)
@@ -15,6 +17,7 @@ def log_of(served: Served, model: str) -> str:
     return (served.folder / "state" / "logs" / f"{model}@1.0.log").read_text()
 
 
+@pytest.mark.thin
 def test_each_line_is_in_the_log_or_counted_there(served: Served) -> None:
     served.register("prints")
 

@@ -60,6 +60,7 @@ def owned(served: Served, *arguments: str) -> Iterator["subprocess.Popen[bytes]"
     assert code == 0
 
 
+@pytest.mark.thin
 def test_a_daemon_without_tcp_predicts_on_its_socket_until_its_parent_is_gone(idle: Served) -> None:
     with owned(idle, "--max-request-size=1KiB"):
         # A batch that is not full would wait until the test gives up.
@@ -77,7 +78,6 @@ def test_a_daemon_without_tcp_predicts_on_its_socket_until_its_parent_is_gone(id
     assert not Path(idle.environment["TSCTL_SOCKET"]).exists()
 
 
-@pytest.mark.heavy
 def test_streams_go_over_the_socket_as_well(idle: Served) -> None:
     with owned(idle):
         idle.register("counts")
@@ -86,7 +86,6 @@ def test_streams_go_over_the_socket_as_well(idle: Served) -> None:
     assert (answer.headers["transfer-encoding"], answer.body) == ("chunked", b"0 1 2 end")
 
 
-@pytest.mark.heavy
 def test_an_upgraded_daemon_ends_with_the_parent_of_the_first(idle: Served) -> None:
     with owned(idle) as process:
         idle.register("echo")

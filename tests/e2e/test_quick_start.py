@@ -19,6 +19,7 @@ PAGE = (EXAMPLE / "README.md").read_text()
 SERVE = re.search(r"```bash\npython prepare\.py .*?\n(tsctl archive .*?)```", PAGE, re.DOTALL)
 
 
+@pytest.mark.thin
 def test_the_page_shows_the_six_commands() -> None:
     assert SERVE is not None
 
@@ -41,7 +42,6 @@ def cheap_weights(file: Path) -> list[str]:
     return ["--weights", str(file)]
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("weights", [cheap_weights, lambda file: []], ids=["given", "random"])
 def test_the_quick_start_works_as_typed(idle: Served, tmp_path: Path, weights: Callable[[Path], list[str]]) -> None:
     if shutil.which("curl") is None:

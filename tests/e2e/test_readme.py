@@ -8,6 +8,8 @@ import pytest
 
 from tests.e2e.served import TSCTL
 
+pytestmark = pytest.mark.thin
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 PAGES = (README, *(file.read_text() for file in (ROOT / "docs").rglob("*.md")))

@@ -12,7 +12,7 @@ import pytest
 
 from tests.e2e.backend import Backend, upload
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.thin
 
 
 @pytest.fixture(scope="module")

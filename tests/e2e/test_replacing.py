@@ -77,6 +77,7 @@ def replacement(served: Served) -> Any:
     return served.describe("m")["tsctl"]["replacement"]
 
 
+@pytest.mark.thin
 def test_under_load_no_request_fails_and_none_reaches_the_old_one_after_the_acknowledgement(served: Served) -> None:
     served.tsctl("register", pack(served, "v0"), "--workers", "2", "--batch-size", "4", "--max-delay", "1")
     acknowledged = {}
@@ -178,7 +179,6 @@ def test_one_that_cannot_load_says_why_and_leaves_the_old_one(served: Served) ->
     assert "in initialize" in told["error"]["traceback"]
 
 
-@pytest.mark.heavy
 def test_a_kill_while_the_new_one_loads_brings_the_old_one_back_and_later_the_new_one(idle: Served) -> None:
     go = idle.folder / "go"
     idle.environment["TEST_GO"] = str(go)

@@ -42,7 +42,6 @@ def test_they_are_installed_once_beside_what_the_daemon_has(idle: Served, requir
     assert len(made) == 1
 
 
-@pytest.mark.heavy
 def test_what_pip_said_is_told(idle: Served, tmp_path: Path) -> None:
     idle.start("--install-requirements")
     file = tmp_path / "requirements.txt"
@@ -58,6 +57,7 @@ def test_what_pip_said_is_told(idle: Served, tmp_path: Path) -> None:
     assert not list((idle.folder / "state" / "environments").iterdir())
 
 
+@pytest.mark.thin
 def test_without_leave_nothing_is_installed_and_the_log_says_so(served: Served, requirements: Path) -> None:
     failed = served.run("register", served.pack("needs_tiny", requirements_file=requirements))
 

@@ -6,13 +6,12 @@ import pytest
 
 from tests.e2e.served import Served, eventually
 
-pytestmark = pytest.mark.slow
-
 
 def state(served: Served, model: str) -> str:
     return str(served.describe(model)["tsctl"]["state"])
 
 
+@pytest.mark.thin
 def test_a_model_is_loaded_by_a_request_unloaded_when_idle_and_held_by_an_operator(served: Served) -> None:
     registered = served.tsctl(
         "register", served.pack("echo"), "--loading", "on_demand", "--keep-alive", "1s", "--workers", "2"

@@ -3,6 +3,8 @@
 import os
 import signal
 
+import pytest
+
 from tests.e2e.served import Served, eventually, running
 from tests.e2e.test_replacing import pack
 
@@ -14,6 +16,7 @@ def versions_of(served: Served) -> list[str]:
     return [answer.body.decode() for answer in answers]
 
 
+@pytest.mark.thin
 def test_a_route_outlives_its_daemon(idle: Served) -> None:
     idle.start()
     for version in ("1.0", "2.0"):

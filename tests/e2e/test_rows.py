@@ -5,7 +5,9 @@ import http.client
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -14,12 +16,25 @@ from tests.e2e.served import Answer, Served, eventually
 TEXT = {"content_type": "text/plain"}
 
 
-@pytest.fixture
-def tokens(served: Served) -> Served:
+@pytest.fixture(scope="module")
+def daemon_of_tokens(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    served = Served(tmp_path_factory.mktemp("tokens"))
     config = served.folder / "model-config.yaml"
     config.write_text("batchSize: 4\ncontinuousBatching: true\n")
-    served.register("tokens", config_file=config)
-    return served
+    served.start()
+    try:
+        served.register("tokens", config_file=config)
+        yield served
+    finally:
+        served.stop()
+
+
+@pytest.fixture
+def tokens(daemon_of_tokens: Served) -> Served:
+    """The model `tokens`, whose worker runs nothing: what the test before has asked for is over."""
+    alone = partial(daemon_of_tokens.ask, "/predictions/tokens", b"1", **TEXT)
+    eventually(lambda: alone().body == b"1/1 ", "the worker runs nothing else")
+    return daemon_of_tokens
 
 
 @pytest.fixture
@@ -50,17 +65,18 @@ def test_an_answer_of_one_piece_is_not_chunked(tokens: Served) -> None:
     assert (answer.status, answer.body, answer.headers["content-length"]) == (200, b"1/1 ", "4")
 
 
-def test_the_command_line_says_how_requests_run(tokens: Served, served: Served) -> None:
-    (served.folder / "three").write_text("3")
+def test_the_command_line_says_how_requests_run(tokens: Served) -> None:
+    (tokens.folder / "three").write_text("3")
 
     assert "batching  continuous, at most 4 requests on their own in a worker" in tokens.tsctl("describe", "tokens")
-    shown = tokens.run("check", str(served.store / "tokens.mar"), "--input", str(served.folder / "three"))
+    shown = tokens.run("check", str(tokens.store / "tokens.mar"), "--input", str(tokens.folder / "three"))
     assert "batching  continuous, requests on their own in a worker" in shown.stderr
     assert shown.stdout == "1/1 2/1 3/1 \n"
     refused = tokens.run("tune", "tokens")
     assert (refused.returncode, "runs its requests on their own (`continuous`)" in refused.stderr) == (1, True)
 
 
+@pytest.mark.thin
 def test_requests_join_one_that_streams_and_leave_it(tokens: Served) -> None:
     with contextlib.closing(opened(tokens, "tokens", "1000000 slow")) as connection:
         long = connection.getresponse()
@@ -134,6 +150,7 @@ def test_a_coroutine_streams(talks: Served) -> None:
     assert talks.ask("/predictions/talks", b"0.01 3", **TEXT).body == b"0 1 2 after 0.01"
 
 
+@pytest.mark.thin
 def test_a_client_that_leaves_cancels_its_coroutine(talks: Served) -> None:
     connection = opened(talks, "talks", "100")
     eventually(lambda: talks.ask("/predictions/talks", b"counts", **TEXT).body == b"1 0", "it runs")

@@ -113,6 +113,7 @@ def test_ctrl_c_exits_with_130_and_leaves_no_frame(
     assert list((tmp_path / "temporary").iterdir()) == []
 
 
+@pytest.mark.thin
 def test_ctrl_c_ends_predict_with_130(open_screen: Open, shared: Served, waits: str) -> None:
     screen = open_screen()
 
@@ -124,6 +125,7 @@ def test_ctrl_c_ends_predict_with_130(open_screen: Open, shared: Served, waits: 
     assert lines[-2:] == ["error: interrupted", "130"]
 
 
+@pytest.mark.thin
 @pytest.mark.parametrize("columns", [120, 80, 40])
 def test_a_name_is_never_cut(open_screen: Open, named: Served, columns: int) -> None:
     lines = open_screen(columns).run("tsctl ls")

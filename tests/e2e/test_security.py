@@ -84,6 +84,7 @@ def test_a_setting_for_security_is_never_ignored(idle: Served, options: tuple[st
     assert idle.run("status").returncode == 3
 
 
+@pytest.mark.thin
 def test_the_token_opens_the_management_address(guarded: Served) -> None:
     url = f"{management(guarded)}/models"
 
@@ -93,6 +94,7 @@ def test_the_token_opens_the_management_address(guarded: Served) -> None:
     assert management(guarded) in guarded.tsctl("status")
 
 
+@pytest.mark.thin
 def test_a_web_page_and_a_foreign_host_are_refused_in_spite_of_the_token(guarded: Served) -> None:
     url = f"{management(guarded)}/models"
 
@@ -121,6 +123,7 @@ def test_a_name_that_the_operator_allows_is_answered(idle: Served) -> None:
     assert [curl(url, BEARER, f"Host: {name}")[0] for name in ("models.example.com:9", "gpu2")] == [200, 403]
 
 
+@pytest.mark.thin
 def test_over_tcp_only_archives_of_the_store_are_registered(guarded: Served) -> None:
     file = guarded.pack("echo")
     outside = (guarded.store / file).rename(guarded.folder / file)
@@ -139,6 +142,7 @@ def test_over_tcp_only_archives_of_the_store_are_registered(guarded: Served) -> 
     assert curl(f"{url}/echo", BEARER, method="DELETE") == (200, {"status": 'Model "echo" unregistered'})
 
 
+@pytest.mark.thin
 def test_the_daemons_own_routes_are_not_on_tcp(guarded: Served) -> None:
     assert curl(f"{management(guarded)}/tsctl/config", BEARER)[0] == 404
 
@@ -250,6 +254,7 @@ def control(served: Served, target: str) -> str:
     return subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE, check=True).stdout
 
 
+@pytest.mark.thin
 @needs_openssl
 def test_with_a_certificate_the_addresses_are_https(idle: Served) -> None:
     made = make_certificate(idle.folder)

@@ -38,6 +38,7 @@ def add(served: Served, name: str, number: int | str, *, start: bool = False) ->
             return Answer(response.status, {k.lower(): v for k, v in response.getheaders()}, response.read())
 
 
+@pytest.mark.thin
 def test_eight_clients_at_once_find_their_sums_each_at_one_worker(counter: Served) -> None:
     def client(name: str) -> tuple[list[int], set[bytes]]:
         answers = [add(counter, name, number) for number in range(1, 26)]

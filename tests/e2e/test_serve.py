@@ -77,6 +77,7 @@ def serving(idle: Served) -> Iterator[Serving]:
         found.process.wait()
 
 
+@pytest.mark.thin
 def test_one_command_serves_a_file_and_ctrl_c_leaves_nothing(serving: Serving) -> None:
     serving.start("handler.py")
     pid = serving.served.status["pid"]
@@ -91,7 +92,6 @@ def test_one_command_serves_a_file_and_ctrl_c_leaves_nothing(serving: Serving) -
     assert not (serving.served.folder / "state").exists()
 
 
-@pytest.mark.heavy
 def test_a_saved_file_is_served_and_a_broken_one_is_not(serving: Serving) -> None:
     serving.start("handler.py", "--watch")
 
@@ -117,7 +117,6 @@ def test_a_saved_file_is_served_and_a_broken_one_is_not(serving: Serving) -> Non
     assert not serving.handler.with_name("__pycache__").exists()
 
 
-@pytest.mark.heavy
 def test_no_request_fails_while_a_file_is_saved_again_and_again(serving: Serving) -> None:
     serving.start("handler.py", "--watch")
     serving.served.note_address()
@@ -130,7 +129,6 @@ def test_no_request_fails_while_a_file_is_saved_again_and_again(serving: Serving
     assert failed == 0
 
 
-@pytest.mark.heavy
 def test_the_daemon_ends_even_if_the_command_is_killed(serving: Serving) -> None:
     serving.start("handler.py")
     pid = serving.served.status["pid"]
@@ -140,7 +138,6 @@ def test_the_daemon_ends_even_if_the_command_is_killed(serving: Serving) -> None
     eventually(lambda: not running(pid), "the daemon ends with its parent")
 
 
-@pytest.mark.heavy
 def test_a_running_daemon_keeps_its_own_models_and_forgets_ours(serving: Serving) -> None:
     served = serving.served
     served.start()
@@ -159,7 +156,6 @@ def test_a_running_daemon_keeps_its_own_models_and_forgets_ours(serving: Serving
     assert [model["name"] for model in served.status["models"]] == ["echo"]
 
 
-@pytest.mark.heavy
 def test_a_running_daemon_forgets_ours_even_if_the_command_is_killed(serving: Serving) -> None:
     served = serving.served
     served.start()
@@ -171,7 +167,6 @@ def test_a_running_daemon_forgets_ours_even_if_the_command_is_killed(serving: Se
     eventually(lambda: served.status["models"] == [], "the model is unregistered")
 
 
-@pytest.mark.heavy
 def test_a_model_served_for_a_while_is_not_in_the_snapshot(serving: Serving) -> None:
     served = serving.served
     served.start()
@@ -185,7 +180,6 @@ def test_a_model_served_for_a_while_is_not_in_the_snapshot(serving: Serving) -> 
     assert "the daemon has ended" in serving.screen
 
 
-@pytest.mark.heavy
 def test_a_model_file_and_its_weights_are_served_by_their_names(serving: Serving) -> None:
     import torch
 
@@ -223,7 +217,6 @@ def both(text: str, image: Image) -> dict:
 """
 
 
-@pytest.mark.heavy
 def test_the_command_of_each_kind_of_input_works_as_it_stands(serving: Serving) -> None:
     serving.handler.write_text(TYPED)
 
@@ -235,7 +228,6 @@ def test_the_command_of_each_kind_of_input_works_as_it_stands(serving: Serving) 
     assert serving.ask("both") == '{"text":"hello","size":[64,64]}'
 
 
-@pytest.mark.heavy
 def test_the_handler_of_the_quick_start_is_served_in_batches(serving: Serving) -> None:
     page = (Path(__file__).parents[2] / "docs" / "quick-start.md").read_text()
     handler = re.search(r"```python\n(.*?)```", page, re.DOTALL)

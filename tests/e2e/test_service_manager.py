@@ -26,6 +26,7 @@ def status_of(manager: ServiceManager) -> str:
     return next((value for name, value in reversed(manager.heard) if name == "STATUS"), "")
 
 
+@pytest.mark.thin
 def test_the_manager_is_told_of_each_step_and_its_socket_is_used(idle: Served, manager: ServiceManager) -> None:
     process = manager.start("--grace", "7", watchdog=1.0)
     assert idle.url == f"http://{manager.address}"

@@ -41,6 +41,7 @@ def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
+@pytest.mark.thin
 def test_a_function_is_served_until_the_block_ends(tmp_path: Path) -> None:
     with tsctl.serve(handle, batch_size=4, max_delay=100.0, settings={"batching": "fixed"}) as model:
         with ThreadPoolExecutor(4) as threads:
@@ -56,7 +57,6 @@ def test_a_function_is_served_until_the_block_ends(tmp_path: Path) -> None:
     assert list(tmp_path.glob(f"{PREFIX}*")) == []
 
 
-@pytest.mark.heavy
 def test_a_function_within_a_function_is_sent_to_the_workers() -> None:
     factor = 7
 
@@ -67,7 +67,6 @@ def test_a_function_within_a_function_is_sent_to_the_workers() -> None:
         assert model.predict("6") == 42
 
 
-@pytest.mark.heavy
 def test_a_typed_function_gets_batches_and_returns_text() -> None:
     with tsctl.serve(shouts, max_delay=100.0, settings={"batching": "fixed"}) as model:
         with ThreadPoolExecutor(8) as threads:
@@ -78,7 +77,6 @@ def test_a_typed_function_gets_batches_and_returns_text() -> None:
     assert (described["modelName"], described["batchSize"]) == ("shouts", 8)
 
 
-@pytest.mark.heavy
 def test_type_hints_within_a_function_mean_what_they_mean_here() -> None:
     def counts(texts: "Texts") -> "list[int]":
         return [len(text.split()) for text in texts]
@@ -87,7 +85,6 @@ def test_type_hints_within_a_function_mean_what_they_mean_here() -> None:
         assert model.predict("two words") == 2
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("target", ["{}/texts.py:lengths", "texts:lengths"])
 def test_what_tsctl_serve_takes_is_served(tmp_path: Path, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "texts.py").write_text("def lengths(texts: list[str]) -> list[int]:\n    return [*map(len, texts)]\n")
@@ -96,7 +93,6 @@ def test_what_tsctl_serve_takes_is_served(tmp_path: Path, target: str, monkeypat
         assert (model.name, model.predict("hello")) == ("lengths", 5)
 
 
-@pytest.mark.heavy
 def test_a_class_is_served() -> None:
     class Shouts:
         def initialize(self, context: Any) -> None:
@@ -112,7 +108,6 @@ def test_a_class_is_served() -> None:
         eventually(lambda: "asked" in model.log(), "what the handler prints is in its log")
 
 
-@pytest.mark.heavy
 def test_an_archive_is_served_and_streams(idle: Served) -> None:
     idle.pack("counts")
     path = idle.folder / "go on"
@@ -125,7 +120,6 @@ def test_an_archive_is_served_and_streams(idle: Served) -> None:
         assert (first, rest) == (b"0 ", "1 2 end")
 
 
-@pytest.mark.heavy
 def test_asyncio_asks_the_same_daemon() -> None:
     async def main(socket: Path) -> list[Any]:
         async with tsctl.AsyncClient(socket) as client:
@@ -137,7 +131,6 @@ def test_asyncio_asks_the_same_daemon() -> None:
     assert [answer["body"] for answer in answers] == [str(number) for number in range(20)]
 
 
-@pytest.mark.heavy
 def test_a_handler_that_does_not_load_is_told_with_its_traceback(tmp_path: Path) -> None:
     with pytest.raises(tsctl.ServeFailed, match="no weights today") as caught:
         tsctl.serve(fails)
@@ -146,13 +139,11 @@ def test_a_handler_that_does_not_load_is_told_with_its_traceback(tmp_path: Path)
     assert list(tmp_path.glob(f"{PREFIX}*")) == []
 
 
-@pytest.mark.heavy
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(tsctl.ServeFailed, match=r"`nothing.py` cannot be served: no file `nothing.py`"):
         tsctl.serve("nothing.py")
 
 
-@pytest.mark.heavy
 def test_the_daemon_of_the_user_is_left_alone(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in served.environment.items():
         monkeypatch.setenv(name, value)
@@ -181,7 +172,6 @@ PROGRAM = """
 """
 
 
-@pytest.mark.heavy
 def test_kill_9_of_the_program_ends_daemon_and_workers(tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(PROGRAM))
@@ -203,7 +193,6 @@ def test_kill_9_of_the_program_ends_daemon_and_workers(tmp_path: Path) -> None:
         assert not Path(folder).exists(), "the next one removes what was left"
 
 
-@pytest.mark.heavy
 @needs_openssl
 def test_both_clients_ask_over_tls_with_a_token(idle: Served) -> None:
     made, token = make_certificate(idle.folder), idle.folder / "token"
@@ -238,7 +227,6 @@ TEST = """
 """
 
 
-@pytest.mark.heavy
 def test_the_fixture_serves_a_handler_of_a_test_file(tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(textwrap.dedent(TEST))
     command = [sys.executable, "-m", "pytest", "-q", "--import-mode=importlib", "-p", "no:cacheprovider"]
@@ -255,7 +243,6 @@ def test_the_fixture_serves_a_handler_of_a_test_file(tmp_path: Path) -> None:
     assert list(tmp_path.glob(f"{PREFIX}*")) == []
 
 
-@pytest.mark.heavy
 def test_a_client_manages_the_models_of_a_daemon(served: Served) -> None:
     with tsctl.Client(served.environment["TSCTL_SOCKET"], deadline=PATIENCE) as client:
         document = client.register(served.store / served.pack("echo"), batch_size=4)

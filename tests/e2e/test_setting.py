@@ -8,6 +8,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.e2e.served import PATIENCE, Served, eventually
 from tsctl.client import DaemonClient
 
@@ -58,6 +60,7 @@ class Load:
         )
 
 
+@pytest.mark.thin
 def test_under_load_nothing_is_lost_and_no_worker_starts_anew(served: Served) -> None:
     served.register("sized", "--batch-size", "1")
 

@@ -69,6 +69,7 @@ def shell_name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
+@pytest.mark.thin
 def test_tab_completes_in_a_real_shell(shared: Served, shell_name: str) -> None:
     shared.pack("obey", name="another-model")
     shell = Shell(shell_name, shared)

@@ -131,6 +131,7 @@ def test_a_state_directory_that_is_closed_later_refuses_changes_and_serves_on(gu
     assert [model["name"] for model in guarded.status["models"]] == ["echo"]
 
 
+@pytest.mark.thin
 def test_without_descriptors_clients_are_turned_away_and_the_operator_is_heard(idle: Served, opened: ExitStack) -> None:
     assert idle.run("start", preexec_fn=few_descriptors).returncode == 0
     idle.note_address()

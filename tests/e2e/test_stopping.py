@@ -81,6 +81,7 @@ def stopping(idle: Served) -> Iterator[Stopping]:
     stopping.kill()
 
 
+@pytest.mark.thin
 def test_what_runs_and_what_waits_is_finished_and_the_exit_code_is_0(stopping: Stopping) -> None:
     asked = [stopping.ask() for _ in range(4)]
 

@@ -17,6 +17,7 @@ def counting(shared: Served) -> Served:
     return shared
 
 
+@pytest.mark.thin
 def test_a_client_reads_the_first_piece_before_the_last_is_made(counting: Served, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     connection = counting.connect()
@@ -32,6 +33,7 @@ def test_a_client_reads_the_first_piece_before_the_last_is_made(counting: Served
     connection.close()
 
 
+@pytest.mark.thin
 def test_an_error_in_the_middle_is_a_cut_and_not_an_end(counting: Served) -> None:
     connection = counting.connect()
     connection.request("POST", "/predictions/counts", b"fail", {"Content-Type": "text/plain"})

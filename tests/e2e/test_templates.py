@@ -12,8 +12,6 @@ import pytest
 from daemon.workers.cores import usable_cores
 from tests.e2e.served import Served, eventually, running
 
-pytestmark = pytest.mark.heavy
-
 FIRST = "the template torch is ready"
 
 
@@ -65,6 +63,7 @@ def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         served.stop()
 
 
+@pytest.mark.thin
 def test_a_worker_is_a_child_of_the_daemon_and_says_so(warm: Served) -> None:
     answer = ask(warm, "nothing")
 
@@ -88,7 +87,7 @@ def test_workers_draw_different_numbers(warm: Served) -> None:
         ("parallel", [400, 400, True]),
         ("fork", [1, 2]),
         ("spawn", [1, 2]),
-        pytest.param("compile", [3.0, 3.0, 3.0], marks=pytest.mark.heavy),
+        pytest.param("compile", [3.0, 3.0, 3.0]),
     ],
 )
 def test_everything_works_in_a_forked_worker(word: str, did: Any, warm: Served) -> None:

@@ -12,6 +12,8 @@ from daemon.model_settings.declarations import DATATYPES
 from tests.e2e.served import Answer, Served
 from tests.handlers.tensors.test_arrays import VALUES
 
+pytestmark = pytest.mark.thin
+
 CONFIG = """
 batchSize: 4
 maxBatchDelay: 0

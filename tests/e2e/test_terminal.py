@@ -48,6 +48,7 @@ def loading(idle: Served) -> Iterator[Served]:
     (idle.folder / "go").touch()
 
 
+@pytest.mark.thin
 def test_register_shows_what_it_waits_for(loading: Served) -> None:
     process = on_terminal(loading, "register", "slow_load.mar")
     process.expect("loading slow_load.mar, 0 of 1 workers ready")
@@ -117,6 +118,7 @@ def test_without_models_ls_says_what_to_do(served: Served) -> None:
     assert "tsctl register" in done.stderr
 
 
+@pytest.mark.thin
 def test_logs_follow_what_is_printed(served: Served) -> None:
     process = on_terminal(served, "logs", "-f")
     process.expect("listening on")

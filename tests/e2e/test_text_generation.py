@@ -18,8 +18,6 @@ SENTENCES = {
     "A client": " that leaves takes its request along, and its place is free for another.",
 }
 
-pytestmark = pytest.mark.heavy
-
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:

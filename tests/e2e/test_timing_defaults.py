@@ -3,8 +3,6 @@
 import threading
 from pathlib import Path
 
-import pytest
-
 from daemon.marfile import Packing, write_archive
 from handlers.builtin.support.example_image import example_image
 from tests.e2e.served import Served, eventually
@@ -17,7 +15,6 @@ _LOSES = """
             return self.head"""
 
 
-@pytest.mark.heavy
 def test_workers_are_replaced_without_a_default_that_is_a_loss_and_no_request_fails(
     served: Served, tmp_path: Path
 ) -> None:

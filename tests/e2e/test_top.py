@@ -48,6 +48,7 @@ def has_batches(lines: list[str]) -> bool:
     return any(" ms  " in line for line in lines[title + 1 :])
 
 
+@pytest.mark.thin
 def test_the_load_of_a_model_is_shown_and_q_restores_the_screen(screen: Screen) -> None:
     screen.type("tsctl top")
     screen.wait(lambda lines: number(lines, 3) > 10, "requests a second")

@@ -12,8 +12,6 @@ import pytest
 from tests.e2e.screen import Screen
 from tests.e2e.served import Served
 
-pytestmark = pytest.mark.heavy
-
 HANDLER = """
 import time
 

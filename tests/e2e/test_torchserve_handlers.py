@@ -105,6 +105,7 @@ def test_a_named_function_is_the_entry_point(archives: Archives) -> None:
     assert [answer.json for answer in answers] == [{"score": 0.5}, {"score": 0.7}, {"score": 0.9}]
 
 
+@pytest.mark.thin
 def test_a_plain_class_answers_text_with_headers_of_its_own(archives: Archives) -> None:
     form = {"content_type": "application/x-www-form-urlencoded", "Accept_Language": "de-CH"}
 
@@ -180,7 +181,6 @@ def test_texts_are_classified_in_one_batch(archives: Archives) -> None:
     assert archives.served.describe("reviews")["tsctl"]["batching"]["sizes"]["3"] == before + 1
 
 
-@pytest.mark.heavy
 def test_the_environment_puts_every_model_into_an_envelope(idle: Served) -> None:
     idle.environment["TS_SERVICE_ENVELOPE"] = "kserve"
     idle.start()

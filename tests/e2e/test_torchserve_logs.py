@@ -5,6 +5,8 @@ import re
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.served import Served, eventually
 from tests.metrics.reading import values
 
@@ -37,6 +39,7 @@ LINES = [
 ]  # fmt: skip
 
 
+@pytest.mark.thin
 def test_the_five_files_have_torchserves_lines(idle: Served, tmp_path: Path) -> None:
     idle.environment |= {"LOG_LOCATION": str(tmp_path / "logs"), "METRICS_LOCATION": str(tmp_path / "metrics")}
     idle.start()

@@ -61,6 +61,7 @@ def within(part: Received, whole: Received) -> bool:
     return whole.began - 1e-6 <= part.began <= part.ended <= whole.ended + 1e-6
 
 
+@pytest.mark.thin
 def test_a_request_is_a_tree_from_its_receipt_to_its_answer(traced: Served, collector: Collector) -> None:
     traced.register("spells", "--workers", "1")
     before = time.time()

@@ -32,7 +32,6 @@ def drive(served: Served, clients: int, requests: int) -> None:
         thread.join()
 
 
-@pytest.mark.heavy
 def test_a_model_is_measured_and_then_served_as_recommended(served: Served) -> None:
     served.register("linear")
     (served.folder / "input").write_bytes(b"x")
@@ -58,7 +57,6 @@ def test_a_model_is_measured_and_then_served_as_recommended(served: Served) -> N
     assert [each["pid"] for each in described["workers"]] == [worker["pid"]], "it went on serving"
 
 
-@pytest.mark.heavy
 def test_the_recorded_requests_are_replayed_with_the_recorded_input(served: Served, tmp_path: Path) -> None:
     config = tmp_path / "model-config.yaml"
     config.write_text("perBatch: 0.05\n")  # clients are known by their next requests, which take less than a batch
@@ -95,7 +93,6 @@ def test_too_few_requests_to_replay_are_refused_before_anything_is_measured(serv
     assert "error: only 0 requests have been recorded, and 200 are needed to replay them" in done.stderr
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("clients", [1, 2, 8])
 def test_clients_travel_together_as_in_the_simulator(served: Served, tmp_path: Path, clients: int) -> None:
     config = tmp_path / "model-config.yaml"

@@ -2,9 +2,12 @@
 
 import io
 
+import pytest
 from PIL import Image
 
 from tests.e2e.served import Served
+
+pytestmark = pytest.mark.thin
 
 
 def png() -> bytes:

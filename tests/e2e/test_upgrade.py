@@ -13,7 +13,6 @@ from tests.e2e.served import PATIENCE, Served, eventually
 from tests.lab.chaos.upgrades import clients_of, marked, serve, upgrade
 
 
-@pytest.mark.heavy
 def test_clients_that_never_pause_notice_nothing_of_upgrades(tmp_path: Path) -> None:
     served = serve(tmp_path)
     try:
@@ -32,6 +31,7 @@ def test_clients_that_never_pause_notice_nothing_of_upgrades(tmp_path: Path) -> 
     eventually(lambda: not marked(served), "no process is left")
 
 
+@pytest.mark.thin
 def test_the_new_daemon_serves_what_the_old_one_was_told(idle: Served) -> None:
     idle.start("--no-restore", "--models", idle.pack("echo"))
     eventually(lambda: idle.ask("/ready").status == 200, "what the list names is ready")
@@ -56,7 +56,6 @@ def test_the_new_daemon_serves_what_the_old_one_was_told(idle: Served) -> None:
     assert idle.ask("/ready").status == 200
 
 
-@pytest.mark.heavy
 def test_an_ephemeral_model_outlives_an_upgrade_and_no_restart(idle: Served) -> None:
     idle.start()
     query = f"url={idle.store / idle.pack('echo')}&initial_workers=1&ephemeral=true"
@@ -154,7 +153,6 @@ def test_without_a_daemon_there_is_nothing_to_upgrade(idle: Served) -> None:
     assert "tsctl start" in done.stderr
 
 
-@pytest.mark.heavy
 def test_clients_that_hold_their_requests_or_answers_do_not_keep_the_old_daemon(idle: Served) -> None:
     idle.start()
     idle.register("echo")

@@ -13,8 +13,6 @@ from tests.e2e.conftest import begin_upgrade
 from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
 from tests.lab.chaos.upgrades import command_of, marked, upgrade
 
-pytestmark = pytest.mark.heavy
-
 
 @pytest.fixture
 def held(idle: Served) -> Iterator[tuple[int, http.client.HTTPConnection]]:

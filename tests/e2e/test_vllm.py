@@ -2,6 +2,7 @@
 
 import json
 import socket
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +26,19 @@ handler:
 """
 LLAMA = "/predictions/llama/1.0/v1/completions"
 
-pytestmark = pytest.mark.slow
 
-
-@pytest.fixture
-def llama(served: Served) -> Served:
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A daemon with the model `llama`, for all tests of this file that ask it."""
+    served = Served(tmp_path_factory.mktemp("llama"))
     config = served.folder / "model-config.yaml"
     config.write_text(CONFIG)
-    served.register_built_in("vllm_handler", "llama", config_file=config, extra_files=str(FAKE))
-    return served
+    served.start()
+    try:
+        served.register_built_in("vllm_handler", "llama", config_file=config, extra_files=str(FAKE))
+        yield served
+    finally:
+        served.stop()
 
 
 def ask(served: Served, target: str, **members: Any) -> Answer:
@@ -52,6 +57,7 @@ def streamed(answer: Answer) -> list[Any]:
     return [json.loads(event.removeprefix("data: ")) for event in found]
 
 
+@pytest.mark.thin
 def test_completions_and_chats_are_answered_at_both_addresses(llama: Served) -> None:
     ours = ask(llama, "/v1/completions", model="llama", prompt="a b c", max_tokens=2, temperature=0.8, logprobs=1)
     theirs = ask(llama, LLAMA, model="llama3-8b", prompt="a b c")

@@ -20,6 +20,7 @@ def worker_pids(served: Served, model: str) -> list[int]:
     return [worker["pid"] for worker in served.describe(model)["workers"] if worker["status"] == "READY"]
 
 
+@pytest.mark.thin
 def test_an_idle_worker_that_is_killed_is_replaced_and_nobody_notices(served: Served) -> None:
     served.register("echo")
     assert served.ask("/predictions/echo", b"x").status == 200
@@ -43,6 +44,7 @@ def test_a_request_whose_worker_dies_is_not_repeated_for_a_handler_with_its_own_
     assert obey(served, "nothing").status == 200
 
 
+@pytest.mark.thin
 def test_with_retry_it_is_run_once_more(served: Served) -> None:
     config = served.folder / "model-config.yaml"
     config.write_text("retry: true\n")
@@ -89,6 +91,7 @@ def test_a_handler_that_cannot_be_imported_is_told_with_its_own_traceback(served
     assert json.loads(served.tsctl("ls", "--json")) == []
 
 
+@pytest.mark.thin
 def test_a_handler_that_cannot_load_is_told_with_its_own_traceback(served: Served) -> None:
     failed = served.run("register", served.pack("no_load"))
 
@@ -122,7 +125,6 @@ def test_registered_without_waiting_a_failure_stays_listed_and_can_be_replaced(s
     assert served.ask("/predictions/model", b"x").status == 200
 
 
-@pytest.mark.heavy
 def test_what_has_failed_is_tried_again_when_what_it_lacked_is_there(idle: Served) -> None:
     go = idle.folder / "go"
     idle.environment["TEST_GO"] = str(go)
@@ -196,6 +198,7 @@ def test_more_workers_than_cores_are_warned_of(served: Served) -> None:
     assert "slow each other down" in (served.folder / "state" / "logs" / "daemon.log").read_text()
 
 
+@pytest.mark.thin
 def test_scaling_down_lets_a_worker_finish_its_batch(served: Served) -> None:
     served.register("obey")
     gate = served.folder / "gate"
@@ -215,6 +218,7 @@ def test_scaling_down_lets_a_worker_finish_its_batch(served: Served) -> None:
     connection.close()
 
 
+@pytest.mark.thin
 def test_a_full_queue_refuses_with_retry_after(idle: Served, tmp_path: Path) -> None:
     idle.start("--queue-jobs", "1")
     idle.register("obey")
