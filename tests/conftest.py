@@ -34,12 +34,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until everything is collected: all of it stays
     register_where_asked(config)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     seed = config.getoption("--shuffle")
     return None if seed is None else f"shuffled: --shuffle {seed} repeats this order"
+
+
+# What is collected stays: a test that asks for a collection of garbage took a second for each, to look at it again.
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 # Before pytest sorts by the fixtures that tests share, so that those are not made anew for each test.
