@@ -5,9 +5,9 @@ import, and those that are named in a text, as programs for another interpreter 
 those that name it. Tests of real processes run the whole program, whatever they import: only those that were changed,
 and THIN, stand for them. CI runs all.
 
-Not pytest-testmon, which is kept well and takes several processes: it sees nothing of what compiled modules and programs
-that tests start do, traces each test for what it sees, and knows nothing before it has run all of them once. Names are
-found in a second, in what is there now.
+Not pytest-testmon, which is kept well and takes several processes: it sees nothing of compiled modules, or of
+programs that tests start, traces each test for what it sees, and knows nothing before it has run all of them once.
+Names are found in a second, in what is there now.
 """
 
 import argparse
