@@ -1,6 +1,9 @@
 # Two commands do everything on a fresh machine: `make demo` and `make test`. `make` alone prints the targets: a target is
 # described by the comment above it, of which the first sentence is printed.
 
+# Byte code is kept, also where the environment says otherwise: else each process compiles what it imports anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -9,7 +12,7 @@ SPREAD := -n 2 --dist worksteal --durations 20
 AS_ROOT := $(if $(filter 0,$(shell id -u)),,sudo --preserve-env env "PATH=$(PATH)")
 DEBIAN_PACKAGES := bash curl fish groff-base make openssl tmux wrk zsh
 
-.PHONY: help alerts clients demo digits test test-busy lint types unit compiled heavy ray history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults simulate-scaling lives upgrades chaos chaos-ray chaos-rows chaos-residency chaos-steered bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean gpu guard
+.PHONY: help affected alerts clients demo digits test test-busy lint types unit compiled heavy ray history fuzz conformance torchserve-examples torchserve-tests simulate simulate-faults simulate-scaling lives upgrades chaos chaos-ray chaos-rows chaos-residency chaos-steered bench streams bounds completions references system-packages proxies systemd browser screens deploy-tools deploy-check deploy-packages image image-check manifests docs picture workflows source wheel wheels release-check clean gpu guard
 
 # Prints the targets.
 help:
@@ -45,6 +48,11 @@ types: $(VENV)/.installed
 # waits for a process that it started.
 unit: $(VENV)/.installed
 	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/pytest $(SPREAD) -n 3 $(PYTEST)
+
+# Runs the tests that a change can break, the nearest first: of what is not committed, and of this branch. Seconds to a
+# minute; AFFECTED="--near 9" adds those that are far away, AFFECTED="--list" prints them. CI runs all.
+affected: $(VENV)/.installed
+	PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)/python -m tests.affected $(AFFECTED)
 
 # The tests three times, each time in another order, beside two processes that only compute; prints the seeds.
 # BUSY="--times 1 --seed 7 tests/e2e" repeats an order, and runs a part.

@@ -5,6 +5,7 @@ import gc
 import inspect
 import os
 import random
+import sys
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
@@ -14,6 +15,11 @@ from hypothesis import HealthCheck, settings
 
 from tests.compiled import tests_compiled
 from tests.second_run import register_where_asked
+
+# Byte code is kept, whatever the environment says: without it each process that a test starts compiles the program anew
+# (a daemon is imported in 0.35 s of processor time instead of 0.78 s), and each process of pytest rewrites all tests.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # grpc's library is for this process alone. Otherwise it starts threads in a child between fork and exec, too, which end
 # that child when its descriptors are closed (subprocess with `preexec_fn`).
@@ -29,12 +35,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    gc.disable()  # until everything is collected: all of it stays
     register_where_asked(config)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
     seed = config.getoption("--shuffle")
     return None if seed is None else f"shuffled: --shuffle {seed} repeats this order"
+
+
+# What is collected stays: a test that asks for a collection of garbage took a second for each, to look at it again.
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
 
 
 # Before pytest sorts by the fixtures that tests share, so that those are not made anew for each test.

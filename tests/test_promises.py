@@ -3,8 +3,6 @@
 import re
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "promises.md").read_text()
 PATHS = sorted(set(re.findall(r"`((?:daemon|handlers|tests|tsctl|docs)/[^`]+)`", PAGE)))
@@ -12,21 +10,22 @@ TARGETS = sorted(set(re.findall(r"`make ([a-z-]+)", PAGE)))
 SECTIONS = re.split(r"^#{2,3} ", PAGE, flags=re.MULTILINE)[1:]
 
 
-@pytest.mark.parametrize("path", PATHS)
-def test_each_path_exists(path: str) -> None:
-    assert (ROOT / path).exists()
+def test_each_path_exists() -> None:
+    assert len(PATHS) > 100
+    assert [path for path in PATHS if not (ROOT / path).exists()] == []
 
 
-@pytest.mark.parametrize("target", TARGETS)
-def test_each_target_exists(target: str) -> None:
-    assert re.search(rf"^{target}:", (ROOT / "Makefile").read_text(), re.MULTILINE)
+def test_each_target_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+
+    assert [target for target in TARGETS if re.search(rf"^{target}:", makefile, re.MULTILINE) is None] == []
 
 
-@pytest.mark.parametrize("section", SECTIONS, ids=lambda section: section.partition("\n")[0])
-def test_each_section_names_its_proof(section: str) -> None:
-    _, _, proof = section.partition("*Proof*:")
+def test_each_section_names_its_proof() -> None:
+    proofs = {section.partition("\n")[0]: section.partition("*Proof*:")[2] for section in SECTIONS}
 
-    assert re.search(r"`tests/[^`]+\.py`|`make [a-z-]+`", proof)
+    assert len(proofs) > 10
+    assert [title for title, proof in proofs.items() if not re.search(r"`tests/[^`]+\.py`|`make [a-z-]+`", proof)] == []
 
 
 def test_readme_links_to_it() -> None:

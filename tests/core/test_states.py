@@ -1,10 +1,18 @@
 """How a state machine moves: along the arrows of its table only."""
 
 from enum import Enum, auto
+from itertools import product
+from types import ModuleType
 
 import pytest
 
 from daemon.core.states import IllegalTransition, follow
+from daemon.http.states import connection
+from daemon.lifecycle.upgrade import states as upgrade
+from daemon.models.optimizing import state as trial
+from daemon.models.residency import state as residence
+from daemon.models.rollouts import rollout
+from daemon.workers import state as worker
 
 
 class Door(Enum):
@@ -28,3 +36,25 @@ def test_an_arrow_leads_to_its_state() -> None:
 def test_where_there_is_no_arrow_both_ends_are_told(event: Push) -> None:
     with pytest.raises(IllegalTransition, match=f"^{event.name} in SHUT$"):
         follow(TABLE, Door.SHUT, event)
+
+
+@pytest.mark.parametrize("machine", [connection, residence, rollout, trial, upgrade, worker])
+def test_a_machine_follows_the_arrows_of_its_drawing_and_no_others(machine: ModuleType) -> None:
+    transitions = machine.TRANSITIONS
+    (events,) = {type(event) for arrows in transitions.values() for event in arrows}
+
+    for state, event in product(type(next(iter(transitions))), events):
+        if event in transitions[state]:
+            assert machine.advance(state, event) == transitions[state][event]
+        else:
+            with pytest.raises(IllegalTransition, match=f"{event.name} in {state.name}"):
+                machine.advance(state, event)
+
+
+@pytest.mark.parametrize("machine", [connection, upgrade, worker])
+def test_a_life_goes_one_way(machine: ModuleType) -> None:
+    arrows = [(state, event, to) for state, table in machine.TRANSITIONS.items() for event, to in table.items()]
+
+    back = [(state, event) for state, event, to in arrows if to.value <= state.value]
+    assert [(state, event) for state, event in back if event is not upgrade.UpgradeEvent.FAILED] == []
+    assert {machine.TRANSITIONS[state][event] for state, event in back} <= {upgrade.Step.SERVING}

@@ -14,8 +14,9 @@ Served.forks = True
 # Before pytest selects tests by their markers.
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = f"{Path(__file__).parent}/"
     for item in items:
-        if Path(__file__).parent in item.path.parents:
+        if str(item.path).startswith(here):
             item.add_marker(pytest.mark.slow)
             if item.get_closest_marker("thin") is None:
                 item.add_marker(pytest.mark.heavy)

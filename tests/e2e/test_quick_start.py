@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import torch
-from torchvision.models import resnet152
 
 from tests.e2e.served import Served, typed
 
@@ -34,6 +32,9 @@ def cheap_weights(file: Path) -> list[str]:
 
     Every layer gives zeros but the last, which has the five best classes in its bias.
     """
+    import torch
+    from torchvision.models import resnet152
+
     with torch.device("meta"):
         shapes = resnet152().state_dict()
     weights = {name: torch.zeros(tensor.shape, dtype=tensor.dtype) for name, tensor in shapes.items()}

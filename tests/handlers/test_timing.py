@@ -11,7 +11,7 @@ from handlers.optimize.trials.verdicts import VARIABLE
 from tests.handlers.forked import template
 from tests.handlers.optimize.nets import put_archive
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 
 
 def load_of(directory: Path) -> wire.Load:

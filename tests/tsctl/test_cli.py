@@ -41,15 +41,6 @@ def test_without_a_verb_it_shows_its_help_and_that_was_wrong_usage(invoke: Invok
     assert "Usage: tsctl" in result.output
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_a_verbs_help_fits_a_terminal(invoke: Invoke, verb: str) -> None:
-    result = invoke(verb, "--help")
-
-    assert result.exit_code == 0
-    assert result.stdout.startswith(f"Usage: tsctl {verb} ")
-    assert max(map(len, result.stdout.splitlines())) <= 80
-
-
 @pytest.mark.parametrize(
     ("typed", "suggestion"),
     [

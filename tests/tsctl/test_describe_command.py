@@ -69,12 +69,152 @@ DESCRIBED: dict[str, Any] = {
 }
 
 
-def test_describe_is_the_same_text_in_a_pipe(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /models/net", [DESCRIBED])
+# Everything that may be shown at once; `SCREEN` is what people see of it.
+EVENT = {
+    "sequence": 1, "time": 1_800_000_000.0, "level": "error", "kind": "worker-exited", "model": "net",
+    "version": "1.0", "worker": 3, "requests": ["r1"], "text": "worker 3 ended: [killed]",
+}  # fmt: skip
+FAILURE = {
+    "time": 1_800_000_000.0, "status": 503, "message": "ValueError: bad\nmore", "request": "r1", "requests": 3,
+    "traceback": "an earlier one",
+}  # fmt: skip
+WHOLE: dict[str, Any] = DESCRIBED | {
+    "workers": [
+        {"pid": 7, "node": "gpu-1/ab12", "status": "READY", "memoryUsage": 0, "startTime": "now"},
+        {"pid": 0, "status": "UNLOADING", "memoryUsage": 0, "startTime": "now"},
+    ],
+    "tsctl": DESCRIBED["tsctl"] | {
+        "workers": ["READY", "STARTING"], "waits": "GPU is missing",
+        "settings": [
+            {"name": "responseTimeout", "value": 0.5}, {"name": "startupTimeout", "value": 60.0},
+            {"name": "queueTimeout", "value": 2.5}, {"name": "clientTimeoutInMills", "value": 250.0},
+            {"name": "maxMemory", "value": "4 GiB"}, {"name": "cpus", "value": "0-3"},
+        ],
+        "lastExit": "killed: it was over its memory limit of 4 GiB",
+        "batching": DESCRIBED["tsctl"]["batching"] | {
+            "learned": {
+                "batchMs": 8.1, "requestMs": 0.4, "guess": False,
+                "together": [
+                    {"busy": 1, "size": 8, "ms": 130.0}, {"busy": 2, "size": 3, "ms": 80.0},
+                    {"busy": 2, "size": 4, "ms": 90.0},
+                ],
+            },
+            "arrivalsPerSecond": 12.04, "turnaroundMs": 1327.4, "regularConnections": 7, "openConnections": 9,
+            "longestHoldMs": 19.87, "sizes": {"1": 90, "8": 10}, "reasons": {"delay": 1, "full": 99},
+            "meanings": {"full": "there were enough", "delay": "it was held"},
+            "expired": {"queue": 3, "worker": 1}, "isolated": {"batches": 3, "requestsFailed": 4},
+        },
+        "declared": {
+            "inputs": [
+                {"name": "images", "kind": "image", "annotation": "list[Image]"},
+                {"name": "n", "kind": "json", "annotation": ""},
+            ],
+            "batches": True, "batchSize": None, "streams": False, "output": "list[dict]",
+        },
+        "notes": ["`handle(None)` failed."],
+        "errors": [
+            FAILURE, FAILURE | {"requests": 1, "traceback": "Traceback …\n  at [line] 3\nValueError: bad\n"},
+        ],
+        "events": [EVENT],
+    },
+}  # fmt: skip
+SCREEN = """
+model      net 1.0
+state      failed
+archive    /store/[1]/net.mar
+batching   fixed, at most 8 requests, 2.5 ms delay
+queue      3 waiting, 0 running, room for 97
+threads    1 for each worker, of 2 cores (4 workers share 2 cores)
+timeouts   0.5 s for a batch, 60 s for loading, 2.5 s in the queue, 250 ms for an answer
+limits     4 GiB of memory for each worker, processors 0-3
+takes      images: list[Image], n: json
+answers    list[dict]
+note       `handle(None)` failed.
+waits      GPU is missing
+last exit  killed: it was over its memory limit of 4 GiB
+expired    3 in the queue, 1 with a worker
+isolated   batches run again row by row: 3, requests that also failed alone: 4
+
+Workers
+PID  NODE        STATE     MEMORY  STARTED
+  7  gpu-1/ab12  ready        0 B  now
+  0  -           starting     0 B  now
+
+Optimizations
+NAME     APPLIED    DRIFT   GAIN     TOOK  NOTE
+fold     yes      2.5e-07      -   0.12 s
+bf16     no             -      -   0.50 s  the model fails
+int8     yes      2.0e-02      -   3.00 s  best class kept: 96.9%
+compile  yes      3.0e-07  0.75x  35.00 s  it is no gain
+
+Traffic
+a batch takes  8.10 ms + 0.4 ms a request (learned)
+workers busy   8 in 130 ms with 1, 4 in 90.0 ms with 2
+arrivals       12.0 requests/s recently
+connections    7 regular of 9 open
+turnaround     1327 ms from an answer to the next request (median)
+longest hold   19.9 ms beside an idle worker
+
+Batches by size
+1  ████████████████████████████████████████  90
+8  ████                                      10
+
+Batches by reason
+ full  ████████████  99  there were enough
+delay  ▏              1  it was held
+
+Error
+ValueError: no [weights]
+Traceback
+  line
+printed
+
+Failed predictions
+2027-01-15 08:00:00 503 ValueError: bad (3 requests, the first r1)
+2027-01-15 08:00:00 503 ValueError: bad (request r1)
+Traceback …
+  at [line] 3
+ValueError: bad
+
+Last events
+2027-01-15 08:00:00 error   worker-exited       worker 3 ended: [killed] (request r1)
+"""
+
+
+def test_everything_that_may_be_shown_is_one_screen_of_text(
+    invoke: Invoke, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+    daemon.answer("GET /models/net", [WHOLE])
 
     result = invoke("describe", "net")
 
-    assert result.stdout.splitlines()[0].split() == ["model", "net", "1.0"]
+    assert "\n".join(line.rstrip() for line in result.stdout.splitlines()) == SCREEN.strip()
+    assert result.stderr == "hint: retry with `tsctl retry net/1.0`\n"
+
+
+def described(capsys: pytest.CaptureFixture[str], document: dict[str, Any]) -> list[str]:
+    """Return the output for people, with single spaces."""
+    from tsctl.commands.describe import show
+
+    show(document)
+    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_what_is_zero_or_none_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = described(capsys, DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"error": None, "optimize": []}})
+
+    assert [line.split()[0] for line in lines] == [
+        "model",
+        "state",
+        "archive",
+        "batching",
+        "queue",
+        "threads",
+        "timeouts",
+    ]
+    assert lines[-1] == "timeouts 0.5 s for a batch, 60 s for loading"
 
 
 def test_describe_as_json_is_the_daemons_document(invoke: Invoke, daemon: FakeDaemon) -> None:
@@ -93,94 +233,16 @@ def test_describe_asks_for_the_version_that_is_named(invoke: Invoke, daemon: Fak
     assert result.stdout == "[]\n"
 
 
-def test_describe_shows_why_a_model_failed(capsys: pytest.CaptureFixture[str]) -> None:
-    from tsctl.commands.describe import show
-
-    show(DESCRIBED)
-
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[2].split() == ["archive", "/store/[1]/net.mar"]
-    assert lines[-4:] == ["ValueError: no [weights]", "Traceback", "  line", "printed"]
-
-
 def with_batches(**batching: Any) -> dict[str, Any]:
     ours = DESCRIBED["tsctl"]
     batching = {"sizes": {"1": 90, "8": 10}, "reasons": {"delay": 1, "full": 99}} | batching
     return DESCRIBED | {"tsctl": ours | {"error": None, "batching": ours["batching"] | batching}}
 
 
-def described(capsys: pytest.CaptureFixture[str], document: dict[str, Any]) -> list[str]:
-    """Return the output for people, with single spaces."""
-    from tsctl.commands.describe import show
-
-    show(document)
-    return [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-
-
-def test_describe_shows_the_settings_in_their_units(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = described(capsys, DESCRIBED)
-
-    assert "batching fixed, at most 8 requests, 2.5 ms delay" in lines
-    assert "timeouts 0.5 s for a batch, 60 s for loading" in lines
-    assert "Traffic" not in lines
-
-
-def test_describe_shows_what_workers_may_take_and_how_the_last_one_ended(capsys: pytest.CaptureFixture[str]) -> None:
-    limits = [{"name": "maxMemory", "value": "4 GiB"}, {"name": "cpus", "value": "0-3"}]
-    ended = "killed: it was over its memory limit of 4 GiB"
-    ours = DESCRIBED["tsctl"] | {"settings": [*DESCRIBED["tsctl"]["settings"], *limits], "lastExit": ended}
-
-    lines = described(capsys, DESCRIBED | {"tsctl": ours})
-
-    assert "limits 4 GiB of memory for each worker, processors 0-3" in lines
-    assert f"last exit {ended}" in lines
-
-
-def test_describe_shows_what_was_learned(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = described(
-        capsys,
-        with_batches(
-            learned={"batchMs": 8.1, "requestMs": 0.4, "guess": False}, arrivalsPerSecond=12.04, turnaroundMs=1327.4,
-            regularConnections=7, openConnections=9, longestHoldMs=19.87,
-        ),
-    )  # fmt: skip
-
-    start = lines.index("Traffic")
-    assert lines[start + 1 : start + 6] == [
-        "a batch takes 8.10 ms + 0.4 ms a request (learned)",
-        "arrivals 12.0 requests/s recently",
-        "connections 7 regular of 9 open",
-        "turnaround 1327 ms from an answer to the next request (median)",
-        "longest hold 19.9 ms beside an idle worker",
-    ]
-
-
-def test_describe_shows_what_batches_take_beside_other_busy_workers(capsys: pytest.CaptureFixture[str]) -> None:
-    together = [
-        {"busy": 1, "size": 8, "ms": 130.0},
-        {"busy": 2, "size": 3, "ms": 80.0},
-        {"busy": 2, "size": 4, "ms": 90.0},
-    ]
-    lines = described(
-        capsys, with_batches(learned={"batchMs": 50.0, "requestMs": 10.0, "guess": False, "together": together})
-    )
-
-    assert "workers busy 8 in 130 ms with 1, 4 in 90.0 ms with 2" in lines
-
-
 def test_describe_says_that_a_guess_is_one(capsys: pytest.CaptureFixture[str]) -> None:
     lines = described(capsys, with_batches(learned={"batchMs": 4.0, "requestMs": 4.0, "guess": True}))
 
     assert "a batch takes 4.00 ms + 4.00 ms a request (a guess while all batches have the same size)" in lines
-
-
-def test_describe_says_what_each_reason_means_the_most_frequent_first(capsys: pytest.CaptureFixture[str]) -> None:
-    meanings = {"full": "there were enough", "delay": "it was held"}
-
-    lines = described(capsys, with_batches(meanings=meanings))
-
-    start = lines.index("Batches by reason")
-    assert lines[start + 1 : start + 3] == ["full ████████████ 99 there were enough", "delay ▏ 1 it was held"]
 
 
 def test_describe_draws_many_batch_sizes_by_ranges(capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,15 +256,12 @@ def test_describe_draws_many_batch_sizes_by_ranges(capsys: pytest.CaptureFixture
     assert drawn == [("1", "1"), ("2", "1"), ("3-4", "2"), ("5-8", "4"), ("9-16", "8"), ("17-32", "0"), ("33-64", "5")]
 
 
-@pytest.mark.parametrize("retryable", [True, False])
-def test_describe_says_how_one_that_has_failed_is_tried_again(
-    retryable: bool, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_that_cannot_be_tried_again_has_no_hint(capsys: pytest.CaptureFixture[str]) -> None:
     from tsctl.commands.describe import show
 
-    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"retryable": retryable}})
+    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"retryable": False}})
 
-    assert capsys.readouterr().err == ("hint: retry with `tsctl retry net/1.0`\n" if retryable else "")
+    assert capsys.readouterr().err == ""
 
 
 @pytest.mark.parametrize(
@@ -237,19 +296,6 @@ def test_describe_tells_of_a_replacement(
         assert lines[lines.index("Error of the replacement") + 1 :] == ["no", "here"]
 
 
-def test_describe_shows_the_limits_of_a_request_and_what_has_expired(capsys: pytest.CaptureFixture[str]) -> None:
-    from tsctl.commands.describe import show
-
-    settings = [*DESCRIBED["tsctl"]["settings"][:2], {"name": "queueTimeout", "value": 2.5}]
-    settings.append({"name": "clientTimeoutInMills", "value": 250.0})
-    batching = DESCRIBED["tsctl"]["batching"] | {"expired": {"queue": 3, "worker": 1}}
-    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"batching": batching, "settings": settings}})
-
-    facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:8])
-    assert facts["timeouts"] == "0.5 s for a batch, 60 s for loading, 2.5 s in the queue, 250 ms for an answer"
-    assert facts["expired"] == "3 in the queue, 1 with a worker"
-
-
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
@@ -278,102 +324,3 @@ def test_describe_shows_why_the_number_of_workers_is_what_it_is(
 
     facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:8])
     assert facts["autoscaling"] == text
-
-
-def test_describe_shows_the_batches_that_failed_and_were_run_again_one_by_one(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    from tsctl.commands.describe import show
-
-    batching = DESCRIBED["tsctl"]["batching"] | {"isolated": {"batches": 3, "requestsFailed": 4}}
-    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"batching": batching}})
-
-    assert "isolated  batches run again row by row: 3, requests that also failed alone: 4" in capsys.readouterr().out
-
-
-def test_describe_shows_what_became_of_the_optimisations(capsys: pytest.CaptureFixture[str]) -> None:
-    from tsctl.commands.describe import show
-
-    show(DESCRIBED)
-
-    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
-    at = lines.index(["Optimizations"])
-    assert lines[at + 1 : at + 6] == [
-        ["NAME", "APPLIED", "DRIFT", "GAIN", "TOOK", "NOTE"],
-        ["fold", "yes", "2.5e-07", "-", "0.12", "s"],
-        ["bf16", "no", "-", "-", "0.50", "s", "the", "model", "fails"],
-        ["int8", "yes", "2.0e-02", "-", "3.00", "s", "best", "class", "kept:", "96.9%"],
-        ["compile", "yes", "3.0e-07", "0.75x", "35.00", "s", "it", "is", "no", "gain"],
-    ]
-
-
-def test_describe_shows_what_a_typed_handler_takes_and_its_workers_notes(capsys: pytest.CaptureFixture[str]) -> None:
-    from tsctl.commands.describe import show
-
-    inputs = [
-        {"name": "images", "kind": "image", "annotation": "list[Image]"},
-        {"name": "n", "kind": "json", "annotation": ""},
-    ]
-    declared = {"inputs": inputs, "batches": True, "batchSize": None, "streams": False, "output": "list[dict]"}
-
-    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"declared": declared, "notes": ["`handle(None)` failed."]}})
-
-    lines = [line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines() if line.strip()]
-    assert ["takes", "images: list[Image], n: json"] in lines
-    assert ["answers", "list[dict]"] in lines and ["note", "`handle(None)` failed."] in lines
-
-
-def test_the_last_events_of_the_version_are_shown_with_their_times(
-    invoke: Invoke, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    event = {
-        "sequence": 1, "time": 1_800_000_000.0, "level": "error", "kind": "worker-exited", "model": "net",
-        "version": "1.0", "worker": 3, "requests": ["r1"], "text": "worker 3 ended: [killed]",
-    }  # fmt: skip
-    daemon.answer("GET /models/net", [DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"events": [event]}}])
-
-    lines = invoke("describe", "net").stdout.splitlines()
-
-    assert lines[lines.index("Last events") + 1] == (
-        "2027-01-15 08:00:00 error   worker-exited       worker 3 ended: [killed] (request r1)"
-    )
-
-
-def test_the_latest_failures_are_shown_and_the_traceback_of_the_last(
-    invoke: Invoke, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    first = {
-        "time": 1_800_000_000.0, "status": 503, "message": "ValueError: bad\nmore", "request": "r1", "requests": 3,
-        "traceback": "an earlier one",
-    }  # fmt: skip
-    last = first | {"requests": 1, "traceback": "Traceback …\n  at [line] 3\nValueError: bad\n"}
-    daemon.answer("GET /models/net", [DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"errors": [first, last]}}])
-
-    lines = invoke("describe", "net").stdout.splitlines()
-
-    at = lines.index("Failed predictions") + 1
-    assert lines[at : at + 5] == [
-        "2027-01-15 08:00:00 503 ValueError: bad (3 requests, the first r1)",
-        "2027-01-15 08:00:00 503 ValueError: bad (request r1)",
-        "Traceback …",
-        "  at [line] 3",
-        "ValueError: bad",
-    ]
-
-
-def test_describe_shows_the_node_of_each_worker_and_why_another_one_has_none(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    there = {"pid": 7, "node": "gpu-1/ab12", "status": "READY", "memoryUsage": 0, "startTime": "now"}
-    starting = {"pid": 0, "status": "UNLOADING", "memoryUsage": 0, "startTime": "now"}
-    ours = with_batches()["tsctl"] | {"workers": ["READY", "STARTING"], "waits": "GPU is missing"}
-
-    lines = described(capsys, DESCRIBED | {"workers": [there, starting], "tsctl": ours})
-
-    assert "waits GPU is missing" in lines
-    title = lines.index("PID NODE STATE MEMORY STARTED")
-    assert lines[title + 1 : title + 3] == ["7 gpu-1/ab12 ready 0 B now", "0 - starting 0 B now"]

@@ -2,18 +2,7 @@
 
 import pytest
 
-from daemon.core.states import IllegalTransition
 from daemon.workers.state import TRANSITIONS, WorkerEvent, WorkerState, advance
-
-
-@pytest.mark.parametrize("event", WorkerEvent)
-@pytest.mark.parametrize("state", WorkerState)
-def test_a_worker_follows_the_drawing_and_never_moves_back(state: WorkerState, event: WorkerEvent) -> None:
-    if event in TRANSITIONS[state]:
-        assert advance(state, event).value > state.value
-    else:
-        with pytest.raises(IllegalTransition, match=f"{event.name} in {state.name}"):
-            advance(state, event)
 
 
 @pytest.mark.parametrize("state", [state for state in WorkerState if state is not WorkerState.EXITED])

@@ -1,17 +1,46 @@
 """torchvision comes without torch.compile, and with it once that is imported."""
 
+import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[3]
 
-def run(program: str) -> list[str]:
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+def run(program: str, first: Path = ROOT) -> list[str]:
+    """Run a program whose modules are looked for in a folder first; return the words that it prints."""
+    environment = os.environ | {"PYTHONPATH": f"{first}:{ROOT}"}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     return done.stdout.split()
 
 
-@pytest.mark.slow
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real packages, as far as they import each other: each is imported in no time."""
+    root = tmp_path_factory.mktemp("packages")
+    for name, text in {
+        "torch": "import importlib\ndef __getattr__(name):\n"
+        "    if name == '_dynamo':\n        return importlib.import_module('torch._dynamo')\n"
+        "    raise AttributeError(name)\n",
+        "torch._dynamo": "from torch._dynamo import config, utils\ndef allow_in_graph(): pass\n",
+        "torch._dynamo.config": "recompile_limit = 8\n",
+        "torch._dynamo.utils": "counters = {}\ndef is_compile_supported(device): return device == 'cpu'\n",
+        "torchvision": "from torchvision import extension, ops, transforms\n",
+        "torchvision.extension": "",
+        "torchvision.ops": "from torchvision.ops import roi_align\n",
+        "torchvision.ops.roi_align": "from torch._dynamo.utils import is_compile_supported\n",
+        "torchvision.transforms": "",
+    }.items():
+        folder = root.joinpath(*name.split("."))
+        folder.mkdir()
+        (folder / "__init__.py").write_text(text)
+    return root
+
+
 def test_a_vision_handler_is_imported_without_torch_compile() -> None:
     program = "import sys, handlers.builtin.image_classifier; print(*sys.modules)"
     modules = set(run(program))
@@ -21,7 +50,7 @@ def test_a_vision_handler_is_imported_without_torch_compile() -> None:
 
 
 LATER = """
-import sys, handlers.builtin.image_classifier
+import sys, handlers.builtin.torchvision_import
 align = sys.modules["torchvision.ops.roi_align"]
 before, finders = align.is_compile_supported, len(sys.meta_path)
 {first}
@@ -29,19 +58,24 @@ import torch._dynamo.utils as real
 print(before is real.is_compile_supported, align.is_compile_supported is real.is_compile_supported)
 print(len(sys.meta_path) < finders)
 """
+IMPORTED = "import torch._dynamo"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "first",
     [
-        pytest.param("import torch._dynamo", id="torch.compile is imported"),
+        pytest.param(IMPORTED, id="torch.compile is imported"),
         pytest.param("assert isinstance(before('cpu'), bool)", id="a detection model asks"),
         pytest.param("import torch; torch._dynamo.config", id="somebody uses torch._dynamo"),
     ],
 )
-def test_the_real_function_takes_its_place_when(first: str) -> None:
-    assert run(LATER.format(first=first)) == ["False", "True", "True"]
+def test_the_real_function_takes_its_place_when(first: str, packages: Path) -> None:
+    assert run(LATER.format(first=first), packages) == ["False", "True", "True"]
+
+
+@pytest.mark.heavy
+def test_the_function_of_the_torch_that_is_installed_takes_its_place() -> None:
+    assert run(LATER.format(first=IMPORTED)) == ["False", "True", "True"]
 
 
 GREEDY = """
@@ -57,11 +91,10 @@ class Other(MetaPathFinder, Loader):
         raise SystemExit
 
 sys.meta_path.insert(0, Other())
-import handlers.builtin.image_classifier
+import handlers.builtin.torchvision_import
 """
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "wish",
     [
@@ -70,5 +103,5 @@ import handlers.builtin.image_classifier
         "import torch; print('got', callable(torch._dynamo.allow_in_graph))",
     ],
 )
-def test_a_torchvision_that_wants_more_gets_the_real_modules(wish: str) -> None:
-    assert run(GREEDY.format(wish=wish)) == ["got", "True"]
+def test_a_torchvision_that_wants_more_gets_the_real_modules(wish: str, packages: Path) -> None:
+    assert run(GREEDY.format(wish=wish), packages) == ["got", "True"]

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 import torch
 from torch import nn
-from torch._dynamo.utils import counters
 
 from handlers.optimize import inductor
 from handlers.optimize.compiler import find_compiler
@@ -116,6 +115,8 @@ def test_every_batch_size_is_compiled_at_the_load_and_found_in_the_cache_by_the_
 
 def sizes_run(batch_size: int, graph_of: Callable[[int], int]) -> list[int]:
     """Run a model that counts as compiled anew for each new value of `graph_of(size)`."""
+    from torch._dynamo.utils import counters  # takes seconds
+
     graphs: set[int] = set()
 
     def run(size: int) -> None:
@@ -142,6 +143,8 @@ def test_sizes_are_run_until_nothing_is_left_to_compile(
 
 
 def test_the_batch_is_a_dynamic_dimension() -> None:
+    from torch._dynamo.utils import counters
+
     model = torch.compile(nn.Linear(2, 2).to(DEVICE), backend="eager")
     inductor.compile_sizes(model, lambda size: model(torch.ones(size, 2, device=DEVICE)), 8)
     before = counters["stats"]["unique_graphs"]

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.core.states import IllegalTransition
 from daemon.http.connection import Connection
 from daemon.http.messages import Response
 from daemon.http.states import connection
@@ -14,16 +13,6 @@ from tests.http.peer import GET, LAST, Peer, Server
 ANSWERING, LEAVING, LINGERING = ConnectionState.ANSWERING, ConnectionState.LEAVING, ConnectionState.LINGERING
 READING, CLOSED = ConnectionState.READING, ConnectionState.CLOSED
 Step = Callable[[Peer, Server], None]
-
-
-@pytest.mark.parametrize("event", ConnectionEvent)
-@pytest.mark.parametrize("state", ConnectionState)
-def test_a_connection_follows_the_drawing_and_never_moves_back(state: ConnectionState, event: ConnectionEvent) -> None:
-    if event in TRANSITIONS[state]:
-        assert advance(state, event) > state
-    else:
-        with pytest.raises(IllegalTransition, match=f"{event.name} in {state.name}"):
-            advance(state, event)
 
 
 def test_the_literals_are_the_states() -> None:

@@ -7,7 +7,6 @@ import pytest
 
 from daemon.core.arena import Arena
 from daemon.core.places import PAGE
-from daemon.core.states import IllegalTransition, follow
 from daemon.http.limits import HttpLimits
 from daemon.http.parsing import body, parser
 from daemon.http.parsing.parser import Receiver
@@ -53,16 +52,6 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Seen:
     for module in (body, parser):
         monkeypatch.setattr(module, "SHARED_FROM", LARGE)
     return changes
-
-
-@pytest.mark.parametrize("event", ReceiverEvent)
-@pytest.mark.parametrize("state", ReceiverState)
-def test_a_receiver_follows_the_drawing(state: ReceiverState, event: ReceiverEvent) -> None:
-    if event in TRANSITIONS[state]:
-        assert follow(TRANSITIONS, state, event) in ReceiverState
-    else:
-        with pytest.raises(IllegalTransition, match=f"{event.name} in {state.name}"):
-            follow(TRANSITIONS, state, event)
 
 
 def test_the_literals_are_the_states() -> None:

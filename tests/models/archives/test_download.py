@@ -241,7 +241,7 @@ def test_what_the_server_says_is_told(web: Web, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["http://127.0.0.1:1/m.mar", "s3://bucket/m.mar", "http:///m.mar"],
+    "url", ["http://127.0.0.1:1/m.mar", "gopher://a/m.mar", "http:///m.mar"],
     ids=["nobody listens", "a scheme nobody speaks", "no host"],
 )  # fmt: skip
 async def test_what_cannot_be_reached_is_told(web: Web, tmp_path: Path, url: str) -> None:

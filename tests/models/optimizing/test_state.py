@@ -1,19 +1,6 @@
 """The trial of a version moves along the arrows of its drawing only."""
 
-import pytest
-
-from daemon.core.states import IllegalTransition
-from daemon.models.optimizing.state import TRANSITIONS, TrialEvent, TrialState, advance
-
-
-@pytest.mark.parametrize("state", TrialState)
-@pytest.mark.parametrize("event", TrialEvent)
-def test_every_other_move_is_refused(state: TrialState, event: TrialEvent) -> None:
-    if event in TRANSITIONS[state]:
-        assert advance(state, event) is TRANSITIONS[state][event]
-    else:
-        with pytest.raises(IllegalTransition, match=f"{event.name} in {state.name}"):
-            advance(state, event)
+from daemon.models.optimizing.state import TRANSITIONS, TrialState
 
 
 def test_nothing_leads_on_where_the_trial_has_told_or_cannot() -> None:

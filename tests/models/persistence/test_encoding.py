@@ -5,7 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.models.persistence import encoding
@@ -14,36 +14,39 @@ from daemon.models.persistence.snapshot import EarlierModel, Snapshot, SnapshotE
 from daemon.models.request import Registration
 from daemon.models.rollouts.rollout import Rollout
 from daemon.models.routing.route import Route
+from daemon.models.settings import Overrides
 from tests.kit.daemon import StubDaemon
 from tests.models.persistence.test_snapshot import entries, words
 
 routes = st.builds(Route, weights=st.just((("1.0", 40.0), ("2.0", 60.0))))
-earlier = st.builds(
-    EarlierModel, name=words, change=words, time=st.floats(0, 1e9), versions=st.lists(entries, max_size=2).map(tuple),
-    route=st.none() | routes,
-)  # fmt: skip
+# Entries are few: what matters is which of them come again in the next snapshot.
+PARTS = [
+    SnapshotEntry(name=name, version="1", request=Registration(url=name, overrides=Overrides(batch_size=7)))
+    for name in ("a", '\n"\\é', "{}[],:")
+]
+EARLIER = [EarlierModel(name=each.name, change="set\n", time=1.5, versions=(each,), route=None) for each in PARTS]
 whole = st.builds(
-    Snapshot, models=st.lists(entries, max_size=3).map(tuple), earlier=st.lists(earlier, max_size=2).map(tuple),
+    Snapshot,
+    models=st.lists(st.sampled_from(PARTS), max_size=4).map(tuple),
+    earlier=st.lists(st.sampled_from(EARLIER), max_size=2).map(tuple),
     routes=st.dictionaries(words, routes, max_size=2),
-)  # fmt: skip
+)
 
 
-@given(whole)
+@settings(max_examples=20)
+@given(st.builds(Snapshot, models=st.lists(entries, max_size=2).map(tuple)) | whole)
 def test_the_text_is_indented_json_as_if_encoded_in_one_piece(snapshot: Snapshot) -> None:
     text = encode_snapshot(snapshot)
 
     assert text == msgspec.json.format(text, indent=2) + b"\n"
 
 
-@given(st.lists(whole, min_size=2, max_size=4), st.data())
-def test_an_encoder_that_knows_a_part_writes_the_same_text(snapshots: list[Snapshot], data: st.DataObject) -> None:
-    parts = [entry for each in snapshots for entry in each.models]
+@given(st.lists(whole, min_size=2, max_size=4))
+def test_an_encoder_that_knows_a_part_writes_the_same_text(snapshots: list[Snapshot]) -> None:
     encoder = SnapshotEncoder()
 
     for each in snapshots:
-        models = tuple(data.draw(st.lists(st.sampled_from(parts), max_size=4))) if parts else ()
-        mixed = replace(each, models=models)
-        assert encoder.encode(mixed) == encode_snapshot(mixed)
+        assert encoder.encode(each) == encode_snapshot(each)
 
 
 def test_the_members_of_the_document_are_the_fields_of_the_snapshot() -> None:

@@ -5,14 +5,11 @@ import re
 import pytest
 
 from daemon.core.errors import BadRequest
-from daemon.core.states import IllegalTransition
 from daemon.models.rollouts.decision import decide, find
 from daemon.models.rollouts.rollout import (
-    TRANSITIONS,
     Rollout,
     RolloutEvent,
     RolloutState,
-    advance,
     parse_conditions,
     parse_every,
     parse_steps,
@@ -28,16 +25,6 @@ def rollout(state: RolloutState = RolloutState.STEPPING, step: int = 0, **change
         "state": state, "step": step,
     }  # fmt: skip
     return Rollout(**values | changes)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("state", RolloutState)
-@pytest.mark.parametrize("event", RolloutEvent)
-def test_only_the_arrows_of_the_drawing_are_followed(state: RolloutState, event: RolloutEvent) -> None:
-    if event in TRANSITIONS[state]:
-        assert advance(state, event) in RolloutState
-    else:
-        with pytest.raises(IllegalTransition):
-            advance(state, event)
 
 
 def test_a_step_takes_its_share_from_the_versions_before() -> None:

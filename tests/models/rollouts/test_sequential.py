@@ -12,12 +12,13 @@ from daemon.models.rollouts.sequential import Evidence, Trials, judge, log_ratio
 
 LIMIT = 0.02
 VERSIONS, REQUESTS = 1500, 20_000
+DECIDED = 15.0  # a likelihood ratio of e^15 comes back once in three million versions
 
 
 def looks(share: float, random: Random) -> Iterator[Trials]:
     """Yield the trials of a version before and at each bad request: the extremes of its likelihood ratio."""
     total = bad = 0
-    while total < REQUESTS:
+    while total < REQUESTS and abs(log_ratio(Trials(total, bad), LIMIT)) < DECIDED:
         total += math.floor(math.log(1 - random.random()) / math.log1p(-share))
         yield Trials(total, bad)
         total, bad = total + 1, bad + 1

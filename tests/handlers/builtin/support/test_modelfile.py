@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 import torch
-from torch._inductor import aoti_compile_and_package
 
 from handlers.builtin.support.modelfile import load_model
 from handlers.sdk.errors import HandlerError
@@ -106,6 +105,8 @@ def test_an_exported_program_takes_batches_of_any_size(model_dir: Path) -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="no C++ compiler is installed")
 @pytest.mark.filterwarnings("ignore")  # the compiler's own
 def test_a_package_of_aotinductor_takes_batches_of_any_size(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from torch._inductor import aoti_compile_and_package  # takes seconds
+
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(model_dir / "cache"))
     net = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.BatchNorm2d(4)).eval().to(DEVICE)
     images = torch.randn(5, 3, 8, 8, generator=torch.Generator().manual_seed(1)).to(DEVICE)

@@ -130,6 +130,7 @@ def test_arguments_by_name_and_other_members_work_as_before() -> None:
         assert drift(expected, int8(numbers=numbers, mask=mask)) < 0.06
 
 
+@pytest.mark.heavy  # imports transformers
 @needs_integers
 def test_every_linear_layer_of_an_encoder_of_transformers_is_on_integers() -> None:
     transformers = pytest.importorskip("transformers")

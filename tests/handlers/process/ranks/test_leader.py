@@ -140,10 +140,11 @@ def test_the_worker_is_ready_when_all_ranks_are(make: Make) -> None:
 
 def test_a_rank_that_cannot_load_fails_the_load_by_its_name(make: Make) -> None:
     bench = make()
+    result = in_thread(bench.leader.loaded)
     bench.ranks[0].report(wire.LoadFailed("ValueError: no such layer", "Traceback …"))
     bench.ranks[0].die(wire.EXIT_LOAD_FAILED)
 
-    failure = in_thread(bench.leader.loaded).get(timeout=PATIENCE)
+    failure = result.get(timeout=PATIENCE)
 
     assert failure == wire.LoadFailed("rank 1: ValueError: no such layer", "Traceback …")
     own = wire.LoadFailed("RuntimeError: connection closed by peer", "")
