@@ -1,4 +1,4 @@
-"""`make test-busy`: the order of the tests, and the processes beside them."""
+"""`python -m tests.lab test-busy`: the order of the tests, and the processes beside them."""
 
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,12 +1,15 @@
-"""docs/promises.md names files and make targets that exist, and each of its sections names a proof."""
+"""docs/promises.md names files and commands that exist, and each of its sections names a proof."""
 
 import re
 from pathlib import Path
+
+from tests.lab.programs import PROGRAMS
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "promises.md").read_text()
 PATHS = sorted(set(re.findall(r"`((?:daemon|handlers|tests|tsctl|docs)/[^`]+)`", PAGE)))
 TARGETS = sorted(set(re.findall(r"`make ([a-z-]+)", PAGE)))
+PROOFS = sorted(set(re.findall(r"`python -m tests\.lab ([a-z-]+)", PAGE)))
 SECTIONS = re.split(r"^#{2,3} ", PAGE, flags=re.MULTILINE)[1:]
 
 
@@ -15,17 +18,22 @@ def test_each_path_exists() -> None:
     assert [path for path in PATHS if not (ROOT / path).exists()] == []
 
 
-def test_each_target_exists() -> None:
+def test_each_command_exists() -> None:
     makefile = (ROOT / "Makefile").read_text()
 
     assert [target for target in TARGETS if re.search(rf"^{target}:", makefile, re.MULTILINE) is None] == []
+    assert [name for name in PROOFS if name not in PROGRAMS] == []
 
 
 def test_each_section_names_its_proof() -> None:
     proofs = {section.partition("\n")[0]: section.partition("*Proof*:")[2] for section in SECTIONS}
 
     assert len(proofs) > 10
-    assert [title for title, proof in proofs.items() if not re.search(r"`tests/[^`]+\.py`|`make [a-z-]+`", proof)] == []
+    assert [
+        title
+        for title, proof in proofs.items()
+        if not re.search(r"`tests/[^`]+\.py`|`make [a-z-]+`|`python -m tests\.lab [a-z-]+`", proof)
+    ] == []
 
 
 def test_readme_links_to_it() -> None:

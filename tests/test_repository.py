@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
+from tests.lab.programs import PROGRAMS
+
 ROOT = Path(__file__).parent.parent
 MAKEFILE = (ROOT / "Makefile").read_text()
 PHONY = re.findall(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)[0].split()
@@ -20,22 +22,28 @@ def document(file: Path) -> Any:
     return yaml.safe_load(file.read_text())
 
 
+def unknown(text: str) -> set[str]:
+    """Return the targets and the programs of the laboratory that a text names and nobody knows."""
+    named = set(re.findall(r"(?:^|`)make ([a-z-]+)", text)) - set(PHONY)
+    return named | set(re.findall(r"python3? -m tests\.lab ([a-z-]+)", text)) - PROGRAMS.keys()
+
+
 def test_make_alone_prints_every_target_with_a_sentence() -> None:
     printed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
     described = dict(re.findall(r"^make (\S+) +(\S.*)$", printed, re.MULTILINE))
     assert sorted(described) == sorted(PHONY)
+    assert len(PHONY) <= 17  # `help`, and sixteen that people type
 
 
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
-def test_each_step_of_a_workflow_is_an_action_or_a_target_that_exists(file: Path) -> None:
+def test_each_step_of_a_workflow_is_an_action_or_a_command_that_exists(file: Path) -> None:
     jobs = document(file)["jobs"].values()
     commands = [step["run"] for job in jobs for step in job["steps"] if "uses" not in step]
-    chosen = [target for job in jobs for target in job.get("strategy", {}).get("matrix", {}).get("target", [])]
+    commands += [each for job in jobs for each in job.get("strategy", {}).get("matrix", {}).get("command", [])]
 
-    named = [re.fullmatch(r'make ([a-z-]+|"\$TARGET")( .*)?', command) for command in commands]
-    assert all(named), commands
-    assert {match[1] for match in named if match} - {'"$TARGET"'} | set(chosen) <= set(PHONY)
+    known = [each for each in commands if re.match(r"make |python -m tests\.lab ", each) and not unknown(each)]
+    assert set(commands) - set(known) <= {'bash -c "$COMMAND"'}
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -45,7 +53,7 @@ def test_the_paths_and_targets_that_a_page_names_exist(name: str) -> None:
     paths = set(re.findall(r"`((?:daemon|handlers|tests|tsctl|docs)/[^` ]+)`", page))
     paths |= {link for link in re.findall(r"\]\(([^)#]+)", page) if "://" not in link}
     assert {path for path in paths if not (ROOT / path).exists()} == set()
-    assert set(re.findall(r"`make ([a-z-]+)", page)) <= set(PHONY)
+    assert unknown(page) == set()
 
 
 @pytest.mark.parametrize("package", ["daemon", "handlers", "tsctl"])
@@ -58,7 +66,8 @@ JOBS = {name: job for file in WORKFLOWS for name, job in document(file)["jobs"].
 
 def test_the_jobs_are_few_and_compiled_modules_are_tested_on_one_python() -> None:
     assert sum(len(document(file)["jobs"]) for file in WORKFLOWS) == len(JOBS) <= 9
-    running = [job for job in JOBS.values() if any(step.get("run") == "make compiled" for step in job["steps"])]
+    compiled = "python -m tests.lab compiled"
+    running = [job for job in JOBS.values() if any(step.get("run") == compiled for step in job["steps"])]
     assert ["strategy" in job for job in running] == [False]
 
 

@@ -1,4 +1,4 @@
-"""The pictures of `tsctl console`, in both schemes: `make screens` takes them in the browser of `make browser`.
+"""The pictures of `tsctl console`, in both schemes: `python -m tests.lab screens` takes them in the browser of `make browser`.
 
 Writes docs/pictures/console-VIEW-SCHEME.png. The models are those of the tests: `scorer` takes 8 ms a batch and 0.4 ms a
 request. The numbers are those of the machine that draws.

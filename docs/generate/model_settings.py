@@ -1,4 +1,4 @@
-"""Prints docs/model-settings.md, the reference of a model's settings, from their table (`make references`)."""
+"""Prints docs/model-settings.md, the reference of a model's settings, from their table (`python -m tests.lab references`)."""
 
 from daemon.model_settings import MODEL_SETTINGS, ModelSetting
 from daemon.model_settings.kinds import Boolean
@@ -6,7 +6,7 @@ from docs.generate.markdown import code, table
 
 _HEAD = """# Settings of a model
 
-Printed by `make references` from the table in `daemon/model_settings/table.py`; a test keeps it fresh.
+Printed by `python -m tests.lab references` from the table in `daemon/model_settings/table.py`; a test keeps it fresh.
 
 A value has one of these sources, the first wins: `tsctl set` (or `PATCH /models/MODEL`), `tsctl register` (or
 `POST /models`), the archive's `model-config.yaml`, the `models` block of config.properties, the daemon's own setting,

@@ -1,6 +1,7 @@
 """Whatever a body is filled with, in each field of each schema: no step is long, and little is built of it.
 
-`make bounds` asks a real daemon with bodies of up to 64 MiB; here they have less, and the limits are generous.
+`python -m tests.lab bounds` asks a real daemon with bodies of up to 64 MiB; here they have less, and the
+limits are generous.
 """
 
 import gzip

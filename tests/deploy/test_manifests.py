@@ -66,7 +66,7 @@ def definitions(path: Path) -> list[Path]:
 
 def validate(path: Path, crds: list[Path]) -> subprocess.CompletedProcess[str]:
     if not PYTHON.exists():
-        pytest.skip("`make deploy-tools` installs kubernetes-validate")
+        pytest.skip("`python -m tests.lab deploy-tools` installs kubernetes-validate")
     command = [PYTHON, PROGRAMS / "validate.py", path, *crds]
     return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
@@ -120,7 +120,7 @@ def test_kserves_own_runtime_is_valid_by_the_same_rules() -> None:
 @pytest.mark.parametrize(("field", "typo", "code"), [("", "", 0), ("read_only:", "readonly:", 1)])
 def test_the_compose_file_is_checked(tmp_path: Path, field: str, typo: str, code: int) -> None:
     if not PYTHON.exists():
-        pytest.skip("`make deploy-tools` installs compose-spec")
+        pytest.skip("`python -m tests.lab deploy-tools` installs compose-spec")
     copy = tmp_path / "compose.yaml"
     copy.write_text(COMPOSE.read_text().replace(field, typo) if field else COMPOSE.read_text())
     done = subprocess.run([PYTHON, PROGRAMS / "compose.py", copy], capture_output=True, text=True)
@@ -220,7 +220,7 @@ def test_a_placeholder_without_a_label_is_filled_as_by_go() -> None:
 def test_prometheus_takes_the_configuration_of_compose_with_our_rules(tmp_path: Path) -> None:
     promtool = shutil.which("promtool")
     if promtool is None:
-        pytest.skip("`make system-packages` installs promtool")
+        pytest.skip("`python -m tests.lab system-packages` installs promtool")
     (tmp_path / "tsctl").mkdir()
     rules = subprocess.run([TSCTL, "metrics", "--rules"], capture_output=True, text=True, check=True).stdout
     (tmp_path / "tsctl" / "rules.yml").write_text(rules)

@@ -93,4 +93,4 @@ def test_exit_codes_of_the_command_line_are_explained(code: str, text: str) -> N
 
 def test_the_badges_are_drawn_from_the_project_as_it_is() -> None:
     assert dict(badges()).keys() >= {"version", "python", "license"}
-    assert PICTURE.read_text() == draw(badges()), "`make picture` draws them anew"
+    assert PICTURE.read_text() == draw(badges()), "`python -m tests.lab picture` draws them anew"

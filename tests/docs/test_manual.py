@@ -30,7 +30,7 @@ def shown(name: str) -> str:
 def test_the_pages_that_are_shipped_are_fresh() -> None:
     shipped = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.iterdir()}
 
-    assert shipped == PAGES, "run `make references`"
+    assert shipped == PAGES, "run `python -m tests.lab references`"
 
 
 def test_the_wheel_has_them_where_man_looks() -> None:

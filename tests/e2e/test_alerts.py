@@ -109,7 +109,7 @@ def test_each_trouble_raises_its_alert_and_a_healthy_model_none(
 ) -> None:
     program = shutil.which("prometheus")
     if program is None:
-        pytest.skip("needs prometheus: `make system-packages` fetches it")
+        pytest.skip("needs prometheus: `python -m tests.lab system-packages` fetches it")
     served = fragile
     served.register("obey", "--batch-size", "1", name="well")
     for model in ("fails", "slow", "late", "dies"):

@@ -114,7 +114,7 @@ class Proxy:
 def proxy(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Proxy]:
     program = shutil.which(request.param, path="/usr/sbin:/usr/bin:/usr/local/sbin:/usr/local/bin")
     if program is None:
-        pytest.skip(f"{request.param} is not installed (make proxies)")
+        pytest.skip(f"{request.param} is not installed (python -m tests.lab proxies)")
     proxy = Proxy(request.param, program, tmp_path_factory.mktemp(request.param))
     yield proxy
     proxy.stop()

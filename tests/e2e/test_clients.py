@@ -1,4 +1,4 @@
-"""Clients of others, unchanged: each a program of its own, with its own Python environment (`make clients`)."""
+"""Clients of others, unchanged: each a program with an environment of its own (`python -m tests.lab clients`)."""
 
 import subprocess
 from pathlib import Path
@@ -17,7 +17,7 @@ ENVIRONMENTS = Path(__file__).parents[2] / ".clients"
 def test_every_call_of_a_client_does_as_it_should(idle: Served, client: str) -> None:
     python = ENVIRONMENTS / client / "bin/python"
     if not python.exists():
-        pytest.skip(f"`make clients` installs the client of {client}")
+        pytest.skip(f"`python -m tests.lab clients` installs the client of {client}")
     calls, management, token = free_address(), free_address(), idle.folder / "token"
     token.touch(0o600)
     token.write_text("secret")

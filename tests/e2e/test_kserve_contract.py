@@ -65,7 +65,7 @@ def start(models: Path, tmp_path: Path) -> Iterator[Start]:
 def ask_with(container: Container, client: str, *arguments: str) -> None:
     python = ROOT / ".clients" / client.partition("_")[0] / "bin" / "python"
     if not python.exists():
-        pytest.skip(f"`make clients` installs the client of {client}")
+        pytest.skip(f"`python -m tests.lab clients` installs the client of {client}")
     done = container.run(python, CLIENTS / f"{client}.py", *arguments)
 
     assert done.returncode == 0, done.stderr[-3000:] + container.output[-3000:]
@@ -122,7 +122,7 @@ def test_without_config_or_label_all_archives_of_the_folder_are_served(start: St
 
 def test_the_layout_of_kserves_storage_initializer_is_served(start: Start, models: Path, tmp_path: Path) -> None:
     if not STORAGE.exists():
-        pytest.skip("`make deploy-tools` installs kserve-storage")
+        pytest.skip("`python -m tests.lab deploy-tools` installs kserve-storage")
     target = tmp_path / "mounted"
     program = f"from kserve_storage import Storage; Storage.download('file://{models}', '{target}')"
     subprocess.run([STORAGE, "-c", program], check=True, capture_output=True, timeout=PATIENCE)

@@ -1,4 +1,4 @@
-"""The units of `tsctl install-service` under a real systemd: `make systemd`."""
+"""The units of `tsctl install-service` under a real systemd: `python -m tests.lab systemd`."""
 
 import http.client
 import json

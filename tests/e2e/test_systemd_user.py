@@ -1,4 +1,4 @@
-"""The units of `install-service --user` under a real `systemd --user`, of a user without rights: `make systemd`."""
+"""The units of `install-service --user` under a real `systemd --user`: `python -m tests.lab systemd`."""
 
 import http.client
 import json

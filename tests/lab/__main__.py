@@ -31,11 +31,11 @@ def run(program: Program, arguments: Sequence[str]) -> int:
         if code:
             return code
     path = os.pathsep.join([str(ROOT / ".venv" / "bin"), str(ROOT / ".tools"), os.environ.get("PATH", os.defpath)])
-    environment = os.environ | {"PATH": path}
-    before = ["sudo", "--preserve-env", "env", f"PATH={path}"] if program.root and os.geteuid() else []
+    sudo = f"sudo --preserve-env env PATH={shlex.quote(path)}" if os.geteuid() else ""
+    environment = os.environ | {"PATH": path, "SUDO": sudo}
     *first, last = program.commands
     for command in [*first, " ".join([last, *map(shlex.quote, arguments)])]:
-        code = subprocess.run([*before, "bash", "-c", command], cwd=ROOT, env=environment).returncode
+        code = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment).returncode
         if code:
             return code
     return 0

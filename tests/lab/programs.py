@@ -9,7 +9,7 @@ INSTALLED = ".venv/.installed"
 _RAY = ".venv/.ray-installed"
 _RELEASE = ".venv/.release-installed"
 _DEBIAN = "curl fish groff-base make openssl tmux wrk zsh bash"
-_APT = "apt-get install -q -y --no-install-recommends"
+_APT = "$SUDO apt-get install -q -y --no-install-recommends"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,16 +18,14 @@ class Program:
 
     Attributes:
         about: what it does, and the arguments that are worth knowing.
-        commands: lines of bash, run in turn in the project's folder, where `python` and its programs are the project's;
-            the arguments that follow the name on the command line are those of the last.
+        commands: lines of bash, run in turn in the project's folder, where `python` and its programs are the project's,
+            and `$SUDO` makes a command root's; the arguments that follow the name are those of the last.
         needs: targets of the Makefile that are made before.
-        root: the commands run as root, by sudo where another user calls.
     """
 
     about: str
     commands: tuple[str, ...]
     needs: tuple[str, ...] = (INSTALLED,)
-    root: bool = False
 
 
 def _lab(about: str, *modules: str, needs: tuple[str, ...] = (INSTALLED,)) -> Program:
@@ -35,9 +33,14 @@ def _lab(about: str, *modules: str, needs: tuple[str, ...] = (INSTALLED,)) -> Pr
 
 
 TESTS = {
-    "types": Program("mypy, strict", ("mypy",)),
     "unit": Program("the tests of `make test` without ruff and mypy", ("pytest -n 3 --dist worksteal --durations 20",)),
-    "compiled": Program("the tests that CI runs on the compiled modules of a wheel", ("python -m tests.compiled",)),
+    "compiled": Program(
+        "on the compiled modules of a wheel: the tests that touch them, all of tests/e2e, and all heavy ones",
+        (
+            "python -m tests.compiled -n 3 --dist worksteal --durations 20 "
+            "-m '(compiled or heavy or thin) and not browser and not ray and not systemd'",
+        ),
+    ),
     "test-busy": Program(
         "the tests three times, each time in an order that is drawn, beside two processes that only compute; prints "
         "the seeds. --times 1 --seed 7 tests/e2e repeats the order of a part",
@@ -58,11 +61,10 @@ TESTS = {
         "that leaves this machine as it is: kill -9, restarts, reloads, a loop that stands still; and for a user. "
         "Two minutes",
         (
-            f"test -x /usr/bin/systemd-analyze || {{ apt-get update -q && {_APT} systemd; }}",
-            "PYTHONDONTWRITEBYTECODE=1 python -m pytest -p no:cacheprovider -m '' tests/e2e/test_systemd.py "
+            f"test -x /usr/bin/systemd-analyze || {{ $SUDO apt-get update -q && {_APT} systemd; }}",
+            "$SUDO env PYTHONDONTWRITEBYTECODE=1 python -m pytest -p no:cacheprovider -m '' tests/e2e/test_systemd.py "
             "tests/e2e/test_systemd_user.py tests/tsctl/service/test_units.py",
         ),
-        root=True,
     ),
     "manifests": Program(
         "the Dockerfile with hadolint, and the manifests of docs/deploy; the part of `make deploy` that needs no root",
@@ -72,8 +74,7 @@ TESTS = {
     "image-check": Program(
         "the image, built on Debian's packages by buildah and debootstrap without a registry, and run; 20 GB for a "
         "while. --torch torch==2.13.0 -- --volume /wheels:/wheels:ro are arguments of it and of buildah",
-        ("python -m tests.deploy.image",),
-        root=True,
+        ("$SUDO python -m tests.deploy.image",),
     ),
     "workflows": Program(
         "the workflows and issue forms of .github, with actionlint where that can be installed",
@@ -223,18 +224,16 @@ MADE = {
 INSTALLING = {
     "system-packages": Program(
         "Debian programs that some tests use; without them those tests are skipped, and say so",
-        ("apt-get update -q", f"{_APT} {_DEBIAN}"),
-        (".tools/prometheus",),
-        root=True,
+        ("$SUDO apt-get update -q", f"{_APT} {_DEBIAN}", "make --no-print-directory .tools/prometheus"),
+        (),
     ),
     "proxies": Program(
         "nginx and HAProxy, for the tests behind proxies; where systemd runs, their packages start servers on port 80",
         (f"{_APT} nginx-light haproxy",),
         (),
-        root=True,
     ),
     "deploy-packages": Program(
-        "programs that `make deploy` uses", (f"{_APT} buildah curl debootstrap iproute2 util-linux",), (), root=True
+        "programs that `make deploy` uses", (f"{_APT} buildah curl debootstrap iproute2 util-linux",), ()
     ),
     "deploy-tools": Program(
         "what checks the manifests, each in an environment of its own", (":",), (".deploy/.installed",)

@@ -62,7 +62,7 @@ def test_the_policies_are_those_that_there_are() -> None:
 def test_the_reference_page_is_fresh() -> None:
     written = (ROOT / "docs/model-settings.md").read_text()
 
-    assert written == page(), "run `make references`"
+    assert written == page(), "run `python -m tests.lab references`"
 
 
 @each_row

@@ -54,7 +54,7 @@ def test_the_script_that_is_shipped_is_fresh(invoke: Invoke, shell: str) -> None
     result = invoke("completion", shell)
 
     assert result.exit_code == 0
-    assert result.stdout == (ROOT / "completions" / f"tsctl.{shell}").read_text(), "run `make completions`"
+    assert result.stdout == (ROOT / "completions" / f"tsctl.{shell}").read_text(), "`python -m tests.lab completions`"
 
 
 @pytest.mark.parametrize("shell", SHELLS)

@@ -8,7 +8,7 @@ The rules are TorchServe's (0.12, HttpUtils and Netty's post decoder), so that t
 gives a handler the same `data`. The worker decides by content type whether to decode a value (JSON, text).
 
 Forms are parsed in slices, so that a large form does not block the event loop: a slice takes at most 2 ms
-(`make bounds`). Most forms are one slice.
+(`python -m tests.lab bounds`). Most forms are one slice.
 """
 
 from functools import lru_cache

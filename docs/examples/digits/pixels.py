@@ -1,6 +1,7 @@
 """Train the network of `tsctl demo`, which the wheel holds: a recurrent one that reads a digit pixel by pixel.
 
-`make digits` runs this; it writes weights.pt, digit.bin and about.json to tsctl/showcase/served, in about a minute.
+`python -m tests.lab digits` runs this; it writes weights.pt, digit.bin and about.json to
+tsctl/showcase/served, in about a minute.
 """
 
 import json

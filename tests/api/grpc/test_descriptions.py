@@ -9,5 +9,5 @@ from docs.generate.grpc_descriptions import FILES, compiled
 def test_the_descriptions_are_those_of_the_proto_files() -> None:
     kept = FileDescriptorSet.FromString(DESCRIPTIONS.read_bytes())
 
-    assert kept == FileDescriptorSet.FromString(compiled()), "run `make references`"
+    assert kept == FileDescriptorSet.FromString(compiled()), "run `python -m tests.lab references`"
     assert {each.name for each in kept.file} == set(FILES)

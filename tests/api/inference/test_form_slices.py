@@ -258,7 +258,7 @@ def test_a_small_form_is_one_slice() -> None:
 
 
 def test_a_slice_is_bounded_whatever_a_body_is_made_of() -> None:
-    """Bytes that are searched, and headers that are parsed, both end a slice: `make bounds` measures what they cost."""
+    """Bytes that are searched, and headers that are parsed, both end a slice; tests.lab bounds measures it."""
     heads = multipart(*[part("a; name=n", b"", "A: " + "b" * 4000)] * 200)
 
     assert read(read_body(URLENCODED, b"a=" + b"%41" * (2**20 // 3)))[1] >= 2**20 // SLICE

@@ -1,4 +1,4 @@
-"""Checks a file of Docker's compose by the Compose Specification: a program of its own (`make deploy-tools`).
+"""Checks a file of Docker's compose by the Compose Specification: a program of its own.
 
 python compose.py FILE; the exit code is 1 if the file is wrong.
 """

@@ -1,4 +1,4 @@
-"""Checks a manifest by the schema of its resource, unknown fields forbidden: a program apart (`make deploy-tools`).
+"""Checks a manifest by the schema of its resource, unknown fields forbidden: a program apart.
 
 python validate.py FILE [CRD …]
 

@@ -19,7 +19,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RayCluster]:
     """A head, and two nodes, `one` and `two`, each with two processors and the resource of its name."""
-    pytest.importorskip("ray", reason="the package ray is not installed: `make ray` does it")
+    pytest.importorskip("ray", reason="the package ray is not installed: `python -m tests.lab ray` does it")
     cluster = RayCluster(tmp_path_factory.mktemp("cluster"))
     try:
         for name in ("one", "two"):

@@ -6,7 +6,7 @@
     reporting/    docs/benchmarks.md and its pictures
     layers/       each layer of our own alone, with the fakes that ship; growth curves
     environments  the peers' virtual environments, under .bench/, which git ignores
-    slow_clients, idle_connections, overload    `make bounds`: memory under slow uploads, of idle connections; refusals
+    slow_clients, idle_connections, overload    `python -m tests.lab bounds`: slow uploads, idle connections, refusals
     neighbours    two busy models on the same cores, and the threads of one that wait
     models        what is served: archives, weights, bodies, and which answers are right
 

@@ -1,4 +1,4 @@
-"""`make chaos-residency`: models that come and go, while workers are killed, models changed and the daemon replaced.
+"""`python -m tests.lab chaos-residency`: models that come and go, while all that may fail does.
 
     python -m tests.lab.chaos.residency [--seconds 600] [--seed N] [--upgrade-every 30]
 

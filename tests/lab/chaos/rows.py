@@ -1,4 +1,4 @@
-"""`make chaos-rows`: kill workers that run requests on their own, and those that keep sequences, while clients ask.
+"""`python -m tests.lab chaos-rows`: kill workers of requests on their own and of sequences.
 
     python -m tests.lab.chaos.rows [--seconds 600] [--seed N]
 

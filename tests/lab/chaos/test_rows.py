@@ -1,4 +1,4 @@
-"""A few seconds of killed workers under requests that come and go; `make chaos-rows` runs ten minutes."""
+"""A few seconds of killed workers under requests that come and go; `chaos-rows` of tests.lab runs ten minutes."""
 
 from pathlib import Path
 

@@ -42,7 +42,8 @@ def page(judged: Judged) -> str:
         "",
         "Each row is a case of [tests/lab/conformance](../tests/lab/conformance): its requests were sent to TorchServe "
         "0.12.0",
-        "and to tsctl's daemon, with the same archives. `make conformance` records, compares and writes this page;",
+        "and to tsctl's daemon, with the same archives. `python -m tests.lab conformance` records, compares and writes "
+        "this page;",
         "`make test` compares with what was recorded.",
         "",
         _sentence(counts(judged)),

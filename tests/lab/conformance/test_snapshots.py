@@ -1,6 +1,7 @@
 """A snapshot of either server starts the other: the same models, versions and settings.
 
-Needs the real TorchServe, in the environment that `make conformance` makes or `TORCHSERVE_PYTHON` names; without it
+Needs the real TorchServe, in the environment that `python -m tests.lab conformance` makes or TORCHSERVE_PYTHON names;
+without it
 these tests are skipped.
 """
 
@@ -25,7 +26,7 @@ FIELDS = ("modelVersion", "modelUrl", "minWorkers", "maxWorkers", "batchSize", "
 pytestmark = [
     pytest.mark.heavy,
     pytest.mark.slow,
-    pytest.mark.skipif(PYTHON is None, reason="needs Java and TorchServe 0.12.0: `make conformance` installs it"),
+    pytest.mark.skipif(PYTHON is None, reason="needs Java, and TorchServe: `python -m tests.lab conformance`"),
 ]
 
 

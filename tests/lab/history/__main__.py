@@ -1,4 +1,4 @@
-"""`make history`: kill daemons for some minutes, and check what each serves afterwards; prints the seeds.
+"""`python -m tests.lab history`: kill daemons for some minutes, and check what each serves afterwards.
 
     python -m tests.lab.history [--seconds 180] [--kills 10] [--seed N]
 

@@ -1,4 +1,4 @@
-"""A daemon that is killed a few times; `make history` does it for minutes, with a new seed each time."""
+"""A daemon that is killed a few times; `python -m tests.lab history` does it for minutes, with a new seed each time."""
 
 from collections.abc import Iterator
 from pathlib import Path

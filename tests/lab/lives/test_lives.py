@@ -16,7 +16,7 @@ from tests.lab.lives.__main__ import main
 from tests.lab.lives.answers import Garbled, Seen, seen_answers
 from tests.lab.lives.life import explain, run
 
-SEEDS = range(1, 201)  # 2 to 4 ms each; `make lives` runs more
+SEEDS = range(1, 201)  # 2 to 4 ms each; `python -m tests.lab lives` runs more
 Plant = Callable[[pytest.MonkeyPatch], None]
 HEAD = b"HTTP/1.1 200 OK\r\nx-request-id: a\r\nconnection: keep-alive\r\n"
 

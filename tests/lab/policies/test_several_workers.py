@@ -1,6 +1,7 @@
 """Clients of several workers: `auto` is near the best constant cut, whatever the workers share and however they begin.
 
-`make simulate` tries all rows; here are some of each kind, and the worst that the rules before have shown.
+`python -m tests.lab simulate` tries all rows; here are some of each kind, and the worst that the
+rules before have shown.
 """
 
 import dataclasses

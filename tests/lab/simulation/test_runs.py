@@ -1,4 +1,4 @@
-"""The daemon under faults: whatever a seed draws, the invariants hold. `make simulate-faults` runs many more."""
+"""The daemon under faults: whatever a seed draws, the invariants hold. `simulate-faults` of tests.lab runs more."""
 
 import gc
 import os

@@ -62,7 +62,7 @@ class Load:
 def version() -> str:
     """Raises: NoWrk, if there is none."""
     if shutil.which("wrk") is None:
-        raise NoWrk("there is no program `wrk`: `make system-packages` installs it")
+        raise NoWrk("there is no program `wrk`: `python -m tests.lab system-packages` installs it")
     said = subprocess.run(["wrk", "-v"], capture_output=True, text=True).stdout
     return said.split("[")[0].strip()
 

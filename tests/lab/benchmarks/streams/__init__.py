@@ -1,6 +1,6 @@
 """The cost of continuous batching: token streams of a served engine, beside the same engine in a loop without a server.
 
-make streams, or python -m tests.lab.benchmarks.streams [--rounds 9] [--sources] [--eager]
+python -m tests.lab streams, or python -m tests.lab.benchmarks.streams [--rounds 9] [--sources] [--eager]
 
 engine.py    the engine: a handler whose call takes 1 ms and makes a token for each active request
 bare.py      the loop without a server: calls the handler, and asks its stopping criteria

@@ -1,4 +1,4 @@
-"""`make chaos-steered`: models on demand, routes and rollouts, over HTTP and gRPC, while all that may fail does.
+"""`python -m tests.lab chaos-steered`: models on demand, routes, rollouts, while all that may fail does.
 
     python -m tests.lab.chaos.steered [--seconds 600] [--seed N] [--upgrade-every 40]
 
