@@ -291,7 +291,6 @@ def test_a_forbidden_import_is_found(module: str, name: str) -> None:
             id="the daemon starts without torch",
         ),
         pytest.param("handlers.wire", {"torch", "asyncio"}, id="the wire needs no torch"),
-        pytest.param("tsctl.cli", {"rich", "asyncio", "torch", "http.client"}, id="the command line is light"),
         pytest.param(
             "tsctl", {"asyncio", "torch", "click", "json", "socket", "typing"}, id="the library is loaded later"
         ),

@@ -57,13 +57,6 @@ def test_the_script_that_is_shipped_is_fresh(invoke: Invoke, shell: str) -> None
     assert result.stdout == (ROOT / "completions" / f"tsctl.{shell}").read_text(), "`python -m tests.lab completions`"
 
 
-@pytest.mark.parametrize("shell", SHELLS)
-def test_a_script_asks_tsctl_itself(invoke: Invoke, shell: str) -> None:
-    script = invoke("completion", shell).stdout
-
-    assert f"_TSCTL_COMPLETE={shell}_complete" in script
-
-
 def test_verbs_complete() -> None:
     assert tab("tsctl ") == list(VERBS)
     assert tab("tsctl st") == ["start", "stop", "status"]
@@ -104,24 +97,13 @@ def test_a_models_state_is_shown_beside_it(daemon: FakeDaemon) -> None:
     assert [(item.value, item.help) for item in versions] == [("resnet/1.0", "failed")]
 
 
-def test_the_socket_on_the_line_is_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ["tsctl --socket {} describe m", "tsctl describe --socket {} m"])
+def test_the_socket_on_the_line_is_asked(tmp_path: Path, line: str) -> None:
     other = FakeDaemon(tmp_path / "other.sock")
     other.answer("GET /tsctl/status", {"models": MODELS})
 
     try:
-        found = tab(f"tsctl --socket {other.path} describe m")
-    finally:
-        other.close()
-
-    assert found == ["mnist"]
-
-
-def test_the_socket_after_the_verb_is_asked(tmp_path: Path) -> None:
-    other = FakeDaemon(tmp_path / "other.sock")
-    other.answer("GET /tsctl/status", {"models": MODELS})
-
-    try:
-        found = tab(f"tsctl describe --socket {other.path} m")
+        found = tab(line.format(other.path))
     finally:
         other.close()
 
@@ -151,25 +133,17 @@ def test_clicks_script_is_changed_in_one_place(shell: str) -> None:
     assert script(shell).count("tsctl") > 1  # or an assertion of `script` fails: click's script has changed
 
 
-def test_archives_complete_by_the_model_stores_names(
+def test_archives_complete_by_the_model_stores_names_beside_their_sizes(
     daemon: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path / "run" / "tsctl")
     daemon.answer("GET /tsctl/store", STORE)
 
     assert words(complete_archive(context_of(), PARAMETER, "res")) == ["resnet.mar"]
-    assert words(complete_archive(context_of(), PARAMETER, "")) == ["resnet.mar", "mnist"]
-
-
-def test_an_archives_size_is_shown_beside_it(
-    daemon: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path / "run" / "tsctl")
-    daemon.answer("GET /tsctl/store", STORE)
-
     items = complete_archive(context_of(), PARAMETER, "")
-
-    assert [item.help for item in items] == ["store, 230 MiB", "store, directory"]
+    assert [(item.value, item.help) for item in items] == [
+        ("resnet.mar", "store, 230 MiB"), ("mnist", "store, directory"),
+    ]  # fmt: skip
 
 
 def test_an_archive_that_is_not_in_the_store_is_a_path(daemon: FakeDaemon) -> None:

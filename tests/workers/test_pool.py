@@ -62,18 +62,6 @@ def test_a_worker_that_is_lost_is_replaced_when_it_has_ended() -> None:
     assert len(bench.pool.slots) == 2 and one not in bench.pool.workers
 
 
-def test_a_worker_that_had_answered_is_replaced_at_once() -> None:
-    bench = StubPool(wanted=1)
-    bench.give_batch()
-    bench.clock.advance(1.0)
-
-    bench.workers[0].die()
-
-    assert len(bench.workers) == 2
-    bench.clock.advance(0.01)
-    assert bench.states == ["UP"]
-
-
 def test_a_worker_that_had_answered_is_replaced_at_once_however_often() -> None:
     bench = StubPool(wanted=1)
 
@@ -85,24 +73,6 @@ def test_a_worker_that_had_answered_is_replaced_at_once_however_often() -> None:
         assert len(bench.workers) == count and bench.states == ["STARTING"]
         bench.clock.advance(0.01)
     assert bench.clock.now() - 1000.0 < 60.0 and bench.states == ["UP"]
-
-
-def test_early_exits_are_retried_ever_later_and_then_no_more() -> None:
-    bench = StubPool(wanted=1)
-    waits: list[float] = []
-    for count in (2, 3, 4, 5):
-        bench.workers[-1].die()
-        died = bench.clock.now()
-        while len(bench.workers) < count:
-            bench.clock.advance(0.125)
-        waits.append(bench.clock.now() - died)
-
-    bench.workers[-1].die("killed by SIGSEGV")
-    bench.clock.advance(1000.0)
-
-    assert waits == [0.5, 1.0, 2.0, 4.0]
-    assert bench.states == ["GAVE_UP"] and len(bench.workers) == 5
-    assert bench.pool.hopeless and bench.pool.failure is not None
 
 
 def test_a_pool_that_gave_up_says_how_the_last_worker_ended() -> None:
@@ -192,15 +162,6 @@ def test_scaling_does_not_wait_for_the_back_off() -> None:
     bench.pool.scale(1)
 
     assert bench.states == ["STARTING"] and bench.pool.slots[0].failures == []
-
-
-def test_scaling_up_keeps_who_is_there() -> None:
-    bench = StubPool(wanted=1)
-
-    bench.pool.scale(3)
-    bench.clock.advance(0.01)
-
-    assert bench.pool.ready == 3 and bench.pool.workers[0] is bench.workers[0]
 
 
 def test_scaling_down_lets_a_batch_finish() -> None:

@@ -22,7 +22,7 @@ from handlers.optimize.apply import is_unsure, optimize, time_later
 from handlers.optimize.trials import verdicts
 from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET, Speed
 from tests.handlers.optimize.conftest import Races
-from tests.handlers.optimize.loading import answer, done, loaded
+from tests.handlers.optimize.loading import answer, done, loaded, still
 
 ROOT = Path(__file__).parents[3]
 
@@ -151,7 +151,7 @@ def test_another_batch_size_number_of_threads_or_choice_is_another_trial(
     ways += [(("none", "fold"), 2, 4), (("none", "channels_last"), 2, 1)]
     for asked, batch_size, threads in ways * 2:
         handler = loaded(model_dir, entry)
-        optimize(handler, asked, model_dir, {}, batch_size, threads=threads)
+        optimize(handler, asked, model_dir, {}, batch_size, threads=threads, clock=still)
 
     assert races.number == len(ways)
 
@@ -159,7 +159,7 @@ def test_another_batch_size_number_of_threads_or_choice_is_another_trial(
 def later(
     handler: BaseHandler, model_dir: Path, called: list[str], asked: tuple[str, ...] | None = None
 ) -> list[wire.Optimized]:
-    return optimize(handler, asked, model_dir, {}, 2, threads=1, put_off=lambda: called.append("put off"))
+    return optimize(handler, asked, model_dir, {}, 2, threads=1, put_off=lambda: called.append("put off"), clock=still)
 
 
 def test_the_times_of_defaults_may_be_put_off_until_after_the_first_answer(
@@ -210,7 +210,7 @@ def test_where_other_workers_have_no_template_they_time_what_was_put_off(
     monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
     later(loaded(model_dir, entry), model_dir, [])
 
-    reports = optimize(loaded(model_dir, entry), None, model_dir, {}, 2, threads=1)
+    reports = optimize(loaded(model_dir, entry), None, model_dir, {}, 2, threads=1, clock=still)
 
     assert races.number == 3
     assert all(report.speed is not None for report in reports)
@@ -310,7 +310,7 @@ from handlers.optimize import trial
 from handlers.optimize.apply import optimize
 from handlers.process.forking import start_apart
 from tests.handlers.optimize.conftest import Races
-from tests.handlers.optimize.loading import loaded
+from tests.handlers.optimize.loading import loaded, still
 
 races = trial.race = Races()
 handler, seen = loaded(Path(sys.argv[1]), json.loads(sys.argv[2])), []
@@ -321,7 +321,7 @@ def apart(work):
     seen.append(isinstance(handler.model.bn1, nn.BatchNorm2d))
     return lambda: result
 
-reports = optimize(handler, None, Path(sys.argv[1]), {}, 2, threads=2, apart=apart)
+reports = optimize(handler, None, Path(sys.argv[1]), {}, 2, threads=2, apart=apart, clock=still)
 told = [[report.applied, report.speed] for report in reports]
 print(json.dumps([seen, races.number, told, isinstance(handler.model.bn1, nn.Identity)]))
 """

@@ -233,13 +233,6 @@ async def test_a_change_while_the_list_is_loaded_forgets_nothing(tmp_path: Path)
     assert startup.done and again.registry.find("m").pool.wanted == 3
 
 
-async def test_without_a_list_what_an_earlier_one_brought_comes_back(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-    await bench.restart(models=bench.mar())
-
-    assert (await bench.restart()).names == ["m/1.0"]
-
-
 async def test_a_list_wins_over_the_same_version_from_another_archive(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     elsewhere = write_mar(tmp_path / "m.mar", model_files() | {"elsewhere": b"."})

@@ -1,5 +1,6 @@
 """The screens, drawn without a terminal."""
 
+import time
 from typing import Any
 
 import pytest
@@ -56,34 +57,6 @@ def test_a_screen_has_its_size(size: ScreenSize, count: int, absent: str) -> Non
         assert max(width(text) for text in texts(lines)) <= size.columns
 
 
-def test_a_row_shows_what_a_model_does() -> None:
-    lines = texts(screen(past_of(busy(queued=7)), View(), ScreenSize(120, 24)))
-
-    title = next(line for line in lines if "MODEL" in line)
-    row = next(line for line in lines if line.startswith("> m"))
-    assert title.split() == [
-        "MODEL",
-        "READY",
-        "REQ/S",
-        "ERR/S",
-        "P50",
-        "ms",
-        "P99",
-        "ms",
-        "BATCH",
-        "QUEUE",
-        "CPU",
-        "MEM",
-        "ACTIVITY",
-    ]
-    assert row.split()[:10] == [
-        [">", "m", "1/1", "400", "20", "14", "14", "4.0", "7", "0", "200M"][index] for index in range(10)
-    ]
-    assert row.endswith("█")
-    assert lines[0].startswith("tsctl 9.9 · pid 42 · up 16 min 41 s")
-    assert lines[1] == "1 model, 1 ready · 400 requests/s · 20 errors/s · 7 queued · 0 CPUs · 200M memory"
-
-
 @pytest.mark.parametrize(
     ("columns", "shown"),
     [
@@ -98,22 +71,6 @@ def test_columns_go_where_they_do_not_fit_and_then_the_end_of_a_name(columns: in
     assert title.split()[1:] == shown.split()
     assert any(NAME in line for line in lines) == (columns >= 60)
     assert any(f"{NAME[:10]}" in line for line in lines)
-
-
-def test_a_model_that_is_not_ready_shows_why() -> None:
-    broken = model("broken", state="failed", ready=0, lastError="RuntimeError: \x1b[31mno weights\nsecond line")
-
-    lines = texts(screen(past_of((broken, broken)), View(), ScreenSize(140, 24)))
-
-    assert next(line for line in lines if "broken" in line).endswith("failed: RuntimeError: no weights")
-
-
-def test_the_latest_events_stand_below_the_models() -> None:
-    lines = texts(screen(past_of(busy()), View(), ScreenSize(100, 24), EVENTS))
-
-    assert lines[-3].endswith("warning  m/1.0: worker 10 was killed by SIGKILL")
-    assert lines[-2].endswith("warning  m/1.0: worker 11 was killed by SIGKILL")
-    assert "EVENTS" in lines
 
 
 def test_with_many_models_the_selected_one_and_two_events_are_on_the_screen() -> None:
@@ -138,43 +95,10 @@ def test_a_daemon_without_models_says_what_to_do() -> None:
     assert "No model is registered: `tsctl register MODEL.mar`" in texts(screen(past_of(), View(), ScreenSize(80, 24)))
 
 
-def test_one_model_shows_its_batches_the_newest_first_and_its_events() -> None:
-    errors: dict[str, Any] = {
-        "refused": {"queue_full": 3},
-        "lastError": "ValueError: no",
-        "oldestMs": 12.5,
-        "queued": 2,
-    }
-    batches = [batch(1), batch(2, 8, reason="full", failed=8, tookMs=None)]
-
-    lines = texts(detail(past_of(busy(**errors)), ("m", "1.0"), batches, EVENTS[:2], ScreenSize(80, 24)))
-
-    assert lines[0].startswith("m/1.0  ready")
-    assert "400 requests/s" in lines[1] and "2 queued, the oldest for 12.5 ms" in " ".join(lines[:4])
-    assert any("answers 200: 380, 503: 20" in line for line in lines)
-    assert any("refused queue_full: 3" in line for line in lines)
-    assert "last error: ValueError: no" in lines
-    title = next(index for index, line in enumerate(lines) if line.startswith("BATCHES"))
-    assert lines[title + 1].split()[1:] == ["8/8", "█" * 16, "10", "ms", "no", "answer", "8", "failed:", "full"]
-    assert lines[title + 2].split()[1:] == ["4/8", "█" * 8 + "·" * 8, "10", "ms", "20", "ms", "delay"]
-    assert lines[-2].endswith("worker 1 was killed by SIGKILL")
-
-
 def test_a_wide_screen_has_the_reason_of_a_batch_in_words() -> None:
     lines = texts(detail(past_of(busy()), ("m", "1.0"), [batch(1)], [], ScreenSize(200, 50)))
 
     assert any(line.endswith("a request had been held for the maximum delay") for line in lines)
-
-
-def test_a_model_that_is_scaled_by_itself_shows_its_target_and_its_predicted_wait() -> None:
-    scaling = {
-        "targetQueueMs": 50.0, "minWorkers": 1, "maxWorkers": 4, "predictedWaitMs": 80.0, "blocked": True,
-        "reason": "predicted wait 80 ms > 50 ms, but 5 workers share 4 cores", "quietSeconds": None,
-        "takenAwayAfter": 60.0,
-    }  # fmt: skip
-    lines = texts(detail(past_of(busy(autoscaling=scaling)), ("m", "1.0"), [], [], ScreenSize(120, 24)))
-
-    assert "autoscaling: 1 to 4 workers, target 50 ms, predicted wait 80 ms, 5 workers share 4 cores" in lines
 
 
 AUTOSCALING = {
@@ -193,28 +117,89 @@ ROLLOUT = {
     "findings": [{"condition": "errors>1%", "verdict": "open", "requests": 30, "bad": 1, "needed": 900}],
 }  # fmt: skip
 
+TABLE = """
+tsctl 9.9 · pid 42 · up 16 min 41 s                                                                             00:33:21
+4 models, 2 ready · 800 requests/s · 40 errors/s · 7 queued · 0 CPUs · 600M memory · 200M of 1.0G budget
+0B of 2.0G budget gpu0
 
-def test_the_last_change_of_the_number_of_workers_is_told_with_its_reason() -> None:
-    lines = texts(detail(past_of(busy(autoscaling=AUTOSCALING)), ("m", "1.0"), [], [], ScreenSize(80, 24)))
-
-    at = next(index for index, line in enumerate(lines) if line.startswith("autoscaling"))
-    assert lines[at : at + 2] == [
-        "autoscaling: 1 to 4 workers, target 50 ms, predicted wait 12 ms",
-        "from 1 to 2 11 s ago (predicted wait 80 ms > 50 ms)",
-    ]
+  MODEL   READY  RANGE  REQ/S  ERR/S  P50 ms  P99 ms  BATCH  QUEUE   CPU    MEM  ACTIVITY
+> broken    0/1      -      0      0       -       -      -      0     0   200M  failed: RuntimeError: no weights
+  gone      0/0      -      0      0       -       -      -      0     0     0B  unloaded: idle
+  m         1/1      -    400     20      14      14    4.0      7     0   200M                                        █
+  scaled    1/1    1-4    400     20      14      14    4.0      0     0   200M                                        █
 
 
-def test_the_range_of_workers_is_a_column_where_any_model_has_one() -> None:
-    fixed, scaled = busy("fixed"), busy("scaled", autoscaling=AUTOSCALING)
+EVENTS
+00:33:20  warning  m/1.0: worker 0 was killed by SIGKILL
+00:33:20  warning  m/1.0: worker 1 was killed by SIGKILL
+00:33:20  warning  m/1.0: worker 2 was killed by SIGKILL
+↑↓ select   Enter show   s sort by requests   q quit
+"""
+DETAIL = """
+m/2.0  ready                                                            00:33:21
+20% of the requests · 400 requests/s · 20 errors/s · p50 14.1 ms · p99 14.1 ms
+2 queued, the oldest for 12.5 ms · 0 running
+batches of 4.0, at most 8 · delay 10 ms · policy auto
+answers 200: 380, 503: 20 · refused queue_full: 3
+1 of 1 workers ready, 0 CPUs · 7 on gpu-1/ab12 ready
+autoscaling: 1 to 4 workers, target 50 ms, predicted wait 12 ms
+from 1 to 2 11 s ago (predicted wait 80 ms > 50 ms)
+last error: ValueError: no
+requests/s, up to 400  █
 
-    lines = texts(screen(past_of(fixed, scaled), View(), ScreenSize(120, 24)))
-    without = texts(screen(past_of(fixed), View(), ScreenSize(120, 24)))
+  VERSION   SHARE  REQ/S  ERR/S  P50 ms  P99 ms
+  1.0         80%    400     20      14      14
+> 2.0         20%    400     20      14      14
+rollout: stepping, step 1 of 2: [20] 100 %
+  errors>1%    open  1 of 30, 900 good answers to come
 
-    title = next(line for line in lines if "MODEL" in line).split()
-    assert title[1:3] == ["READY", "RANGE"]
-    assert next(line for line in lines if line.startswith("  scaled")).split()[:3] == ["scaled", "1/1", "1-4"]
-    assert next(line for line in lines if line.startswith("> fixed")).split()[1:4] == ["fixed", "1/1", "-"]
-    assert not any("RANGE" in line for line in without)
+BATCHES          SIZE                       WAITED       TOOK  REASON
+00:33:20.002    8/8    ████████████████      10 ms  no answer  8 failed: full
+00:33:20.001    4/8    ████████········      10 ms      20 ms  delay
+
+
+
+EVENTS
+01-01 00:33:20  warning  worker 1 was killed by SIGKILL
+↑↓ next model   Esc back   q quit
+"""
+
+
+@pytest.fixture(autouse=True)
+def utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "UTC")
+    time.tzset()
+
+
+def drawn(lines: list[Line]) -> list[str]:
+    return [text.rstrip() for text in texts(lines)]
+
+
+def test_the_table_has_what_each_model_does_or_why_not_the_budget_of_memory_and_the_latest_events() -> None:
+    gone = model("gone", state="unloaded", ready=0, wanted=0, workers=[], residence=ABSENT)
+    broken = model("broken", state="failed", ready=0, lastError="RuntimeError: \x1b[31mno weights\nsecond line")
+    pairs = [busy(queued=7), busy("scaled", autoscaling=AUTOSCALING), (gone, gone), (broken, broken)]
+    memory = {"budget": {"host": 2**30, "gpu0": 2**31}, "used": {"host": 200 * 2**20, "gpu0": 0}}
+    past = Past()
+    past.take(live(2000.0, *(before for before, _ in pairs)) | {"memory": memory})
+    past.take(live(2001.0, *(after for _, after in pairs)) | {"memory": memory})
+
+    assert drawn(screen(past, View(), ScreenSize(120, 16), EVENTS[:3])) == TABLE.strip("\n").splitlines()
+
+
+def test_one_version_has_its_batches_the_newest_first_its_rollout_workers_and_events() -> None:
+    facts: dict[str, Any] = {
+        "share": 0.2, "shadow": False, "evidence": ROLLOUT, "refused": {"queue_full": 3}, "oldestMs": 12.5, "queued": 2,
+        "lastError": "ValueError: no", "autoscaling": AUTOSCALING,
+        "workers": [{"pid": 7, "node": "gpu-1/ab12", "state": "READY", "memory": 0, "cpuSeconds": 0.0}],
+    }  # fmt: skip
+    before, after = busy(**facts)
+    past = past_of(busy(share=0.8, shadow=False), (before | {"version": "2.0"}, after | {"version": "2.0"}))
+    batches = [batch(1), batch(2, 8, reason="full", failed=8, tookMs=None)]
+
+    lines = drawn(detail(past, ("m", "2.0"), batches, EVENTS[:2], ScreenSize(80, 26)))
+
+    assert lines == DETAIL.strip("\n").splitlines()
 
 
 @pytest.mark.parametrize(
@@ -237,35 +222,6 @@ def test_a_model_that_comes_and_goes_shows_since_when_why_and_what_it_takes() ->
     assert lines[at : at + 2] == [
         "unloaded for 1 min 1 s: idle for 1m · last used 2 min 1 s ago",
         "takes 72.0 MiB on host when loaded",
-    ]
-
-
-def test_the_budget_of_memory_is_shown_with_its_use() -> None:
-    past = Past()
-    memory = {"budget": {"host": 2**30, "gpu0": 2**31}, "used": {"host": 200 * 2**20, "gpu0": 0}}
-    past.take(live(2000.0, model()) | {"memory": memory})
-
-    lines = texts(screen(past, View(), ScreenSize(120, 24)))
-
-    assert lines[1].endswith("200M of 1.0G budget · 0B of 2.0G budget gpu0")
-
-
-def test_a_routed_model_shows_all_its_versions_and_its_rollout() -> None:
-    old, new = ({"share": 0.8, "shadow": False}, {"share": 0.2, "shadow": False, "evidence": ROLLOUT})
-    pairs = [
-        tuple(each | {"version": version} for each in busy(**facts)) for version, facts in (("1.0", old), ("2.0", new))
-    ]
-
-    lines = texts(detail(past_of(*pairs), ("m", "2.0"), [], [], ScreenSize(80, 24)))  # type: ignore[arg-type]
-
-    at = next(index for index, line in enumerate(lines) if "VERSION" in line)
-    assert [line.split() for line in lines[at + 1 : at + 3]] == [
-        ["1.0", "80%", "400", "20", "14", "14"],
-        [">", "2.0", "20%", "400", "20", "14", "14"],
-    ]
-    assert lines[at + 3 : at + 5] == [
-        "rollout: stepping, step 1 of 2: [20] 100 %",
-        "  errors>1%    open  1 of 30, 900 good answers to come",
     ]
 
 
@@ -308,11 +264,3 @@ def test_a_sparkline_has_its_highest_value_as_its_highest_block() -> None:
     assert sparkline([0.0, 1.0, 50.0, 100.0], 6) == "   ▁▅█"
     assert sparkline([1.0, 2.0, 3.0], 2) == "▆█"
     assert sparkline([], 3) == "   "
-
-
-def test_a_worker_on_a_node_is_shown_with_it() -> None:
-    there = {"pid": 7, "node": "gpu-1/ab12", "state": "READY", "memory": 0, "cpuSeconds": 0.0}
-
-    lines = texts(detail(past_of(busy(workers=[there])), ("m", "1.0"), [], [], ScreenSize(120, 24)))
-
-    assert any("7 on gpu-1/ab12 ready" in line for line in lines)
