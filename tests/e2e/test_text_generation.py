@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from daemon.marfile import Packing, write_archive
-from tests.e2e.served import PATIENCE, Served
+from tests.e2e.served import PAGE, Served
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "text-generation"
 SENTENCES = {
@@ -22,9 +22,7 @@ SENTENCES = {
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("weights")
-    subprocess.run(
-        [sys.executable, EXAMPLE / "make_weights.py", folder], check=True, capture_output=True, timeout=PATIENCE
-    )
+    subprocess.run([sys.executable, EXAMPLE / "make_weights.py", folder], check=True, capture_output=True, timeout=PAGE)
     return folder
 
 
