@@ -158,6 +158,45 @@ def gather(body: bytearray, storage: Storage | None) -> Payload:
     return bytes(body)
 
 
+class Gathered:
+    """Bytes that are made piece by piece: each is written where it stays, in the arena.
+
+    Without a place there, the pieces are joined at the end, which takes 1 ms for each MiB.
+
+    Args:
+        take: returns a place of so many bytes, None if there is none; or None for no arena.
+        most: as many bytes as are expected; what comes beyond them is gathered elsewhere.
+
+    Attributes:
+        size: bytes so far.
+    """
+
+    def __init__(self, take: Callable[[int], Lease | None] | None, most: int) -> None:
+        self.size = 0
+        self._pieces: list[bytes] = []
+        self._most = most
+        self._lease = take(most) if take is not None and most >= SHARED_FROM else None
+        self._view = memoryview(b"") if self._lease is None else self._lease.view
+
+    def add(self, piece: bytes) -> None:
+        at, self.size = self.size, self.size + len(piece)
+        if self._lease is not None and self.size <= self._most:
+            self._view[at : self.size] = piece
+            return
+        if self._lease is not None:
+            self._pieces.append(bytes(self._view[:at]))
+            self._lease, self._view = None, memoryview(b"")
+        self._pieces.append(piece)
+
+    def end(self) -> Payload:
+        """Return all of them."""
+        if self._lease is None or self.size < SHARED_FROM:
+            return b"".join(self._pieces) if self._lease is None else bytes(self._view[: self.size])
+        if self.size < self._most:
+            self._lease.cut(self.size)
+        return self._lease
+
+
 class Arena:
     """The shared memory.
 

@@ -155,8 +155,14 @@ class Assembly:
         receiving = ReceiveBudget(config.max_receiving_bytes, partial(recurring.note, "limit", reason="receiving"))
         note_unread = partial(recurring.note, "limit", reason="sending")
         sending, calls = (SendBudget(config.max_sending_bytes, note_unread) for _ in range(2))
+        arena = open_arena()
+        if arena is not None:
+            arena.soon = clock.soon
+        take = None if arena is None else arena.take
         # Before processes are started, because a package may be missing.
-        grpc = GrpcServers(config, tokens, registry, ready, clock, receiving, calls, lambda *call: tell(*call), clients)
+        grpc = GrpcServers(
+            config, tokens, registry, ready, clock, receiving, calls, lambda *call: tell(*call), clients, take
+        )
         logs.report_losses(lambda text: _soon(loop, partial(recurring.note, "log-lost", text, reason=text)))
 
         def note_stall(late: float) -> None:
@@ -173,9 +179,6 @@ class Assembly:
         model_logs = logs.ModelLogs(
             partial(paths.model_log, config.state_dir), foreground=self._foreground, as_json=as_json, copy=theirs.copy
         )
-        arena = open_arena()
-        if arena is not None:
-            arena.soon = clock.soon
         environment = model_environment(os.environ, config)
         engine = LocalEngine(
             loop, clock, environment, arena, template=config.template, alone=True, metrics=config.model_metrics,
@@ -219,7 +222,7 @@ class Assembly:
         measured = metrics_routes(registry, metrics, HostMonitor(), gpus, selection) if config.metrics else {}
         turns = Turns(clock.now)
         routes = inference_routes(registry, ready, turns) | measured
-        routes |= oip_routes(registry, ready, config.max_request_size, routes["v2"], turns, receiving)
+        routes |= oip_routes(registry, ready, config.max_request_size, routes["v2"], turns, receiving, take)
         routes = join(openai_routes(registry, turns), routes)
         events_route = EventsRoute(events, clock)
         commands = join(

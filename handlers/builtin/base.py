@@ -20,7 +20,7 @@ from handlers.builtin.support.onnx import is_session, run_session
 from handlers.builtin.support.whole_numbers import dtype_for, is_whole
 from handlers.requests.kinds import Kind, answer, kind_of
 from handlers.sdk.context import Context
-from handlers.sdk.errors import UnreadablePayload, UnreadableRows
+from handlers.sdk.errors import TooManyPixels, UnreadablePayload, UnreadableRows
 from handlers.sdk.per_batch import PerBatch
 from handlers.sdk.plain_model import PlainModel
 from handlers.sdk.stages import report_stages
@@ -28,9 +28,13 @@ from handlers.sdk.timer import timed
 
 
 class PreparedRow(dict[str, Any]):
-    """A row as the handler sees it, with its decoded value in `prepared`."""
+    """A row as the handler sees it, with its decoded value in `prepared`; None once the value was released."""
 
-    prepared: Any
+    prepared: Any = None
+
+
+def is_prepared(row: Any) -> bool:
+    return isinstance(row, PreparedRow) and row.prepared is not None
 
 
 def payload_of(row: Any) -> Any:
@@ -49,7 +53,7 @@ def prepare_rows(
     """Replace each row in place by a `PreparedRow` with its decoded value.
 
     Args:
-        decode: row → value; raises UnreadablePayload.
+        decode: row → value; raises UnreadablePayload, or TooManyPixels for a row that stays as it is.
         spread: maps a function over the rows, in order.
 
     Returns:
@@ -59,13 +63,15 @@ def prepare_rows(
     def attempt(row: Any) -> Any:
         try:
             return decode(row)
-        except UnreadablePayload as error:
+        except (UnreadablePayload, TooManyPixels) as error:
             return error
 
     unreadable = {}
     for index, (row, made) in enumerate(zip(list(data), spread(attempt, list(data)), strict=True)):
         if isinstance(made, UnreadablePayload):
             unreadable[index] = made
+            continue
+        if isinstance(made, TooManyPixels):
             continue
         prepared = PreparedRow(row) if isinstance(row, Mapping) else PreparedRow(data=row)
         prepared.prepared = made
@@ -82,7 +88,7 @@ def decode_rows(data: list[Any], decode: Callable[[Any], Any]) -> list[Any]:
     rows, unreadable = [], {}
     for index, row in enumerate(data):
         try:
-            rows.append(row.prepared if isinstance(row, PreparedRow) else decode(row))
+            rows.append(row.prepared if is_prepared(row) else decode(row))
         except UnreadablePayload as error:
             unreadable[index] = error
     if unreadable:

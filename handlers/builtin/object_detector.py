@@ -3,11 +3,15 @@
 from typing import Any
 
 import torch
+from PIL import Image
 
-from handlers.builtin.base import decode_rows
+from handlers.builtin.base import PreparedRow, decode_rows, is_prepared, prepare_rows
 from handlers.builtin.support.labels import map_class_to_label
 from handlers.builtin.torchvision_import import transforms
 from handlers.builtin.vision import VisionHandler, as_rgb
+from handlers.requests.pixels import Pixels
+from handlers.requests.rows import items_of
+from handlers.sdk.errors import UnreadablePayload, UnreadableRows
 from handlers.sdk.timer import timed
 
 
@@ -16,11 +20,66 @@ class ObjectDetector(VisionHandler):
 
     The answer to a row is a list, an object for each detection: `{name: [x1, y1, x2, y2], "score": number}`; boxes are
     in pixels, scores in [0, 1].
+
+    Images keep their size, 12 bytes a pixel. So a batch runs in groups, which have no more pixels than Pillow lets one
+    image have: eight rows of 88 million pixels would take 8 GiB, twice where they are stacked.
     """
 
     image_processing = transforms.Compose([as_rgb, transforms.ToTensor()])
     threshold = 0.5
     chooses_class = False
+
+    def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
+        """Decode rows as far as their pixels fit beside each other; the others stay as they are."""
+        if type(self).preprocess is not ObjectDetector.preprocess:
+            return {}
+        if type(self).decode_row is not VisionHandler.decode_row:  # a user's own, whose pixels are not known before
+            return prepare_rows(data, self.decode_row)
+        pixels = Pixels()
+        pixels.most = Image.MAX_IMAGE_PIXELS
+
+        def decode(row: Any) -> torch.Tensor:
+            pixels.begin_row()
+            tensor = self.decode_row(row, pixels.admit)
+            pixels.keep()
+            return tensor
+
+        return prepare_rows(data, decode)
+
+    def _predict(self, data: list[Any]) -> Any:
+        """Run the stages on the rows that are decoded, then on those of the others that fit, until there is none left.
+
+        Raises:
+            UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
+        """
+        rows, items = list(data), dict[int, Any]()
+        left = list(range(len(rows)))
+        while left:
+            group = [row for row in left if is_prepared(rows[row])]
+            if not group:
+                group = self._prepare_group(rows, left, items)
+            if len(group) == len(rows):
+                return super()._predict(rows)
+            if group:
+                answers = items_of(super()._predict([rows[row] for row in group]), len(group))
+                items.update(zip(group, answers, strict=True))
+            for row in group:
+                if is_prepared(rows[row]):
+                    rows[row].prepared = None  # its pixels make room for the others'
+            left = [row for row in left if row not in items]
+        return [items[row] for row in range(len(rows))]
+
+    def _prepare_group(self, rows: list[Any], left: list[int], items: dict[int, Any]) -> list[int]:
+        """Decode those of the rows that fit, and return them; the reasons of unreadable ones become items."""
+        found = [rows[row] for row in left]
+        unreadable = {left[index]: why for index, why in self.prepare(found).items()}
+        if unreadable and not items:
+            raise UnreadableRows(unreadable)
+        items.update(unreadable)
+        for row, made in zip(left, found, strict=True):
+            rows[row] = made
+        fitting = [row for row in left if is_prepared(rows[row])]
+        return fitting or [row for row in left if row not in unreadable]  # the latter where a `prepare` decodes nothing
 
     @timed
     def preprocess(self, data: list[Any]) -> torch.Tensor | list[torch.Tensor]:  # type: ignore[override]
@@ -31,8 +90,19 @@ class ObjectDetector(VisionHandler):
         Raises:
             UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
         """
-        images = [image.to(self.device) for image in decode_rows(data, self.decode_row)]
-        return torch.stack(images) if len({image.shape for image in images}) == 1 else images
+        images: list[torch.Tensor] = [image.to(self.device) for image in decode_rows(data, self.decode_row)]
+        if len({image.shape for image in images}) != 1:
+            return images
+        if len(images) == 1:
+            return images[0][None]
+        # One after the other, so that no image is held twice but the one that is copied.
+        stacked = images[0].new_empty((len(images), *images[0].shape))
+        for index, row in enumerate(data):
+            stacked[index] = images[index]
+            images[index] = stacked[index]
+            if isinstance(row, PreparedRow):
+                row.prepared = stacked[index]
+        return stacked
 
     @timed
     def inference(self, data: torch.Tensor | list[torch.Tensor], *args: Any, **kwargs: Any) -> Any:

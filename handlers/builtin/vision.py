@@ -19,14 +19,14 @@ from handlers.sdk.timer import timed
 
 
 def as_rgb(image: Image.Image) -> Image.Image:
-    """Convert an image of any mode to RGB; transparent pixels become white."""
+    """Convert an image of any mode to RGB; transparent pixels become white. An RGB image is returned as it is."""
     if image.mode.startswith("I;16"):  # Pillow would clip: all values from 256 to 65535 would become white
         image = image.convert("I").point(lambda value: value / 256).convert("L")
     if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
         image = image.convert("RGBA")
         ground = Image.new("RGBA", image.size, "white")
         image = Image.alpha_composite(ground, image)
-    return image.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 class VisionHandler(BaseHandler):
@@ -50,11 +50,15 @@ class VisionHandler(BaseHandler):
         if not context.system_properties.get("limit_max_image_pixels", True):
             Image.MAX_IMAGE_PIXELS = None  # the operator expects images that Pillow rejects as decompression bombs
 
-    def decode_row(self, row: Any) -> torch.Tensor:
+    def decode_row(self, row: Any, within: Callable[[int], None] | None = None) -> torch.Tensor:
         """Return one row's tensor: the result of `image_processing`, or float32 from nested lists.
+
+        Args:
+            within: called with the number of an image's pixels before they are decoded; may raise TooManyPixels.
 
         Raises:
             UnreadablePayload: the row is neither an image nor an array of numbers.
+            TooManyPixels: `within` raised it.
         """
         payload = payload_of(row)
         if isinstance(payload, str):
@@ -64,7 +68,7 @@ class VisionHandler(BaseHandler):
             except ValueError as error:
                 raise UnreadablePayload(f"The request's text is not a base64-encoded image: {error}") from error
         if isinstance(payload, (bytes, bytearray)):
-            with admission() as admit:
+            with admission(within) as admit:
                 image = decode_image(payload, least_side=self.least_side, admit=admit)
                 tensor: torch.Tensor = self.image_processing(image)
                 del image  # before others are admitted

@@ -18,7 +18,7 @@ from handlers.ray.calls import RayActor, first_line
 from handlers.ray.errors import OptionsRefused
 from handlers.ray.messages import ActorOptions
 from handlers.ray.node.actor import WorkerActor
-from handlers.ray.node.model_files import digest_of, pieces_of
+from handlers.ray.node.model_files import FilesChanged, digest_of, pieces_of
 from handlers.ray.nodes import RayNode, selector, why_pending
 
 LOOK_EVERY = 2.0  # seconds between two looks at nodes that are avoided
@@ -102,21 +102,29 @@ class Cluster:
             return f"the head does not answer: {first_line(error)}"
 
     async def digest_of(self, directory: Path) -> str:
-        """Return the digest of a model's directory, which does not change while a worker uses it."""
+        """Return the digest of a model's directory; the same one until files are found to have changed."""
         if directory not in self._digests:
             self._digests[directory] = await asyncio.to_thread(digest_of, directory)
         return self._digests[directory]
 
     async def pieces_of(self, digest: str, directory: Path) -> list[Any]:
-        """Return references to a model's pieces. Nodes that ask at the same time share them."""
+        """Return references to a model's pieces. Nodes that ask at the same time share them.
+
+        Raises:
+            OSError: a file cannot be read, or the files have another digest now: the next attempt takes it anew.
+        """
 
         def put() -> list[Any]:
-            return [ray.put(piece) for piece in pieces_of(directory)]
+            return [ray.put(piece) for piece in pieces_of(directory, digest)]
 
         if digest not in self._pieces:
             self._pieces[digest] = task = asyncio.create_task(asyncio.to_thread(put))
             task.add_done_callback(lambda done: self._pieces.pop(digest, None))
-        return await asyncio.shield(self._pieces[digest])
+        try:
+            return await asyncio.shield(self._pieces[digest])
+        except FilesChanged:
+            self._digests.pop(directory, None)
+            raise
 
     def avoid(self, node_id: str, name: str) -> None:
         """Place no worker on a node that did not answer, until it is dead or answers."""

@@ -45,7 +45,8 @@ def decode_image(
             image.getexif()
             for key in ("exif", "Raw profile type exif"):
                 image.info.pop(key, None)
-            return ImageOps.exif_transpose(image)
+            ImageOps.exif_transpose(image, in_place=True)
+            return image._new(image.im)  # as `copy` does, without copying the pixels
     except (MemoryError, UnreadablePayload, TooManyPixels):
         raise
     except UnidentifiedImageError as error:  # Pillow's own text names an object's address

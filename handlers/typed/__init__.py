@@ -5,7 +5,6 @@
     annotations  from a type to a kind of input
     body         from a request to one part for each parameter
     decoders     from a part to a value (images.py, arrays.py)
-    pixels       how many of the images are decoded at a time
     answers      from a returned value to the body of an answer
     entry        the entry point: decode the rows, call the function, encode its answers
     pieces       functions that are generators

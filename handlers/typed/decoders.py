@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from handlers.requests.excerpt import message_of
+from handlers.requests.pixels import Pixels
 from handlers.sdk.errors import UnreadablePayload
 from handlers.typed.annotations import is_pydantic
 from handlers.typed.body import JSON, Part
-from handlers.typed.pixels import Pixels
 from handlers.typed.signature import Argument
 
 Decode = Callable[[Part], Any]

@@ -7,6 +7,7 @@ from typing import Any
 
 from handlers.requests.arrays import is_array, wanted_type
 from handlers.requests.kinds import Kind, kinds_of
+from handlers.requests.pixels import Pixels
 from handlers.sdk.context import Context, RequestProcessor
 from handlers.sdk.errors import HandlerError, NotSerialisable, PredictionException, TooManyPixels, UnreadablePayload
 from handlers.sdk.loader import EntryPoint
@@ -15,7 +16,6 @@ from handlers.typed.body import RequestBody, parts_of, read_rows
 from handlers.typed.decoders import decoder_of
 from handlers.typed.detection import signature_of
 from handlers.typed.pieces import END, send_batch, stream_rows
-from handlers.typed.pixels import Pixels
 from handlers.typed.signature import Signature
 
 Values = dict[str, Any]  # parameter → value, of one row

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.arena import GIVEN_AT_ONCE, KEPT, SHARED_FROM, Arena, Lease, gather, open_arena
+from daemon.core.arena import GIVEN_AT_ONCE, KEPT, SHARED_FROM, Arena, Gathered, Lease, gather, open_arena
 from daemon.core.clock import FakeClock
 from daemon.core.places import PAGE, Allocator, Places, pages
 
@@ -277,3 +277,32 @@ def test_what_was_cut_is_free_once_when_the_rest_is() -> None:
 
     assert arena.used == 0
     assert arena.take(4 * PAGE) is not None
+
+
+@pytest.mark.parametrize(
+    "most", [0, SHARED_FROM - 1, SHARED_FROM, 2 * SHARED_FROM, 3 * SHARED_FROM + 5, 10 * SHARED_FROM]
+)
+@pytest.mark.parametrize("pieces", [0, 1, 3])
+def test_pieces_are_gathered_in_order_wherever_there_is_room(most: int, pieces: int) -> None:
+    arena = Arena(8 * SHARED_FROM)
+    content = [bytes([number]) * (SHARED_FROM + 1) for number in range(pieces)]
+    gathered = Gathered(arena.take, most)
+    for piece in content:
+        gathered.add(piece)
+
+    body = gathered.end()
+    del gathered
+
+    whole = b"".join(content)
+    assert bytes(body) == whole and len(body) == len(whole)
+    there = SHARED_FROM <= most <= arena.size and 0 < len(whole) <= most
+    assert isinstance(body, Lease) == there
+    assert arena.used == (pages(len(whole)) if there else 0)
+
+
+def test_pieces_are_joined_where_there_is_no_arena() -> None:
+    gathered = Gathered(None, SHARED_FROM)
+    gathered.add(b"a")
+    gathered.add(b"b")
+
+    assert gathered.end() == b"ab"

@@ -1,6 +1,7 @@
 """HTTP/2 byte for byte (RFC 9113, RFC 7541), for what no client of gRPC sends."""
 
 import struct
+from collections.abc import Mapping
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, SETTINGS = 0, 1, 4
@@ -12,7 +13,7 @@ def frame(kind: int, flags: int, stream: int, payload: bytes) -> bytes:
     return struct.pack(">I", len(payload))[1:] + struct.pack(">BBI", kind, flags, stream) + payload
 
 
-def grpc_call(path: bytes, message: bytes | None = None) -> bytes:
+def grpc_call(path: bytes, message: bytes | None = None, metadata: Mapping[bytes, bytes] | None = None) -> bytes:
     """Return the bytes of a connection that calls the method `path`; None for a call without any message."""
 
     def named(name: bytes, value: bytes) -> bytes:
@@ -21,6 +22,7 @@ def grpc_call(path: bytes, message: bytes | None = None) -> bytes:
     # Of HPACK's static table: POST, http, and the names `:path` and `:authority`.
     head = b"\x83\x86\x04%c%b\x01\x01x" % (len(path), path)
     head += named(b"te", b"trailers") + named(b"content-type", b"application/grpc")
+    head += b"".join(named(name, value) for name, value in (metadata or {}).items())
     begun = PREFACE + frame(SETTINGS, 0, 0, b"")
     if message is None:
         return begun + frame(HEADERS, END_HEADERS | END_STREAM, 1, head)

@@ -8,10 +8,13 @@ from typing import Any
 import pytest
 
 from daemon.core.errors import ArchiveNotFound, BadRequest, InvalidModel
-from daemon.models.archives.digests import sums_of
+from daemon.models.archives.digests import is_sealed, sums_of
+from daemon.models.persistence import restore
+from daemon.models.persistence.startup import Startup
 from daemon.models.registering.pins import sha256_pin
-from tests.kit.archives import model_files, write_files
-from tests.kit.daemon import StubDaemon
+from daemon.models.version import ModelState
+from tests.kit.archives import model_files, write_files, write_mar
+from tests.kit.daemon import StubDaemon, until
 
 
 def digest_of(file: Path) -> str:
@@ -127,6 +130,83 @@ async def test_nor_is_it_served_by_its_pin_where_the_archive_is_gone(
         await bench.register(url, sha256=pin, model_name="other", local_paths=True)
 
     assert bench.names == ["m/1.0"] and bench.unpacked == 1
+
+
+@DAMAGE
+async def test_nor_by_a_restart_which_unpacks_the_archive_again(damage: Callable[[Path], None], tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    first = await bench.register(url, sha256=digest_of(bench.store / url))
+    text = (first.source.directory / "handler.py").read_bytes()
+    damage(first.source.directory)
+
+    again = await bench.restart()
+
+    model = again.registry.find("m", "1.0")
+    await until(lambda: model.state is ModelState.READY)
+    assert model.source.directory == first.source.directory and again.unpacked == 1
+    assert (model.source.directory / "handler.py").read_bytes() == text
+    assert not (model.source.directory / "handler.py").is_symlink()
+
+
+@DAMAGE
+@pytest.mark.parametrize("left", ["nothing", "another archive"])
+async def test_nor_by_a_restart_that_does_not_find_the_archive(
+    damage: Callable[[Path], None], left: str, tmp_path: Path
+) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    first = await bench.register(url, sha256=digest_of(bench.store / url))
+    (bench.store / url).unlink()
+    if left != "nothing":
+        write_mar(bench.store / url, model_files() | {"more": b"."})
+    damage(first.source.directory)
+
+    again = await bench.restart()
+
+    assert again.registry.find("m", "1.0").state is ModelState.FAILED
+    assert again.engine.workers == []
+
+
+async def test_a_restart_serves_a_pinned_directory_at_once_where_nobody_has_written_to_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    first = await bench.register(url, sha256=digest_of(bench.store / url))
+    (first.source.directory / "cache").write_bytes(b"of the handler")
+    (bench.store / url).unlink()
+    monkeypatch.setattr(restore, "holds_its_files", None)  # nothing is hashed
+    again = StubDaemon(tmp_path)
+
+    Startup(again.config, again.registry, again.registrar).restore()
+
+    assert again.names == ["m/1.0"]
+
+
+async def test_files_that_only_look_written_to_are_hashed_and_served_at_the_next_start_without(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    url = bench.mar()
+    first = await bench.register(url, sha256=digest_of(bench.store / url))
+    (bench.store / url).unlink()
+    for file in first.source.directory.rglob("*"):
+        file.touch()  # as in a copy of the state directory
+
+    again = await bench.restart()
+
+    model = again.registry.find("m", "1.0")
+    await until(lambda: model.state is ModelState.READY)
+    assert is_sealed(model.source.directory)
+
+
+async def test_without_a_pin_a_restart_serves_what_is_there(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    first = await bench.register(bench.mar())
+    altered(first.source.directory)
+
+    again = await bench.restart()
+
+    assert b"altered" in (again.registry.find("m").source.directory / "handler.py").read_bytes()
 
 
 async def test_a_file_that_a_handler_has_added_changes_nothing(tmp_path: Path) -> None:

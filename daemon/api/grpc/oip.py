@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from daemon.api.grpc.codes import Code
 from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.prediction import CallFailed, replies_at_end, replies_to
-from daemon.api.grpc.tensor_contents import read_steps, write_steps
+from daemon.api.grpc.tensor_contents import Take, read_steps, write_steps
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.awaited import AwaitedModels
 from daemon.api.grpc.waiting.in_order import in_order
@@ -33,10 +33,17 @@ class OpenInferenceService:
         name: one of `SERVICES`.
         started: as in `oip_routes`.
         arrivals: of the server that serves it.
+        take: returns a place in the arena for large tensors; None for no arena.
     """
 
     def __init__(
-        self, name: str, registry: Registry, started: Callable[[], bool], models: AwaitedModels, arrivals: Arrivals
+        self,
+        name: str,
+        registry: Registry,
+        started: Callable[[], bool],
+        models: AwaitedModels,
+        arrivals: Arrivals,
+        take: Take | None = None,
     ) -> None:
         from daemon.api.grpc.protos.messages import message_class  # here, because protobuf is an optional dependency
 
@@ -45,6 +52,7 @@ class OpenInferenceService:
         self._models = models
         self._started = started
         self._arrivals = arrivals
+        self._take = take
         self._turn = asyncio.Lock()  # of large requests that are read
         package = name.rpartition(".")[0]
         self._message: Callable[[str], Any] = lambda word: message_class(f"{package}.{word}Response")
@@ -168,7 +176,7 @@ class OpenInferenceService:
         """
         name, version = request.model_name, request.model_version or None
         model = await self._models.find(name, version, head, request.ByteSize)
-        steps = read_steps(request)
+        steps = read_steps(request, self._take)
         try:
             while True:
                 try:

@@ -12,8 +12,10 @@ import contextlib
 import errno
 import importlib
 import logging
+import math
 import os
 import socket
+import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -43,6 +45,9 @@ _LOOK_EVERY = 0.005  # seconds
 # delays both. A second attempt of a client comes after 0.1 s or so.
 _QUIET = 10
 _LONGEST_MESSAGE = 2000  # characters, which may quote a long name; clients take 8 KiB of trailers
+_THEIR_LOG = "grpc._cython.cygrpc"
+_SILENT_FOR = 60.0  # seconds between two lines about text that is not UTF-8
+_SHOWN = 100  # bytes of it
 _log = logging.getLogger("daemon.grpc")
 
 
@@ -53,12 +58,40 @@ def load_grpc() -> Any:
         StartError: the extra is not installed.
     """
     os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+    logging.getLogger(_THEIR_LOG).addFilter(_NOT_UTF8)  # once, however often
     try:
         importlib.import_module("google.protobuf")
         importlib.import_module("grpc.aio")
         return importlib.import_module("grpc")
     except ImportError:
         raise StartError("gRPC is asked for, and Python's packages for it are not installed", INSTALL) from None
+
+
+class NotUtf8(logging.Filter):
+    """Stops the traceback that grpc logs for text of a client that is not UTF-8: metadata, which it reads as Latin-1.
+
+    A line in the daemon's log, at most one a minute, has the first bytes.
+
+    Args:
+        now: seconds on any monotonic clock.
+    """
+
+    def __init__(self, now: Callable[[], float]) -> None:
+        super().__init__()
+        self._now = now
+        self._silent_until = -math.inf
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.exc_info is None or not isinstance(record.exc_info[1], UnicodeDecodeError):
+            return True
+        now = self._now()
+        if now >= self._silent_until:
+            self._silent_until = now + _SILENT_FOR
+            _log.warning("a gRPC client sent text that is not UTF-8: %r", record.exc_info[1].object[:_SHOWN])
+        return False
+
+
+_NOT_UTF8 = NotUtf8(time.monotonic)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from daemon.api.grpc.management.torchserve import ManagementService
 from daemon.api.grpc.oip import SERVICES, OpenInferenceService
 from daemon.api.grpc.reflection import reflection_of
 from daemon.api.grpc.server import Answered, Calls, GrpcServer, Method, load_grpc, methods_of
+from daemon.api.grpc.tensor_contents import Take
 from daemon.api.grpc.torchserve import SERVICE, InferenceService
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.awaited import AwaitedModels
@@ -45,6 +46,7 @@ class GrpcServers:
         receiving: as in `AwaitedModels`.
         sending: the budget for large answers, of gRPC alone.
         answered, clients: as in `Calls`; keys open predictions, and no management.
+        take: as in `OpenInferenceService`.
 
     Attributes:
         bound: HOST:PORT of each address, with the port that the kernel chose.
@@ -64,6 +66,7 @@ class GrpcServers:
         sending: SendBudget,
         answered: Answered = lambda request, status, seconds: None,
         clients: KnownClients | None = None,
+        take: Take | None = None,
     ) -> None:
         self._addresses = [parse_address(text, PORT) for text in config.grpc_address or ()]
         self._managing = [parse_address(text, MANAGEMENT_PORT) for text in config.grpc_management_address or ()]
@@ -87,7 +90,7 @@ class GrpcServers:
             arrivals = Arrivals(clock)
             methods = methods_of(InferenceService(registry, self._models, arrivals))
             for name in SERVICES:
-                methods |= methods_of(OpenInferenceService(name, registry, started, self._models, arrivals))
+                methods |= methods_of(OpenInferenceService(name, registry, started, self._models, arrivals, take))
             accepted = (tokens.inference, tokens.management) if tokens.inference or clients is not None else ()
             self._add(methods, accepted, self._addresses, arrivals, clients)
 

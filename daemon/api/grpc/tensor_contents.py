@@ -1,7 +1,7 @@
 """Tensors in messages of the Open Inference Protocol: typed contents, or the raw bytes of all tensors."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from daemon.api.tensors.elements import size_of, slices
 from daemon.api.tensors.forms import InferAnswer, InferRequest, Parameters, Tensor, WantedOutput
 from daemon.api.tensors.sizes import check_shape, check_steps
 from daemon.api.tensors.steps import Steps, finish
+from daemon.core.arena import Lease, Payload
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
 
@@ -26,6 +27,7 @@ _NUMBERS = {
     "fp32_contents": 6, "fp64_contents": 7, "bytes_contents": 8,
 }  # fmt: skip
 _AT_ONCE = 64  # tensors
+Take = Callable[[int], Lease | None]
 # Of these, the typed contents stand in a message as the elements do in a tensor, after this tag and their length.
 _AS_WRITTEN = {"FP32": b"\x32", "FP64": b"\x3a"}
 
@@ -35,8 +37,11 @@ def read_request(message: Any) -> InferRequest:
     return finish(read_steps(message))
 
 
-def read_steps(message: Any) -> Steps[InferRequest]:
+def read_steps(message: Any, take: Take | None = None) -> Steps[InferRequest]:
     """Return, in steps, the request of a ModelInferRequest, as `request_class` has it; its outputs are wanted as bytes.
+
+    Args:
+        take: returns a place in the arena for typed contents, as in `Gathered`.
 
     Raises:
         BadRequest: there are too many tensors or parameters, or a tensor's elements are missing, or not what its
@@ -58,7 +63,7 @@ def read_steps(message: Any) -> Steps[InferRequest]:
         names.add(name)
     inputs: list[Tensor] = []
     for number, each in enumerate(message.inputs):
-        tensor = yield from _tensor(each, raw[number] if raw else None)
+        tensor = yield from _tensor(each, raw[number] if raw else None, take)
         inputs.append(tensor)
         if not len(inputs) % _AT_ONCE:
             yield
@@ -102,11 +107,11 @@ def write_steps(answer: InferAnswer, message: Any, *, raw: bool) -> Steps[None]:
                 values.extend(slice_)
 
 
-def _tensor(written: Any, raw: bytes | None) -> Steps[Tensor]:
+def _tensor(written: Any, raw: bytes | None, take: Take | None) -> Steps[Tensor]:
     what, shape = f"input {written.name}", tuple(written.shape)
-    data: bytes
+    data: Payload
     if raw is None:
-        data = yield from _packed(what, written, shape)
+        data = yield from _packed(what, written, shape, take)
     else:
         data = raw
         if written.contents:
@@ -115,7 +120,7 @@ def _tensor(written: Any, raw: bytes | None) -> Steps[Tensor]:
     return Tensor(written.name, written.datatype, shape, data, _parameters(written.parameters))
 
 
-def _packed(what: str, written: Any, shape: Sequence[int]) -> Steps[bytes]:
+def _packed(what: str, written: Any, shape: Sequence[int], take: Take | None) -> Steps[Payload]:
     field = _FIELDS.get(written.datatype)
     if field is None:
         if written.datatype in ("FP16", "BF16"):
@@ -125,7 +130,7 @@ def _packed(what: str, written: Any, shape: Sequence[int]) -> Steps[bytes]:
     count = check_shape(what, shape)
     try:
         data, found = yield from pack_contents(
-            written.datatype, written.contents, _NUMBERS[field], partial(_values, field), count
+            written.datatype, written.contents, _NUMBERS[field], partial(_values, field), count, take
         )
     except BadRequest as error:
         raise BadRequest(f"The elements of {what}: {error}") from None

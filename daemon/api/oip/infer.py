@@ -26,6 +26,8 @@ _BINARY = b'"binary_data'  # begins the names of the binary extension's paramete
 _INPUTS = b'"inputs"'
 _SEARCHED = 1024 * 1024  # bytes at a time
 
+Take = Callable[[int], Lease | None]
+
 
 def read(
     exchange: Exchange,
@@ -34,6 +36,7 @@ def read(
     most: int,
     turns: Turns,
     receiving: ReceiveBudget,
+    take: Take | None,
     plain: Route,
     *,
     explain: bool,
@@ -49,6 +52,7 @@ def read(
         most: bytes of a request body, decompressed.
         turns: reads large requests.
         receiving: the budget in which decompressed bytes count while they are read.
+        take: returns a place in the arena for decompressed bytes; None for no arena.
         plain: the route of a request whose body goes to the model as it is.
         unnamed: the client named no version.
 
@@ -61,7 +65,7 @@ def read(
         packed = is_packed(request)
         length = None if packed else _head_length(request)
         if packed or _is_long(request.body, length):
-            return _read_in_turns(exchange, path, find, model, most, turns, receiving, plain, explain, unnamed)
+            return _read_in_turns(exchange, path, find, model, most, turns, receiving, take, plain, explain, unnamed)
         asked = finish(_steps(request, model))
     except DaemonError as error:
         model.metrics.refused(error)
@@ -84,12 +88,12 @@ def _steps(request: Request, model: ModelVersion) -> Steps[InferRequest | None]:
 
 
 def _unpacked_steps(
-    request: Request, model: ModelVersion, most: int, unpacked: Unpacked
+    request: Request, model: ModelVersion, most: int, unpacked: Unpacked, take: Take | None
 ) -> Steps[tuple[InferRequest | None]]:
     """Return the request as `_steps`, in a tuple; count a refusal."""
     try:
         if is_packed(request):
-            yield from unpack_steps(request, most, unpacked)
+            yield from unpack_steps(request, most, unpacked, take)
         return ((yield from _steps(request, model)),)
     except DaemonError as error:
         model.metrics.refused(error)
@@ -104,13 +108,14 @@ async def _read_in_turns(
     most: int,
     turns: Turns,
     receiving: ReceiveBudget,
+    take: Take | None,
     plain: Route,
     explain: bool,
     unnamed: bool,
 ) -> None:
     request = exchange.request
     unpacked = Unpacked(receiving)
-    reading = Reading(_unpacked_steps(request, model, most, unpacked))
+    reading = Reading(_unpacked_steps(request, model, most, unpacked, take))
     try:
         await turns.read(reading, exchange, model.settings.client_timeout, reading.finish)
     finally:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
 from daemon.api.inference.turns import Turns
-from daemon.api.oip.infer import read
+from daemon.api.oip.infer import Take, read
 from daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from daemon.http.bounds.known_client import KnownClient
@@ -40,6 +40,7 @@ def oip_routes(
     plain: Route,
     turns: Turns | None = None,
     receiving: ReceiveBudget | None = None,
+    take: Take | None = None,
 ) -> dict[str, Route]:
     """Return the route below `/v2`, by that segment.
 
@@ -50,6 +51,7 @@ def oip_routes(
         plain: the route of requests whose body goes to the model as it is.
         turns: reads large requests; None for a reader of these routes alone.
         receiving: the budget for bodies, in which decompressed bytes count; None for one without a limit.
+        take: returns a place in the arena for decompressed bytes; None for no arena.
     """
     reader, budget = turns or Turns(), receiving or ReceiveBudget()
 
@@ -92,7 +94,7 @@ def oip_routes(
                 return plain(exchange, path)
             find = Steered(registry, asked.name, asked.version, exchange.request)
             explain, unnamed = asked.what == "explain", asked.version is None
-            return read(exchange, path, find, most, reader, budget, plain, explain=explain, unnamed=unnamed)
+            return read(exchange, path, find, most, reader, budget, take, plain, explain=explain, unnamed=unnamed)
         if method not in _READING:
             raise MethodNotAllowed
         if told is None and asked is not None:

@@ -1,9 +1,11 @@
 """Decompression of a request's body, in steps: counted as it grows, and refused at the first byte too many."""
 
 import zlib
+from collections.abc import Callable
 from typing import Final
 
 from daemon.api.tensors.steps import Steps
+from daemon.core.arena import Gathered, Lease
 from daemon.core.errors import BadRequest
 from daemon.http.bounds.receiving import ReceiveBudget, Waiting
 from daemon.http.messages import Request
@@ -45,11 +47,14 @@ def is_packed(request: Request) -> bool:
     return request.header("content-encoding").strip().lower() not in ("", "identity")
 
 
-def unpack_steps(request: Request, most: int, unpacked: Unpacked) -> Steps[None]:
+def unpack_steps(
+    request: Request, most: int, unpacked: Unpacked, take: Callable[[int], Lease | None] | None = None
+) -> Steps[None]:
     """Replace a compressed body by what is in it.
 
     Args:
         most: bytes of a body.
+        take: returns a place in the arena for the body, as in `Gathered`.
 
     Raises:
         BadRequest: the coding is unknown, or the body is not in it.
@@ -64,26 +69,28 @@ def unpack_steps(request: Request, most: int, unpacked: Unpacked) -> Steps[None]
     ratio = max(ANY_RATIO, MOST_RATIO * len(view))
     limit = min(most, ratio)
     reader = zlib.decompressobj(_WINDOWS[coding])
-    pieces: list[bytes] = []
-    size = at = 0
+    # The last bytes of gzip are the size of what is in it, or a lie.
+    told = int.from_bytes(view[-4:], "little") if coding == "gzip" else limit
+    gathered = Gathered(take, min(told, limit))
+    at = 0
     while not reader.eof:
         fed: bytes | memoryview = reader.unconsumed_tail
         if not fed:
             fed = view[at : at + _FED]
             at += len(fed)
         try:
-            piece = reader.decompress(fed, min(STEP, limit + 1 - size))
+            piece = reader.decompress(fed, min(STEP, limit + 1 - gathered.size))
         except zlib.error as error:
             raise BadRequest(f"The body is not {coding}: {error}") from None
         if not piece and not fed:
             raise BadRequest(f"The body ends within its {coding} data.")
-        size += len(piece)
+        size = gathered.size + len(piece)
         if size > limit:
             what = "a decompressed body" if limit == most else f"what {len(view)} bytes of {coding} unpack to"
             raise BodyTooLarge(what, size, limit)
         if piece:
             unpacked.count(len(piece))
-            pieces.append(piece)
+            gathered.add(piece)
         if not reader.eof:
             yield
-    request.body = b"".join(pieces)
+    request.body = gathered.end()

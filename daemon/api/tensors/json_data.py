@@ -5,7 +5,7 @@ arena 6 µs (tests/lab/benchmarks/tensors.py).
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -16,6 +16,7 @@ from daemon.api.tensors.elements import pack_typed, size_of
 from daemon.api.tensors.sizes import check_shape
 from daemon.api.tensors.slices import SLICED_FROM, pack_numbers, pack_texts
 from daemon.api.tensors.steps import Steps
+from daemon.core.arena import Lease, Payload
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import MOST_RANK
 
@@ -24,11 +25,18 @@ _OPENING = re.compile(rb"[\[ \t\r\n]*")  # of all lists that contain the first e
 _FLOATS = ("FP16", "BF16", "FP32", "FP64")
 
 
-def pack_steps(what: str, datatype: str, shape: Sequence[int], data: msgspec.Raw) -> Steps[bytes]:
+def pack_steps(
+    what: str,
+    datatype: str,
+    shape: Sequence[int],
+    data: msgspec.Raw,
+    take: Callable[[int], Lease | None] | None = None,
+) -> Steps[Payload]:
     """Return the bytes of elements in JSON; large data are packed in steps.
 
     Args:
         what: the tensor, for the sentence: "input INPUT0".
+        take: returns a place in the arena for them, as in `Gathered`.
 
     Raises:
         BadRequest: the datatype is unknown, an element is not of it, or the elements do not have the shape.
@@ -44,8 +52,8 @@ def pack_steps(what: str, datatype: str, shape: Sequence[int], data: msgspec.Raw
         dims = shape if depth > 1 else (count,)
         decode = _decoder(_type_of(datatype), 1).decode
         if datatype == "BYTES":
-            return (yield from pack_texts(what, dims, bytes(data), decode))
-        return (yield from pack_numbers(what, datatype, dims, bytes(data), decode))
+            return (yield from pack_texts(what, dims, bytes(data), decode, take))
+        return (yield from pack_numbers(what, datatype, dims, bytes(data), decode, take))
     try:
         values = _decoder(_type_of(datatype), depth or 1).decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

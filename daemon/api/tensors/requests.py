@@ -214,7 +214,8 @@ def tensor_steps(what: str, written: WrittenTensor, body: Payload, at: int) -> S
     if size is None:
         if not written.has_data:
             raise BadRequest(f"The {what} has neither `data` nor the parameter `{SIZE}`.")
-        data = yield from pack_steps(what, written.datatype, shape, written.data)
+        take = body.beside if isinstance(body, Lease) else None
+        data = yield from pack_steps(what, written.datatype, shape, written.data, take)
     else:
         if type(size) is not int or size < 0:
             raise BadRequest(f"`{SIZE}` of {what} is {_shown(size)}; expected a number of bytes.")

@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import msgspec
 
-from daemon.api.tensors.elements import pack_typed
+from daemon.api.tensors.elements import pack_typed, size_of
 from daemon.api.tensors.steps import Steps
+from daemon.core.arena import Gathered, Lease, Payload
 from daemon.core.errors import BadRequest
 
 SLICED_FROM: Final = 16 * 1024  # bytes of JSON; at most 2.5 ms in one go, whatever they are (2-core Xeon VM)
@@ -35,8 +36,13 @@ class _Misfit(Exception):
 
 
 def pack_numbers(
-    what: str, datatype: str, shape: Sequence[int], data: bytes, decode: Callable[[bytes], Any]
-) -> Steps[bytes]:
+    what: str,
+    datatype: str,
+    shape: Sequence[int],
+    data: bytes,
+    decode: Callable[[bytes], Any],
+    take: Callable[[int], Lease | None] | None,
+) -> Steps[Payload]:
     """Pack numbers and truth values; yield between two slices.
 
     Args:
@@ -44,12 +50,15 @@ def pack_numbers(
         shape: as the lists are nested, with one element at least.
         data: valid JSON.
         decode: returns the elements of a flat list in JSON.
+        take: returns a place in the arena for the elements, as in `Gathered`.
 
     Raises:
         BadRequest: an element is not of the datatype, or the lists do not have the shape.
     """
     expected = _Between(shape)
-    packed, texts, size, waiting, number = [], [], 0, 0, 0
+    fitting = min(expected.count, len(data) // 2 + 1)  # each with a comma or a bracket
+    packed = Gathered(take, fitting * size_of(datatype))
+    texts, size, waiting, number = [], 0, 0, 0
     if (first := _BRACKETS.match(data)) is None or first.group().translate(None, _SPACE) != b"[" * len(shape):
         raise _unfit(what, shape)
     at = first.end()
@@ -65,7 +74,7 @@ def pack_numbers(
             here = text.count(b",") + 1
             listed, waiting, size = listed + here, waiting + here, size + len(text) + _LIST
             if size >= WINDOW:
-                packed.append(_packed(what, datatype, decode, texts, waiting))
+                packed.add(_packed(what, datatype, decode, texts, waiting))
                 texts, size, waiting = [], 0, 0
                 yield
         if listed != shape[-1]:
@@ -78,21 +87,27 @@ def pack_numbers(
         if number == expected.count:
             break
     if texts:
-        packed.append(_packed(what, datatype, decode, texts, waiting))
-    return b"".join(packed)
+        packed.add(_packed(what, datatype, decode, texts, waiting))
+    return packed.end()
 
 
-def pack_texts(what: str, shape: Sequence[int], data: bytes, decode: Callable[[bytes], Any]) -> Steps[bytes]:
+def pack_texts(
+    what: str,
+    shape: Sequence[int],
+    data: bytes,
+    decode: Callable[[bytes], Any],
+    take: Callable[[int], Lease | None] | None,
+) -> Steps[Payload]:
     """Pack elements of BYTES, as `pack_numbers`."""
     expected = _Between(shape)
-    packed: list[bytes] = []
+    packed = Gathered(take, len(data) + 2 * min(expected.count, len(data)))  # four bytes for the quotes of each
     texts: list[bytes] = []
     size = at = number = 0
     try:
         at = expected.check(data, 0, 0)
         while len(shape) == 1 and (run := _TEXTS.match(data, at, at + _MOST_TEXT_BYTES)) is not None:
             values = _decoded(what, "BYTES", decode, run.group().rstrip(_SPACE)[:-1])
-            packed.append(_pack(what, "BYTES", values))
+            packed.add(_pack(what, "BYTES", values))
             number += len(values)
             if number >= expected.count:
                 raise _Misfit
@@ -107,14 +122,14 @@ def pack_texts(what: str, shape: Sequence[int], data: bytes, decode: Callable[[b
             number += 1
             at = expected.check(data, found.end(), number)
             if len(texts) >= _MOST_TEXTS or size >= _MOST_TEXT_BYTES:
-                packed.append(_packed(what, "BYTES", decode, texts, len(texts)))
+                packed.add(_packed(what, "BYTES", decode, texts, len(texts)))
                 texts, size = [], 0
                 yield
     except _Misfit:
         raise _unfit(what, shape) from None
     if texts:
-        packed.append(_packed(what, "BYTES", decode, texts, len(texts)))
-    return b"".join(packed)
+        packed.add(_packed(what, "BYTES", decode, texts, len(texts)))
+    return packed.end()
 
 
 class _Between:

@@ -1,5 +1,6 @@
 """Bring up the versions of a start: those of an earlier run from the directories that were kept, or from archives."""
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -7,7 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from daemon.config.config import Config
-from daemon.core.errors import ArchiveNotFound, Conflict
+from daemon.core.errors import ArchiveNotFound, Conflict, InvalidModel
+from daemon.models.archives.digests import holds_its_files, is_sealed
 from daemon.models.archives.download import archive_of
 from daemon.models.archives.opening import directory_in_place, is_in_place
 from daemon.models.archives.store import locate
@@ -44,9 +46,14 @@ class Restoring:
 
         Raises:
             Conflict: a client has registered the version meanwhile.
-            DaemonError: the version's directory is gone, or can no longer be served.
+            DaemonError: the version's directory is gone, has files that may not be those of its pin, or can no longer
+                be served.
         """
         found = self._find(entry)
+        if entry.request.sha256 and found.unpacked is not None and not is_sealed(found.unpacked):
+            raise InvalidModel(
+                f"The files unpacked from {entry.request.url}, which has a pinned SHA-256, may have been written to."
+            )
         return self._serve(entry, found, self._factory.read_texts(found.request, found.root))
 
     async def _restore(self, entry: SnapshotEntry) -> ModelVersion:
@@ -89,7 +96,9 @@ class Restoring:
         return model
 
     async def restore_from_archive(self, entry: SnapshotEntry) -> ModelVersion:
-        """Unpack the archive of a version whose kept directory is gone, and restore the version.
+        """Unpack the archive of a version whose kept directory cannot be served, and restore the version.
+
+        A directory that is there is served if each file is as it was unpacked.
 
         Raises:
             Conflict: a client has registered the version meanwhile.
@@ -98,9 +107,12 @@ class Restoring:
         if entry.unpacked is None:
             return await self._restore(entry)  # the version was served in place; the directory may have come back
         request = entry.request
+        kept = self._directories.named(entry.unpacked)
+        if request.sha256 and kept.is_dir() and await asyncio.to_thread(holds_its_files, kept):
+            return await self._restore(entry)
         nobody = partial(no_progress, "downloading")
         async with archive_of(request.url, self._config, nobody, local_paths=request.local_paths) as path:
-            unpacked = await self._directories.unpack(path, no_progress)
+            unpacked = await self._directories.unpack(path, no_progress, request.sha256)
         try:
             if not unpacked.name.startswith(entry.unpacked):  # earlier versions kept half of the SHA-256
                 raise ArchiveNotFound(f"{request.url} has changed since it was registered; register it again.")

@@ -6,8 +6,10 @@ Without a list the whole snapshot is restored. Later changes (`scale`, a default
 
 Versions whose unpacked directories were kept are registered, and loading, before the daemon listens; the other
 archives are unpacked afterwards (`load`). A kept directory is served even if its archive is gone; an archive that was
-written since is unpacked again only if a list names it. Nothing is lost silently: a version that cannot be restored
-stays listed as failed, and the log names each version that a list no longer names.
+written since is unpacked again only if a list names it. For a pinned SHA-256 the directory must be as it was unpacked:
+where somebody may have written to its files they are hashed, and unpacked again if they differ. Nothing is lost
+silently: a version that cannot be restored stays listed as failed, and the log names each version that a list no longer
+names.
 """
 
 import contextlib
@@ -172,7 +174,7 @@ class Startup:
             try:
                 self._restoring.restore(entry)
             except (DaemonError, OSError, ValueError) as error:
-                _log.info("%s/%s must be unpacked from its archive again: %s", *_names(entry), error)
+                _log.info("%s/%s cannot be served from its unpacked files: %s", *_names(entry), error)
                 self._missing.append(entry)
             else:
                 _tell_if_changed(entry)

@@ -2,8 +2,11 @@
 
     bridge   digest_of(directory)                    names the content
     node     Copies.find(digest)                     there already: nothing is sent
-    bridge   pieces_of(directory)                    the tar stream, cut: each piece is an object of Ray's
+    bridge   pieces_of(directory, digest)            the tar stream, cut: each piece is an object of Ray's
     node     Copies.unpack(digest, pieces)           a draft, then a rename
+
+The bytes that are packed are hashed again: a file that was written to meanwhile ends the stream with an error, so that
+no node keeps a copy under the name of another content.
 
 Workers of one node that start together unpack once: the first one locks the digest. A copy that no process uses is
 removed when another one is unpacked and it has not been used for `KEPT_FOR` seconds.
@@ -22,6 +25,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import IO
 
 PIECE = 32 * 1024 * 1024  # bytes
 DRAFT = ".unpacking-"  # how the names of unfinished copies begin
@@ -34,39 +38,84 @@ def members_of(directory: Path) -> list[Path]:
     return sorted(found, key=lambda path: path.relative_to(directory).as_posix())
 
 
+class FilesChanged(OSError):
+    """A file of a model was written to after the digest of the directory was taken."""
+
+
 def digest_of(directory: Path) -> str:
     """Return a name for the content of a directory: SHA-256 of names, modes and bytes. Blocks."""
     digest = hashlib.sha256()
     for path in members_of(directory):
-        name = path.relative_to(directory).as_posix().encode("utf-8", "surrogateescape")
-        mode = 0 if path.is_dir() else 1 + bool(path.stat().st_mode & 0o100)
-        digest.update(b"%d:%b %d " % (len(name), name, mode))
-        if mode:
-            digest.update(b"%d " % path.stat().st_size)
-            with path.open("rb") as file:
-                while block := file.read(1024 * 1024):
-                    digest.update(block)
+        name = path.relative_to(directory).as_posix()
+        if path.is_dir():
+            digest.update(_head(name))
+            continue
+        with path.open("rb") as file:
+            digest.update(_head(name, os.fstat(file.fileno())))
+            while block := file.read(1024 * 1024):
+                digest.update(block)
     return digest.hexdigest()
 
 
-def pieces_of(directory: Path, size: int = PIECE) -> Iterator[bytes]:
+def pieces_of(directory: Path, expected: str, size: int = PIECE) -> Iterator[bytes]:
     """Yield the tar stream of a directory in pieces of `size` bytes; links are followed. Blocks.
 
+    Args:
+        expected: the digest of the directory.
+
     Raises:
+        FilesChanged: the directory has another digest now; after the last piece.
         OSError: a file cannot be read.
     """
     reading, writing = os.pipe()
 
     def pack() -> None:
         with open(writing, "wb") as out, tarfile.open(fileobj=out, mode="w|", dereference=True) as tar:
-            for path in members_of(directory):
-                tar.add(path, path.relative_to(directory).as_posix(), recursive=False)
+            if _pack(directory, tar) != expected:
+                raise FilesChanged(f"{directory} was written to while it was sent")
 
     with ThreadPoolExecutor(1) as packing, open(reading, "rb") as stream:
         packed = packing.submit(pack)
         while piece := stream.read(size):
             yield piece
         packed.result()
+
+
+def _pack(directory: Path, tar: tarfile.TarFile) -> str:
+    """Add a directory to an archive, and return the digest of what was added."""
+    digest = hashlib.sha256()
+    for path in members_of(directory):
+        name = path.relative_to(directory).as_posix()
+        if path.is_dir():
+            digest.update(_head(name))
+            tar.add(path, name, recursive=False)
+            continue
+        with path.open("rb") as file:
+            member = tar.gettarinfo(arcname=name, fileobj=file)
+            digest.update(_head(name, os.fstat(file.fileno())))
+            tar.addfile(member, _Hashed(file, digest))
+    return digest.hexdigest()
+
+
+def _head(name: str, status: os.stat_result | None = None) -> bytes:
+    """Return what precedes a file's bytes in the digest; a directory has no status."""
+    encoded = name.encode("utf-8", "surrogateescape")
+    mode = 0 if status is None else 1 + bool(status.st_mode & 0o100)
+    length = b"" if status is None else b"%d " % status.st_size
+    return b"%d:%b %d %b" % (len(encoded), encoded, mode, length)
+
+
+class _Hashed:
+    """A file whose bytes are added to a digest as they are read."""
+
+    def __init__(self, file: IO[bytes], digest: "hashlib._Hash") -> None:
+        self._file = file
+        self._digest = digest
+
+    def read(self, size: int = -1) -> bytes:
+        block = self._file.read(size)
+        self._digest.update(block)
+        return block
 
 
 class _Joined(io.RawIOBase):

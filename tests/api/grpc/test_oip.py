@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 
 from daemon.api.grpc.oip import SERVICES
-from daemon.api.grpc.protos.messages import message_class
+from daemon.api.grpc.protos.messages import message_class, request_class
+from daemon.api.grpc.tensor_contents import read_steps
 from daemon.api.tensors.elements import pack
+from daemon.api.tensors.steps import finish
+from daemon.core.arena import Arena, Lease
 from daemon.core.job import Job, Param, Reply
+from daemon.core.places import pages
 from daemon.model_settings.declarations import DATATYPES
 from tests.api.grpc.client import GrpcHouse, grpc_house
 from tests.api.grpc.test_predictions import failure
@@ -110,6 +114,29 @@ async def test_typed_contents_are_answered_with_typed_contents(tmp_path: Path) -
         assert job.infer is not None
         assert (told.model_name, told.model_version, told.id) == ("m", "1.0", "7")
         assert (list(told.outputs[0].contents.int_contents), list(told.raw_output_contents)) == ([-5], [])
+
+
+@pytest.mark.parametrize(
+    ("datatype", "contents"),
+    [
+        ("INT32", {"int_contents": [7, -1] * 20_000}),
+        ("INT64", {"int64_contents": [5] * 40_000}),
+        ("FP32", {"fp32_contents": [0.5] * 40_000}),
+        ("BYTES", {"bytes_contents": [b"", b"abc"] * 20_000}),
+    ],
+)
+def test_large_typed_contents_are_made_where_they_stay(datatype: str, contents: Any) -> None:
+    arena = Arena(2**22)
+    (values,) = contents.values()
+    request = request_class("inference.ModelInferRequest").FromString(
+        infer(datatype, (len(values),), **contents).SerializeToString()
+    )
+
+    (tensor,) = finish(read_steps(request, arena.take)).inputs
+
+    expected = pack(datatype, values)
+    assert isinstance(tensor.data, Lease) and bytes(tensor.data) == expected
+    assert arena.used == pages(len(expected))
 
 
 @pytest.mark.parametrize("datatype", DATATYPES)

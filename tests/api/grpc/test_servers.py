@@ -1,6 +1,7 @@
 """The gRPC side of a daemon: its addresses, certificate, tokens and end."""
 
 import asyncio
+import logging
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from daemon.api.grpc.protos.messages import message_class
+from daemon.api.grpc.server import NotUtf8
 from daemon.api.grpc.servers import GrpcServers
 from daemon.config.tokens import Tokens
 from daemon.core.errors import StartError
@@ -19,7 +21,7 @@ from tests.api.grpc.client import HEALTH, INFERENCE, PATIENCE, grpc
 from tests.api.house import House
 from tests.certificate import make_certificate, needs_openssl
 from tests.kit.build import make_config
-from tests.kit.http2 import ENDS_THE_LOOP
+from tests.kit.http2 import ENDS_THE_LOOP, grpc_call
 
 pytestmark = pytest.mark.slow  # real sockets
 
@@ -170,3 +172,54 @@ async def test_a_server_that_cannot_bind_its_port_again_frees_what_it_has_bound(
         await asyncio.gather(*server._former.values())  # else the kernel may give the call to their sockets
 
         assert await code_of_ping(servers.bound[0]) == "OK"
+
+
+def failure_of(text: bytes) -> Any:
+    """Return what `logging` takes of the exception of bytes that are not UTF-8."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        return type(error), error, error.__traceback__
+    raise AssertionError("they are")
+
+
+def logged(exception: Any) -> logging.LogRecord:
+    return logging.LogRecord("grpc._cython.cygrpc", logging.ERROR, "", 0, "Invalid encoding on %s", (b"",), exception)
+
+
+def test_texts_that_are_not_utf_8_are_told_by_a_line_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    now = 0.0
+    kept = NotUtf8(lambda: now)
+
+    assert not kept.filter(logged(failure_of(b"\xff\x1b[2J" + b"x" * 10_000)))
+    assert not kept.filter(logged(failure_of(b"\xfe")))
+    now = 60.0
+    assert not kept.filter(logged(failure_of(b"\xfd")))
+
+    first, second = (record.getMessage() for record in caplog.records)
+    assert first.startswith("a gRPC client sent text that is not UTF-8: b'\\xff\\x1b[2Jxxx")
+    assert len(first) < 200 and second.endswith(r": b'\xfd'")
+
+
+def test_other_errors_of_grpc_are_logged_as_they_are() -> None:
+    kept = NotUtf8(lambda: 0.0)
+
+    assert kept.filter(logged(None))
+    assert kept.filter(logged((ValueError, ValueError("no"), None)))
+
+
+async def test_a_call_with_metadata_that_are_not_utf_8_leaves_no_traceback(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(logging.getLogger("grpc._cython.cygrpc"), "propagate", True)
+    async with begun(made(tmp_path, "127.0.0.1:0")) as servers:
+        host, _, port = servers.bound[0].rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(grpc_call(f"/{INFERENCE}/Ping".encode(), b"", {b"x-name": b"\xff\xfe"}))
+        async with asyncio.timeout(PATIENCE):
+            answer = b""
+            while b"grpc-status" not in answer:
+                answer += await reader.read(4096)
+        writer.close()
+
+    assert not [record for record in caplog.records if record.exc_info]

@@ -1,13 +1,18 @@
 """Inference requests to a model that declares nothing: the body is the handler's, as long as it is what it claims."""
 
 import gzip
+import random
 import zlib
 from pathlib import Path
 
 import pytest
 
 from daemon.api.oip.unpack import ANY_RATIO, MOST_RATIO, STEP, Unpacked, unpack_steps
+from daemon.api.tensors.steps import finish
+from daemon.core.arena import Arena, Lease
+from daemon.core.errors import BadRequest
 from daemon.core.job import Job, Param
+from daemon.core.places import pages
 from daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 from daemon.http.messages import Request
 from tests.api.house import House
@@ -110,6 +115,31 @@ async def test_what_a_small_body_unpacks_to_is_bounded_by_its_size(tmp_path: Pat
 
     assert status == 413
     assert f"bytes of gzip unpack to is {max(ANY_RATIO, MOST_RATIO * len(body))}." in document["error"]
+
+
+@pytest.mark.parametrize("coding", ["gzip", "deflate"])
+def test_a_body_is_unpacked_where_it_stays(coding: str) -> None:
+    arena = Arena(64 * STEP)
+    content = random.Random(3).randbytes(3 * STEP + 1)
+    packed = gzip.compress(content, mtime=0) if coding == "gzip" else zlib.compress(content)
+    request = Request("POST", "/", [("content-encoding", coding)], packed)
+
+    finish(unpack_steps(request, 60 * STEP, Unpacked(ReceiveBudget()), arena.take))
+
+    assert isinstance(request.body, Lease) and bytes(request.body) == content
+    assert arena.used == pages(len(content))
+
+
+@pytest.mark.parametrize("told", [0, 2 * STEP, 4 * STEP, 2**32 - 1])
+def test_a_size_that_is_a_lie_is_refused_and_leaves_nothing(told: int) -> None:
+    arena = Arena(64 * STEP)
+    packed = gzip.compress(bytes(3 * STEP), mtime=0)[:-4] + told.to_bytes(4, "little")
+    request = Request("POST", "/", [("content-encoding", "gzip")], packed)
+
+    with pytest.raises(BadRequest, match="not gzip"):
+        finish(unpack_steps(request, 60 * STEP, Unpacked(ReceiveBudget()), arena.take))
+
+    assert arena.used == 0
 
 
 async def test_a_body_that_is_unpacked_counts_as_received(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from daemon.api.tensors.elements import count_steps, pack
 from daemon.api.tensors.json_data import pack_steps
 from daemon.api.tensors.slices import SLICED_FROM
 from daemon.api.tensors.steps import Steps, finish
+from daemon.core.arena import SHARED_FROM, Arena, Lease
 from daemon.core.errors import BadRequest
 
 MANY = 60_000  # elements: with every datatype more than one window
@@ -34,7 +35,10 @@ def nested(values: list[Any], shape: list[int]) -> list[Any]:
 
 def packed(datatype: str, shape: list[int], text: str) -> bytes:
     assert len(text) > SLICED_FROM
-    return finish(pack_steps("input a", datatype, shape, msgspec.Raw(text.encode())))
+    arena = Arena(64 * 2**20)
+    made = finish(pack_steps("input a", datatype, shape, msgspec.Raw(text.encode()), arena.take))
+    assert isinstance(made, Lease) == (len(made) >= SHARED_FROM)
+    return bytes(made)
 
 
 VALUES: dict[str, Callable[[int], Any]] = {

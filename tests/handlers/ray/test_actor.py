@@ -50,7 +50,7 @@ class Node:
     async def start(self) -> list[wire.ToDaemon]:
         digest = digest_of(self.model)
         assert not await self.actor.find_copy(digest)
-        await self.actor.unpack(digest, list(pieces_of(self.model)))
+        await self.actor.unpack(digest, list(pieces_of(self.model, digest)))
         assert await self.actor.start(1, {"GREETING": "hello"}) > 0
         await self.tell(wire.Load("m", "1.0", str(self.model), "mine.py", {}, 8, 1, None, group="/none", in_place=True))
         return await self.heard(2)

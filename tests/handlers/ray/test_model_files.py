@@ -3,12 +3,12 @@
 import os
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from handlers.ray.node.model_files import KEPT_FOR, Copies, cache_dir, digest_of, pieces_of
+from handlers.ray.node.model_files import KEPT_FOR, Copies, FilesChanged, cache_dir, digest_of, pieces_of
 from tests.kit.archives import write_files
 
 FILES = {"handler.py": b"def handle(): ...", "weights/net.pt": bytes(range(256)) * 1000, "ünïcode.txt": b""}
@@ -30,7 +30,7 @@ def content(directory: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("size", [1000, 10_240, 10**9])
 def test_a_copy_has_the_same_content(model: Path, copies: Copies, size: int) -> None:
-    pieces = list(pieces_of(model, size))
+    pieces = list(pieces_of(model, digest_of(model), size))
 
     copy = copies.unpack("d", iter(pieces))
 
@@ -56,9 +56,40 @@ def test_the_name_depends_on_names_modes_and_bytes_alone(model: Path) -> None:
     assert len(seen) == 4
 
 
+def overwritten(model: Path) -> None:
+    (model / "weights/net.pt").write_bytes(bytes(256_000))  # of the same size
+
+
+def grown(model: Path) -> None:
+    with (model / "weights/net.pt").open("ab") as file:
+        file.write(b"more")
+
+
+def added(model: Path) -> None:
+    (model / "more").touch()
+
+
+def made_executable(model: Path) -> None:
+    (model / "handler.py").chmod(0o755)
+
+
+@pytest.mark.parametrize("change", [overwritten, grown, added, made_executable])
+def test_files_that_change_after_they_were_named_are_not_kept_under_that_name(
+    change: Callable[[Path], None], model: Path, copies: Copies
+) -> None:
+    digest = digest_of(model)
+    change(model)
+
+    with pytest.raises(FilesChanged, match="model was written to while it was sent"):
+        copies.unpack(digest, pieces_of(model, digest))
+
+    assert copies.find(digest) is None
+    assert content(copies.unpack(digest_of(model), pieces_of(model, digest_of(model)))) == content(model)
+
+
 def test_a_model_that_is_there_is_not_asked_for_again(model: Path, copies: Copies, tmp_path: Path) -> None:
     assert copies.find("d") is None
-    made = copies.unpack("d", pieces_of(model))
+    made = copies.unpack("d", pieces_of(model, digest_of(model)))
 
     def never() -> Iterator[bytes]:
         raise AssertionError("fetched again")
@@ -69,7 +100,7 @@ def test_a_model_that_is_there_is_not_asked_for_again(model: Path, copies: Copie
 
 
 def test_pieces_that_break_off_leave_no_copy(model: Path, copies: Copies, tmp_path: Path) -> None:
-    pieces = list(pieces_of(model, 1000))
+    pieces = list(pieces_of(model, digest_of(model), 1000))
 
     with pytest.raises(tarfile.TarError):
         copies.unpack("d", iter(pieces[:-20]))
@@ -91,7 +122,7 @@ def test_an_archive_cannot_write_outside_its_copy(copies: Copies, tmp_path: Path
 
 def test_an_old_copy_that_no_process_uses_makes_room(model: Path, copies: Copies, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
-    used = copies.unpack("used", pieces_of(model))
+    used = copies.unpack("used", pieces_of(model, digest_of(model)))
     unused = write_files(cache / "unused", FILES)
     recent = write_files(cache / "recent", FILES)
     draft = write_files(cache / ".unpacking-x", FILES)
@@ -99,7 +130,7 @@ def test_an_old_copy_that_no_process_uses_makes_room(model: Path, copies: Copies
     for each in (used, unused, draft):
         os.utime(each, (long_ago, long_ago))
 
-    Copies(cache).unpack("new", pieces_of(model))
+    Copies(cache).unpack("new", pieces_of(model, digest_of(model)))
 
     assert [each.exists() for each in (used, recent, unused, draft)] == [True, True, False, False]
 

@@ -11,7 +11,7 @@ import pytest
 
 from daemon.core.errors import InvalidModel
 from daemon.models.archives import unpack as unpacking
-from daemon.models.archives.digests import SteadyFile, holds_its_files, sums_of
+from daemon.models.archives.digests import SteadyFile, holds_its_files, is_sealed, sums_of
 from daemon.models.archives.readers import Archive, open_archive
 from daemon.models.archives.unpack import Limits, unpack
 from tests.models.archives.hostile import tar_of, zip_of
@@ -159,7 +159,58 @@ def test_sums_are_what_sha256sum_writes(models: Path) -> None:
     sums = sums_of(unpack(archive, models, LIMITS)).read_bytes()
 
     x, y = (hashlib.sha256(data).hexdigest().encode() for data in (b"x", b"y"))
-    assert sums == b"%s  a\0%s  b/c\0" % (x, y)
+    seal, _, entries = sums.partition(b"\0")
+    assert seal.startswith(b"# ") and entries == b"%s  a\0%s  b/c\0" % (x, y)
+
+
+def written_in_place(target: Path) -> None:
+    status = (target / "b/c").stat()
+    (target / "b/c").write_bytes(b"z")
+    os.utime(target / "b/c", ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def put_in_its_place(target: Path) -> None:
+    written_in_place(target)
+    (target / "b/c").rename(target / "b/d")
+    (target / "b/d").rename(target / "b/c")
+
+
+def put_in_the_place_of_its_directory(target: Path) -> None:
+    (target / "other").mkdir()
+    (target / "other/c").write_bytes(b"z")
+    (target / "b").rename(target / "former")
+    (target / "other").rename(target / "b")
+
+
+def removed(target: Path) -> None:
+    (target / "b/c").unlink()
+
+
+@pytest.mark.parametrize("write", [written_in_place, put_in_its_place, put_in_the_place_of_its_directory, removed])
+def test_whatever_is_written_to_an_archives_file_breaks_the_seal(write: Callable[[Path], None], models: Path) -> None:
+    archive = models.parent / "m.mar"
+    archive.write_bytes(zip_of(("a", b"x"), ("b/c", b"y")))
+    target = unpack(archive, models, LIMITS)
+    assert is_sealed(target)
+
+    write(target)
+
+    assert not is_sealed(target)
+    assert not holds_its_files(target)
+    assert not is_sealed(target)
+
+
+def test_a_seal_is_made_anew_where_the_files_turn_out_to_be_the_archives(models: Path) -> None:
+    archive = models.parent / "m.mar"
+    archive.write_bytes(zip_of(("a", b"x")))
+    target = unpack(archive, models, LIMITS)
+    sums = sums_of(target)
+    sums.write_bytes(sums.read_bytes().partition(b"\0")[2])  # as daemons before wrote them
+    assert not is_sealed(target)
+
+    assert holds_its_files(target)
+
+    assert is_sealed(target)
 
 
 def test_a_file_whose_name_is_no_text_is_verified(models: Path) -> None:

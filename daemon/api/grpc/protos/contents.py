@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from daemon.api.grpc.protos.limits import LONGEST_NUMBER, read_number
-from daemon.api.tensors.elements import LENGTH, pack
+from daemon.api.tensors.elements import LENGTH, pack, size_of
 from daemon.api.tensors.steps import Steps
+from daemon.core.arena import Gathered, Lease, Payload
 from daemon.core.errors import BadRequest
 
 SLICE: Final = 16 * 1024  # bytes of numbers at a time, or of fields with one number each
@@ -20,8 +21,13 @@ _SIZES: Final = {6: 4, 7: 8}  # of fp32_contents and fp64_contents: bytes of an 
 
 
 def pack_contents(
-    datatype: str, written: bytes, number: int, parse: Callable[[bytes], Sequence[Any]], most: int
-) -> Steps[tuple[bytes, int]]:
+    datatype: str,
+    written: bytes,
+    number: int,
+    parse: Callable[[bytes], Sequence[Any]],
+    most: int,
+    take: Callable[[int], Lease | None] | None,
+) -> Steps[tuple[Payload, int]]:
     """Return the elements of one field of the contents as a tensor's bytes, and how many they are.
 
     Args:
@@ -29,11 +35,14 @@ def pack_contents(
         number: the field's.
         parse: returns the values in a short message with nothing but this field.
         most: elements; reading ends where there are more, and returns them.
+        take: returns a place in the arena for the elements, as in `Gathered`.
 
     Raises:
         BadRequest: the message is malformed, or an element is not of the datatype.
     """
-    packed: list[bytes] = []
+    # Each number has at least one byte, each text two: its tag and its length.
+    size = size_of(datatype)
+    packed = Gathered(take, min(most, len(written)) * size if size else 2 * len(written))
     count, at, end, begun, rest = 0, 0, len(written), 0, SLICE
     single: list[bytes] = []  # fields with one element each that were not parsed yet
     short: list[bytes] = []  # of this slice; a list of all of them would cost forty times a short text
@@ -80,7 +89,7 @@ def pack_contents(
                     short.append(pack(datatype, values))
                     count, at = count + len(values), cut
                     if at < stop:
-                        packed.append(b"".join(short))
+                        packed.add(b"".join(short))
                         short = []
                         yield
             at = stop
@@ -89,14 +98,14 @@ def pack_contents(
                     values = parse(b"".join(single))
                     short.append(pack(datatype, values))
                     count, single = count + len(values), []
-                packed.append(b"".join(short))
+                packed.add(b"".join(short))
                 short = []
                 if at < end:
                     begun, rest = 0, SLICE
                     yield
     except IndexError:
         raise BadRequest("a number does not end where it should.") from None
-    return b"".join(packed), count
+    return packed.end(), count
 
 
 def _field(number: int, content: bytes) -> bytes:
