@@ -13,7 +13,7 @@ import pytest
 
 from tests.e2e.served import PATIENCE, Served, connects, eventually, running
 from tests.e2e.service_manager import ServiceManager, service_manager
-from tests.lab.chaos.upgrades import command_of
+from tests.lab.harness.daemon import command_of
 
 
 @pytest.fixture

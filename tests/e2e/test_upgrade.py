@@ -10,25 +10,27 @@ import pytest
 from daemon.lifecycle.upgrade.shim import lives
 from tests.e2e.conftest import begin_upgrade
 from tests.e2e.served import PATIENCE, Served, eventually
-from tests.lab.chaos.upgrades import clients_of, marked, serve, upgrade
+from tests.lab.chaos.upgrades import Unharmed, judge, serve, upgrade
+from tests.lab.harness.daemon import marked
+from tests.lab.harness.ledger import Ledger
 
 
 def test_clients_that_never_pause_notice_nothing_of_upgrades(tmp_path: Path) -> None:
-    served = serve(tmp_path)
+    served, ledger = Served(tmp_path), Ledger()
+    serve(served)
     try:
-        with clients_of(served, grace=1.0) as clients:
+        with Unharmed(served, ledger, "1", grace=1.0):
             pids = [served.pid]
             for _ in range(3):
                 upgrade(served, grace=1.0)
                 pids.append(served.pid)
     finally:
         served.stop()
+    judge(served, ledger)
 
-    assert clients.counts.wrong == []
-    assert clients.counts.closings >= 3, "clients were connected to the daemons that went"
-    assert min(clients.counts.answered.values()) > 0
+    assert (ledger.unanswered, ledger.broken) == ([], [])
+    assert ledger.done["answers that ended a kept connection"] >= 3, "clients were connected to the daemons that went"
     assert len(set(pids)) == 4
-    eventually(lambda: not marked(served), "no process is left")
 
 
 @pytest.mark.thin

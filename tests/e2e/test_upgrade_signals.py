@@ -11,7 +11,8 @@ import pytest
 
 from tests.e2e.conftest import begin_upgrade
 from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
-from tests.lab.chaos.upgrades import command_of, marked, upgrade
+from tests.lab.chaos.upgrades import upgrade
+from tests.lab.harness.daemon import command_of, marked
 
 
 @pytest.fixture

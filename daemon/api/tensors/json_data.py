@@ -1,7 +1,7 @@
 """Elements of a tensor in JSON: flat, or nested as the shape says.
 
 Parsed and packed in C, large ones in slices (slices.py): 150 000 numbers of FP32 take 6 ms; as bytes in the
-arena 6 µs (tests/lab/benchmarks/tensors.py).
+arena 6 µs (measured at d82013d7).
 """
 
 import re

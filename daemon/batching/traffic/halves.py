@@ -6,7 +6,7 @@
 Two batches cost the fixed part of l(n) = a + c·n once more, and save the pause between two batches where the daemon and
 the clients are at work. Under 8 clients, on two cores, a handler of 0.1 ms a row gives 8 500 answers a second in halves
 and 5 700 in whole batches, one of 1 ms a row 934 and 863; for one that does nothing halves cost more than they save
-(`python -m tests.lab.benchmarks.halves`).
+(measured at d82013d7).
 
 Which is faster is measured, in spans of `SPAN` batches:
 

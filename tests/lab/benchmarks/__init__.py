@@ -7,10 +7,12 @@
     layers/       each layer of our own alone, with the fakes that ship; growth curves
     environments  the peers' virtual environments, under .bench/, which git ignores
     slow_clients, idle_connections, overload    `python -m tests.lab bounds`: slow uploads, idle connections, refusals
-    neighbours    two busy models on the same cores, and the threads of one that wait
     models        what is served: archives, weights, bodies, and which answers are right
 
 Servers take turns: every round runs every server once, so that what changes on the machine meanwhile
 (its clock, its neighbours) falls on all of them. What counts is the median of the rounds, and what is
 compared are ratios within one run.
+
+The programs of figures that a comment or a page gives with "measured at d82013d7" are read with
+`git show d82013d7:tests/lab/benchmarks/NAME.py`.
 """

@@ -1,6 +1,6 @@
-"""`make chaos`: harm a real daemon in all ways at once while clients ask, and count what becomes of their requests.
+"""Harm a real daemon in all ways at once while clients ask, and count what becomes of their requests.
 
-    python -m tests.lab.chaos [--seconds 300] [--seed N] [--upgrade-every 20]
+    make chaos, or python -m tests.lab.chaos [--seconds 300] [--seed N] [--upgrade-every 20]
 
 Every 200 ms a worker is killed; models are replaced, scaled and set; clients leave in the middle; hostile ones send
 what is oversized, cut or malformed, on every protocol; the daemon is replaced. Nothing may be unanswered, answered
@@ -9,116 +9,199 @@ and descriptors stay as they were after the warm-up; nothing is left in the end.
 what is done; when it happens is the machine's.
 """
 
-import argparse
+import contextlib
 import random
 import sys
-import tempfile
 import time
-from collections import Counter
+from argparse import Namespace
+from functools import partial
 from pathlib import Path
 
-from tests.e2e.served import Served, free_address
-from tests.lab.chaos.callers import CALLERS, MODELS, Callers
-from tests.lab.chaos.faults import WORKERS, Faults, ask_control, described, write_generation
-from tests.lab.chaos.footprint import Footprint, growth, left_behind, measure, wait_for
+from tests.e2e.served import Served, eventually, free_address
 from tests.lab.chaos.hostile import PATHS, PREY, Hostile
-from tests.lab.chaos.ledger import Ledger
-from tests.lab.chaos.verdict import Kind
+from tests.lab.harness.calls import TORCHSERVE, Channel
+from tests.lab.harness.clients import LARGE, Clients, Habit, large_words, some_words
+from tests.lab.harness.daemon import control, described, mark, pack_accounts
+from tests.lab.harness.faults import Faults
+from tests.lab.harness.footprint import Footprint, growth, left_behind, measure
+from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.storm import run
+from tests.lab.harness.verdict import Asked, Broken, Kind, Rules, Told, judge
 
+MODELS = {
+    "steady": Rules(),
+    "once": Rules(retry=False),
+    "narrow": Rules(narrow=True),
+    "pieces": Rules(pieces=True),
+    "timed": Rules(timeout=100),
+    "crashing": Rules(retry=False),
+}
+WORKERS = {"steady": 3, "once": 2, "pieces": 2, "narrow": 1, "timed": 1, "crashing": 1}
+CONFIG = "minWorkers: {workers}\nmaxWorkers: {workers}\nbatchSize: {batch}\nmaxBatchDelay: 2\nretry: {retry}\n"
+NARROW_QUEUE = 2
 WARM_UP = 0.2  # of the time
-SHOWN = 20  # sentences of a kind
+CALLERS = ("steady", "once", "steady")  # the models of those over gRPC
 AGAIN = 5  # times that a caller over gRPC may be told to ask again, every 0.1 s, while a server is replaced
+_STATUSES = {"RESOURCE_EXHAUSTED": 507, "UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504, "INTERNAL": 500}
 
 
-class Chaos:
-    """A daemon in a folder of its own, and everything that is done to it."""
+def _habits() -> list[Habit]:
+    def of(model: str) -> Habit:
+        return Habit(lambda chance: model)
 
-    def __init__(self, folder: Path, seed: int, upgrade_every: float) -> None:
-        self.ledger = Ledger()
-        self.done: Counter[str] = Counter()
-        self.runs: Counter[str] = Counter()
-        self.calm: list[Footprint] = []
-        self.served = Served(folder)
-        self._seed = seed
-        self._upgrade_every = upgrade_every
-        self._grpc = free_address()
-        self._journal = folder / "journal"
-        self._journal.touch()
-        self.served.environment |= {"UPGRADES_MARK": str(folder), "CHAOS_JOURNAL": str(self._journal)}
+    def hurried(model: str, slow: float) -> Habit:
+        """Large bodies whose time is often over while a worker has them, or is about to begin them."""
+        return of(model)._replace(
+            words=partial(large_words, most=2 * LARGE), deadlines=(0, 30, 60, 100), slow=slow,
+            pause=lambda chance: chance.choice((0.0, 0.02)),
+        )  # fmt: skip
 
-    def start(self) -> None:
-        self.served.start("--grpc-address", self._grpc)
-        self.served.register("echo", name=PREY)
+    keeping = [
+        of(model)
+        for model in [
+            "steady",
+            "steady",
+            "steady",
+            "once",
+            "pieces",
+            "narrow",
+            "narrow",
+            "narrow",
+            "crashing",
+            "crashing",
+        ]
+    ]
+    fresh = [of(model)._replace(keep=False) for model in ("steady", "once", "pieces", "narrow")]
+    large = of("steady")._replace(words=large_words, pause=lambda chance: 0.02)  # else it would take a core for itself
+    leaving = [
+        of(model)._replace(leaves=1.0, pause=lambda chance: chance.uniform(0.0, 0.1))
+        for model in ("steady", "once", "pieces")
+    ]
+    # Many of these end their workers, each with other bytes than those before.
+    crashing = of("crashing")._replace(crash=0.5, pause=lambda chance: chance.uniform(0.0, 0.3))
+    return [
+        *keeping, *fresh, large, *leaving, *[hurried("steady", 0.0)] * 2, *[hurried("timed", 0.2)] * 5, crashing,
+    ]  # fmt: skip
+
+
+class Callers(Clients):
+    """The honest clients, over HTTP and gRPC."""
+
+    def __init__(self, address: str, grpc: str, ledger: Ledger, seed: str) -> None:
+        super().__init__(address, ledger, seed, MODELS, _habits())
+        self._grpc = grpc
+        for model in CALLERS:
+            self.add(self._call, model)
+
+    def _call(self, model: str, chance: random.Random) -> None:
+        """One call after the other over gRPC, on one channel."""
+        with contextlib.closing(Channel(self._grpc, TORCHSERVE)) as channel:
+            while not self.over.is_set():
+                asked = self.ledger.make(model, MODELS[model], some_words(chance))
+                told = told_by_call(channel, model, asked)
+                try:
+                    kind, pid = (Kind.AGAIN, 0) if told is None else judge(asked, told, self.ledger.killed)
+                    self.ledger.ended(model, asked, kind, pid)
+                    if told is None:
+                        self.over.wait(0.1)  # as clients of gRPC do, before they ask again
+                except Broken as error:
+                    self.ledger.broken.append(f"{model}, over gRPC: {error}")
+
+
+def told_by_call(channel: Channel, model: str, asked: Asked) -> Told | None:
+    """Call, and return the answer that HTTP would have given; None where the server was replaced meanwhile."""
+    status, body, _ = channel.ask(model, asked.body, [("x-request-id", asked.id)])
+    if status == "OK":
+        # A call cannot say that it is the last that a replaced daemon answers, so each may be.
+        return Told(200, {"x-request-id": asked.id, "connection": "close"}, body)
+    if status in ("UNAVAILABLE", "CANCELLED") and asked.id.encode() not in body:
+        return None
+    # Over HTTP the end of a worker is 507, and over gRPC no quota of the caller's.
+    code = 507 if b"The worker died" in body else _STATUSES.get(status, 400)
+    return Told(code, {"x-request-id": asked.id}, f"{status}: ".encode() + body)
+
+
+class Changes(Faults):
+    """The faults, and changes of models."""
+
+    def _change(self, chance: random.Random) -> None:
+        while not self.over.wait(chance.uniform(0.0, 0.6)):
+            model = chance.choice(["steady", "steady", "steady", "once", "pieces"])
+            match chance.choice(["replace", "scale", "set", "set"]):
+                case "replace":
+                    url = write_generation(self._served, model, self.ledger.generations[model] + 1)
+                    self._replace_model(model, url, f"&initial_workers={WORKERS[model]}")
+                case "scale":
+                    workers = chance.randrange(1, WORKERS[model] + 2)
+                    path = f"/models/{model}?min_worker={workers}&max_worker={workers}"
+                    self._command("scaled", model, "PUT", path, minWorkers=workers)
+                case "set":
+                    size = 1 if MODELS[model].pieces else chance.randrange(1, 9)
+                    delay = chance.randrange(6)
+                    policy = chance.choice(["auto", "fixed", "greedy"])
+                    path = f"/models/{model}?batch_size={size}&max_batch_delay={delay}&batching={policy}"
+                    self._command("set", model, "PATCH", path, batchSize=size, maxBatchDelay=delay)
+
+
+def write_generation(served: Served, model: str, generation: int) -> str:
+    """Put an archive into the store that tells this number; give its file name."""
+    rules = MODELS[model]
+    batch = 1 if rules.pieces or rules.narrow or model == "crashing" else 2 if rules.timeout else 4
+    settings = CONFIG.format(workers=WORKERS[model], batch=batch, retry=str(rules.retry).lower())
+    settings += f"jobQueueSize: {NARROW_QUEUE}\n" if rules.narrow else ""
+    settings += f"clientTimeoutInMills: {rules.timeout}\n" if rules.timeout else ""
+    return pack_accounts(served, model, generation, settings)
+
+
+def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
+    """Warm up, then let everybody loose for the rest of the time; look what is there when it is calm."""
+    journal, grpc = mark(served), free_address()
+    calm: list[Footprint] = []
+    try:
+        served.start("--grpc-address", grpc)
+        served.register("echo", name=PREY)
         for model in MODELS:
-            self.served.tsctl("register", write_generation(self.served, model, 1))
-            self.ledger.generations[model] = 1
-
-    def storm(self, seconds: float) -> None:
-        """Let everybody loose for a while, then look what is there when it is calm."""
-        address = self.served.url.removeprefix("http://")
-        seed = f"{self._seed} storm {len(self.calm)}"
-        faults = Faults(self.served, self.ledger, seed, self._upgrade_every)
-        hostile = Hostile(address, self._grpc, self.ledger, seed)
-        with Callers(address, self._grpc, self.ledger, seed), faults, hostile:
-            time.sleep(seconds)
-        self.done += faults.done + hostile.done
-        for model, workers in WORKERS.items():
-            path = f"/models/{model}?min_worker={workers}&max_worker={workers}"
-            assert ask_control(self.served, "PUT", path).status == 202
-            wait_for(
-                lambda model=model, workers=workers: len(described(self.served, model)["workers"]) == workers,  # type: ignore[misc]
-                lambda model=model: f"{model} has its workers: {described(self.served, model)}",  # type: ignore[misc]
+            served.tsctl("register", write_generation(served, model, 1))
+            ledger.generations[model] = 1
+        for share in (WARM_UP, 1 - WARM_UP):
+            _let_loose(
+                served, grpc, ledger, f"{given.seed} storm {len(calm)}", share * given.seconds, given.upgrade_every
             )
-        self.calm.append(measure(self.served, sum(WORKERS.values()) + 1))
-        if len(self.calm) > 1:
-            self.ledger.broken += growth(self.calm[0], self.calm[-1])
+            calm.append(measure(served, sum(WORKERS.values()) + 1))
+            print(f"calm: {calm[-1]}", flush=True)
+        ledger.broken += growth(*calm)
+    finally:
+        served.stop()
+        _judge_end(served, ledger, journal)
 
-    def end(self) -> None:
-        """Stop the daemon, and look what is left."""
-        self.served.stop()
-        self.ledger.broken += [f"left behind: {each}" for each in left_behind(self.served)]
-        again = sum(kinds[Kind.AGAIN] for kinds in self.ledger.kinds.values())
-        if again > (most := AGAIN * CALLERS * (self.done["daemon upgraded"] + self.done[PATHS])):
-            self.ledger.broken.append(f"{again} calls were cut off, and at most {most} can have been")
-        self.ledger.broken += self.served.new_tracebacks()
-        silent = [model for model in MODELS if not self.ledger.kinds[model][Kind.RIGHT]]
-        self.ledger.broken += [f"{model} has answered nothing" for model in silent]
-        self.runs = self.ledger.check_runs(self._journal)
 
-    def __str__(self) -> str:
-        ledger = self.ledger
-        lines = [f"{'requests':12}{sum(kinds.total() for kinds in ledger.kinds.values()):8}"]
-        for model, kinds in ledger.kinds.items():
-            lines += [f"{model:12}{count:8} {kind}" for kind, count in sorted(kinds.items())]
-        lines += [f"{'run':12}{count:8} {times}" for times, count in sorted(self.runs.items())]
-        lines += [f"{'done':12}{count:8} {what}" for what, count in sorted(self.done.items())]
-        lines += [f"{'calm':12}{footprint}" for footprint in self.calm]
-        lines.append(f"{'unanswered':12}{len(ledger.unanswered):8}")
-        lines.append(f"{'broken':12}{len(ledger.broken):8}")
-        return "\n".join((*lines, *ledger.unanswered[:SHOWN], *ledger.broken[:SHOWN]))
+def _let_loose(served: Served, grpc: str, ledger: Ledger, seed: str, seconds: float, upgrade_every: float) -> None:
+    address = served.url.removeprefix("http://")
+    faults, hostile = Changes(served, ledger, seed, upgrade_every), Hostile(address, grpc, ledger, seed)
+    with Callers(address, grpc, ledger, seed), faults, hostile:
+        time.sleep(seconds)
+    for model, workers in WORKERS.items():
+        path = f"/models/{model}?min_worker={workers}&max_worker={workers}"
+        assert control(served, "PUT", path).status == 202
+        eventually(
+            lambda model=model, workers=workers: len(described(served, model)["workers"]) == workers,  # type: ignore[misc]
+            lambda model=model: f"{model} has its workers: {described(served, model)}",  # type: ignore[misc]
+        )
+
+
+def _judge_end(served: Served, ledger: Ledger, journal: Path) -> None:
+    """Look what a daemon that is stopped has left, and hold the ledger against the journal."""
+    ledger.broken += [f"left behind: {each}" for each in left_behind(served)]
+    again = sum(kinds[Kind.AGAIN] for kinds in ledger.kinds.values())
+    if again > (most := AGAIN * len(CALLERS) * (ledger.done["daemon upgraded"] + ledger.done[PATHS])):
+        ledger.broken.append(f"{again} calls were cut off, and at most {most} can have been")
+    ledger.broken += served.new_tracebacks()
+    ledger.broken += [f"{model} has answered nothing" for model in MODELS if not ledger.kinds[model][Kind.RIGHT]]
+    ledger.check_runs(journal)
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.lab.chaos")
-    parser.add_argument("--seconds", type=float, default=300.0)
-    parser.add_argument("--seed", type=int)
-    parser.add_argument("--upgrade-every", type=float, default=20.0, help="seconds")
-    given = parser.parse_args(arguments)
-    seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
-    print(f"seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory() as folder:
-        chaos = Chaos(Path(folder), seed, min(given.upgrade_every, given.seconds / 5))
-        try:
-            chaos.start()
-            chaos.storm(WARM_UP * given.seconds)
-            chaos.storm((1 - WARM_UP) * given.seconds)
-        finally:
-            chaos.end()
-            print(chaos)
-        bad = bool(chaos.ledger.unanswered or chaos.ledger.broken)
-        if bad:
-            print((chaos.served.folder / "state/logs/daemon.log").read_text()[-4000:])
-    return 1 if bad else 0
+    return run("tests.lab.chaos", arguments, storm, __doc__, seconds=300.0, upgrade_every=20.0)
 
 
 if __name__ == "__main__":

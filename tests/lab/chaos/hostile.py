@@ -9,8 +9,6 @@ import gzip
 import random
 import socket
 import struct
-import threading
-from collections import Counter
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import cache
@@ -19,9 +17,9 @@ from typing import Any, NamedTuple
 from daemon.api.grpc.protos.messages import message_class
 from daemon.api.grpc.server import load_grpc
 from tests.kit.http2 import DATA, ENDS_THE_LOOP, frame, grpc_call
-from tests.lab.chaos.crowd import Crowd
-from tests.lab.chaos.ledger import Ledger
-from tests.lab.chaos.steered.asking import OPEN_INFERENCE, TORCHSERVE
+from tests.lab.harness.calls import OPEN_INFERENCE, TORCHSERVE
+from tests.lab.harness.crowd import Crowd
+from tests.lab.harness.ledger import Ledger
 
 PREY = "prey"  # the model that they ask: it answers, however it is asked
 PATHS = "hostile: gRPC, a path that is no text"
@@ -186,34 +184,20 @@ class Hostile(Crowd):
 
     Args:
         http, grpc: HOST:PORT.
-
-    Attributes:
-        done: how many attacks of each kind.
     """
 
     def __init__(self, http: str, grpc: str, ledger: Ledger, seed: str) -> None:
-        super().__init__()
-        self.done: Counter[str] = Counter()
+        super().__init__(ledger, seed)
         self._http = http
         self._grpc = grpc
-        self._ledger = ledger
-        works = [*(self._attack for _ in range(THREADS)), self._call, self._end_loop]
-        self._threads = [
-            threading.Thread(target=self._guarded, args=(work, random.Random(f"{seed} hostile {index}")))
-            for index, work in enumerate(works)
-        ]
-
-    def _guarded(self, work: Callable[[random.Random], None], chance: random.Random) -> None:
-        try:
-            work(chance)
-        except Exception as error:  # noqa: BLE001 - a thread's bug would go unseen
-            self._ledger.broken.append(f"a hostile client broke: {error!r}")
+        for work in (*[self._attack] * THREADS, self._call, self._end_loop):
+            self.add(work)
 
     def _attack(self, chance: random.Random) -> None:
-        while not self._over.wait(chance.uniform(0.0, 0.2)):
+        while not self.over.wait(chance.uniform(0.0, 0.2)):
             attack = draw(chance)
             self._send(attack, chance)
-            self.done[f"hostile: {attack.protocol}, {attack.way}"] += 1
+            self.ledger.count(f"hostile: {attack.protocol}, {attack.way}")
 
     def _send(self, attack: Attack, chance: random.Random) -> None:
         address = self._grpc if attack.protocol.startswith("gRPC") else self._http
@@ -221,14 +205,14 @@ class Hostile(Crowd):
         with contextlib.suppress(OSError), socket.create_connection((host, int(port)), _PATIENCE) as peer:
             peer.sendall(attack.message)
             if attack.way is Way.CANCELLED:
-                self._over.wait(chance.uniform(0.0, 0.02))
+                self.over.wait(chance.uniform(0.0, 0.02))
                 peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
                 return
             if attack.way is Way.CUT:
                 return
             if attack.way is Way.HALF_CLOSED:
                 peer.shutdown(socket.SHUT_WR)
-            while not self._over.is_set() and peer.recv(1 << 16):
+            while not self.over.is_set() and peer.recv(1 << 16):
                 if attack.way is Way.MALFORMED:
                     return
 
@@ -236,20 +220,20 @@ class Hostile(Crowd):
         """Call with what is oversized, by a client that keeps to HTTP/2, and cancel some calls."""
         grpc = load_grpc()
         with grpc.insecure_channel(self._grpc) as channel:
-            while not self._over.wait(chance.uniform(0.0, 0.3)):
+            while not self.over.wait(chance.uniform(0.0, 0.3)):
                 method, messages = chance.choice(list(oversized_calls().items()))
                 call = channel.unary_unary(method).future(chance.choice(messages), timeout=_PATIENCE)
                 if chance.random() < 0.3:
-                    self._over.wait(chance.uniform(0.0, 0.02))
+                    self.over.wait(chance.uniform(0.0, 0.02))
                     call.cancel()
                 with contextlib.suppress(grpc.FutureCancelledError):
                     error = call.exception()
                     if error is not None and error.code() is grpc.StatusCode.UNKNOWN:
-                        self._ledger.broken.append(f"a hostile call of {method} met a bug: {error.details()}")
-                self.done["hostile: gRPC, oversized calls"] += 1
+                        self.ledger.broken.append(f"a hostile call of {method} met a bug: {error.details()}")
+                self.ledger.count("hostile: gRPC, oversized calls")
 
     def _end_loop(self, chance: random.Random) -> None:
         """Call a path that is no text: the library's own loop ends with an error then."""
-        while not self._over.wait(chance.uniform(0.5, 1.0) * _BETWEEN_PATHS):
+        while not self.over.wait(chance.uniform(0.5, 1.0) * _BETWEEN_PATHS):
             self._send(Attack("gRPC", Way.MALFORMED, ENDS_THE_LOOP), chance)
-            self.done[PATHS] += 1
+            self.ledger.count(PATHS)

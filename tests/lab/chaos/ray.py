@@ -1,4 +1,6 @@
-"""`python -m tests.lab.chaos.ray [--seconds 600] [--seed 7]`: harm a daemon whose workers run on a Ray cluster.
+"""Harm a daemon whose workers run on a Ray cluster.
+
+    python -m tests.lab chaos-ray [--seconds 600] [--seed N]
 
 While clients ask, each few seconds a worker's process, an actor, a node or the bridge is killed, or the model replaced,
 or the daemon upgraded. Nodes that are killed are added again. What must hold:
@@ -9,25 +11,25 @@ or the daemon upgraded. Nodes that are killed are added again. What must hold:
 * afterwards the model is served again.
 """
 
-import argparse
 import contextlib
 import itertools
 import os
 import random
 import signal
 import sys
-import tempfile
 import threading
 import time
+from argparse import Namespace
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
 from tests.e2e.ray.cluster import RayCluster
 from tests.e2e.ray.models import Requests, bridge_of, kill_actor, register, workers_of
 from tests.e2e.served import Served
+from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.storm import run
 
 CLIENTS = 4
 BATCH = 0.05  # seconds that a handler sleeps
@@ -148,37 +150,31 @@ def verdict(found: Found) -> list[str]:
     return wrong
 
 
-def main() -> int:
-    """Run, and print what became of the requests."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--seconds", type=float, default=600.0)
-    parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(10**6))
-    given = parser.parse_args()
-    print(f"seed {given.seed}")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as place:
-        folder = Path(place)
-        cluster, served = RayCluster(folder), Served(folder)
-        try:
-            for name in ("one", "two"):
-                cluster.add(name)
-            served.start("--ray-address", cluster.address)
-            began = time.monotonic()
-            found = chaos(
-                cluster, served, given.seconds, given.seed,
-                lambda text: print(f"{time.monotonic() - began:6.1f} s  {text}", flush=True),
-            )  # fmt: skip
-            wrong = verdict(found)
-            print(", ".join(f"{harm}: {count}" for harm, count in sorted(found.harmed.items())))
-            for name, load in found.loads.items():
-                codes = Counter(answer.status for answer in load.requests.answers.values())
-                twice = len([each for each, count in Counter(load.requests.ran).items() if count > 1])
-                print(f"{name}: {codes.total()} requests, by status {dict(sorted(codes.items()))}, {twice} ran again")
-        finally:
-            served.stop()
-            cluster.close()
-    print("\n".join(wrong) or "all holds")
-    return bool(wrong)
+def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
+    """Harm a daemon on a cluster of this machine, and count what became of the requests."""
+    cluster = RayCluster(served.folder)
+    try:
+        for name in ("one", "two"):
+            cluster.add(name)
+        served.start("--ray-address", cluster.address)
+        began = time.monotonic()
+        found = chaos(
+            cluster, served, given.seconds, given.seed,
+            lambda text: print(f"{time.monotonic() - began:6.1f} s  {text}", flush=True),
+        )  # fmt: skip
+        ledger.broken += verdict(found)
+        ledger.done += found.harmed
+        for name, load in found.loads.items():
+            ledger.done += Counter(f"{name}: answered {answer.status}" for answer in load.requests.answers.values())
+            ledger.done[f"{name}: ran again"] += sum(count > 1 for count in Counter(load.requests.ran).values())
+    finally:
+        served.stop()
+        cluster.close()
+
+
+def main(arguments: list[str]) -> int:
+    return run("tests.lab.chaos.ray", arguments, storm, __doc__, seconds=600.0)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,29 +1,28 @@
-"""`python -m tests.lab chaos-rows`: kill workers of requests on their own and of sequences.
+"""Kill workers that run requests on their own, and those that keep sequences, while clients ask.
 
-    python -m tests.lab.chaos.rows [--seconds 600] [--seed N]
+    python -m tests.lab chaos-rows [--seconds 600] [--seed N]
 
 Three models: `tokens` streams by continuous batching, `talks` is a coroutine, `counter` keeps sums of sequences. A
 worker is killed every 200 ms; some clients leave in the middle. Every request must be answered with its own pieces,
 whole and in order, or with an error that a killed worker explains; no sum may be another one than its client's.
 """
 
-import argparse
 import contextlib
-import http.client
 import os
 import random
 import signal
 import sys
-import tempfile
-import threading
 import time
-from collections import Counter
-from collections.abc import Callable
-from pathlib import Path
+from argparse import Namespace
+from collections.abc import Mapping
 
 from tests.e2e.served import Served
+from tests.lab.harness.crowd import Crowd
+from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.peer import Peer, Unanswered
+from tests.lab.harness.storm import run
+from tests.lab.harness.verdict import Broken
 
-PATIENCE = 60.0  # seconds; a request without an answer after that is unanswered
 CONFIGS = {
     "tokens": "minWorkers: 2\nmaxWorkers: 2\nbatchSize: 8\ncontinuousBatching: true\n",
     "talks": "minWorkers: 2\nmaxWorkers: 2\nasyncCommunication: true\n",
@@ -32,65 +31,44 @@ CONFIGS = {
         "maxSequenceJobQueueSize: 100\n"
     ),
 }
+CLIENTS = 6  # of each model
 KILLED = (500, 503, 507)  # the statuses of a request whose worker was killed, or that found none
-CUT = (http.client.IncompleteRead, http.client.RemoteDisconnected, ConnectionResetError)
+CUT, LEFT, NONE = 0, -1, -2  # instead of a status: the answer was cut, its client left, nothing came
 
 
-class Storm:
-    """A daemon, its clients, and whoever kills its workers.
+class Rows(Crowd):
+    """The clients of each model, and whoever kills its workers."""
 
-    Attributes:
-        told: answers by model and kind.
-        wrong: a sentence for each answer that must not be.
-    """
-
-    def __init__(self, served: Served, seed: int) -> None:
-        self.told: Counter[str] = Counter()
-        self.wrong: list[str] = []
-        self.kills = 0
+    def __init__(self, served: Served, ledger: Ledger, seed: str) -> None:
+        super().__init__(ledger, seed)
         self._served = served
-        self._seed = seed
-        self._over = threading.Event()
-
-    def run(self, seconds: float) -> None:
-        """Let everybody loose for a while."""
-        kinds: list[Callable[[random.Random], None]] = [*[self._tokens] * 6, *[self._talks] * 6, *[self._counter] * 6]
-        threads = [
-            threading.Thread(target=kind, args=(random.Random(f"{self._seed} {number}"),))
-            for number, kind in enumerate([*kinds, self._kill])
-        ]
-        for thread in threads:
-            thread.start()
-        time.sleep(seconds)
-        self._over.set()
-        for thread in threads:
-            thread.join()
+        self._address = served.url.removeprefix("http://")
+        for work in (*[self._tokens] * CLIENTS, *[self._talks] * CLIENTS, *[self._counter] * CLIENTS, self._kill):
+            self.add(work)
 
     def _kill(self, chance: random.Random) -> None:
-        while not self._over.wait(0.2):
+        while not self.over.wait(0.2):
             model = chance.choice(list(CONFIGS))
             described = self._served.describe(model)
             if described["tsctl"]["state"] == "failed":  # five workers were killed before any had work
-                self.told[f"{model} had given up, and was told to try again"] += 1
+                self.ledger.count(f"{model} had given up, and was told to try again")
                 self._served.command("POST", f"/models/{model}/1.0/retry?synchronous=false")
                 continue
             pids = [worker["pid"] for worker in described["workers"] if worker["pid"]]
-            if pids:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(chance.choice(pids), signal.SIGKILL)
-                    self.kills += 1
+            with contextlib.suppress(ProcessLookupError, IndexError):
+                os.kill(chance.choice(pids), signal.SIGKILL)
+                self.ledger.count("workers killed")
 
     def _tokens(self, chance: random.Random) -> None:
-        while not self._over.is_set():
+        while not self.over.is_set():
             count = chance.choice((1, 3, 20, 200))
-            leaves = count > 3 and chance.random() < 0.2
-            status, body = self._ask("tokens", f"{count}", leaves=leaves)
+            status, body = self._ask("tokens", f"{count}", leaves=count > 3 and chance.random() < 0.2)
             numbers = [piece.split("/")[0] for piece in body.split()]
             right = [f"{number}" for number in range(1, count + 1)]
             self._judge("tokens", status, body, whole=numbers == right, part=numbers == right[: len(numbers)])
 
     def _talks(self, chance: random.Random) -> None:
-        while not self._over.is_set():
+        while not self.over.is_set():
             pause = f"{chance.choice((0.0, 0.01, 0.2)):g}"
             pieces = chance.choice((0, 0, 5))
             leaves = pause == "0.2" and chance.random() < 0.3
@@ -100,100 +78,78 @@ class Storm:
 
     def _counter(self, chance: random.Random) -> None:
         name, total, start, known = f"{chance.random()}", 0, False, True
-        while not self._over.is_set():
+        while not self.over.is_set():
             number = chance.randrange(100)
-            headers = {"ts_request_sequence_id": name}
-            if start:
-                headers["ts_request_sequence_start"] = "true"
+            headers = {"ts_request_sequence_id": name} | ({"ts_request_sequence_start": "true"} if start else {})
             status, body = self._ask("counter", f"{number}", headers)
             if status == 409:
-                self.told["counter told that its state is lost"] += 1
+                self.ledger.count("counter told that its state is lost")
                 start, known, total = True, True, 0
                 continue
             if status == 200:
                 total = number if start else total + number
                 start = False
                 if known and body.split()[0] != f"{total}":
-                    self.wrong.append(f"counter: a sum of {total} was told as {body!r}")
+                    self.ledger.broken.append(f"counter: a sum of {total} was told as {body!r}")
                 if not known:
-                    self.wrong.append(f"counter: {body!r} was told after an error that should have ended the sequence")
+                    self.ledger.broken.append(
+                        f"counter: {body!r} was told after an error that should have ended the sequence"
+                    )
             elif status in KILLED:
                 known = start  # an error of a worker that ran it: the state is lost
             self._judge("counter", status, body, whole=status == 200, part=False)
 
     def _judge(self, model: str, status: int, body: str, *, whole: bool, part: bool) -> None:
         if status == 200 and whole:
-            self.told[f"{model} right"] += 1
-        elif status in (0, -1) and part:
-            self.told[f"{model} {'left' if status else 'cut'}"] += 1
+            self.ledger.count(f"{model} right")
+        elif status in (CUT, LEFT) and part:
+            self.ledger.count(f"{model} {'left' if status == LEFT else 'cut'}")
         elif status in KILLED:
-            self.told[f"{model} told that its worker was killed"] += 1
-        else:
-            self.wrong.append(f"{model}: answered {status} {body[:200]!r}")
+            self.ledger.count(f"{model} told that its worker was killed")
+        elif status != NONE:
+            self.ledger.broken.append(f"{model}: answered {status} {body[:200]!r}")
 
     def _ask(
-        self, model: str, body: str, headers: dict[str, str] | None = None, *, leaves: bool = False
+        self, model: str, body: str, headers: Mapping[str, str] | None = None, *, leaves: bool = False
     ) -> tuple[int, str]:
-        """Return status and body; 0 and what came for an answer that was cut, -1 for one that the client left."""
-        connection = http.client.HTTPConnection(self._served.url.removeprefix("http://"), timeout=PATIENCE)
-        came, begun = b"", False
-        with contextlib.closing(connection):
-            try:
-                connection.request(
-                    "POST", f"/predictions/{model}", body, {"Content-Type": "text/plain", **(headers or {})}
-                )
+        """Return status and body."""
+        fields = {"Host": "chaos", "Content-Type": "text/plain", "Content-Length": len(body), **(headers or {})}
+        head = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
+        try:
+            with contextlib.closing(Peer(self._address)) as peer:
+                peer.send(model, f"POST /predictions/{model} HTTP/1.1\r\n{head}\r\n{body}".encode())
                 if leaves:
                     time.sleep(0.01)
-                    return -1, ""
-                response = connection.getresponse()
-                begun = True
-                while piece := response.read1():
-                    came += piece
-                return response.status, came.decode()
-            except http.client.IncompleteRead as error:
-                return 0, (came + error.partial).decode()
-            except CUT as error:
-                if not begun:
-                    self.wrong.append(f"{model}: {body!r} was not answered: {type(error).__name__}")
-                return 0, came.decode()
-            except TimeoutError:
-                self.wrong.append(f"{model}: {body!r} was not answered within {PATIENCE:g} s")
-                return 0, ""
+                    return LEFT, ""
+                told = peer.answer()
+                return told.status if told.whole else CUT, told.body.decode()
+        except Unanswered as error:
+            self.ledger.unanswered.append(f"{model}: {body!r}: {error}")
+        except Broken as error:
+            self.ledger.broken.append(f"{model}: {body!r}: {error}")
+        return NONE, ""
 
 
-def storm(folder: Path, seconds: float, seed: int) -> Storm:
-    """Run a storm against a daemon in this folder, which must be empty; return what was told."""
-    served = Served(folder)
+def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
+    """Serve the models, kill their workers for a while, and look what is left in the queues."""
     served.start("--queue-jobs", "1000")
     try:
         for model, config in CONFIGS.items():
-            file = folder / f"{model}.yaml"
+            file = served.folder / f"{model}.yaml"
             file.write_text(config)
             served.register(model, config_file=file)
-        made = Storm(served, seed)
-        made.run(seconds)
+        with Rows(served, ledger, str(given.seed)):
+            time.sleep(given.seconds)
         for model in CONFIGS:
-            queue = served.describe(model)["jobQueueStatus"]
-            if queue["pendingRequests"]:
-                made.wrong.append(f"{model}: {queue['pendingRequests']} requests are left in the queue")
+            if waiting := served.describe(model)["jobQueueStatus"]["pendingRequests"]:
+                ledger.broken.append(f"{model}: {waiting} requests are left in the queue")
     finally:
         served.stop()
-    return made
+    ledger.expect("workers killed", "counter told that its state is lost", *(f"{model} right" for model in CONFIGS))
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.lab.chaos.rows", description="Kill workers of rows.")
-    parser.add_argument("--seconds", type=float, default=600.0, help="how long (600)")
-    parser.add_argument("--seed", type=int, default=1, help="of what the clients send (1)")
-    options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory() as folder:
-        made = storm(Path(folder), options.seconds, options.seed)
-    for kind, count in sorted(made.told.items()):
-        print(f"{count:8} {kind}")
-    print(f"{made.kills:8} workers killed, {len(made.wrong)} answers wrong")
-    for each in made.wrong[:20]:
-        print(each)
-    return 1 if made.wrong else 0
+    return run("tests.lab.chaos.rows", arguments, storm, __doc__, seconds=600.0)
 
 
 if __name__ == "__main__":

@@ -1,46 +1,74 @@
 """Many upgrades in a row under load: no request fails, no answer is wrong, nothing is left behind.
 
-    python -m tests.lab.chaos.upgrades [--count 50] [--grace 3] [--tls] [--templates]
+    python -m tests.lab upgrades [--count 50] [--grace 3] [--tls] [--templates]
 
 Every tenth new daemon is killed while it loads, and that upgrade must fail and harm nobody.
 """
 
-import argparse
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
-import tempfile
-import time
-from pathlib import Path
+from argparse import Namespace
 from typing import Any
 
-from daemon.marfile import Packing, write_archive
 from tests.certificate import make_certificate
-from tests.e2e.served import ARCHIVES, TSCTL, Served, eventually
-from tests.lab.chaos.clients import Clients, Counts
+from tests.e2e.served import TSCTL, Served, eventually
+from tests.lab.harness.clients import Clients, Habit
+from tests.lab.harness.daemon import command_of, control, mark, marked, pack_accounts, successors
+from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.storm import run
+from tests.lab.harness.verdict import Kind, Rules
 
-MARK = "UPGRADES_MARK"
+MODELS = {"answer": Rules(), "stream": Rules(pieces=True)}
+SETTINGS = "minWorkers: 2\nmaxWorkers: 2\nretry: true\nbatchSize: {size}\nmaxBatchDelay: 1\n"
 
 
-def serve(folder: Path, *, tls: bool = False, templates: bool = False) -> Served:
+def serve(served: Served, *, tls: bool = False, templates: bool = False) -> None:
     """Start a daemon with the models that the clients ask; whatever it starts carries a mark in its environment."""
-    served = Served(folder)
-    served.environment |= {MARK: str(folder), "TSCTL_TEMPLATE": str(templates).lower()}
+    mark(served)
+    served.environment["TSCTL_TEMPLATE"] = str(templates).lower()
     options: tuple[str, ...] = ()
     if tls:
-        made = make_certificate(folder)
+        made = make_certificate(served.folder)
         options = ("--certificate-file", str(made.certificate), "--private-key-file", str(made.key))
     served.start(*options)
-    for name, options in (("answer", ("--batch-size", "4", "--max-delay", "1")), ("stream", ())):
-        packing = Packing(model_name=name, version="1.0", handler=str(ARCHIVES / "answer.py"))
-        served.tsctl("register", write_archive(packing, served.store).name, "--workers", "2", *options)
-    return served
+    for name, rules in MODELS.items():
+        served.tsctl("register", pack_accounts(served, name, 1, SETTINGS.format(size=1 if rules.pieces else 4)))
 
 
-def clients_of(served: Served, grace: float) -> Clients:
-    return Clients(served.status["inferenceAddress"], served.environment["TSCTL_SOCKET"], grace)
+class Unharmed(Clients):
+    """Clients that never pause, some that pause within the grace time, and one on the control socket."""
+
+    def __init__(self, served: Served, ledger: Ledger, seed: str, grace: float) -> None:
+        ledger.generations |= dict.fromkeys(MODELS, 1)
+        asks, streams = Habit(lambda chance: "answer"), Habit(lambda chance: "stream")
+        idle = asks._replace(pause=lambda chance: chance.uniform(0.0, 0.8 * grace))
+        habits = [asks, asks, asks, asks._replace(keep=False), asks._replace(slow=1.0), streams, idle, idle]
+        scheme, _, address = str(served.status["inferenceAddress"]).partition("://")
+        super().__init__(address, ledger, seed, MODELS, habits, tls=scheme == "https")
+        self._served = served
+        self.add(self._read)
+
+    def _read(self, chance: random.Random) -> None:
+        """Read on the control socket."""
+        while not self.over.wait(0.02):
+            answer = control(self._served, "GET", "/models/answer")
+            if answer.status != 200 or b'"modelName": "answer"' not in answer.body:
+                self.ledger.broken.append(f"the control socket answered {answer.status}")
+            self.ledger.count("control requests")
+
+
+def judge(served: Served, ledger: Ledger) -> None:
+    """Hold the ledger against what upgrades promise: every request is right, and ran once."""
+    for model, kinds in ledger.kinds.items():
+        ledger.broken += [f"{count} requests to {model}: {kind}" for kind, count in kinds.items() if kind != Kind.RIGHT]
+    ledger.broken += [f"{model} has answered nothing" for model in MODELS if not ledger.kinds[model][Kind.RIGHT]]
+    ledger.check_runs(served.folder / "journal")
+    ledger.expect("control requests", "answers that ended a kept connection")  # of the daemons that went
+    eventually(lambda: not marked(served), lambda: f"all processes end: {[command_of(pid) for pid in marked(served)]}")
 
 
 def upgrade(served: Served, grace: float) -> Any:
@@ -49,13 +77,12 @@ def upgrade(served: Served, grace: float) -> Any:
 
 def upgrade_and_kill(served: Served) -> None:
     """Ask for an upgrade, and kill the new daemon as soon as it is there."""
-    before = set(marked(served))
-    old = served.pid
+    before, old = set(marked(served)), served.pid
     asking = subprocess.Popen([TSCTL, "upgrade"], env=served.environment, stderr=subprocess.PIPE, text=True)
     found: list[int] = []
 
     def appeared() -> bool:
-        found[:] = [pid for pid in set(marked(served)) - before if "--inherit=" in command_of(pid)]
+        found[:] = successors(served, before)
         return bool(found) or asking.poll() is not None
 
     eventually(appeared, "a new daemon starts")
@@ -67,68 +94,25 @@ def upgrade_and_kill(served: Served) -> None:
     assert served.pid == old
 
 
-def marked(served: Served) -> list[int]:
-    """The processes that the daemon, or one that has replaced it, has started, and itself."""
-    mark = f"{MARK}={served.folder}\0".encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                if mark in (entry / "environ").read_bytes() + b"\0":
-                    found.append(int(entry.name))
-            except OSError:
-                continue
-    return found
-
-
-def command_of(pid: int) -> str:
+def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
+    serve(served, tls=given.tls, templates=given.templates)
+    took: list[float] = []
     try:
-        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-    except OSError:
-        return ""
-
-
-def table(counts: Counts, upgrades: int, killed: int, seconds: float, took: list[float]) -> str:
-    kinds = ", ".join(f"{kind} {count}" for kind, count in sorted(counts.answered.items()))
-    return "\n".join((
-        f"upgrades            {upgrades}, and {killed} that were killed on the way, in {seconds:.0f} s",
-        f"an upgrade took     {min(took):.2f} to {max(took):.2f} s" if took else "",
-        f"requests            {counts.answered.total()} ({kinds})",
-        f"slowest answer      {counts.slowest:.2f} s",
-        f"told to close       {counts.closings}",
-        f"failed or wrong     {len(counts.wrong)}",
-        *counts.wrong[:20],
-    ))  # fmt: skip
+        with Unharmed(served, ledger, str(given.seed), given.grace):
+            for number in range(given.count):
+                if number % 10 == 9:
+                    upgrade_and_kill(served)
+                    ledger.count("upgrades whose new daemon was killed")
+                took.append(upgrade(served, given.grace)["seconds"])
+                ledger.count("upgrades")
+    finally:
+        served.stop()
+    judge(served, ledger)
+    print(f"an upgrade took {min(took):.2f} to {max(took):.2f} s")
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0] if __doc__ else None)
-    parser.add_argument("--count", type=int, default=50)
-    parser.add_argument("--grace", type=float, default=3.0, help="seconds")
-    parser.add_argument("--tls", action="store_true", help="speak https")
-    parser.add_argument("--templates", action="store_true", help="fork workers from a process that has imported torch")
-    given = parser.parse_args(arguments)
-    took: list[float] = []
-    killed = 0
-    with tempfile.TemporaryDirectory() as folder:
-        served = serve(Path(folder), tls=given.tls, templates=given.templates)
-        began = time.monotonic()
-        try:
-            with clients_of(served, given.grace) as clients:
-                for number in range(given.count):
-                    if number % 10 == 9:
-                        upgrade_and_kill(served)
-                        killed += 1
-                    took.append(upgrade(served, given.grace)["seconds"])
-                    print(f"\r{number + 1} of {given.count}", end="", flush=True, file=sys.stderr)
-            print(file=sys.stderr)
-            seconds = time.monotonic() - began
-        finally:
-            served.stop()
-        print(table(clients.counts, len(took), killed, seconds, took))
-        eventually(lambda: not marked(served), f"all processes end: {[command_of(pid) for pid in marked(served)]}")
-        print("left behind         nothing")
-    return 1 if clients.counts.wrong else 0
+    return run("tests.lab.chaos.upgrades", arguments, storm, __doc__, count=50, grace=3.0, tls=False, templates=False)
 
 
 if __name__ == "__main__":

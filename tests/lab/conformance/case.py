@@ -57,13 +57,11 @@ class Case:
     Attributes:
         name: what the case shows; unique within its group.
         uses: models of models.py that are registered before, with one worker, if they are not yet.
-        needs: the feature that it waits for, a word of pending.py; empty when it is there.
     """
 
     name: str
     steps: tuple[Step, ...]
     uses: tuple[str, ...] = ()
-    needs: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +80,9 @@ class Group:
     variant: Variant = PLAIN
 
 
-def case(name: str, *steps: Step, uses: str = "", needs: str = "") -> Case:
+def case(name: str, *steps: Step, uses: str = "") -> Case:
     """Make a case; `uses` separates models by spaces."""
-    return Case(name, steps, tuple(uses.split()), needs)
+    return Case(name, steps, tuple(uses.split()))
 
 
 def ask(

@@ -15,12 +15,12 @@ Judged = Mapping[str, Mapping[str, Judgement]]  # group → case → judgement
 
 
 def counts(judged: Judged) -> Counter[str]:
-    """How many cases there are of each verdict, and pending."""
+    """How many cases there are of each verdict."""
     found: Counter[str] = Counter()
     for group in GROUPS:
         for case in group.cases:
             if group.name in judged:
-                found[_verdict(judged[group.name].get(case.name))] += 1
+                found[judged[group.name][case.name].verdict.value] += 1
     return found
 
 
@@ -51,23 +51,17 @@ def page(judged: Judged) -> str:
     ]
     for group in GROUPS:
         lines += [f"## {group.title}", "", "| case | verdict | why |", "|---|---|---|"]
-        lines += [_row(case, judged[group.name].get(case.name)) for case in group.cases]
+        lines += [_row(case, judged[group.name][case.name]) for case in group.cases]
         lines.append("")
     lines.append(MOVING.read_text())
     return "\n".join(lines)
 
 
-def _row(case: Case, judgement: Judgement | None) -> str:
-    why = "" if judgement is None else " ".join(purpose.reason for purpose in judgement.purposes)
-    if judgement is None:
-        why = f"waits for: {case.needs}"
-    elif judgement.wrong:
+def _row(case: Case, judgement: Judgement) -> str:
+    why = " ".join(purpose.reason for purpose in judgement.purposes)
+    if judgement.wrong:
         why = "; ".join(str(difference) for difference in judgement.wrong)
-    return f"| {_cell(case.name)} | {_verdict(judgement)} | {_cell(why)} |"
-
-
-def _verdict(judgement: Judgement | None) -> str:
-    return "pending" if judgement is None else judgement.verdict.value
+    return f"| {_cell(case.name)} | {judgement.verdict.value} | {_cell(why)} |"
 
 
 def _cell(text: str) -> str:
@@ -76,6 +70,4 @@ def _cell(text: str) -> str:
 
 def _sentence(found: Counter[str]) -> str:
     words = [f"{found[verdict.value]} {verdict.value}" for verdict in Verdict]
-    if found["pending"]:
-        words.append(f"{found['pending']} pending")
     return f"{found.total()} cases: {', '.join(words)}."

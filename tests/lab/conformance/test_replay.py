@@ -12,7 +12,6 @@ from tests.lab.conformance.case import Case, Group
 from tests.lab.conformance.cases import GROUPS
 from tests.lab.conformance.compare import Judgement
 from tests.lab.conformance.ours import our_daemon
-from tests.lab.conformance.pending import PENDING
 from tests.lab.conformance.purpose import PURPOSES
 from tests.lab.conformance.replay import replay
 from tests.lab.conformance.side import Side
@@ -67,9 +66,6 @@ def replayed() -> Iterator[Replayed]:
 
 @pytest.mark.parametrize(("group", "case"), CASES)
 def test_our_answer_is_the_recorded_one_or_different_on_purpose(replayed: Replayed, group: Group, case: Case) -> None:
-    if case.needs in PENDING:
-        pytest.skip(f"waits for {case.needs}")
-
     judgement = replayed.judgement(group, case)
 
     assert [str(difference) for difference in judgement.wrong] == []

@@ -1,12 +1,10 @@
-"""The guard finds planted regressions, and nothing else; and it knows what to compare with."""
+"""The guard finds planted regressions, and nothing else."""
 
 import random
-import subprocess
-from pathlib import Path
 
 import pytest
 
-from tests.lab.guard.baseline import RECORDED, NoBaseline, choose, last_release, resolve
+from tests.lab.guard.baseline import RECORDED
 from tests.lab.guard.verdict import LIMIT, PAIRS, judge, settle
 
 SEEDS = range(200)
@@ -77,56 +75,6 @@ def test_the_ratio_is_that_of_pairs_and_not_of_medians() -> None:
 def test_a_measurement_that_proves_nothing_is_no_verdict(costs: list[tuple[float, float]]) -> None:
     with pytest.raises(ValueError, match="expected pairs of costs above 0"):
         judge(costs)
-
-
-@pytest.mark.parametrize(
-    ("named", "release", "recorded", "chosen"),
-    [
-        pytest.param("abc", "v1.0.0", "def\n", "abc", id="the one that was asked for"),
-        pytest.param("", "v1.0.0", "def\n", "v1.0.0", id="else the last release"),
-        pytest.param("", "", "def\n", "def", id="else the recorded one"),
-    ],
-)
-def test_it_is_compared_with(named: str, release: str, recorded: str, chosen: str) -> None:
-    assert choose(named, release, recorded) == chosen
-
-
-def test_without_any_it_says_what_to_do() -> None:
-    with pytest.raises(NoBaseline, match="name a commit with --baseline"):
-        choose("", "", "\n")
-
-
-@pytest.fixture
-def clone(tmp_path: Path) -> Path:
-    """A repository of three commits, of which the second and the last have tags."""
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false", "-c", "tag.gpgsign=false"]
-    for command in (
-        ["init", "-q"],
-        ["commit", "-q", "--allow-empty", "-m", "1"],
-        ["commit", "-q", "--allow-empty", "-m", "2"],
-        ["tag", "-a", "v0.1.0", "-m", "one"],
-        ["commit", "-q", "--allow-empty", "-m", "3"],
-        ["tag", "-a", "v0.2.0", "-m", "two"],
-        ["tag", "nightly"],
-    ):
-        subprocess.run(["git", *identity, *command], cwd=tmp_path, check=True)
-    return tmp_path
-
-
-def test_a_release_is_compared_with_the_one_before(clone: Path) -> None:
-    assert last_release(clone) == "v0.1.0"
-    assert len(resolve("v0.1.0", clone)) == 40
-
-
-def test_before_the_first_release_there_is_none(clone: Path) -> None:
-    subprocess.run(["git", "checkout", "-q", "v0.1.0"], cwd=clone, check=True)
-
-    assert last_release(clone) == ""
-
-
-def test_a_commit_that_the_clone_lacks_is_named_with_the_remedy(clone: Path) -> None:
-    with pytest.raises(NoBaseline, match=r"^this clone has no commit `v9\.9\.9`: fetch all of the history"):
-        resolve("v9.9.9", clone)
 
 
 def test_the_recorded_commit_is_one_full_hash() -> None:

@@ -1,47 +1,47 @@
-"""`python -m tests.lab history`: kill daemons for some minutes, and check what each serves afterwards.
+"""Kill daemons for some minutes, and check what each serves afterwards; print the seeds.
 
-    python -m tests.lab.history [--seconds 180] [--kills 10] [--seed N]
+    python -m tests.lab history [--seconds 180] [--kills 10] [--seed N]
 
-`--kills` is how often the daemon of one seed is killed; `--seed` repeats one seed's random sequence (what the
-clients send; how they meet is the machine's).
+`--kills` is how often the daemon of one seed is killed. The seed after the first one is the next number: `--seed N
+--seconds 0` repeats one (what the clients send; how they meet is the machine's).
 """
 
-import argparse
-import random
+import itertools
 import sys
 import tempfile
 import time
+from argparse import Namespace
 from pathlib import Path
 
-from tests.lab.history.run import Run
+from tests.e2e.served import Served
+from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.storm import run
+from tests.lab.history.run import Run, Violation
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.lab.history")
-    parser.add_argument("--seconds", type=float, default=180.0)
-    parser.add_argument("--kills", type=int, default=10)
-    parser.add_argument("--seed", type=int)
-    given = parser.parse_args()
+def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
+    """Kill one daemon after the other, each of a seed and in a folder of its own, until the time is over."""
     end = time.monotonic() + given.seconds
-    kills = operations = 0
-    while time.monotonic() < end:
-        seed = given.seed if given.seed is not None else random.SystemRandom().randrange(1_000_000)
-        print(f"seed {seed}: ", end="", flush=True)
-        with tempfile.TemporaryDirectory() as folder:
-            run = Run(Path(folder), seed)
+    for seed in itertools.count(given.seed):
+        with tempfile.TemporaryDirectory(dir=served.folder) as folder:
+            one = Run(Served(Path(folder)), seed)
             try:
                 for _ in range(given.kills):
-                    run.round()
-                    kills += 1
+                    one.round()
+                    ledger.count("kills")
+            except Violation as violation:
+                ledger.broken.append(str(violation))
             finally:
-                run.end()
-            operations += run.operations
-            print(f"{given.kills} kills, {run.operations} commands, all of it explained")
-        if given.seed is not None:
-            break
-    print(f"{kills} kills and {operations} commands: nothing was lost, and nothing came back")
-    return 0
+                one.end()
+                ledger.count("commands", one.operations)
+        print(f"seed {seed}: {given.kills} kills, {one.operations} commands", flush=True)
+        if ledger.broken or time.monotonic() >= end:
+            return
+
+
+def main(arguments: list[str]) -> int:
+    return run("tests.lab.history", arguments, storm, __doc__, seconds=180.0, kills=10)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

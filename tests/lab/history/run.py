@@ -9,18 +9,17 @@ import random
 import signal
 import threading
 import time
-from pathlib import Path
 
 from tests.e2e.served import Served, eventually, running
+from tests.lab.harness.daemon import mark, marked
+from tests.lab.harness.footprint import kept_directories
 from tests.lab.history.checker import Gap, Operation, Outcome, gaps
 from tests.lab.history.clients import ARCHIVES, VERSIONS, Client, archive_name
 from tests.lab.history.commands import BROKEN, Registered, Version
-from tests.lab.kept import kept_directories
 
 CLIENTS = 4
 MOST = 150  # answered commands until the daemon is killed
 LONGEST = 0.02  # seconds more: a kill also comes between two answers
-_MARK = "TSCTL_TEST_HISTORY"
 
 
 class Violation(AssertionError):
@@ -28,14 +27,14 @@ class Violation(AssertionError):
 
 
 class Run:
-    """A daemon in a folder of its own, and what is known to be registered in it."""
+    """A daemon, which has not been started, and what is known to be registered in it."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, served: Served, seed: int) -> None:
         self.seed = seed
         self.operations = 0
         self._rng = random.Random(seed)
-        self._served = Served(folder)
-        self._served.environment[_MARK] = str(folder)
+        self._served = served
+        mark(self._served)
         _write_archives(self._served)
         self._served.start()
         self._registered = Registered()
@@ -57,7 +56,7 @@ class Run:
         os.kill(pid, signal.SIGKILL)
         for thread in threads:
             thread.join()
-        eventually(lambda: not self._processes(), "every process of the killed daemon is gone")
+        eventually(lambda: not any(map(running, marked(self._served))), "every process of the killed daemon is gone")
         self._served.start()
         found = self._look()
         history = [operation for client in clients for operation in client.history]
@@ -101,18 +100,6 @@ class Run:
         drafts = [file.name for file in state.glob(".*")]
         if there != wanted or drafts:
             raise Violation(f"seed {self.seed}: the state directory has {there} and {drafts}, and should have {wanted}")
-
-    def _processes(self) -> list[int]:
-        """The daemon and its workers, by what they find in their environment."""
-        mark = f"{_MARK}={self._served.folder}".encode()
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            try:
-                if mark in (process / "environ").read_bytes() and running(int(process.name)):
-                    found.append(int(process.name))
-            except OSError:
-                continue  # it has gone, or is somebody else's
-        return found
 
     def _told(self, name: str, gap: Gap, history: list[Operation], found: Registered) -> str:
         mine = [each for each in history if each.command.name == name and each.outcome is not Outcome.REFUSED]

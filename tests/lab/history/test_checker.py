@@ -1,6 +1,5 @@
 """The checker accepts what can have happened, and finds what cannot."""
 
-import math
 import random
 
 import pytest
@@ -187,19 +186,3 @@ def test_a_daemon_that_forgets_its_last_change_is_found(seed: int) -> None:
 
     assert gaps(NOTHING, [*history, done(extra, last + 1, last + 2)], extra.applied(found) or found) == {}
     assert [*gaps(NOTHING, [*history, done(extra, last + 1, last + 2)], found)] == ["m"]
-
-
-def test_a_gap_is_the_state_that_an_order_reaches_with_what_comes_after() -> None:
-    history = [done(REGISTER, 1, 2), done(Unregister("m", "2"), 3, 4), done(Scale("m", "1", 2), 5, 6)]
-
-    gap = gaps(NOTHING, history, NOTHING)["m"]
-
-    assert (gap.reached, gap.left) == (state(v1=A), history[1:])
-
-
-def test_an_operation_tells_itself() -> None:
-    told = str(Operation(3, Scale("m", "1", 2), UNKNOWN, 1.5, math.inf))
-
-    assert told.startswith("1.5000 – …  client 3  unknown  Scale(name='m'")
-    assert str(state("2", v1=A, v2=A)) == "m/1 (a, batch 1, workers 0), m/2* (a, batch 1, workers 0)"
-    assert str(NOTHING) == "nothing"

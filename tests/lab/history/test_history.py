@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.e2e.served import Served
 from tests.lab.history.run import Run
 
 KILLS = 4
@@ -12,7 +13,7 @@ KILLS = 4
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[Run]:
-    run = Run(tmp_path, seed=1)
+    run = Run(Served(tmp_path), seed=1)
     yield run
     run.end()
 

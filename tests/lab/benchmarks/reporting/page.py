@@ -238,7 +238,7 @@ _CAVEATS = """\
   free gains by it.
 * A closed loop: each connection waits for its answer. So it shows what a server can do, not how long users would
   wait at a given rate; `tsctl bench --rate` does. (In a closed loop its figures are within 5 % of wrk's for batches
-  from 2 ms on: `python -m tests.lab.benchmarks.agreement`.)
+  from 2 ms on, measured at d82013d7.)
 * The constant answer is the number of bytes received, so that a body that got lost would show. The networks have
   random weights: the work is the same, the classes mean nothing.
 * An answer is right if it names the best class, and each probability that it has in common with torchvision's own

@@ -1,6 +1,6 @@
-"""`python -m tests.lab chaos-steered`: models on demand, routes, rollouts, while all that may fail does.
+"""Models on demand, routes and rollouts, over HTTP and gRPC, while all that may fail does.
 
-    python -m tests.lab.chaos.steered [--seconds 600] [--seed N] [--upgrade-every 40]
+    python -m tests.lab chaos-steered [--seconds 600] [--seed N] [--upgrade-every 40]
 
 Twelve models are loaded on demand, four of them with versions under routes and rollouts that change, and the memory has
 room for a third. Workers are killed, and the daemon is upgraded and killed. Every request must be answered, by its
@@ -10,18 +10,18 @@ standard deviations of their weights. A rollout of a bad version must be taken b
 
 import sys
 import time
-from collections import Counter
-from pathlib import Path
+from argparse import Namespace
 
 from daemon.marfile import Packing, write_archive
 from tests.e2e.served import Served, free_address
-from tests.lab.chaos.footprint import left_behind, stop_alone
-from tests.lab.chaos.ledger import Ledger
-from tests.lab.chaos.run import Plan, run
 from tests.lab.chaos.steered.asking import CLIENTS, Askers
 from tests.lab.chaos.steered.outages import Outages
 from tests.lab.chaos.steered.steering import Steering
 from tests.lab.chaos.steered.verdict import BAD, bounds, hold
+from tests.lab.harness.daemon import logs, mark
+from tests.lab.harness.footprint import left_behind, stop_alone
+from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.storm import run
 
 STEERED = {"s0": ("1.0", "2.0", BAD), "s1": ("1.0", "2.0", BAD), "s2": ("1.0", "2.0", BAD), "s3": ("1.0", "2.0")}
 MODELS = STEERED | {f"m{number}": ("1.0",) for number in range(8)}
@@ -46,7 +46,7 @@ def told(by, body):
         return {"outputs": [{"name": "told", "datatype": "BYTES", "shape": [1], "data": [text]}]}
     return f"{by} {body if isinstance(body, str) else bytes(body).decode()}"
 """
-# What a run must have seen, by words of the daemon's log or of `Steering.done`.
+# What a run must have seen, by words of the daemon's log or of the ledger.
 HAPPENED = ("a request came", "unloaded: idle", "daemon upgraded", "daemon killed", "workers killed", "routes")
 RARE = (  # what a long run must have seen, too
     "unloaded: others needed the memory", "scaled from 1 to 2", "rollouts of a good version promoted by itself",
@@ -68,50 +68,43 @@ def pack(served: Served, model: str, version: str) -> str:
     return write_archive(packing, served.store).rename(served.store / f"{model}-{version}.mar").name
 
 
-def storm(served: Served, seed: str, seconds: float, every: float) -> tuple[Ledger, Askers, Counter[str]]:
-    """Let everybody loose for a while, and stop; return what became of the requests, and what happened."""
-    ledger, outages = Ledger(), Outages()
-    addresses = free_address(), free_address()
-    served.environment |= {"UPGRADES_MARK": str(served.folder), "TSCTL_INFERENCE_ADDRESS": addresses[0]}
+def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
+    """Let everybody loose for a while, stop, and hold what clients saw against the routes."""
+    outages, addresses, seed = Outages(), (free_address(), free_address()), str(given.seed)
+    mark(served)
+    served.environment["TSCTL_INFERENCE_ADDRESS"] = addresses[0]
     options = ("--models-memory", BUDGET, "--grpc-address", addresses[1])
     served.start(*options)
     try:
         for model, versions in MODELS.items():
             for version in versions:
                 served.tsctl("register", pack(served, model, version))
-        steering = Steering(served, ledger, seed, every, STEERED, outages, options)
+        steering = Steering(served, ledger, seed, given.upgrade_every, STEERED, outages, options)
         askers = Askers(addresses, MODELS, lambda: steering.hot, outages, ledger, seed)
         with steering, askers:
-            time.sleep(seconds)
+            time.sleep(given.seconds)
     finally:
         stop_alone(served)
     ledger.broken += [f"left behind: {each}" for each in left_behind(served)]
-    log = "".join(path.read_text() for path in sorted((served.folder / "state" / "logs").glob("daemon.log*")))
-    happened = steering.done + Counter(
-        {each: log.count(each) for each in (*HAPPENED, *RARE) if each not in steering.done}
-    )
-    wanted = HAPPENED if seconds < LONG else HAPPENED + RARE
-    ledger.broken += [f"it never happened: {each}" for each in wanted if not happened[each]]
-    cut_off = 2 * CLIENTS * steering.done["daemon killed"]  # what it runs, and kept connections that are used later
-    replaced = CLIENTS * happened["daemon upgraded"]  # each client's connection once
-    ledger.broken += bounds(askers.kinds, steering.done["workers killed"], cut_off, replaced)
+    log, wanted = logs(served), HAPPENED if given.seconds < LONG else HAPPENED + RARE
+    for each in (*HAPPENED, *RARE):
+        if each not in ledger.done:
+            ledger.count(each, log.count(each))
+    ledger.expect(*wanted)
+    cut_off = 2 * CLIENTS * ledger.done["daemon killed"]  # what it runs, and kept connections that are used later
+    replaced = CLIENTS * ledger.done["daemon upgraded"]  # each client's connection once
+    ledger.broken += bounds(askers.kinds, ledger.done["workers killed"], cut_off, replaced)
     for model, epochs in steering.epochs.items():
         told, wrong = hold(model, epochs, askers.seen[model])
-        happened += told
+        ledger.done += told
         ledger.broken += wrong
-    return ledger, askers, happened
-
-
-def _storm(folder: Path, plan: Plan) -> tuple[Served, Ledger, list[str]]:
-    served = Served(folder)
-    ledger, askers, happened = storm(served, str(plan.seed), plan.seconds, plan.upgrade_every)
-    counts = [each for found in (askers.kinds, askers.by_protocol, happened) for each in sorted(found.items())]
-    lines = [f"{count:8} {what}" for what, count in counts]
-    return served, ledger, [*lines, f"{askers.slowest:8.1f} seconds, the slowest answer"]
+    ledger.done += askers.by_protocol
+    for kind, count in askers.kinds.items():
+        ledger.count(kind, count)
 
 
 def main(arguments: list[str]) -> int:
-    return run("python -m tests.lab.chaos.steered", arguments, _storm, seconds=600.0, upgrade_every=40.0)
+    return run("tests.lab.chaos.steered", arguments, storm, __doc__, seconds=600.0, upgrade_every=40.0)
 
 
 if __name__ == "__main__":

@@ -6,19 +6,15 @@ import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Callable
-from typing import Any
 
-from daemon.api.grpc.protos.messages import message_class
-from daemon.api.grpc.server import load_grpc
-from tests.lab.chaos.crowd import Crowd
-from tests.lab.chaos.ledger import Ledger
-from tests.lab.chaos.peer import PATIENCE, Peer, Unanswered
 from tests.lab.chaos.steered.outages import Outages
 from tests.lab.chaos.steered.verdict import AGAIN, Asked, Kind, Seen, Told, judge
-from tests.lab.chaos.verdict import Broken
+from tests.lab.harness.calls import OPEN_INFERENCE, TORCHSERVE, Channel
+from tests.lab.harness.crowd import Crowd
+from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.peer import Peer, Unanswered
+from tests.lab.harness.verdict import Broken
 
-TORCHSERVE = "org.pytorch.serve.grpc.inference.InferenceAPIsService/Predictions"
-OPEN_INFERENCE = "inference.GRPCInferenceService/ModelInfer"
 USERS = 200
 CLIENTS = 14  # the half of them steady
 
@@ -63,38 +59,21 @@ class HttpClient:
 class GrpcClient:
     """Asks over one channel, by a call of TorchServe's service or of the Open Inference Protocol's."""
 
-    def __init__(self, address: str, outages: Outages, name: str) -> None:
-        self.name = f"gRPC, {name.partition('/')[0]}"
-        self._grpc = load_grpc()
+    def __init__(self, address: str, outages: Outages, service: str) -> None:
+        self.name = f"gRPC, {service.partition('/')[0]}"
+        self._channel = Channel(address, service)
         self._outages = outages
-        self._ours = name == TORCHSERVE
-        kind = "org.pytorch.serve.grpc.inference.Prediction" if self._ours else "inference.ModelInfer"
-        self._request = message_class(f"{kind}sRequest" if self._ours else f"{kind}Request")
-        self._channel = self._grpc.insecure_channel(address, options=[("grpc.max_reconnect_backoff_ms", 1000)])
-        self._call = self._channel.unary_unary(
-            f"/{name}",
-            request_serializer=self._request.SerializeToString,
-            response_deserializer=message_class(f"{kind}Response").FromString,
-        )
 
     def ask(self, asked: Asked, in_path: bool) -> Told:
         metadata = [("x-user", asked.user)]
         metadata += [("x-model-version", asked.version)] if asked.version and not in_path else []
-        request: Any = self._request(model_name=asked.model, model_version=asked.version if in_path else "")
-        if self._ours:
-            request.input["body"] = asked.words.encode()
-        else:
-            tensor = request.inputs.add(name="words", datatype="BYTES", shape=[1])
-            tensor.contents.bytes_contents.append(asked.words.encode())
         begun = time.monotonic()
-        try:
-            answer = self._call(request, metadata=metadata, timeout=PATIENCE, wait_for_ready=True)
-        except self._grpc.RpcError as error:
-            later = any(key == "retry-after" for key, _ in error.trailing_metadata() or ())
-            killed, replaced = self._outages.killed_since(begun), self._outages.replaced_since(begun)
-            return Told(error.code().name, error.details() or "", later, killed, replaced)
-        body = answer.prediction if self._ours else answer.outputs[0].contents.bytes_contents[0]
-        return Told("OK", body.decode())
+        version = asked.version if in_path else ""
+        status, body, later = self._channel.ask(asked.model, asked.words.encode(), metadata, version)
+        if status == "OK":
+            return Told(status, body.decode())
+        killed, replaced = self._outages.killed_since(begun), self._outages.replaced_since(begun)
+        return Told(status, body.decode(), later, killed, replaced)
 
     def close(self) -> None:
         self._channel.close()
@@ -111,22 +90,19 @@ class Askers(Crowd):
         kinds: how attempts ended.
         by_protocol: right answers.
         seen: by model, the attempts that named no version; without those that a replaced daemon answered.
-        slowest: seconds of one attempt that was right.
     """
 
     def __init__(
         self, addresses: tuple[str, str], models: dict[str, tuple[str, ...]], hot: Callable[[], str],
         outages: Outages, ledger: Ledger, seed: str,
     ) -> None:  # fmt: skip
-        super().__init__()
+        super().__init__(ledger, seed)
         self.kinds: Counter[Kind] = Counter()
         self.by_protocol: Counter[str] = Counter()
         self.seen: defaultdict[str, list[Seen]] = defaultdict(list)
-        self.slowest = 0.0
         self._models = models
         self._hot = hot
         self._outages = outages
-        self._ledger = ledger
         self._lock = threading.Lock()
         http, grpc = addresses
         makers: list[Callable[[], HttpClient | GrpcClient]] = [
@@ -134,21 +110,13 @@ class Askers(Crowd):
             lambda: GrpcClient(grpc, outages, TORCHSERVE),
             lambda: GrpcClient(grpc, outages, OPEN_INFERENCE),
         ]
-        self._threads = [
-            threading.Thread(
-                target=self._guarded,
-                args=(makers[number % 3], number < CLIENTS // 2, random.Random(f"{seed} client {number}")),
-            )
-            for number in range(CLIENTS)
-        ]
+        for number in range(CLIENTS):
+            self.add(self._live, makers[number % 3], number < CLIENTS // 2)
 
-    def _guarded(self, maker: Callable[[], HttpClient | GrpcClient], steady: bool, chance: random.Random) -> None:
-        try:
-            with contextlib.closing(maker()) as client:
-                while not self._over.wait(chance.uniform(0.0, 0.01 if steady else 0.5)):
-                    self._ask(client, self._draw(steady, chance), chance)
-        except Exception as error:  # noqa: BLE001 - a thread's bug would go unseen
-            self._ledger.broken.append(f"a client broke: {error!r}")
+    def _live(self, maker: Callable[[], HttpClient | GrpcClient], steady: bool, chance: random.Random) -> None:
+        with contextlib.closing(maker()) as client:
+            while not self.over.wait(chance.uniform(0.0, 0.01 if steady else 0.5)):
+                self._ask(client, self._draw(steady, chance), chance)
 
     def _draw(self, steady: bool, chance: random.Random) -> Asked:
         names = list(self._models)
@@ -165,19 +133,19 @@ class Askers(Crowd):
                 told = client.ask(asked, in_path)
                 kind, version, pid = judge(asked, told)
             except Unanswered as error:
-                self._ledger.unanswered.append(f"{client.name}: {error}")
+                self.ledger.unanswered.append(f"{client.name}: {error}")
                 return
             except Broken as error:
-                self._ledger.broken.append(f"{client.name}: {error}")
+                self.ledger.broken.append(f"{client.name}: {error}")
                 return
             ended = time.monotonic()
             if pid:
-                self._ledger.heard(pid)
+                self.ledger.heard(pid)
             with self._lock:
                 self.kinds[kind] += 1
                 if kind is Kind.RIGHT:
                     self.by_protocol[client.name] += 1
-                    self.slowest = max(self.slowest, ended - begun)
+                    self.ledger.slowest = max(self.ledger.slowest, ended - begun)
                 if not asked.version and not told.last:
                     self.seen[asked.model].append(Seen(begun, ended, asked.user, version))
             if kind in AGAIN:

@@ -12,10 +12,11 @@ from typing import Any
 from urllib.parse import urlencode
 
 from tests.e2e.served import Served, eventually, running
-from tests.lab.chaos.faults import Faults, ask_control
-from tests.lab.chaos.ledger import Ledger
 from tests.lab.chaos.steered.outages import Outages
 from tests.lab.chaos.steered.verdict import BAD, Epoch
+from tests.lab.harness.daemon import control
+from tests.lab.harness.faults import Faults
+from tests.lab.harness.ledger import Ledger
 
 PATIENCE = 180.0  # seconds for the end of a rollout: its versions may wait for memory
 KILL_EVERY = 3  # of the daemon's ends one is a kill, the others are upgrades
@@ -49,7 +50,7 @@ class Steering(Faults):
 
     def _replace_daemon(self) -> None:
         """Upgrade the daemon, or kill it and start another, which must have the same routes."""
-        if (self.done["daemon upgraded"] + self.done["daemon killed"]) % KILL_EVERY != 1:
+        if (self.ledger.done["daemon upgraded"] + self.ledger.done["daemon killed"]) % KILL_EVERY != 1:
             with self._outages.upgrade():
                 super()._replace_daemon()
             return
@@ -58,16 +59,15 @@ class Steering(Faults):
             os.kill(pid, signal.SIGKILL)
             eventually(lambda: not running(pid), "the daemon was killed")
             self._served.start(*self._options)
-            self.done["daemon killed"] += 1
+            self.ledger.count("daemon killed")
 
-    def _change(self) -> None:
-        chance = random.Random(f"{self._seed} changes")
+    def _change(self, chance: random.Random) -> None:
         for model in self._steered:
             self._route(model, chance, for_long=False)
-        while not self._over.is_set():
+        while not self.over.is_set():
             self.hot = model = chance.choice(list(self._steered))
             for work in chance.sample([self._route, self._route, self._roll_out_good, self._roll_out_bad], 3):
-                if not self._over.is_set():
+                if not self.over.is_set():
                     work(model, chance)
 
     def _good(self, model: str) -> list[str]:
@@ -82,33 +82,33 @@ class Steering(Faults):
         asked |= {"sticky": "header:x-user"} if sticky else {}
         if BAD in self._steered[model] and chance.random() < 0.4:
             asked |= {"shadow": BAD, "allow_effects": "true", "sample": "50%"}
-            self.done["routes with a shadow"] += 1
+            self.ledger.count("routes with a shadow")
         before = time.monotonic()
         self._must("PUT", f"/models/{model}/route?{urlencode(asked)}")
         self._change_epoch(model, before, frozenset(weights), tuple(weights.items()), sticky=sticky)
-        self.done["routes"] += 1
+        self.ledger.count("routes")
         if for_long:
-            self._over.wait(chance.uniform(2.0, 8.0))
+            self.over.wait(chance.uniform(2.0, 8.0))
             version = chance.choice(list(weights))
             status, _ = self._ask("DELETE", f"/models/{model}/{version}")
             if status != 409:
-                self._ledger.broken.append(f"unregistering {model}/{version}, which had a weight, was {status}")
+                self.ledger.broken.append(f"unregistering {model}/{version}, which had a weight, was {status}")
 
     def _roll_out_good(self, model: str, chance: random.Random) -> None:
         """Roll a good version out that does not answer alone already; a command may end that."""
         ended_by = chance.choice(("promote", "abort")) if chance.random() < 0.2 else ""
         state = self._roll_out(model, chance.choice(self._good(model)), "30,100", ended_by)
-        self.done[f"rollouts of a good version {state}"] += 1
+        self.ledger.count(f"rollouts of a good version {state}")
         if state == "aborted by itself":
-            self._ledger.broken.append(f"a good version of {model} was taken back: {self._shown(model)}")
+            self.ledger.broken.append(f"a good version of {model} was taken back: {self._shown(model)}")
 
     def _roll_out_bad(self, model: str, chance: random.Random) -> None:
         if BAD not in self._steered[model]:
             return
         state = self._roll_out(model, BAD, "50,100", "")
-        self.done[f"rollouts of the bad version {state}"] += 1
+        self.ledger.count(f"rollouts of the bad version {state}")
         if state == "promoted by itself":
-            self._ledger.broken.append(f"the bad version of {model} was promoted: {self._shown(model)}")
+            self.ledger.broken.append(f"the bad version of {model} was promoted: {self._shown(model)}")
 
     def _roll_out(self, model: str, new: str, steps: str, ended_by: str) -> str:
         """Roll a version out, wait for the end, and return how it ended."""
@@ -120,20 +120,20 @@ class Steering(Faults):
         self._must("POST", f"/models/{model}/rollout?{urlencode(asked)}")
         self._change_epoch(model, before, frozenset(olds) | {new})
         if ended_by:
-            self._over.wait(1.0)
+            self.over.wait(1.0)
             self._ask("POST", f"/models/{model}/rollout/{ended_by}")  # 409 if it has just ended
         deadline = time.monotonic() + PATIENCE
         while (rollout := self._rollout(model))["state"] not in ("promoted", "aborted"):
-            if self._over.is_set():  # nobody asks any more, so nothing will be shown
+            if self.over.is_set():  # nobody asks any more, so nothing will be shown
                 self._ask("POST", f"/models/{model}/rollout/abort")
             elif time.monotonic() > deadline:
-                self._ledger.broken.append(f"a rollout of {model} does not end: {rollout}")
+                self.ledger.broken.append(f"a rollout of {model} does not end: {rollout}")
                 self._must("POST", f"/models/{model}/rollout/abort")
             time.sleep(0.1)
         shown = self._shown(model)
         left, sticky = _weights(shown), "sticky" in (shown["route"] or {})
         if rollout["state"] == "aborted" and left != olds:
-            self._ledger.broken.append(f"the route of {model} was {olds}, and {left} after a rollout was taken back")
+            self.ledger.broken.append(f"the route of {model} was {olds}, and {left} after a rollout was taken back")
         self._change_epoch(model, time.monotonic(), frozenset(left), tuple(left.items()), sticky=sticky)
         return f"{rollout['state']} by {'a command' if 'command' in (rollout['reason'] or '') else 'itself'}"
 
@@ -156,20 +156,20 @@ class Steering(Faults):
     def _must(self, method: str, target: str) -> None:
         status, document = self._ask(method, target)
         if status != 200:
-            self._ledger.broken.append(f"{method} {target} was {status}: {document}")
+            self.ledger.broken.append(f"{method} {target} was {status}: {document}")
 
     def _ask(self, method: str, target: str) -> tuple[int, Any]:
         """Send a command, again while the daemon is being replaced; return status and document."""
         while True:
             with self._commands:
                 try:
-                    answer = ask_control(self._served, method, target)
+                    answer = control(self._served, method, target)
                 except (OSError, http.client.HTTPException) as error:
-                    self._ledger.broken.append(f"{method} {target} was not answered: {error!r}")
+                    self.ledger.broken.append(f"{method} {target} was not answered: {error!r}")
                     return 0, {}
             if answer.status != 503 or b"being upgraded" not in answer.body:
                 return answer.status, json.loads(answer.body)
-            self.done["refused during an upgrade"] += 1
+            self.ledger.count("refused during an upgrade")
             time.sleep(0.1)
 
 

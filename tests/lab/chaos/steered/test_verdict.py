@@ -1,15 +1,17 @@
 """The verdict finds errors that are planted, and a few seconds of chaos have none."""
 
+from argparse import Namespace
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.served import Served
-from tests.lab.chaos.peer import Unanswered
 from tests.lab.chaos.steered.__main__ import storm
 from tests.lab.chaos.steered.verdict import Asked, Epoch, Kind, Seen, Told, bounds, hold, judge
-from tests.lab.chaos.verdict import Broken
+from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.peer import Unanswered
+from tests.lab.harness.verdict import Broken
 
 ANY, NAMED = Asked("m", "", "7", "words"), Asked("m", "2.0", "7", "words")
 HALVES = (("1", 1.0), ("2", 1.0))
@@ -18,11 +20,17 @@ HALVES = (("1", 1.0), ("2", 1.0))
 @pytest.mark.slow
 @pytest.mark.heavy
 def test_some_seconds_of_chaos_have_no_error(tmp_path: Path) -> None:
-    ledger, askers, happened = storm(Served(tmp_path), "5", 20.0, 6.0)
+    ledger = Ledger()
+
+    storm(Served(tmp_path), Namespace(seed=5, seconds=20.0, upgrade_every=6.0), ledger)
 
     assert (ledger.unanswered, ledger.broken) == ([], [])
-    assert len(askers.by_protocol) == 3
-    assert happened["answers held against weights"] + happened["answers to clients that stay at their version"] > 0
+    assert all(
+        any(each.startswith(protocol) for each in ledger.done) for protocol in ("HTTP", "gRPC, org", "gRPC, inf")
+    )
+    assert (
+        ledger.done["answers held against weights"] + ledger.done["answers to clients that stay at their version"] > 0
+    )
 
 
 @pytest.mark.parametrize(

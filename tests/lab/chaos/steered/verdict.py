@@ -10,8 +10,8 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from daemon.models.routing.choice import choose_for
-from tests.lab.chaos.peer import Unanswered
-from tests.lab.chaos.verdict import Broken
+from tests.lab.harness.peer import Unanswered
+from tests.lab.harness.verdict import Broken
 
 BAD = "3.0"  # fails for half of its requests
 FAILURE = "the bad version"

@@ -4,7 +4,7 @@ from tests.lab.conformance.case import Case, Group, ask, ask_json, case, manage
 
 
 def explains(name: str, target: str, document: object) -> Case:
-    return case(name, ask_json(target, document), uses="explains", needs="explanations")
+    return case(name, ask_json(target, document), uses="explains")
 
 
 EXPLAINING = Group(
@@ -16,22 +16,20 @@ EXPLAINING = Group(
         explains("an explanation of a version", "/explanations/explains/1.0", [1, 2, 3]),
         explains("an explanation with a target", "/explanations/explains", {"data": [1, 2, 3], "target": 1}),
         explains("an explanation by an unknown model", "/explanations/nobody", [1]),
-        case("explanations without a model", ask("/explanations"), needs="explanations"),
-        case("what the handler sees of an explanation", ask("/explanations/shows/1.0/a/b"), uses="shows",
-             needs="explanations"),
-        case("a handler that cannot explain", ask_json("/explanations/linear", [1, 2, 3]), uses="linear",
-             needs="explanations"),
+        case("explanations without a model", ask("/explanations")),
+        case("what the handler sees of an explanation", ask("/explanations/shows/1.0/a/b"), uses="shows"),
+        case("a handler that cannot explain", ask_json("/explanations/linear", [1, 2, 3]), uses="linear"),
     ),
 )  # fmt: skip
 
 
 def kserve(name: str, target: str, method: str = "POST", document: object = None) -> Case:
     step = ask(target, method=method) if document is None else ask_json(target, document, method=method)
-    return case(name, step, uses="shows", needs="kserve")
+    return case(name, step, uses="shows")
 
 
 def sagemaker(name: str, target: str, method: str = "POST", body: bytes = b"x") -> Case:
-    return case(name, ask(target, body, method), uses="shows", needs="sagemaker")
+    return case(name, ask(target, body, method), uses="shows")
 
 
 KSERVE = Group(
@@ -58,19 +56,18 @@ KSERVE = Group(
         sagemaker("SageMaker: invoke with a parameter", "/models/shows/invoke?a=1"),
         sagemaker("SageMaker: invoke an unknown model", "/models/nobody/invoke"),
         case("SageMaker: a model's name in a form", ask(
-            "/invocations", "model_name=shows&a=1", kind="application/x-www-form-urlencoded"), uses="shows",
-            needs="sagemaker"),
+            "/invocations", "model_name=shows&a=1", kind="application/x-www-form-urlencoded"), uses="shows"),
     ),
 )  # fmt: skip
 
 
 def describes(name: str, model: str) -> Case:
     step = manage("GET", f"/models/{model}?customized=true")
-    return case(f"customized: {name}", step, uses=model, needs="customized")
+    return case(f"customized: {name}", step, uses=model)
 
 
 def streams(name: str, body: bytes) -> Case:
-    return case(name, ask("/predictions/streams", body), uses="streams", needs="streaming")
+    return case(name, ask("/predictions/streams", body), uses="streams")
 
 
 FEATURES = Group(
@@ -81,9 +78,9 @@ FEATURES = Group(
         streams("one piece and the end", b"1"),
         streams("no piece, only the end", b"0"),
         streams("a handler that fails before its first piece", b"many"),
-        case("a handler that measures", ask("/predictions/measures"), uses="measures", needs="metrics"),
-        case("every import name that users use", ask("/predictions/names"), uses="names", needs="names"),
-        case("MicroBatching", ask_json("/predictions/micro", [1, 2, 3]), uses="micro", needs="names"),
+        case("a handler that measures", ask("/predictions/measures"), uses="measures"),
+        case("every import name that users use", ask("/predictions/names"), uses="names"),
+        case("MicroBatching", ask_json("/predictions/micro", [1, 2, 3]), uses="micro"),
         describes("a handler that describes itself", "describes"),
         describes("a function that knows nothing of describing", "entry"),
         describes("a class that knows nothing of describing", "shows"),

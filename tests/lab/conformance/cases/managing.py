@@ -8,8 +8,8 @@ def scales(name: str, query: str) -> Case:
     return case(name, manage("PUT", f"/models/entry?{query}"), back, uses="entry")
 
 
-def asks(name: str, method: str, target: str, needs: str = "", uses: str = "entry") -> Case:
-    return case(name, manage(method, target), uses=uses, needs=needs)
+def asks(name: str, method: str, target: str, uses: str = "entry") -> Case:
+    return case(name, manage(method, target), uses=uses)
 
 
 SCALING = Group(
@@ -48,8 +48,8 @@ SCALING = Group(
         asks("describe with model-config.yaml", "GET", "/models/fails", uses="fails"),
         asks("describe, customized=false", "GET", "/models/entry?customized=false"),
         asks("describe, customized, of an unknown model", "GET", "/models/nobody?customized=true"),
-        asks("KServe: whether a model is ready", "GET", "/v1/models/entry", needs="kserve"),
-        asks("KServe: whether an unknown model is ready", "GET", "/v1/models/nobody", needs="kserve"),
+        asks("KServe: whether a model is ready", "GET", "/v1/models/entry"),
+        asks("KServe: whether an unknown model is ready", "GET", "/v1/models/nobody"),
     ),
     fresh=True,
 )  # fmt: skip

@@ -7,13 +7,13 @@ DESCRIBED = manage("GET", "/models/entry")
 STARTED = manage("GET", "/models/entry", until='"READY"')
 
 
-def registers(name: str, query: str, needs: str = "", url: str = "entry.mar") -> Case:
+def registers(name: str, query: str, url: str = "entry.mar") -> Case:
     """Register `entry`, look at it, and take it away."""
-    return case(name, manage("POST", f"/models?url={url}{query}"), DESCRIBED, GONE, needs=needs)
+    return case(name, manage("POST", f"/models?url={url}{query}"), DESCRIBED, GONE)
 
 
-def refuses(name: str, target: str, document: object = None, needs: str = "") -> Case:
-    return case(name, manage("POST", target, document), manage("GET", "/models"), needs=needs)
+def refuses(name: str, target: str, document: object = None) -> Case:
+    return case(name, manage("POST", target, document), manage("GET", "/models"))
 
 
 def loads(name: str, archive: str) -> Case:

@@ -7,8 +7,8 @@ def gives(name: str, word: str) -> Case:
     return case(name, ask_json("/predictions/results", {"give": word}), uses="results")
 
 
-def says(name: str, needs: str = "", **wish: object) -> Case:
-    return case(name, ask_json("/predictions/speaks", wish), uses="speaks", needs=needs)
+def says(name: str, **wish: object) -> Case:
+    return case(name, ask_json("/predictions/speaks", wish), uses="speaks")
 
 
 GROUP = Group(

@@ -5,12 +5,12 @@ from tests.lab.conformance.case import Case, Group, Step, ask, case, manage
 ENTRY = "/predictions/entry"
 
 
-def raw(name: str, data: bytes, needs: str = "") -> Case:
-    return case(name, Step("", "", raw=data), uses="entry", needs=needs)
+def raw(name: str, data: bytes) -> Case:
+    return case(name, Step("", "", raw=data), uses="entry")
 
 
-def at(name: str, target: str, method: str = "POST", needs: str = "") -> Case:
-    return case(name, ask(target, method=method), uses="entry", needs=needs)
+def at(name: str, target: str, method: str = "POST") -> Case:
+    return case(name, ask(target, method=method), uses="entry")
 
 
 GROUP = Group(
@@ -34,9 +34,9 @@ GROUP = Group(
         at("ping with a further segment", "/ping/x", "GET"),
         at("the management API is not on the inference address", "/models", "GET"),
         at("describing is not on the inference address", "/models/entry", "GET"),
-        at("an OPTIONS request to a model", ENTRY, "OPTIONS", needs="options"),
-        at("an OPTIONS request to the root", "/", "OPTIONS", needs="options"),
-        at("the API description", "/api-description", "GET", needs="options"),
+        at("an OPTIONS request to a model", ENTRY, "OPTIONS"),
+        at("an OPTIONS request to the root", "/", "OPTIONS"),
+        at("the API description", "/api-description", "GET"),
         at("HEAD runs the model and sends no body", ENTRY, "HEAD"),
         at("PATCH runs the model too", ENTRY, "PATCH"),
         raw("what is not HTTP", b"hello\r\n\r\n"),
@@ -65,9 +65,8 @@ GROUP = Group(
         case("management: DELETE without a model", manage("DELETE", "/models")),
         case("management: POST to a model", manage("POST", "/models/entry"), uses="entry"),
         case("management: a path that is too long", manage("GET", "/models/entry/1.0/more"), uses="entry"),
-        case("management: an OPTIONS request", manage("OPTIONS", "/"), needs="options"),
-        case("management: an OPTIONS request to a model", manage("OPTIONS", "/models/entry"), uses="entry",
-             needs="options"),
+        case("management: an OPTIONS request", manage("OPTIONS", "/")),
+        case("management: an OPTIONS request to a model", manage("OPTIONS", "/models/entry"), uses="entry"),
         case("management: a prediction", Step("POST", ENTRY, management=True), uses="entry"),
         case("management: ping", manage("GET", "/ping")),
         case("a workflow", manage("GET", "/workflows")),

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.lab.chaos.ledger import Ledger
-from tests.lab.chaos.verdict import Asked, Broken, Kind, Rules, Told, judge, judge_runs
+from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.verdict import Asked, Broken, Kind, Rules, Told, judge, judge_runs
 
 RETRY, ONCE = Rules(), Rules(retry=False)
 NARROW, PIECES, TIMED = Rules(narrow=True), Rules(pieces=True), Rules(timeout=100)

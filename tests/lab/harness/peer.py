@@ -2,9 +2,10 @@
 
 import contextlib
 import socket
+import ssl
 import struct
 
-from tests.lab.chaos.verdict import Asked, Broken, Told
+from tests.lab.harness.verdict import Asked, Broken, Told
 
 PATIENCE = 120.0  # seconds for anything to come: much more than it takes, on a busy machine too
 _ABORT = struct.pack("ii", 1, 0)  # SO_LINGER: close with a reset
@@ -19,18 +20,23 @@ class Peer:
 
     Args:
         address: HOST:PORT.
+        tls: speak https; certificates are not checked.
 
     Raises:
         Unanswered: it cannot connect.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, *, tls: bool = False) -> None:
         host, _, port = address.rpartition(":")
         try:
             self._socket = socket.create_connection((host, int(port)), timeout=PATIENCE)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if tls:
+                trusting = ssl.create_default_context()
+                trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+                self._socket = trusting.wrap_socket(self._socket)
         except OSError as error:
             raise Unanswered(f"it cannot connect: {error}") from None
-        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._read = bytearray()
 
     def ask(self, model: str, asked: Asked, *, keep: bool = True, share: float = 1.0) -> None:
@@ -129,8 +135,8 @@ class Peer:
     def _expect_silence(self, named: str) -> None:
         self._socket.setblocking(False)
         try:
-            came = self._socket.recv(80, socket.MSG_PEEK)
-        except BlockingIOError:
+            came = self._socket.recv(80)
+        except (BlockingIOError, ssl.SSLWantReadError):
             return
         except OSError as error:
             raise Unanswered(f"the connection ended before {named}: {error}") from None

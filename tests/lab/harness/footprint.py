@@ -1,16 +1,13 @@
 """The resources of an idle daemon and its workers, and what is left of them in the end."""
 
+import json
 import os
-import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from daemon.core.arena import KEPT
-from tests.e2e.served import Served
-from tests.lab.chaos.peer import PATIENCE
-from tests.lab.chaos.upgrades import command_of, marked
-from tests.lab.kept import kept_directories
+from tests.e2e.served import Served, eventually
+from tests.lab.harness.daemon import command_of, marked
 
 MIB = 1024**2
 # Tolerances, from the end of the warm-up to the end: allocators keep what they once had, each process differently.
@@ -62,7 +59,7 @@ def growth(before: Footprint, after: Footprint) -> list[str]:
 
 def measure(served: Served, workers: int) -> Footprint:
     """Wait until there are the daemon and as many workers and nothing else, and measure."""
-    wait_for(lambda: len(marked(served)) == workers + 1, lambda: f"{workers} workers, and no more: {_told(served)}")
+    eventually(lambda: len(marked(served)) == workers + 1, lambda: f"{workers} workers, and no more: {_told(served)}")
     daemon = served.pid
     others = [pid for pid in marked(served) if pid != daemon]
     memory = {pid: _pss(pid) for pid in (daemon, *others)}
@@ -82,36 +79,22 @@ def stop_alone(served: Served) -> None:
     Until then it removes no directory that they may use; stopped earlier, it leaves that to the next start.
     """
     try:
-        wait_for(lambda: len(_daemons(served)) <= 1, lambda: f"one daemon is left: {_told(served)}")
+        eventually(lambda: len(_daemons(served)) <= 1, lambda: f"one daemon is left: {_told(served)}")
     finally:
         served.stop()
 
 
 def left_behind(served: Served) -> list[str]:
     """Wait until all processes of a daemon that is stopped have ended; name what it has left, and should not have."""
-    wait_for(lambda: not marked(served), lambda: f"all end: {[*map(command_of, marked(served))]}")
+    eventually(lambda: not marked(served), lambda: f"all end: {[*map(command_of, marked(served))]}")
     state, socket = served.folder / "state", served.folder / "control.sock"
     wanted = kept_directories(state / "snapshot.json")
     left = [directory for directory in (state / "models").iterdir() if directory.name not in wanted]
     left += [file for file in (state / "sums").glob("*") if file.name not in wanted]
-    left += [
-        file
-        for folder in ("environments", "downloads", "compiled")
-        for file in (state / folder).glob("*")  # nothing here makes any
-    ]
-    known = {
-        "events.jsonl",
-        "events.jsonl.1",
-        "events.jsonl.lock",
-        "lock",
-        "logs",
-        "models",
-        "snapshot.json",
-        "environments",
-        "downloads",
-        "compiled",
-        "sums",
-    }
+    for folder in ("environments", "downloads", "compiled"):  # nothing here makes any
+        left += (state / folder).glob("*")
+    known = {"events.jsonl", "events.jsonl.1", "events.jsonl.lock", "lock", "logs", "models", "snapshot.json",
+             "environments", "downloads", "compiled", "sums"}  # fmt: skip
     left += [file for file in state.iterdir() if file.name not in known]
     left += [file for file in (state / "logs").iterdir() if file.suffix != ".log"]
     left += [file for file in (socket, socket.with_suffix(".pid")) if file.exists()]
@@ -119,12 +102,15 @@ def left_behind(served: Served) -> list[str]:
     return [*map(str, left), *missing]
 
 
-def wait_for(condition: Callable[[], bool], what: Callable[[], str]) -> None:
-    """Wait for other processes, on a busy machine too."""
-    deadline = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < deadline, f"it never happened: {what()}"
-        time.sleep(0.1)
+def kept_directories(snapshot: Path) -> set[str]:
+    """Return the unpacked directories that a state directory should have, by its snapshot.
+
+    They are those of registered versions, and of registered models before their latest changes (`rollback`).
+    """
+    document = json.loads(snapshot.read_bytes())
+    registered = {entry["name"] for entry in document["models"]}
+    earlier = [entry for each in document["earlier"] if each["name"] in registered for entry in each["versions"]]
+    return {entry["unpacked"] for entry in (*document["models"], *earlier) if entry["unpacked"] is not None}
 
 
 def _daemons(served: Served) -> list[int]:

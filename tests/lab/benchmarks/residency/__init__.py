@@ -1,1 +1,0 @@
-"""Models that come and go: their first answers, and many of them."""

@@ -1,0 +1,75 @@
+"""What the benchmarks judge of servers: whether an answer is right, who is better, and what a kill cost."""
+
+import pytest
+
+from tests.lab.benchmarks.models import same_classes
+from tests.lab.benchmarks.reporting import page
+from tests.lab.benchmarks.reporting.losing import losses
+from tests.lab.benchmarks.reporting.results import Figures, Results
+from tests.lab.benchmarks.workloads.kill import PATIENCE, Record, judge
+
+FACTS = {"workloads": ["constant", "kill"], "peers": ["tsctl", "mosec"], "whole": True}
+EXPECTED = {"7": 0.5, "3": 0.2, "9": 0.1}
+
+
+def figures(rate: float, **more: float) -> Figures:
+    return {"rate": rate, "p50": 0.001, "p95": 0.002, "p99": 0.003, "errors": 0, "cpu": 5e-5, "pss": 2**26} | more
+
+
+def results_of(**servers: Figures) -> Results:
+    results = Results(dict(FACTS))
+    for server, found in servers.items():
+        results.add("constant", 8, server, 0, found)
+    return results
+
+
+def test_a_server_that_is_better_is_named_with_its_ratio_and_noise_is_not() -> None:
+    (line,) = losses(results_of(tsctl=figures(100.0), mosec=figures(150.0), litserve=figures(101.0)))
+
+    assert "answers a second: better is mosec (1.50 × ours)" in line
+
+
+def test_less_is_better_of_everything_but_the_rate() -> None:
+    lines = losses(results_of(tsctl=figures(100, pss=100.0, p99=0.004), mosec=figures(100, pss=50.0, p99=0.008)))
+
+    assert len(lines) == 1 and "memory" in lines[0]
+
+
+def test_a_server_that_answers_wrongly_or_never_again_does_not_win() -> None:
+    results = results_of(tsctl=figures(1.0))
+    results.add("constant", 8, "mosec", 1, figures(1e6, wrong=1))
+    results.add("kill", 0, "tsctl", 0, {"again": 0.2})
+    results.add("kill", 0, "mosec", 0, {"again": float("inf")})
+
+    assert "| mosec | wrong answers |" in page.load_table(results, "constant", 8)
+    assert not [line for line in losses(results) if "killed" in line]
+
+
+@pytest.mark.parametrize(
+    ("answer", "right"),
+    [
+        pytest.param(b'{"7": 0.5, "3": 0.2, "9": 0.1}', True, id="the same"),
+        pytest.param(b'{"7": 0.501, "3": 0.199, "8": 0.1}', True, id="rounded otherwise, the last another"),
+        pytest.param(b'{"7": 0.6, "3": 0.2}', False, id="another probability"),
+        pytest.param(b'{"3": 0.2, "9": 0.1}', False, id="without the best"),
+        pytest.param(b"[1, 2]", False, id="no classes"),
+        pytest.param(b"oops", False, id="no JSON"),
+    ],
+)
+def test_classes_are_the_same_but_for_rounding(answer: bytes, right: bool) -> None:
+    assert same_classes(answer, EXPECTED) is right
+
+
+def test_a_kill_is_judged_by_what_became_of_the_requests() -> None:
+    killed = 10.0
+    records = [
+        Record(8.0, 9.0, "good"),  # before it
+        Record(9.5, 10.1, "failed"),  # the worker had it
+        Record(9.9, 10.9, "good"),  # run again by another worker
+        Record(10.2, 10.3, "failed"),  # nobody is there
+        Record(9.8, 9.8 + PATIENCE, "hanging"),
+        Record(10.6, 11.5, "good"),
+    ]
+
+    assert judge(records, killed) == {"lost": 1, "refused": 1, "hanging": 1, "again": 1.5}
+    assert judge(records[:5], killed)["again"] == float("inf")

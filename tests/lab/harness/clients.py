@@ -1,0 +1,130 @@
+"""Honest clients: each request has an account, is judged, and is entered in the ledger."""
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from tests.lab.harness.crowd import Crowd
+from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.peer import Peer, Unanswered
+from tests.lab.harness.verdict import Broken, Kind, Rules, judge
+
+LARGE = 64 * 1024  # bytes; from here on bodies go through shared memory
+LARGEST = 512 * 1024
+
+
+def some_words(chance: random.Random) -> bytes:
+    """Mostly a few, sometimes so many that they go through shared memory."""
+    if chance.random() < 0.02:
+        return large_words(chance)
+    return few_words(chance)
+
+
+def few_words(chance: random.Random) -> bytes:
+    return chance.randbytes(chance.randrange(1, 2000))
+
+
+def large_words(chance: random.Random, most: int = LARGEST) -> bytes:
+    return chance.randbytes(chance.randrange(LARGE, most))
+
+
+class Habit(NamedTuple):
+    """How a client asks, one request after the other.
+
+    Attributes:
+        model: draws the model of a request.
+        keep: all on one connection.
+        pause: draws the seconds before a request.
+        deadlines: the milliseconds that it allows, of which one is drawn; 0 for any.
+        slow, crash: the fractions of requests whose handler is to take longer, or to end its process.
+        leaves: the fraction of requests of which it does not wait for the end.
+    """
+
+    model: Callable[[random.Random], str]
+    keep: bool = True
+    words: Callable[[random.Random], bytes] = some_words
+    pause: Callable[[random.Random], float] = lambda chance: 0.0
+    deadlines: Sequence[int] = (0,)
+    slow: float = 0.0
+    crash: float = 0.0
+    leaves: float = 0.0
+
+
+class Clients(Crowd):
+    """Threads that ask until they are told to stop, and finish what they have begun.
+
+    Args:
+        address: HOST:PORT.
+        rules: model → its promises.
+        habits: of each client.
+        tls: speak https; certificates are not checked.
+    """
+
+    def __init__(
+        self, address: str, ledger: Ledger, seed: str, rules: Mapping[str, Rules], habits: Sequence[Habit],
+        *, tls: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(ledger, seed)
+        self._address = address
+        self._rules = rules
+        self._tls = tls
+        for habit in habits:
+            self.add(self._live, habit)
+
+    def _live(self, habit: Habit, chance: random.Random) -> None:
+        peer: Peer | None = None
+        while not self.over.wait(habit.pause(chance)):
+            model = habit.model(chance)
+            if chance.random() < habit.leaves:
+                self._leave(model, habit.words(chance), chance)
+                continue
+            slow, crash = chance.random() < habit.slow, chance.random() < habit.crash
+            deadline = chance.choice(habit.deadlines)
+            peer = self._ask(model, habit.words(chance), peer, habit.keep, deadline, slow=slow, crash=crash)
+        if peer is not None:
+            peer.close()
+
+    def _ask(
+        self, model: str, words: bytes, peer: Peer | None, keep: bool, deadline: int, **further: bool
+    ) -> Peer | None:
+        """Ask once; give the connection, if the next request may go there."""
+        asked, began = self.ledger.make(model, self._rules[model], words, deadline, **further), time.monotonic()
+        try:
+            peer = peer or Peer(self._address, tls=self._tls)
+            peer.ask(model, asked, keep=keep)
+            told = peer.answer()
+            kind, pid = judge(asked, told, self.ledger.killed)
+            self.ledger.ended(model, asked, kind, pid, time.monotonic() - began)
+        except Unanswered as error:
+            self.ledger.unanswered.append(f"{asked.id} to {model}: {error}")
+        except Broken as error:
+            self.ledger.broken.append(f"{model}: {error}")
+        else:
+            if kind is Kind.QUEUE_FULL:
+                self.over.wait(0.01)
+            if keep and told.closes:
+                self.ledger.count("answers that ended a kept connection")
+            if keep and told.whole and not told.closes:
+                return peer
+        if peer is not None:
+            peer.close()
+        return None
+
+    def _leave(self, model: str, words: bytes, chance: random.Random) -> None:
+        """Ask on a connection of its own, and leave in the middle."""
+        kind = chance.choice([Kind.HALF_SENT, Kind.LEFT, Kind.HALF_READ])
+        asked = self.ledger.make(model, self._rules[model], words)
+        try:
+            peer = Peer(self._address, tls=self._tls)
+            peer.ask(model, asked, share=0.5 if kind is Kind.HALF_SENT else 1.0)
+            if kind is Kind.HALF_READ:
+                peer.read_some()
+            else:
+                self.over.wait(chance.choice((0.0, 0.02, 0.3)) * chance.random())
+            peer.close(abort=chance.random() < 0.5)
+            self.ledger.ended(model, asked, kind)
+        except Unanswered as error:
+            self.ledger.unanswered.append(f"{asked.id} to {model}: {error}")
+        except Broken as error:
+            self.ledger.broken.append(f"{model}: {error}")

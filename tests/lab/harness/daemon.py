@@ -1,0 +1,101 @@
+"""A daemon's processes, its control socket, and archives whose answers have an account (accounts.py)."""
+
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from daemon.marfile import Packing, write_archive
+from tests.e2e.served import ARCHIVES, Answer, Served
+from tests.lab.harness.peer import PATIENCE
+
+MARK = "UPGRADES_MARK"  # in the environment of whatever a daemon has started
+
+
+def mark(served: Served) -> Path:
+    """Mark what the daemon will start, and let handlers write a journal; return its path."""
+    journal = served.folder / "journal"
+    journal.touch()
+    served.environment |= {MARK: str(served.folder), "CHAOS_JOURNAL": str(journal)}
+    return journal
+
+
+def marked(served: Served) -> list[int]:
+    """The processes that the daemon, or one that has replaced it, has started, and itself."""
+    return [int(entry.name) for entry in Path("/proc").glob("[0-9]*") if is_marked(served, int(entry.name))]
+
+
+def is_marked(served: Served, pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return f"{MARK}={served.folder}\0".encode() in Path(f"/proc/{pid}/environ").read_bytes() + b"\0"
+    return False
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    except OSError:
+        return ""
+
+
+def successors(served: Served, before: Collection[int]) -> Iterator[int]:
+    """Find the daemons that are about to replace this one, and were not there before."""
+    return (pid for pid in set(marked(served)) - set(before) if "--inherit=" in command_of(pid))
+
+
+def kill_worker(served: Served, pid: int, killed: set[int]) -> bool:
+    """Kill a process if it is a worker of this daemon, and note it first: its answer may be here at once."""
+    with contextlib.suppress(OSError):
+        handle = os.pidfd_open(pid)
+        try:
+            if is_marked(served, pid) and "handlers.worker" in command_of(pid):
+                killed.add(pid)
+                signal.pidfd_send_signal(handle, signal.SIGKILL)
+                return True
+        finally:
+            os.close(handle)
+    return False
+
+
+def control(served: Served, method: str, path: str) -> Answer:
+    """Send one request to the control socket, which is there all the time.
+
+    Raises:
+        OSError, HTTPException: no daemon answered.
+    """
+    connection = http.client.HTTPConnection("tsctl")
+    with socket.socket(socket.AF_UNIX) as connection.sock, contextlib.closing(connection):
+        connection.sock.settimeout(PATIENCE)
+        connection.sock.connect(served.environment["TSCTL_SOCKET"])
+        connection.request(method, path)
+        with connection.getresponse() as response:
+            headers = {name.lower(): value for name, value in response.getheaders()}
+            return Answer(response.status, headers, response.read())
+
+
+def described(served: Served, model: str) -> Any:
+    """Read the describe document of a model."""
+    return json.loads(control(served, "GET", f"/models/{model}").body)[0]
+
+
+def pack_accounts(served: Served, model: str, generation: int, settings: str) -> str:
+    """Put an archive into the store whose answers tell this number; give its file name."""
+    folder = served.folder / "packing"
+    folder.mkdir(exist_ok=True)
+    (folder / "generation.txt").write_text(str(generation))
+    (folder / "model-config.yaml").write_text(settings)
+    packing = Packing(
+        model_name=model, version="1.0", handler=str(ARCHIVES / "accounts.py"),
+        extra_files=str(folder / "generation.txt"), config_file=folder / "model-config.yaml",
+    )  # fmt: skip
+    return write_archive(packing, served.store, force=True).name
+
+
+def logs(served: Served) -> str:
+    """Return all that the daemons have logged."""
+    return "".join(path.read_text() for path in sorted((served.folder / "state" / "logs").glob("daemon.log*")))
