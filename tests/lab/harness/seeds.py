@@ -1,0 +1,75 @@
+"""A scenario on a virtual clock from a command line: many seeds on all cores, and the story of those that fail.
+
+--seeds N --first S   the seeds S … S + N - 1, on --jobs processes (one for each core)
+--seed N              a single seed, with its story
+"""
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+CHUNK = 250  # seeds per report of a process
+PROGRESS = 10_000  # seeds between two progress lines
+
+Run = Callable[[int], object]  # returns the first broken invariant, or None
+
+
+def main(
+    program: str, arguments: Sequence[str], run: Run, explain: Callable[[int], str], *, seeds: int,
+    prepare: Callable[[], None] | None = None,
+) -> int:  # fmt: skip
+    """Run seeds; return 1 if an invariant is broken.
+
+    Args:
+        run, explain: functions of a module, for other processes; `explain` returns the story of a seed.
+        seeds: the usual number.
+        prepare: called once in each process.
+    """
+    parser = argparse.ArgumentParser(prog=f"python -m {program}")
+    parser.add_argument("--seeds", type=int, default=seeds, metavar="N", help=f"how many ({seeds})")
+    parser.add_argument("--first", type=int, default=1, metavar="S", help="the first of them (1)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="K", help="(one for each core)")
+    parser.add_argument("--seed", type=int, metavar="N", help="only this one, with its story")
+    parser.add_argument("--story", action="store_true", help="(as --seed alone)")
+    parser.add_argument("--failures", type=int, default=1, metavar="N", help="stop after so many seeds that fail (1)")
+    options = parser.parse_args(arguments)
+    if prepare is not None:
+        prepare()
+    if options.seed is not None:
+        print(explain(options.seed))
+        return 1 if run(options.seed) is not None else 0
+    began, done, failed, jobs = time.monotonic(), 0, 0, max(1, options.jobs)
+    for count, bad in _run_all(range(options.first, options.first + options.seeds), jobs, run, prepare):
+        done += count
+        if not done % PROGRESS:
+            print(f"{done} seeds, {failed} failed", file=sys.stderr, flush=True)
+        for seed in bad:
+            failed += 1
+            print(explain(seed), end="\n\n", flush=True)
+        if failed >= options.failures:
+            break
+    seconds = time.monotonic() - began
+    each = f"{seconds / max(1, done) * 1000 * jobs:.1f} ms each"
+    print(f"{done} seeds from {options.first} in {seconds:.0f} s, {each}: {failed} failed")
+    return 1 if failed else 0
+
+
+def _run_all(seeds: range, jobs: int, run: Run, prepare: Callable[[], None] | None) -> Iterator[tuple[int, list[int]]]:
+    """Run seeds; yield the number of seeds and the failed seeds of each chunk."""
+    chunks, run_chunk = [seeds[at : at + CHUNK] for at in range(0, len(seeds), CHUNK)], partial(_run_chunk, run)
+    if jobs == 1:
+        yield from map(run_chunk, chunks)
+        return
+    with ProcessPoolExecutor(jobs, initializer=prepare) as processes:
+        try:
+            yield from processes.map(run_chunk, chunks)
+        finally:
+            processes.shutdown(cancel_futures=True)
+
+
+def _run_chunk(run: Run, seeds: range) -> tuple[int, list[int]]:
+    return len(seeds), [seed for seed in seeds if run(seed) is not None]
