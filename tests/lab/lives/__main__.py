@@ -1,6 +1,6 @@
 """Let clients do what any client may in the life of a connection, on a virtual clock.
 
-make lives, or python -m tests.lab.lives [--seeds 10000] [--first 1] [--seed N]
+python -m tests.lab lives, or python -m tests.lab.lives [--seeds 10000] [--first 1] [--seed N]
 """
 
 import sys

@@ -1,6 +1,6 @@
 """Run the daemon under faults drawn from seeds, on a virtual clock.
 
-    make simulate-faults, or python -m tests.lab.simulation [--seeds 1000] [--first 1] [--seed N]
+    python -m tests.lab simulate-faults, or python -m tests.lab.simulation [--seeds 1000] [--first 1] [--seed N]
 
 Seeds up to 100 000 run whole batches, later ones all modes (modes.py).
 """
