@@ -48,6 +48,7 @@ from daemon.http.access_log import AccessLog
 from daemon.http.bounds.full import connections_within
 from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.bounds.sending import SendBudget
+from daemon.http.bounds.trimming import Trimming
 from daemon.http.limits import HttpLimits
 from daemon.http.listener import Listener
 from daemon.http.router import Router, join
@@ -152,7 +153,8 @@ class Assembly:
         recurring = Recurring(events, clock)
         supervision = Supervision(recurring, clock, metrics)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
-        receiving = ReceiveBudget(config.max_receiving_bytes, partial(recurring.note, "limit", reason="receiving"))
+        note_spent = partial(recurring.note, "limit", reason="receiving")
+        receiving = ReceiveBudget(config.max_receiving_bytes, note_spent, Trimming(clock).note)
         note_unread = partial(recurring.note, "limit", reason="sending")
         sending, calls = (SendBudget(config.max_sending_bytes, note_unread) for _ in range(2))
         arena = open_arena()

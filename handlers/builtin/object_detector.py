@@ -40,7 +40,7 @@ class ObjectDetector(VisionHandler):
 
         def decode(row: Any) -> torch.Tensor:
             pixels.begin_row()
-            tensor = self.decode_row(row, pixels.admit)
+            tensor = self._decode_within(row, pixels.admit)
             pixels.keep()
             return tensor
 

@@ -50,8 +50,16 @@ class VisionHandler(BaseHandler):
         if not context.system_properties.get("limit_max_image_pixels", True):
             Image.MAX_IMAGE_PIXELS = None  # the operator expects images that Pillow rejects as decompression bombs
 
-    def decode_row(self, row: Any, within: Callable[[int], None] | None = None) -> torch.Tensor:
+    def decode_row(self, row: Any) -> torch.Tensor:
         """Return one row's tensor: the result of `image_processing`, or float32 from nested lists.
+
+        Raises:
+            UnreadablePayload: the row is neither an image nor an array of numbers.
+        """
+        return self._decode_within(row, None)
+
+    def _decode_within(self, row: Any, within: Callable[[int], None] | None) -> torch.Tensor:
+        """Do as `decode_row`.
 
         Args:
             within: called with the number of an image's pixels before they are decoded; may raise TooManyPixels.

@@ -52,11 +52,18 @@ class ReceiveBudget:
         limit: bytes. A connection that finds no room may exceed the limit by one read: a page of a large body, 32 KiB
             of a chunked one.
         reached: called with a sentence for each body that is refused.
+        noted: called with the bytes that are counted.
     """
 
-    def __init__(self, limit: float = math.inf, reached: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self,
+        limit: float = math.inf,
+        reached: Callable[[str], None] = lambda text: None,
+        noted: Callable[[int], None] = lambda count: None,
+    ) -> None:
         self.limit = limit
         self._reached = reached
+        self._noted = noted
         self.used = 0
         self._waiting: dict[Waiting, None] = {}
 
@@ -74,6 +81,7 @@ class ReceiveBudget:
     def add(self, count: int) -> bool:
         """Count received bytes; return False if no more may be received."""
         self.used += count
+        self._noted(count)
         return self.used <= self.limit
 
     def refuse(self) -> NoRoom:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.api.grpc.protos.limits import MOST_FIELDS, MOST_PARAMETERS, UNCOUNTED, check_message
+from daemon.api.grpc.protos.limits import MOST_FIELDS, MOST_PARAMETERS, MOST_TEXT, UNCOUNTED, check_message
 from daemon.api.grpc.protos.messages import message_class
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import MOST_RANK, MOST_TENSORS
@@ -36,6 +36,9 @@ WITHIN = {
     "parameters of an input": lambda: with_input(parameters=parameters(MOST_PARAMETERS)),
     "dimensions": lambda: with_input(shape=[2**62] * MOST_RANK),
     "TorchServe's inputs": lambda: PREDICT(input={str(each): b"" for each in range(MOST_PARAMETERS)}),
+    "a text": lambda: INFER(id="x" * MOST_TEXT),
+    "bytes of TorchServe's inputs": lambda: PREDICT(input={"a": bytes(MOST_TEXT + 1)}),
+    "bytes of a tensor": lambda: with_input(contents={"bytes_contents": [bytes(MOST_TEXT + 1)]}),
     "bytes": lambda: infer(raw_input_contents=[bytes(100_000)]),
 }
 BEYOND = {
@@ -62,6 +65,23 @@ def test_one_too_many_is_refused(name: str) -> None:
     message = BEYOND[name]()
 
     with pytest.raises(BadRequest, match="The message has more than "):
+        check_message(message.DESCRIPTOR, message.SerializeToString())
+
+
+LONG_TEXTS = {
+    "id": lambda text: INFER(id=text),
+    "name of an output": lambda text: INFER(outputs=[{"name": text}]),
+    "name of a parameter": lambda text: INFER(parameters={text: {"int64_param": 1}}),
+    "parameter": lambda text: with_input(parameters={"a": {"string_param": text}}),
+    "name of TorchServe's input": lambda text: PREDICT(input={text: b""}),
+}
+
+
+@pytest.mark.parametrize("name", LONG_TEXTS)
+def test_a_long_text_is_refused_before_protobuf_copies_it(name: str) -> None:
+    message = LONG_TEXTS[name]("x" * (MOST_TEXT + 1))
+
+    with pytest.raises(BadRequest, match=f"The text `[a-z_]+` of the message has {MOST_TEXT + 1} bytes"):
         check_message(message.DESCRIPTOR, message.SerializeToString())
 
 

@@ -233,7 +233,7 @@ def test_a_group_with_too_few_answers_is_an_error_of_the_handler() -> None:
 
 def test_decoding_of_ones_own_is_one_group(model: Groups) -> None:
     class Mine(ObjectDetector):
-        def decode_row(self, row: Any) -> torch.Tensor:  # type: ignore[override]
+        def decode_row(self, row: Any) -> torch.Tensor:
             return super().decode_row(row)
 
     assert widths(answers(detector_with(model, Mine), image(90), image(91))) == [90, 91]

@@ -191,3 +191,13 @@ def test_other_requests_go_on_meanwhile(server: Bounded) -> None:
     peer.send(GET)
 
     assert peer.statuses == [200]
+
+
+def test_what_arrives_is_noted_so_that_its_memory_is_given_back() -> None:
+    noted: list[int] = []
+    budget = ReceiveBudget(10, noted=noted.append)
+
+    budget.add(3)
+    budget.add(8)
+
+    assert noted == [3, 8]

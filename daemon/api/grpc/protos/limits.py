@@ -13,6 +13,7 @@ from daemon.model_settings.declarations import MOST_RANK, MOST_TENSORS
 
 MOST_PARAMETERS: Final = 256  # entries of a map; HTTP's forms have as many fields
 MOST_FIELDS: Final = 10_000  # of a message and those inside it; a thousand inputs with their raw contents have 7 000
+MOST_TEXT: Final = 256 * 1024  # bytes of a text, as in JSON: protobuf checks and copies texts at once, 2 ms a MiB
 UNCOUNTED: Final = 2 * MOST_PARAMETERS  # bytes that cannot hold more; a field has two at least, a dimension one
 LONGEST_NUMBER: Final = 10  # bytes
 _NUMBER, _FIXED64, _BYTES, _GROUP, _GROUP_END, _FIXED32 = range(6)  # how a field is written
@@ -25,6 +26,7 @@ class FieldLimits:
         names: of its repeated fields, by number.
         most: how often they may be there, by number.
         packed: the most bytes of the numbers that are written together, by number.
+        texts: its texts, by number; bytes are none.
         inner: the limits of the messages inside, by number.
     """
 
@@ -32,6 +34,7 @@ class FieldLimits:
         self.names: dict[int, str] = {}
         self.most: dict[int, int] = {}
         self.packed: dict[int, int] = {}
+        self.texts: dict[int, str] = {}
         self.inner: dict[int, FieldLimits] = {}
         for field in descriptor.fields:
             number = field.number
@@ -39,6 +42,8 @@ class FieldLimits:
                 self.names[number], self.most[number] = field.name, most_of(field)
                 if field.is_packed:
                     self.packed[number] = most_of(field) * LONGEST_NUMBER
+            if field.type == field.TYPE_STRING:
+                self.texts[number] = field.name
             if field.message_type is not None:
                 self.inner[number] = limits_of(field.message_type)
 
@@ -105,6 +110,9 @@ def _count(limits: FieldLimits, data: bytes) -> None:
                 around.append((limits, counts, end))
                 limits, counts, end = inner, {}, at + length
                 continue
+            if length > MOST_TEXT and number in limits.texts:
+                what = f"The text `{limits.texts[number]}` of the message has {length} bytes"
+                raise BadRequest(f"{what}; at most {MOST_TEXT} are read.")
             if length > limits.packed.get(number, length):
                 raise _too_many(limits.names[number], limits.most[number])
             at += length
