@@ -25,7 +25,7 @@ THIN = "tests/e2e/test_predictions.py"
 MAIN = ("origin/main", "main")  # the branch that a change is made for
 NEAR = 3  # imports; with all further ones, a change of the daemon's core reaches nearly all tests
 _NAMED = re.compile(rf"\b(?:{'|'.join(ROOMS)})(?:\.\w+)+")
-_DOCSTRING = re.compile(r'\A""".*?"""', re.DOTALL)  # may name modules without need of them, as the map of the house does
+_DOCSTRING = re.compile(r'\A""".*?"""', re.DOTALL)  # may name modules that are not needed: the map of the house does
 _FROM = re.compile(rf"\bfrom ((?:{'|'.join(ROOMS)})[\w.]*) import (\([^)]*\)|[^\n]*)")
 
 
