@@ -3,7 +3,7 @@
 from tests.affected import THIN, breakable, distances
 
 MODULES = {
-    "daemon/__init__.py": "",
+    "daemon/__init__.py": '"""The house: daemon.queue, daemon.pool."""',
     "daemon/queue.py": "",
     "daemon/pool.py": "from daemon import (\n    queue,\n)\n",
     "daemon/api.py": "def route():\n    from daemon.pool import Pool\n",

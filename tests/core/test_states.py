@@ -1,5 +1,6 @@
 """How a state machine moves: along the arrows of its table only."""
 
+from collections.abc import Mapping
 from enum import Enum, auto
 from itertools import product
 from types import ModuleType
@@ -40,10 +41,11 @@ def test_where_there_is_no_arrow_both_ends_are_told(event: Push) -> None:
 
 @pytest.mark.parametrize("machine", [connection, residence, rollout, trial, upgrade, worker])
 def test_a_machine_follows_the_arrows_of_its_drawing_and_no_others(machine: ModuleType) -> None:
-    transitions = machine.TRANSITIONS
-    (events,) = {type(event) for arrows in transitions.values() for event in arrows}
+    transitions: Mapping[Enum, Mapping[Enum, Enum]] = machine.TRANSITIONS
+    events = {each for arrows in transitions.values() for event in arrows for each in type(event)}
 
-    for state, event in product(type(next(iter(transitions))), events):
+    assert {*transitions} == {*type(next(iter(transitions)))}
+    for state, event in product(transitions, events):
         if event in transitions[state]:
             assert machine.advance(state, event) == transitions[state][event]
         else:
