@@ -5,6 +5,9 @@ nothing was compiled: without a C compiler, or in an editable installation, wher
 The environment variable TSCTL_COMPILE decides otherwise: `1` makes a failed compilation an error, `0` does
 not compile.
 
+The C compiler gets a file for each module, and as many files at a time as there are processors. As one file, which is
+mypyc's default, all of it took one processor for minutes.
+
 mypyc requires of these modules: types that are true at run time, too; no class that an interpreted one inherits from;
 no function within a function on the path of a request, for each is a cycle until the collector runs.
 """
@@ -12,7 +15,9 @@ no function within a function on the path of a request, for each is a cycle unti
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +26,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 GROUP = "tsctl_compiled"  # all in one library, so that calls from one module to another are calls of C functions
 # Only the named modules are checked: the others' libraries need not be installed.
 MYPY = ("--follow-imports=silent", "--ignore-missing-imports")
+# By default other libraries may replace a function, so that no call of it is inlined, and each goes through a table.
+DIRECT_CALLS = "-fvisibility=hidden"
+TERMINAL = Path("/dev/tty")
 
 
 class CompileHook(BuildHookInterface[Any]):
@@ -34,12 +42,15 @@ class CompileHook(BuildHookInterface[Any]):
             return
         self._folder = tempfile.TemporaryDirectory(prefix="tsctl-build-")
         into = Path(self._folder.name)
+        modules = self.config["modules"]
+        self._tell(f"compiling {len(modules)} modules, {processors()} at a time, for about a minute on two processors")
         try:
-            compile_modules(self.config["modules"], into)
+            compile_modules(modules, into)
         except (Exception, SystemExit) as error:  # whatever a compiler that is not there leads to; mypyc exits
+            self._folder.cleanup()
             if wanted == "1":
                 raise
-            self.app.display_warning(f"tsctl will serve about a third fewer requests: nothing was compiled: {error}")
+            self._tell(f"tsctl will serve about a third fewer requests: nothing was compiled: {error}")
             return
         built = sorted((into / "lib").rglob("*.so"))
         build_data["force_include"] |= {str(file): str(file.relative_to(into / "lib")) for file in built}
@@ -49,6 +60,13 @@ class CompileHook(BuildHookInterface[Any]):
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002
         if hasattr(self, "_folder"):
             self._folder.cleanup()
+
+    def _tell(self, line: str) -> None:
+        """Print a line, on the terminal, too: pip shows what a build prints only with `-v`."""
+        self.app.display_warning(line)
+        if not sys.stderr.isatty():
+            with suppress(OSError), TERMINAL.open("w") as terminal:  # there may be none
+                terminal.write(f"\n{line}\n")
 
 
 def compile_modules(modules: Sequence[str], into: Path) -> None:
@@ -62,12 +80,41 @@ def compile_modules(modules: Sequence[str], into: Path) -> None:
     from setuptools import Distribution
     from setuptools.command.build_ext import build_ext
 
-    extensions = mypycify([*MYPY, *modules], opt_level="3", target_dir=str(into / "c"), group_name=GROUP)
-    command = build_ext(Distribution({"name": "tsctl", "ext_modules": extensions}))
+    class Build(build_ext):
+        def build_extensions(self) -> None:
+            with ThreadPoolExecutor(processors()) as pool:
+                self.compiler.compile = side_by_side(self.compiler.compile, pool)
+                super().build_extensions()
+
+    extensions = mypycify(
+        [*MYPY, *modules],
+        opt_level="3",
+        debug_level="0",
+        multi_file=True,
+        target_dir=str(into / "c"),
+        group_name=GROUP,
+    )
+    for extension in extensions:
+        extension.extra_compile_args = [*extension.extra_compile_args, DIRECT_CALLS]
+    command = Build(Distribution({"name": "tsctl", "ext_modules": extensions}))
     command.build_lib, command.build_temp = str(into / "lib"), str(into / "objects")
-    command.parallel = os.cpu_count()
+    command.parallel = processors()
     command.ensure_finalized()
     command.run()
+
+
+def processors() -> int:
+    return os.cpu_count() or 1
+
+
+def side_by_side(compile_files: Callable[..., list[str]], pool: Executor) -> Callable[..., list[str]]:
+    """Return what setuptools calls to compile an extension's sources, which takes them in turn, with a pool beneath."""
+
+    def compile_each(sources: Sequence[str], **options: Any) -> list[str]:
+        objects = pool.map(lambda source: compile_files([source], **options), sources)
+        return [file for files in objects for file in files]
+
+    return compile_each
 
 
 if __name__ == "__main__":  # python hatch_build.py FOLDER MODULE …: to see mypyc's messages

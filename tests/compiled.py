@@ -4,6 +4,7 @@ An editable installation runs the sources, as the other tests do. Here the wheel
 of them, in a folder that git ignores, with an interpreter of its own that sees the packages of this one.
 """
 
+import hashlib
 import os
 import re
 import shutil
@@ -60,17 +61,46 @@ def build(into: Path, source: Path = ROOT) -> Path:
     return next(into.glob("tsctl-*.whl"))
 
 
-def lay_out(wheel: Path, tree: Path) -> None:
-    """Make a tree of all that git would have, with the wheel's compiled modules and `.pth` files in their places."""
-    shutil.rmtree(tree, ignore_errors=True)
-    listed = subprocess.run(
+def build_once(into: Path) -> Path:
+    """Build the wheel of this tree, unless the one that is there was built of the same files by the same Python.
+
+    Raises:
+        Missing: it could not be built.
+    """
+    marker, wanted = into / "built-of", digest()
+    if not marker.is_file() or marker.read_text() != wanted:
+        build(into)
+        marker.write_text(wanted)
+    return next(into.glob("tsctl-*.whl"))
+
+
+def digest() -> str:
+    """Return a digest of all that a wheel is built of: every file but the tests, the Python, words for the compiler."""
+    found = hashlib.sha256(sys.version.encode())
+    for name in ("CC", "CFLAGS", "LDFLAGS", "LDSHARED"):
+        found.update(f"\0{name}={os.environ.get(name)}".encode())
+    for name in sorted(listed()):
+        if not name.startswith("tests/"):
+            content = (ROOT / name).read_bytes()
+            found.update(f"\0{name}\0{len(content)}\0".encode() + content)
+    return found.hexdigest()
+
+
+def listed() -> list[str]:
+    """Return the names of all files that git would have."""
+    names = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.split("\0")  # fmt: skip
-    for name in filter(None, listed):
-        if (ROOT / name).is_file():
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(ROOT / name, tree / name)
+    return [name for name in names if name and (ROOT / name).is_file()]
+
+
+def lay_out(wheel: Path, tree: Path) -> None:
+    """Make a tree of all that git would have, with the wheel's compiled modules and `.pth` files in their places."""
+    shutil.rmtree(tree, ignore_errors=True)
+    for name in listed():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, tree / name)
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if name.endswith(".so") or ("/" not in name and name.endswith(".pth")):
@@ -100,7 +130,7 @@ def compiled() -> Path:
     Raises:
         Missing: it could not be built.
     """
-    lay_out(build(FOLDER / "wheel"), TREE)
+    lay_out(build_once(FOLDER / "wheel"), TREE)
     return interpreter(TREE)
 
 

@@ -4,7 +4,7 @@ import subprocess
 import zipfile
 from pathlib import Path
 
-from tests.compiled import ROOT, build
+from tests.compiled import ROOT, build, build_once
 from tests.environments import make_environment
 from tests.lab.benchmarks.environments import FOLDER
 
@@ -17,7 +17,7 @@ def of_this_tree() -> Path:
     Raises:
         Missing: it could not be built.
     """
-    return installed(build(PLACE / "now" / "wheel"), PLACE / "now")
+    return installed(build_once(PLACE / "now" / "wheel"), PLACE / "now")
 
 
 def of_commit(commit: str) -> Path:
