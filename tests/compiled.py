@@ -21,7 +21,8 @@ from tests.environments import Missing, make_environment
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".compiled"
 COMPILED = "TSCTL_TESTED_COMPILED"  # in the environment of tests that run on compiled modules
-FURTHER = ("tests/lab",)  # the laboratory runs the daemon's objects, which hold compiled ones
+# Tests of all of them, and of programs that run the daemon's objects, which hold compiled ones.
+FURTHER = ("tests/test_compiled_modules.py", "tests/lab/")
 
 
 @cache
@@ -33,15 +34,14 @@ def _modules() -> list[str]:
 
 
 @cache
-def tests_compiled(file: Path) -> bool:
-    """Return whether the tests in a file are of compiled modules, or touch them.
+def touches_compiled(file: Path) -> bool:
+    """Return whether the tests in a file run on compiled modules.
 
     They do if they are in the folder of such a module, tests/http for daemon/http and tests/handlers/typed for
     handlers/typed, or name one.
     """
-    folder = f"{file.relative_to(ROOT).parent.as_posix()}/"
     tested = {module.rpartition("/")[0].removeprefix("daemon/") for module in _modules()} - {"handlers"}
-    if folder.startswith((*(f"tests/{each}/" for each in tested), *(f"{each}/" for each in FURTHER))):
+    if file.relative_to(ROOT).as_posix().startswith((*(f"tests/{each}/" for each in tested), *FURTHER)):
         return True
     names = "|".join(re.escape(module.removesuffix(".py").replace("/", ".")) for module in _modules())
     return re.search(rf"\b(?:{names})\b", file.read_text()) is not None

@@ -13,7 +13,7 @@ import pytest
 import uvloop
 from hypothesis import HealthCheck, settings
 
-from tests.compiled import tests_compiled
+from tests.compiled import touches_compiled
 from tests.second_run import register_where_asked
 
 # Byte code is kept, whatever the environment says: without it each process that a test starts compiles the program anew
@@ -55,7 +55,7 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if "compiled" in config.option.markexpr:
         for item in items:
-            if tests_compiled(item.path):
+            if touches_compiled(item.path):
                 item.add_marker(pytest.mark.compiled)
     seed = config.getoption("--shuffle")
     if seed is not None:

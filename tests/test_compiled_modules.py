@@ -15,7 +15,7 @@ from typing import TypeGuard
 
 import pytest
 
-from tests.compiled import COMPILED
+from tests.compiled import COMPILED, touches_compiled
 
 ROOT = Path(__file__).parent.parent
 HOOK = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]
@@ -89,3 +89,18 @@ def test_no_slice_of_a_compiled_module_ends_before_it_starts() -> None:
 )
 def test_what_may_end_before_it_starts_is_found(source: str, count: int) -> None:
     assert len(faults(source)) == count
+
+
+@pytest.mark.parametrize(
+    ("file", "touches"),
+    [
+        pytest.param("http/parsing/test_parser.py", True, id="in the folder of a compiled module"),
+        pytest.param("handlers/typed/test_entry.py", True, id="of the handlers, too"),
+        pytest.param("config/test_endpoints.py", True, id="it names one"),
+        pytest.param("test_compiled_modules.py", True, id="it is of all of them"),
+        pytest.param("tsctl/test_cli.py", False, id="neither"),
+        pytest.param("handlers/test_names.py", False, id="one module above others says nothing of its folder"),
+    ],
+)
+def test_what_runs_on_a_compiled_wheel_follows_from_the_list(file: str, touches: bool) -> None:
+    assert touches_compiled(ROOT / "tests" / file) is touches

@@ -33,6 +33,7 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     path = os.pathsep.join([str(ROOT / ".venv" / "bin"), str(ROOT / ".tools"), os.environ.get("PATH", os.defpath)])
     sudo = f"sudo --preserve-env env PATH={shlex.quote(path)}" if os.geteuid() else ""
     environment = os.environ | {"PATH": path, "SUDO": sudo}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # see the Makefile
     *first, last = program.commands
     for command in [*first, " ".join([last, *map(shlex.quote, arguments)])]:
         code = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment).returncode

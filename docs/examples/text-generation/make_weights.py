@@ -1,4 +1,4 @@
-"""Train a tiny language model on a few sentences, for half a minute, and save it as any model of transformers is."""
+"""Train a tiny language model on a few sentences, for some seconds, and save it as any model of transformers is."""
 
 import sys
 
@@ -15,6 +15,7 @@ STEPS = 150
 
 def main(folder: str) -> None:
     torch.manual_seed(1)
+    torch.set_num_threads(1)  # so small a model gains nothing by more, which wait for each other
     tokenizer = ByT5Tokenizer()  # a token is a byte: no vocabulary to fetch
     config = GPT2Config(
         vocab_size=len(tokenizer), n_positions=512, n_embd=96, n_layer=2, n_head=4, bos_token_id=1, eos_token_id=1,
