@@ -64,6 +64,7 @@ def fragile(idle: Served) -> Served:
     word = idle.folder / "word"
     word.write_text("go")
     idle.environment |= {"TEST_WORD": str(word), "UPGRADES_MARK": str(idle.folder)}
+    idle.forks = False  # the kernel tells the environment with which a process was executed
     idle.start()
     idle.register("fragile")
     return idle

@@ -64,8 +64,9 @@ def misbehaving(served: Served) -> Served:
 
 
 @pytest.fixture
-def own_cgroup() -> Iterator[None]:
+def own_cgroup(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A cgroup for this test: a daemon that another test starts in the same one would kill the leftovers first."""
+    monkeypatch.setattr(Served, "forks", False)  # the daemon is to be in it
     here = own_directory()
     assert here is not None
     folder = here / f"tests-{os.getpid()}"

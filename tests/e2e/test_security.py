@@ -216,6 +216,7 @@ def test_a_handler_describes_itself_to_an_unchanged_client(idle: Served) -> None
 
 @pytest.mark.parametrize("environment", [False, True], ids=["from a file", "from the environment"])
 def test_the_token_is_shown_nowhere(idle: Served, environment: bool) -> None:
+    idle.forks = False  # its command line is read
     given: tuple[str, ...] = ()
     if environment:
         idle.environment["TSCTL_TOKEN"] = SECRET

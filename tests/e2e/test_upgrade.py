@@ -15,7 +15,8 @@ from tests.lab.harness.daemon import marked
 from tests.lab.harness.ledger import Ledger
 
 
-def test_clients_that_never_pause_notice_nothing_of_upgrades(tmp_path: Path) -> None:
+def test_clients_that_never_pause_notice_nothing_of_upgrades(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Served, "forks", False)  # its processes are found by their environment
     served, ledger = Served(tmp_path), Ledger()
     serve(served)
     try:

@@ -19,6 +19,7 @@ from tests.lab.harness.daemon import command_of, marked
 def held(idle: Served) -> Iterator[tuple[int, http.client.HTTPConnection]]:
     """The pid of a daemon that has been replaced, and the idle connection that keeps it."""
     idle.environment["UPGRADES_MARK"] = str(idle.folder)
+    idle.forks = False
     idle.start()
     connection = idle.connect()
     connection.request("GET", "/live")
