@@ -20,6 +20,7 @@ from tests.environments import Missing, make_environment
 
 ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".compiled"
+OTHERS = (".clients", ".deploy")  # programs of others that tests run, and that are installed in the project's folder
 COMPILED = "TSCTL_TESTED_COMPILED"  # in the environment of tests that run on compiled modules
 # Tests of all of them, and of programs that run the daemon's objects, which hold compiled ones.
 FURTHER = ("tests/test_compiled_modules.py", "tests/lab/")
@@ -101,6 +102,9 @@ def lay_out(wheel: Path, tree: Path) -> None:
     for name in listed():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, tree / name)
+    for name in OTHERS:
+        if (ROOT / name).is_dir():
+            (tree / name).symlink_to(ROOT / name)
     with zipfile.ZipFile(wheel) as archive:
         for name in archive.namelist():
             if name.endswith(".so") or ("/" not in name and name.endswith(".pth")):

@@ -5,10 +5,10 @@ from pathlib import Path
 
 from daemon.marfile import Packing, write_archive
 from handlers.builtin.support.example_image import example_image
-from tests.e2e.served import Served, eventually
+from tests.e2e.served import Served, eventually, raise_priority
 from tests.handlers.optimize.nets import RESIDUAL, put_archive
 
-LONG = 300.0  # seconds of patience: what times the defaults has only what other programs leave of the cores
+LONG = 120.0  # seconds of patience: of a worker that times its defaults, and of one that is loaded then
 # A model whose code is slow unless its normalisation is one: folding it away is a loss, also where others disturb it.
 _LOSES = """
             if not isinstance(self.bn1, nn.BatchNorm2d):
@@ -54,9 +54,13 @@ def test_workers_are_replaced_without_a_default_that_is_a_loss_and_no_request_fa
     asking = threading.Thread(target=ask)
     asking.start()
     try:
-        eventually(
-            lambda: len(served.describe("net")["workers"]) == 1 and worker() != first, "the worker is replaced", LONG
-        )
+        eventually(lambda: raise_priority(served), "the defaults are timed, where no other wants the core")
+
+        def replaced() -> bool:
+            raise_priority(served)
+            return len(served.describe("net")["workers"]) == 1 and worker() != first
+
+        eventually(replaced, "the worker is replaced", LONG)
         eventually(lambda: fold().get("applied") is False, "the new worker does without")
     finally:
         over.set()
