@@ -16,6 +16,7 @@ from daemon.batching.quarantine import Quarantine
 from daemon.batching.queue import Queue
 from daemon.batching.screening import Screening
 from daemon.core import job as jobs
+from daemon.core.endings import Ending
 from daemon.core.job import Batch, Fate, Job, Outcome, Reply
 from daemon.metrics.version import VersionMetrics
 from daemon.models.persistence.ledger import Ledger
@@ -60,8 +61,8 @@ def charges_what_went_ahead(patch: pytest.MonkeyPatch) -> None:
 def answers_twice(patch: pytest.MonkeyPatch) -> None:
     once = Job.answer
 
-    def answer(job: Job, reply: Reply) -> None:
-        once(job, reply)
+    def answer(job: Job, reply: Reply, ending: Ending | None = None) -> None:
+        once(job, reply, ending)
         if reply.status == 500:
             job._deliver(reply)
 
