@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from daemon.core.clock import Clock
 
-MUCH = 64 * 1024 * 1024  # bytes of messages
+MUCH = 16 * 1024 * 1024  # bytes of messages
 QUIET = 5.0  # seconds
 
 

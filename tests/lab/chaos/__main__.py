@@ -23,7 +23,7 @@ from tests.lab.harness.calls import TORCHSERVE, Channel
 from tests.lab.harness.clients import LARGE, Clients, Habit, large_words, some_words
 from tests.lab.harness.daemon import control, described, mark, pack_accounts
 from tests.lab.harness.faults import Faults
-from tests.lab.harness.footprint import Footprint, growth, left_behind, measure
+from tests.lab.harness.footprint import Footprint, growth, left_behind, measure, measure_again
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.storm import run
 from tests.lab.harness.verdict import Asked, Broken, Kind, Rules, Told, judge
@@ -167,7 +167,7 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
             _let_loose(
                 served, grpc, ledger, f"{given.seed} storm {len(calm)}", share * given.seconds, given.upgrade_every
             )
-            calm.append(measure(served, sum(WORKERS.values()) + 1))
+            calm.append(measure_again(served, calm[0]) if calm else measure(served, sum(WORKERS.values()) + 1))
             print(f"calm: {calm[-1]}", flush=True)
         ledger.broken += growth(*calm)
     finally:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ MIB = 1024**2
 DAEMON_GROWTH = 16 * MIB  # bytes
 WORKER_GROWTH = 8 * MIB  # bytes, for each
 DAEMON_DESCRIPTORS = 4  # a daemon that has taken over holds a few that one that was started does not
+RETURNED = 60.0  # seconds
 SHARED = KEPT + MIB  # bytes: what is freed below that is kept for the next bodies
 
 
@@ -71,6 +73,14 @@ def measure(served: Served, workers: int) -> Footprint:
         descriptors=_descriptors(daemon),
         worker_descriptors=max(map(_descriptors, others)),
     )
+
+
+def measure_again(served: Served, before: Footprint) -> Footprint:
+    """Measure until nothing has grown, for a minute at most: by then freed memory is returned (docs/promises.md)."""
+    end = time.monotonic() + RETURNED
+    while growth(before, now := measure(served, before.count)) and time.monotonic() < end:
+        time.sleep(1)
+    return now
 
 
 def stop_alone(served: Served) -> None:
