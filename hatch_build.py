@@ -12,6 +12,7 @@ mypyc requires of these modules: types that are true at run time, too; no class 
 no function within a function on the path of a request, for each is a cycle until the collector runs.
 """
 
+import importlib.util
 import os
 import sys
 import tempfile
@@ -24,8 +25,10 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 GROUP = "tsctl_compiled"  # all in one library, so that calls from one module to another are calls of C functions
-# Only the named modules are checked: the others' libraries need not be installed.
-MYPY = ("--follow-imports=silent", "--ignore-missing-imports")
+# Only the named modules are checked, and of libraries only TYPED is known: where torch is installed, pip hides it from
+# imports, but not from mypy, which reads all of its types for a minute and a half.
+MYPY = ("--follow-imports=silent", "--ignore-missing-imports", "--no-site-packages")
+TYPED = "msgspec"
 # By default other libraries may replace a function, so that no call of it is inlined, and each goes through a table.
 DIRECT_CALLS = "-fvisibility=hidden"
 TERMINAL = Path("/dev/tty")
@@ -76,6 +79,13 @@ def compile_modules(modules: Sequence[str], into: Path) -> None:
         SystemExit: mypyc rejects a module.
         Exception: the compiler is missing or fails.
     """
+    found = importlib.util.find_spec(TYPED)
+    assert found is not None and found.origin is not None
+    (into / "types").mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        (into / "types" / TYPED).symlink_to(Path(found.origin).parent)
+    os.environ["MYPYPATH"] = str(into / "types")
+
     from mypyc.build import mypycify
     from setuptools import Distribution
     from setuptools.command.build_ext import build_ext
