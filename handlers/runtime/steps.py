@@ -86,9 +86,8 @@ class SteppedRuntime(Runtime):
 
     def measured(self) -> list[wire.Measurement]:
         if self._called:  # gauges: only the last call counts, so that the others take no time for them
-            labels = (("ModelName", self._context.model_name), ("Level", "Model"))
-            self._tally.add("gauge", "HandlerTime", "ms", labels, self._handler_time * 1000)
-            self._tally.add("gauge", "ActiveRequests", "count", labels, self._called)
+            self._tally.add("gauge", "HandlerTime", "ms", self._labels, self._handler_time * 1000)
+            self._tally.add("gauge", "ActiveRequests", "count", self._labels, self._called)
             self._called = 0
         return super().measured()
 

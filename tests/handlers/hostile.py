@@ -141,6 +141,12 @@ exceptions: st.SearchStrategy[BaseException] = st.one_of(
 Act = Callable[[list[Any], Context], Any]
 
 
+def rename(data: Any, context: Context) -> Any:
+    """Set what is no text as the model's name."""
+    setattr(context, "model_name", ...)  # noqa: B010 - of another type
+    return ["renamed"] * len(data)
+
+
 def _recurse(data: Any, context: Context) -> Any:
     return _recurse(data, context)
 

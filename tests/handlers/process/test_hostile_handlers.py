@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 
 from handlers import wire
 from handlers.sdk.context import Context
@@ -57,6 +57,7 @@ def test_whatever_a_handler_does_its_worker_answers(mode: wire.Mode, model_dir: 
             max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
         )
         @given(act=hostile.handlers())
+        @example(act=hostile.rename)
         def check(act: hostile.Act) -> None:
             nonlocal number
             acts[:] = [act]
