@@ -51,7 +51,11 @@ def test_a_rollouts_step_goes_on_counting_after_an_upgrade_and_after_a_stop(idle
         return int(finding["requests"])
 
     assert counted(7) == 7
+    before = idle.pid
     idle.tsctl("upgrade")
+    eventually(
+        lambda: not running(before), "the daemon before has ended, which may answer the next requests until then"
+    )
     assert counted(0) == 7
     assert counted(4) == 11
     idle.tsctl("stop")
