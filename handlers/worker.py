@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import msgspec
 
 from handlers import wire
+from handlers.memory import give_memory_back, keep_memory
 from handlers.names import COMPILE
 from handlers.orders import EXIT_LOAD_ANEW
 from handlers.process.connection import DaemonConnection, Disconnected, take_over
 from handlers.process.forking import die_with, enter_group, start_apart
-from handlers.process.memory import give_memory_back, keep_memory
 from handlers.process.priority import step_back, step_back_if_asked
 from handlers.process.schedule import alone
 from handlers.process.threads import set_threads

@@ -27,11 +27,10 @@ FURTHER = ("tests/test_compiled_modules.py", "tests/lab/")
 
 
 @cache
-def _modules() -> list[str]:
+def modules() -> list[str]:
     """Return the paths of the modules that a wheel compiles."""
     targets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
-    modules: list[str] = targets["wheel"]["hooks"]["custom"]["modules"]
-    return modules
+    return list(targets["wheel"]["hooks"]["custom"]["modules"])
 
 
 @cache
@@ -41,10 +40,10 @@ def touches_compiled(file: Path) -> bool:
     They do if they are in the folder of such a module, tests/http for daemon/http and tests/handlers/typed for
     handlers/typed, or name one.
     """
-    tested = {module.rpartition("/")[0].removeprefix("daemon/") for module in _modules()} - {"handlers"}
+    tested = {module.rpartition("/")[0].removeprefix("daemon/") for module in modules()} - {"handlers"}
     if file.relative_to(ROOT).as_posix().startswith((*(f"tests/{each}/" for each in tested), *FURTHER)):
         return True
-    names = "|".join(re.escape(module.removesuffix(".py").replace("/", ".")) for module in _modules())
+    names = "|".join(re.escape(module.removesuffix(".py").replace("/", ".")) for module in modules())
     return re.search(rf"\b(?:{names})\b", file.read_text()) is not None
 
 

@@ -7,7 +7,6 @@ come from `find`, which says -1 for nowhere, and from negative numbers.
 import ast
 import importlib
 import os
-import tomllib
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -15,11 +14,10 @@ from typing import TypeGuard
 
 import pytest
 
-from tests.compiled import COMPILED, touches_compiled
+from tests.compiled import COMPILED, modules, touches_compiled
 
 ROOT = Path(__file__).parent.parent
-HOOK = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]
-MODULES: list[str] = HOOK["custom"]["modules"]
+MODULES = modules()
 NOT_TEXT = ("registry", "self", "self.in_flight", "self._rows")  # what else is called `find` there
 
 

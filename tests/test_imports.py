@@ -63,11 +63,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "handlers": ("handlers",),
     "handlers.builtin": (
-        "handlers.builtin", "handlers.envelopes.openai_wording", "handlers.requests", "handlers.sdk",
+        "handlers.builtin", "handlers.envelopes.openai_wording", "handlers.memory", "handlers.requests",
+        "handlers.sdk",
     ),
     "handlers.credit": ("handlers.wire",),
     "handlers.envelopes": ("handlers.envelopes", "handlers.requests", "handlers.sdk"),
     "handlers.frame_reader": ("handlers.wire",),
+    "handlers.memory": (),
     "handlers.names": (),
     "handlers.optimize": (
         "handlers.optimize", "handlers.builtin.fast_images", "handlers.builtin.scaled_decode", "handlers.names",
@@ -81,7 +83,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.orders": ("handlers.texts", "handlers.wire"),
     "handlers.process.priority": (),
     "handlers.process": (
-        "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.orders",
+        "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.memory", "handlers.orders",
         "handlers.requests", "handlers.runtime", "handlers.sdk", "handlers.wire",
     ),
     "handlers.ray": (

@@ -158,20 +158,23 @@ def gather(body: bytearray, storage: Storage | None) -> Payload:
     return bytes(body)
 
 
+Take = Callable[[int], Lease | None]  # returns a place in the arena of so many bytes; None if there is none
+
+
 class Gathered:
     """Bytes that are made piece by piece: each is written where it stays, in the arena.
 
     Without a place there, the pieces are joined at the end, which takes 1 ms for each MiB.
 
     Args:
-        take: returns a place of so many bytes, None if there is none; or None for no arena.
+        take: None for no arena.
         most: as many bytes as are expected; what comes beyond them is gathered elsewhere.
 
     Attributes:
         size: bytes so far.
     """
 
-    def __init__(self, take: Callable[[int], Lease | None] | None, most: int) -> None:
+    def __init__(self, take: Take | None, most: int) -> None:
         self.size = 0
         self._pieces: list[bytes] = []
         self._most = most

@@ -1,1 +1,1 @@
-"""The worker as a process: its connection, threads and memory, and how batches follow each other."""
+"""The worker as a process: its connection and threads, and how batches follow each other."""

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Collection
 from functools import partial
 
-from handlers.process.memory import give_memory_back
+from handlers.memory import give_memory_back
 from handlers.process.threads import set_threads
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)

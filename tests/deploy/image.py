@@ -7,7 +7,7 @@ nothing else. The image then serves an archive as user 1000 on a read-only root,
 asked by its own health check, and ends on SIGTERM. All of it is in one folder, which is removed.
 
 The machine's configuration of pip is a secret of the build, and its folders of wheels and certificates are mounted:
-CHECK_FLAGS of `python -m tests.lab image-check` names them.
+the arguments of `python -m tests.lab image-check` name them.
 """
 
 import argparse

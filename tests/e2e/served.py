@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
@@ -206,16 +206,22 @@ def eventually(condition: Callable[[], bool], what: str | Callable[[], str], pat
         time.sleep(0.02)
 
 
+def processes_of(served: Served) -> Iterator[Path]:
+    """Yield the folders in /proc of the processes whose environment names the daemon's folder."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it has ended
+            if str(served.folder).encode() in (process / "environ").read_bytes():
+                yield process
+
+
 def raise_priority(served: Served) -> bool:
     """Give the usual priority to a daemon's processes that run only where no other wants the core; whether any did.
 
     Beside tests that keep all cores busy they get none. To be called again and again, as a process may start more.
     """
     raised = False
-    for process in Path("/proc").glob("[0-9]*"):
+    for process in processes_of(served):
         with contextlib.suppress(OSError):
-            if str(served.folder).encode() not in (process / "environ").read_bytes():
-                continue
             for thread in (int(each.name) for each in (process / "task").iterdir()):
                 if os.sched_getscheduler(thread) == os.SCHED_IDLE:
                     os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))

@@ -11,7 +11,7 @@ import torch
 from daemon.marfile import Packing, write_archive
 from handlers.builtin.support.example_image import example_image
 from handlers.optimize import inductor
-from tests.e2e.served import Served, eventually, raise_priority
+from tests.e2e.served import Served, eventually, processes_of, raise_priority
 from tests.handlers.optimize.nets import put_archive
 
 LONG = 600.0  # seconds of patience: a trial loads several sets, some of which compile
@@ -81,11 +81,10 @@ class Asking:
 def trials_of(served: Served) -> list[int]:
     """Return the processes of trials of this daemon, and their workers."""
     found = []
-    for folder in Path("/proc").glob("[0-9]*"):
+    for process in processes_of(served):
         with contextlib.suppress(OSError):
-            beneath = str(served.folder).encode() in (folder / "environ").read_bytes()
-            if beneath and b"daemon.tools.optimize" in (folder / "cmdline").read_bytes():
-                found.append(int(folder.name))
+            if b"daemon.tools.optimize" in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
     return found
 
 

@@ -34,9 +34,8 @@ def run(program: Program, arguments: Sequence[str]) -> int:
     sudo = f"sudo --preserve-env env PATH={shlex.quote(path)}" if os.geteuid() else ""
     environment = os.environ | {"PATH": path, "SUDO": sudo}
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # see the Makefile
-    *first, last = program.commands
-    for command in [*first, " ".join([last, *map(shlex.quote, arguments)])]:
-        code = subprocess.run(["bash", "-c", command], cwd=ROOT, env=environment).returncode
+    for command in program.commands:
+        code = subprocess.run(["bash", "-c", command, "bash", *arguments], cwd=ROOT, env=environment).returncode
         if code:
             return code
     return 0
@@ -50,8 +49,12 @@ def main(arguments: Sequence[str]) -> int:
     if name not in PROGRAMS:
         print(f"`{name}` is none of the programs; `python -m tests.lab` lists them", file=sys.stderr)
         return 2
+    program = PROGRAMS[name]
+    if others and not any('"$@"' in command for command in program.commands):
+        print(f"`{name}` takes no arguments: {shlex.join(others)}", file=sys.stderr)
+        return 2
     try:
-        return run(PROGRAMS[name], others)
+        return run(program, others)
     except KeyboardInterrupt:
         return 130
 

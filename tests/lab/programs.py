@@ -19,7 +19,7 @@ class Program:
     Attributes:
         about: what it does, and the arguments that are worth knowing.
         commands: lines of bash, run in turn in the project's folder, where `python` and its programs are the project's,
-            and `$SUDO` makes a command root's; the arguments that follow the name are those of the last.
+            `$SUDO` makes a command root's, and `"$@"` are the arguments that follow the name.
         needs: targets of the Makefile that are made before.
     """
 
@@ -28,32 +28,37 @@ class Program:
     needs: tuple[str, ...] = (INSTALLED,)
 
 
-def _lab(about: str, *modules: str, needs: tuple[str, ...] = (INSTALLED,)) -> Program:
-    return Program(about, tuple(f"python -m tests.lab.{module}" for module in modules), needs)
+def _lab(about: str, *modules: str, needs: tuple[str, ...] = (INSTALLED,), taking: int | None = None) -> Program:
+    """Return a program of the laboratory's modules, of which the first `taking` have the arguments; all, by default."""
+    lines = [f"python -m tests.lab.{module}" for module in modules]
+    return Program(about, tuple(f'{line} "$@"' for line in lines[:taking]) + tuple(lines[len(lines[:taking]) :]), needs)
 
 
 TESTS = {
-    "unit": Program("the tests of `make test` without ruff and mypy", ("pytest -n 3 --dist worksteal --durations 20",)),
+    # Three processes on two cores, as many a test only waits for a process that it started.
+    "unit": Program(
+        "the tests of `make test` without ruff and mypy", ('pytest -n 3 --dist worksteal --durations 20 "$@"',)
+    ),
     "compiled": Program(
         "on the compiled modules of a wheel: the tests that touch them, all of tests/e2e, and all heavy ones",
         (
             "python -m tests.compiled -n 3 --dist worksteal --durations 20 "
-            "-m '(compiled or heavy or thin) and not browser and not ray and not systemd'",
+            "-m '(compiled or heavy or thin) and not browser and not ray and not systemd' \"$@\"",
         ),
     ),
     "test-busy": Program(
         "the tests three times, each time in an order that is drawn, beside two processes that only compute; prints "
         "the seeds. --times 1 --seed 7 tests/e2e repeats the order of a part",
-        ("python -m tests.busy",),
+        ('python -m tests.busy "$@"',),
     ),
     "ray": Program(
         "models on Ray clusters of this machine whose nodes are killed; 1 GB of memory",
-        ("pytest -m ray tests/e2e/ray",),
+        ('pytest -m ray "$@" tests/e2e/ray',),
         (_RAY,),
     ),
     "alerts": Program(
         "each trouble that `tsctl metrics --rules` has an alert for, until a real Prometheus tells it; a minute",
-        ("pytest -m '' tests/e2e/test_alerts.py",),
+        ("pytest -m '' \"$@\" tests/e2e/test_alerts.py",),
         (INSTALLED, ".tools/prometheus"),
     ),
     "systemd": Program(
@@ -62,25 +67,27 @@ TESTS = {
         "Two minutes",
         (
             f"test -x /usr/bin/systemd-analyze || {{ $SUDO apt-get update -q && {_APT} systemd; }}",
-            "$SUDO env PYTHONDONTWRITEBYTECODE=1 python -m pytest -p no:cacheprovider -m '' tests/e2e/test_systemd.py "
+            "$SUDO env PYTHONDONTWRITEBYTECODE=1 python -m pytest -p no:cacheprovider -m '' \"$@\" "
+            "tests/e2e/test_systemd.py "
             "tests/e2e/test_systemd_user.py tests/tsctl/service/test_units.py",
         ),
     ),
     "manifests": Program(
         "the Dockerfile with hadolint, and the manifests of docs/deploy; the part of `make deploy` that needs no root",
-        (".deploy/hadolint/bin/hadolint Dockerfile", "pytest -m '' tests/deploy"),
+        (".deploy/hadolint/bin/hadolint Dockerfile", "pytest -m '' \"$@\" tests/deploy"),
         (INSTALLED, ".deploy/.installed"),
     ),
     "image-check": Program(
         "the image, built on Debian's packages by buildah and debootstrap without a registry, and run; 20 GB for a "
         "while. --torch torch==2.13.0 -- --volume /wheels:/wheels:ro are arguments of it and of buildah",
-        ("$SUDO python -m tests.deploy.image",),
+        ('$SUDO python -m tests.deploy.image "$@"',),
     ),
     "workflows": Program(
         "the workflows and issue forms of .github, with actionlint where that can be installed",
         (
             "check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml",
-            "check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/[!c]*.yml",
+            "check-jsonschema --builtin-schema vendor.github-issue-forms "
+            "$(ls .github/ISSUE_TEMPLATE/*.yml | grep -v /config.yml)",
             "check-jsonschema --builtin-schema vendor.github-issue-config .github/ISSUE_TEMPLATE/config.yml",
             "check-jsonschema --builtin-schema vendor.dependabot .github/dependabot.yml",
             "zizmor --offline --quiet .github",
@@ -98,9 +105,16 @@ PROOFS = {
         "that prints, and that no body holds the event loop for over 5 ms; six minutes",
         *(
             f"benchmarks.{name}"
-            for name in ("slow_clients", "slow_readers", "idle_connections", "overload", "noisy_neighbours")
+            for name in (
+                "callbacks",
+                "slow_clients",
+                "slow_readers",
+                "idle_connections",
+                "overload",
+                "noisy_neighbours",
+            )
         ),
-        "benchmarks.callbacks",
+        taking=1,
     ),
     "chaos-ray": _lab(
         "kills processes, actors, nodes and bridges of a daemon on a Ray cluster of this machine, replaces its "
@@ -173,6 +187,7 @@ COMPARISONS = {
         "docs/batching.md, and fails where `auto` is not within 5 % of the best cut; five minutes",
         "policies --markdown docs/batching.md",
         "policies.workers --markdown docs/batching.md",
+        taking=1,
     ),
     "simulate-scaling": _lab(
         "the rule for autoscaling beside fixed numbers of workers, on a virtual clock; writes "
@@ -212,7 +227,11 @@ MADE = {
         ("python -m docs.generate.console",),
         (".venv/.browser-installed",),
     ),
-    "image": Program("the image of the Dockerfile, by docker", ("docker build --tag tsctl .",), ()),
+    "image": Program(
+        "the image of the Dockerfile; BUILD='podman build' names another program. --build-arg NAME=VALUE is passed on",
+        ('${BUILD:-docker build} "$@" --tag tsctl .',),
+        (),
+    ),
     "source": Program("the source distribution, into dist/", ("python -m build --sdist --outdir dist",), (_RELEASE,)),
     "wheels": Program(
         "compiled wheels for every supported Python, into dist/; cibuildwheel runs a container of manylinux for each",

