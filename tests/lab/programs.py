@@ -171,9 +171,9 @@ COMPARISONS = {
         "the real TorchServe 0.12.0 beside our daemon; writes docs/torchserve.md; needs Java 17", "conformance"
     ),
     "torchserve-examples": _lab(
-        "what TorchServe's repository documents, with real daemons and random weights, a verdict for each; ten "
-        "minutes. TORCHSERVE_CHECKOUT names a checkout of pytorch/serve. --only kubernetes takes a part, --write "
-        "writes docs/torchserve.md",
+        "what TorchServe's repository documents, with real daemons, a verdict for each; two minutes. "
+        "TORCHSERVE_CHECKOUT names a checkout of pytorch/serve. --only kubernetes takes a part, --write writes "
+        "docs/torchserve.md",
         "torchserve",
     ),
     "torchserve-tests": _lab(

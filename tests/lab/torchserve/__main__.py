@@ -3,7 +3,6 @@
     start-lines      each `torchserve --start …` of its pages and scripts
     model-configs    each model-config.yaml
     configurations   each config.properties, with a real daemon
-    examples         each archive that a page or script of the examples packs, registered and asked
 
 `TORCHSERVE_CHECKOUT` names a checkout of pytorch/serve. Exits with 1 if a case fails by a defect of tsctl.
 """
@@ -14,13 +13,11 @@ import sys
 from tests.environments import Missing
 from tests.lab.torchserve import configurations, model_configs, report, start_lines
 from tests.lab.torchserve.checkout import checkout, commit
-from tests.lab.torchserve.examples import judge as examples
 
 PARTS = {
     "start-lines": start_lines.judge,
     "model-configs": model_configs.judge,
     "configurations": configurations.judge,
-    "examples": examples.judge,
 }
 
 

@@ -19,21 +19,6 @@ class Refusal(NamedTuple):
 
 REFUSALS: tuple[Refusal, ...] = (
     Refusal(
-        r"^Runtime is not defined or invalid|`LSP` handlers are C\+\+",
-        "there is no C++ backend here",
-        "serve the same weights with a Python handler (`--handler image_classifier`)",
-    ),
-    Refusal(
-        r"TorchServe's handler `\w+` is not built in here",
-        "vLLM and TensorRT-LLM batch requests themselves and have servers; DALI's pipeline needs a GPU",
-        "their own servers, a handler of one's own that calls them, or `image_classifier`",
-    ),
-    Refusal(
-        r"`ts\.handler_utils\.distributed` needs PiPPy, DeepSpeed or Neuron",
-        "these modules only call those libraries, which split a model over GPUs or Inferentia",
-        "the library's own call in the handler",
-    ),
-    Refusal(
         r"^model-config\.yaml: `minWorkers` is `a`;",
         "TorchServe ignores a value of the wrong type, as its test with this file expects; here it is an error",
         "a whole number for `minWorkers`",

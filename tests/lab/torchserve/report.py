@@ -33,11 +33,11 @@ def section(name: str, judged: Judged, commit: str) -> str:
     """Return the text of a section, between its marks."""
     if name == EXAMPLES:
         done = "tries what TorchServe's repository documents"
-        how = "without GPU and\nnetwork, with random weights"
+        how = "without GPU and\nnetwork"
     else:
         done, how = "runs TorchServe's own tests", "with a `torchserve` that calls\ntsctl"
     lines = [
-        f"`make {COMMANDS[name]}` {done} (commit {commit}), {how}:",
+        f"`python -m tests.lab {COMMANDS[name]}` {done} (commit {commit}), {how}:",
         "",
         *(f"* {part}: {counts(rows)}" for part, rows in judged.items()),
     ]

@@ -10,7 +10,6 @@ class Outcome(enum.Enum):
     """The possible verdicts, in the order in which they are counted."""
 
     WORKS = "works"
-    STAND_IN = "works with a stand-in of a library"
     PURPOSE = "different on purpose"
     REFUSED = "refused by design"
     NEITHER = "refused by TorchServe, too"
