@@ -6,7 +6,7 @@
     reporting/    docs/benchmarks.md and its pictures
     layers/       each layer of our own alone, with the fakes that ship
     environments  the peers' virtual environments, under .bench/, which git ignores
-    slow_clients, idle_connections, overload    `python -m tests.lab bounds`: slow uploads, idle connections, refusals
+    bounds        `python -m tests.lab bounds`: slow uploads, unread answers, idle connections, refusals, noise
     models        what is served: archives, weights, bodies, and which answers are right
 
 Servers take turns: every round runs every server once, so that what changes on the machine meanwhile
