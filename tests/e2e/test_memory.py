@@ -162,18 +162,3 @@ def test_an_archive_that_is_gone_is_not_needed_and_without_both_the_version_is_f
     assert listed(served)["echo/1.0"][0] == "failed"
     assert "cannot be restored: Model not found at: echo.mar" in served.tsctl("describe", "echo")
     assert served.ask("/ping", method="GET").status == 500
-
-
-def test_a_broken_snapshot_is_kept_aside_and_the_daemon_starts(served: Served) -> None:
-    served.register("echo", "--workers", "0")
-    stop(served)
-    state = served.folder / "state"
-    (state / "snapshot.json").write_text("{")
-
-    started = served.run("start")
-
-    assert started.returncode == 0
-    assert "warning: the snapshot is broken, so no model is restored; the file is kept as " in started.stderr
-    assert listed(served) == {}
-    assert (state / "snapshot.broken-1.json").read_text() == "{"
-    assert "the snapshot is broken, so no model is restored" in served.tsctl("logs")
