@@ -95,20 +95,6 @@ def test_torchserves_command_line_starts_the_models_it_names(idle: Served) -> No
     assert settings(idle)["restore"] == (False, "flag")
 
 
-def test_a_model_of_the_list_that_fails_does_not_keep_the_others_away(idle: Served) -> None:
-    idle.pack("no_load")
-    idle.pack("echo")
-    idle.environment["TSCTL_DEFAULT_WORKERS"] = "1"
-
-    idle.start("--models", "missing.mar", "no_load.mar", "echo.mar")
-
-    def states() -> dict[str, str]:
-        return {model["name"]: model["state"] for model in idle.status["models"]}
-
-    eventually(lambda: states() == {"echo": "ready", "no_load": "failed"}, "one is ready and one has failed")
-    assert "cannot load missing.mar: Model not found at: missing.mar" in idle.tsctl("logs")
-
-
 def test_start_in_the_foreground_is_run(idle: Served) -> None:
     process = subprocess.Popen(
         [TSCTL, "start", "--foreground"], env=idle.environment, cwd=idle.folder, stderr=subprocess.PIPE, text=True

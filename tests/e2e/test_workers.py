@@ -56,18 +56,6 @@ def test_with_retry_it_is_run_once_more(served: Served) -> None:
     assert served.describe("obey")["tsctl"]["batching"]["reasons"]["retry"] == 1
 
 
-def test_a_request_that_kills_two_workers_is_given_up(served: Served) -> None:
-    config = served.folder / "model-config.yaml"
-    config.write_text("retry: true\n")
-    served.register("obey", config_file=config)
-    assert obey(served, "nothing").status == 200
-
-    answer = obey(served, "exit")
-
-    assert answer.status == 500
-    assert "The worker died again while it ran this request: it exited with code 7" in answer.json["message"]
-
-
 def test_a_worker_that_does_not_answer_in_time_is_replaced(served: Served) -> None:
     served.register("obey", "--response-timeout", "0.3")
     (before,) = worker_pids(served, "obey")
@@ -98,20 +86,6 @@ def test_a_worker_that_dies_while_loading_is_told_with_its_last_words(served: Se
     assert failed.returncode == 1
     assert "it exited with code 9" in failed.stderr
     assert "about to fall over" in failed.stderr
-
-
-def test_registered_without_waiting_a_failure_stays_listed_and_can_be_replaced(served: Served) -> None:
-    served.tsctl("register", served.pack("no_load", name="model"), "--no-wait")
-    eventually(lambda: served.describe("model")["tsctl"]["state"] == "failed", "the model has failed")
-
-    answer = served.ask("/predictions/model", b"x")
-    assert answer.status == 503
-    assert "the vocabulary is missing" in answer.json["message"]
-    assert served.ask("/ping", method="GET").status == 500
-    assert "the vocabulary is missing" in served.describe("model")["tsctl"]["error"]["message"]
-
-    served.register("echo", name="model")
-    assert served.ask("/predictions/model", b"x").status == 200
 
 
 def test_what_has_failed_is_tried_again_when_what_it_lacked_is_there(idle: Served) -> None:
@@ -201,3 +175,15 @@ def test_a_worker_killed_with_two_batches_in_hand_leaves_nobody_waiting(served: 
     assert statuses.count(200) == 6 - statuses.count(507)
     for connection in connections:
         connection.close()
+
+
+def test_a_request_that_kills_two_workers_is_given_up(served: Served) -> None:
+    config = served.folder / "model-config.yaml"
+    config.write_text("retry: true\n")
+    served.register("obey", config_file=config)
+    assert obey(served, "nothing").status == 200
+
+    answer = obey(served, "exit")
+
+    assert answer.status == 500
+    assert "The worker died again while it ran this request: it exited with code 7" in answer.json["message"]
