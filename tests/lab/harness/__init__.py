@@ -14,7 +14,7 @@ A scenario has two parts of its own: its clients and its harm. The rest is here,
     the daemon's objects, simulated processes   simulation                                      seeds.py
     the daemon's connections, fake transports   lives                                           seeds.py
     a real daemon, real workers                 chaos, rows, residency, steered, upgrades,      storm.py
-                                                kills, history, ray
+                                                history, ray
 
 For real daemons:
 
