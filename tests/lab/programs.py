@@ -159,17 +159,11 @@ COMPARISONS = {
     "conformance": _lab(
         "the real TorchServe 0.12.0 beside our daemon; writes docs/torchserve.md; needs Java 17", "conformance"
     ),
-    "torchserve-examples": _lab(
-        "what TorchServe's repository documents, with real daemons, a verdict for each; two minutes. "
-        "TORCHSERVE_CHECKOUT names a checkout of pytorch/serve. --only kubernetes takes a part, --write writes "
-        "docs/torchserve.md",
-        "torchserve",
-    ),
     "torchserve-tests": _lab(
         "TorchServe's own tests, those that need no GPU and no download, from a copy of TORCHSERVE_CHECKOUT, with "
         "tsctl as `torchserve`; the ports 8080 to 8082 must be free. test_url_path.py takes a file, --write writes "
         "docs/torchserve.md",
-        "torchserve.suites",
+        "torchserve",
     ),
     "simulate": _lab(
         "the batching policies on a virtual clock, and clients of several workers with every constant cut; writes "

@@ -11,14 +11,12 @@ class Outcome(enum.Enum):
 
     WORKS = "works"
     PURPOSE = "different on purpose"
-    REFUSED = "refused by design"
-    NEITHER = "refused by TorchServe, too"
     UNJUDGED = "not judged here"
     DEFECT = "fails by a defect of tsctl"
 
 
 class Row(NamedTuple):
-    """One case: its name, its verdict and why, and the way forward if it was refused."""
+    """One case: its name, its verdict and why."""
 
     name: str
     outcome: Outcome

@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.environments import make_environment
-from tests.lab.torchserve.suites.programs import write_programs
-from tests.lab.torchserve.suites.table import HANDLERS, NOT_RUN, unjudged, why_different
-from tests.lab.torchserve.suites.weights import NO_NETWORK, make
+from tests.lab.torchserve.programs import write_programs
+from tests.lab.torchserve.table import HANDLERS, NOT_RUN, unjudged, why_different
 from tests.lab.torchserve.verdict import Outcome, Row
+from tests.lab.torchserve.weights import NO_NETWORK, make
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 PACKAGES = ("requests", "orjson", "psutil", "onnxscript")
 BESIDE = ("lru-dict",)  # what handlers import; pip finds it there and needs no network
 PORTS = {"INFERENCE": 8080, "MANAGEMENT": 8081, "METRICS": 8082}  # written in the tests
