@@ -26,5 +26,5 @@ For real daemons:
     footprint memory and descriptors when it is calm, and what is left in the end
 
 A verdict that never finds anything proves nothing: `test_verdict.py` and the tests of each scenario plant what must be
-found.
+found (planted: the rows of such a test).
 """
