@@ -51,8 +51,6 @@ def end(worker: int) -> None:
 @pytest.mark.parametrize(
     "word",
     [
-        "print_a_lot",
-        "print_without_end",
         "write_to_descriptors",
         "close_many",
         "close_all_but_one",

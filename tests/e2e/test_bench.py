@@ -2,7 +2,6 @@
 
 import json
 import signal
-import socket
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,6 @@ import pytest
 
 from tests.certificate import make_certificate, needs_openssl
 from tests.e2e.served import PATIENCE, TSCTL, Served
-from tests.e2e.test_tensors import register
 
 
 @pytest.fixture
@@ -40,10 +38,6 @@ def test_an_open_loop_sends_as_many_requests_as_asked(shared: Served, text: Path
     found = bench(shared, "echo", text, "-n", "100", "--rate", "400", "--spacing", spacing)
 
     assert (found["requests"], found["statuses"]) == (100, {"200": 100})
-
-
-def test_more_clients_than_requests_send_no_more(shared: Served, text: Path) -> None:
-    assert bench(shared, "echo", text, "-n", "3", "-c", "16")["requests"] == 3
 
 
 def test_it_ends_when_its_time_is_over(shared: Served, text: Path) -> None:
@@ -82,25 +76,6 @@ def _answered(served: Served) -> float:
     return sum(float(line.split()[-1]) for line in lines if line.startswith("tsctl_request_latency_seconds_count"))
 
 
-def test_a_model_that_is_not_there_is_an_error(shared: Served, text: Path) -> None:
-    done = shared.run("bench", "nobody", str(text))
-
-    assert (done.returncode, done.stderr) == (
-        1,
-        "error: Model not found: nobody\nhint: `tsctl ls` shows the registered models\n",
-    )
-
-
-def test_a_request_that_fails_is_told_before_anything_is_measured(served: Served, text: Path) -> None:
-    served.register("obey")
-    text.write_text('{"do": "raise"}')
-
-    done = served.run("bench", "obey", str(text), "--content-type", "application/json")
-
-    assert done.returncode == 1
-    assert "Prediction failed: ValueError: as you wish" in done.stderr
-
-
 @needs_openssl
 def test_https_with_a_token_needs_no_word_from_the_user(idle: Served, tmp_path: Path, text: Path) -> None:
     token = tmp_path / "token"
@@ -114,44 +89,3 @@ def test_https_with_a_token_needs_no_word_from_the_user(idle: Served, tmp_path: 
     found = bench(idle, "echo", text, "-n", "40")
 
     assert found["statuses"] == {"200": 40}
-
-
-def test_a_worker_that_dies_of_the_first_request_ends_it(served: Served, text: Path) -> None:
-    served.register("obey")
-    text.write_text('{"do": "die"}')
-
-    done = served.run("bench", "obey", str(text), "-n", "5", "--content-type", "application/json")
-
-    assert done.returncode == 1
-    assert "died" in done.stderr
-
-
-@pytest.fixture(scope="module")
-def tensors(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    body = tmp_path_factory.mktemp("tensors") / "request.json"
-    inputs = [{"name": "x", "datatype": "FP32", "shape": [4], "data": [1, 2, 3, 4.5]}]
-    body.write_text(json.dumps({"id": "7", "inputs": inputs}))
-    return body
-
-
-@pytest.mark.parametrize("load", [("-c", "4"), ("--rate", "200")], ids=["closed", "open"])
-def test_tensors_are_sent_over_grpc(idle: Served, tensors: Path, load: tuple[str, str]) -> None:
-    with socket.socket() as chosen:
-        chosen.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{chosen.getsockname()[1]}"
-    idle.start("--grpc-address", address)
-    register(idle, "FP32", "net")
-
-    found = bench(idle, "net", tensors, "--protocol", "grpc", "-n", "100", *load)
-
-    assert (found["requests"], found["errors"], found["failures"]) == (100, 0, {})
-    assert sum(int(size) * count for size, count in found["batches"]["sizes"].items()) == 101
-    refused = idle.run("bench", "nobody", str(tensors), "--protocol", "grpc")
-    assert refused.returncode == 1 and "nobody" in refused.stderr
-
-
-def test_without_an_address_of_grpc_the_remedy_is_named(shared: Served, tensors: Path) -> None:
-    refused = shared.run("bench", "echo", str(tensors), "--protocol", "grpc")
-
-    assert refused.returncode == 1
-    assert "the daemon has no gRPC address" in refused.stderr and "--grpc-address" in refused.stderr

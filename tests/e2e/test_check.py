@@ -66,15 +66,6 @@ def test_a_model_that_does_not_load_fails_the_check(idle: Served) -> None:
     assert "FileNotFoundError: the vocabulary is missing" in done.stderr
 
 
-def test_what_is_no_archive_fails_the_check(idle: Served) -> None:
-    (idle.store / "text.mar").write_text("no archive")
-
-    done = idle.run("check", str(idle.store / "text.mar"))
-
-    assert done.returncode == 1
-    assert done.stderr == "error: The archive `text.mar` is neither a zip nor a gzipped tar file.\n"
-
-
 def test_a_model_is_warmed_up_before_it_is_ready(served: Served, tmp_path: Path) -> None:
     (tmp_path / "sample.json").write_text('{"do": "print"}')
     config = tmp_path / "model-config.yaml"

@@ -45,22 +45,6 @@ def test_a_folder_of_archives_and_a_config_file_are_served(idle: Served) -> None
     assert idle.ask("/predictions/second", b"x").status == 200
 
 
-def test_config_tells_each_value_with_its_origin(idle: Served) -> None:
-    file = configure(idle, "job_queue_size=7", "default_response_timeout=60", "max_request_size=1000")
-    idle.environment["TSCTL_RESPONSE_TIMEOUT"] = "50"
-
-    idle.start("--ts-config", file, "--max-request-size", "2000")
-
-    told = settings(idle)
-    assert told["queue_jobs"] == (7, f"file {file}")
-    assert told["response_timeout"] == (50.0, "environment")
-    assert told["max_request_size"] == (2000, "flag")
-    assert told["grace"] == (30.0, "default")
-    assert told["ts_config"] == (file, "flag")
-    shown = [line.split() for line in idle.tsctl("config").splitlines()]
-    assert ["queue_jobs", "7", "file", file] in shown
-
-
 def test_workers_get_the_environment_that_the_file_describes(idle: Served) -> None:
     idle.environment |= {"SECRET_KEY": "k", "HARMLESS": "h"}
     file = configure(
@@ -95,22 +79,6 @@ def test_start_names_what_it_does_not_obey(idle: Served) -> None:
     assert "has unknown keys: no_such_key" in idle.tsctl("logs")
 
 
-@pytest.mark.parametrize(
-    ("line", "sentence"),
-    [
-        ("keystore=keystore.p12", "keystore: keys are read as PEM"),
-        ("model_store=$$NO_SUCH_VARIABLE$$", "the environment has no variable for `$$NO_SUCH_VARIABLE$$`"),
-        ("job_queue_size=many", "job_queue_size: `many` is not a whole number"),
-    ],
-)
-def test_a_file_that_cannot_be_obeyed_stops_the_start(line: str, sentence: str, idle: Served) -> None:
-    refused = idle.run("start", "--ts-config", configure(idle, line))
-
-    assert refused.returncode == 1
-    assert sentence in refused.stderr
-    assert idle.run("status").returncode == 3
-
-
 def test_torchserves_command_line_starts_the_models_it_names(idle: Served) -> None:
     idle.pack("echo")
     idle.pack("obey")
@@ -125,20 +93,6 @@ def test_torchserves_command_line_starts_the_models_it_names(idle: Served) -> No
     eventually(lambda: all_ready(idle, 2), "both are loaded")
     assert [model["name"] for model in idle.status["models"]] == ["one", "two"]
     assert settings(idle)["restore"] == (False, "flag")
-
-
-def test_a_model_of_the_list_that_fails_does_not_keep_the_others_away(idle: Served) -> None:
-    idle.pack("no_load")
-    idle.pack("echo")
-    idle.environment["TSCTL_DEFAULT_WORKERS"] = "1"
-
-    idle.start("--models", "missing.mar", "no_load.mar", "echo.mar")
-
-    def states() -> dict[str, str]:
-        return {model["name"]: model["state"] for model in idle.status["models"]}
-
-    eventually(lambda: states() == {"echo": "ready", "no_load": "failed"}, "one is ready and one has failed")
-    assert "cannot load missing.mar: Model not found at: missing.mar" in idle.tsctl("logs")
 
 
 def test_start_in_the_foreground_is_run(idle: Served) -> None:

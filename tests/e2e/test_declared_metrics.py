@@ -46,17 +46,6 @@ def test_a_handler_reports_metrics_that_only_the_file_declares(idle: Served, tmp
     }
 
 
-def test_an_invalid_file_stops_the_start_with_the_key_and_the_remedy(idle: Served, tmp_path: Path) -> None:
-    metrics = tmp_path / "metrics.yaml"
-    metrics.write_text("model_metrics: {gauge: [{name: Heat}]}")
-
-    done = idle.run("start", "--metrics-config", str(metrics))
-
-    assert done.returncode == 1
-    assert f"--metrics-config: `{metrics}`: `model_metrics`, `gauge`: the unit of `Heat` is `None`" in done.stderr
-    assert "hint: correct the file, or remove `metrics_config`" in done.stderr
-
-
 def test_a_check_takes_the_file_too(idle: Served, tmp_path: Path) -> None:
     metrics, sample = tmp_path / "metrics.yaml", tmp_path / "sample"
     metrics.write_text(FILE)

@@ -95,35 +95,6 @@ def test_a_killed_workers_requests_are_told_with_what_became_of_them(served: Ser
     assert set(event["requests"]) <= {"first", "second"} and event["requests"]
 
 
-def test_a_model_that_fails_at_load_is_told(served: Served) -> None:
-    now = time.time()
-
-    assert served.run("register", served.pack("no_load")).returncode == 1
-
-    failed = soon(served, "model-failed", now, model="no_load", level="error")
-    assert failed["text"].startswith("failed, and no worker is started again: ")
-    assert "cannot register no_load.mar" in soon(served, "registration-failed", now, model="no_load")["text"]
-
-
-def test_an_overflowing_queue_is_told_at_once_and_its_count_when_the_model_goes(served: Served) -> None:
-    served.register("obey", "--workers", "1", "--batch-size", "1", "--queue-jobs", "1")
-    asking = [
-        threading.Thread(target=served.ask, args=("/predictions/obey", do("sleep 0.3")), kwargs=JSON) for _ in range(12)
-    ]
-    now = time.time()
-
-    for each in asking:
-        each.start()
-
-    event = soon(served, "requests-refused", now, model="obey", level="warning")
-    assert "is full" in event["text"] and len(event["requests"]) == 1
-    for each in asking:
-        each.join()
-    served.tsctl("unregister", "obey")
-    refused = [event for event in events(served) if event["kind"] == "requests-refused"]
-    assert len(refused) == 2 and " in all)" in refused[1]["text"]
-
-
 def test_a_full_disk_is_told_and_what_was_told_meanwhile_is_kept(echo: Served) -> None:
     before, now = resource.prlimit(echo.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY)), time.time()
 
@@ -148,32 +119,6 @@ def test_a_full_disk_is_told_and_what_was_told_meanwhile_is_kept(echo: Served) -
     echo.stop()
     echo.start()
     assert {"log-lost", "not-remembered", "scaled"} <= set(kinds())
-
-
-def test_a_body_that_is_too_large_is_told(echo: Served) -> None:
-    echo.stop()
-    echo.start("--max-request-size", "1KiB")
-    now = time.time()
-
-    assert echo.ask("/predictions/echo", bytes(5000), x_request_id="large").status == 413
-
-    soon(echo, "limit", now, level="warning", requests=["large"])
-
-
-def test_a_handler_that_raises_for_one_request_of_twenty_is_told(served: Served) -> None:
-    served.register("obey", "--workers", "1", "--batch-size", "1")
-    now = time.time()
-
-    statuses = [
-        served.ask(
-            "/predictions/obey", do("raise" if number % 20 == 0 else "x"), **JSON, x_request_id=f"r{number}"
-        ).status
-        for number in range(20)
-    ]
-
-    assert [status >= 500 for status in statuses] == [True] + [False] * 19
-    event = soon(served, "requests-failed", now, model="obey", level="error", requests=["r0"])
-    assert event["text"].startswith(f"a request failed with status {statuses[0]}: ")
 
 
 def test_a_daemon_that_stood_still_says_so(served: Served) -> None:

@@ -1,17 +1,14 @@
 """Starting and stopping the daemon."""
 
-import json
 import os
 import signal
-import socket
 import subprocess
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import PATIENCE, TSCTL, Served, connects, eventually, running
+from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
 
 
 @pytest.mark.thin
@@ -36,24 +33,6 @@ def test_another_daemon_may_not_share_the_state_directory(served: Served) -> Non
 
     assert second.returncode == 1
     assert "--state-dir" in second.stderr
-
-
-def test_a_missing_model_store_is_named(idle: Served) -> None:
-    refused = idle.run("start", "--model-store", "nowhere")
-
-    assert refused.returncode == 1
-    assert f"no model store at `{idle.folder / 'nowhere'}`" in refused.stderr
-
-
-def test_a_port_in_use_is_named(idle: Served) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-
-        refused = idle.run("start", "--inference-address", f"127.0.0.1:{port}")
-
-    assert refused.returncode == 1
-    assert f"port {port} on 127.0.0.1 is in use" in refused.stderr
-    assert idle.run("status").returncode == 3
 
 
 def test_a_wrong_setting_in_the_environment_is_told_by_its_name(idle: Served) -> None:
@@ -100,22 +79,6 @@ def test_workers_leave_when_the_daemon_is_killed_whatever_they_do(doing: str, id
         client.close()
 
 
-def test_a_worker_in_the_middle_of_a_batch_goes_with_the_daemon_too(served: Served) -> None:
-    served.register("obey")
-    worker = served.describe("obey")["workers"][0]["pid"]
-    with socket.create_connection(("127.0.0.1", int(served.url.rpartition(":")[2]))) as client:
-        body = b'{"do": "sleep 60"}'
-        head = (
-            "POST /predictions/obey HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
-        )
-        client.sendall((head % len(body)).encode() + body)
-        eventually(lambda: served.status["models"][0]["running"] == 1, "it runs")
-
-        os.kill(served.pid, signal.SIGKILL)
-
-        eventually(lambda: not running(worker), "the kernel ends it, as it reads nothing")
-
-
 @pytest.mark.thin
 def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restores(idle: Served) -> None:
     idle.forks = False
@@ -132,28 +95,6 @@ def test_stop_leaves_no_process_and_no_socket_and_keeps_what_the_next_run_restor
     assert not (idle.folder / "control.pid").exists()
     (unpacked,) = (idle.folder / "state" / "models").iterdir()
     assert (unpacked / "echo.py").is_file()
-
-
-def test_stop_lets_a_running_request_finish(served: Served) -> None:
-    served.register("obey")
-    gate = served.folder / "gate"
-    answers = []
-    body = json.dumps({"do": f"wait {gate}"}).encode()
-    client = threading.Thread(
-        target=lambda: answers.append(served.ask("/predictions/obey", body, content_type="application/json"))
-    )
-    client.start()
-    eventually(lambda: served.describe("obey")["tsctl"]["batching"]["running"] == 1, "the request runs")
-
-    with ThreadPoolExecutor(1) as operator:
-        stopped = operator.submit(served.tsctl, "stop")
-        eventually(lambda: not connects(served), "the daemon accepts no connection")
-        gate.touch()
-
-    stopped.result()
-    client.join()
-    assert answers[0].status == 200
-    assert answers[0].headers["connection"] == "close"
 
 
 @pytest.mark.thin
@@ -180,17 +121,6 @@ def run_in_foreground(idle: Served) -> subprocess.Popen[str]:
     assert process.stderr is not None
     assert "listening on" in process.stderr.readline()
     return process
-
-
-def test_run_stays_in_the_foreground_and_stops_on_sigterm(idle: Served) -> None:
-    process = run_in_foreground(idle)
-    assert idle.pid == process.pid
-
-    process.terminate()
-
-    said = process.communicate(timeout=PATIENCE)[1]
-    assert process.returncode == 0
-    assert "stopped" in said
 
 
 @pytest.mark.thin

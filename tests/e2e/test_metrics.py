@@ -111,13 +111,6 @@ def test_counters_outlive_their_worker_and_gauges_do_not_outlive_their_version(s
     assert not [line for line in lines if line.startswith(gone)]
 
 
-def test_the_control_socket_tells_too_and_names_can_be_asked_for(shared: Served) -> None:
-    answer = shared.command("GET", "/metrics?name[]=MemoryUsed&name[]=DiskUsage")
-
-    assert answer.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-    assert set(values(answer.body.decode())) == {"MemoryUsed{Level=Host}", "DiskUsage{Level=Host}"}
-
-
 def test_an_address_of_its_own_answers_nothing_else(idle: Served) -> None:
     idle.start("--metrics-address", "127.0.0.1:0")
     own = idle.status["metricsAddress"].removeprefix("http://")
@@ -150,16 +143,6 @@ def test_a_request_keeps_its_name_and_its_trace(measuring: Served) -> None:
     assert answer.json["id"] == "order 66"
     assert answer.json["headers"]["traceparent"] == trace
     assert "traceparent" not in answer.headers
-
-
-def test_an_error_goes_by_the_clients_name(measuring: Served) -> None:
-    answer = measure(measuring, {"as": "NOTHING"}, x_request_id="mine-7")
-
-    assert answer.status == 503
-    assert answer.headers["x-request-id"] == "mine-7"
-    assert "(Request mine-7)" in answer.json["message"]
-    access = measuring.folder / "state/logs/access.log"
-    eventually(lambda: " mine-7" in access.read_text(), "the access log has the name")
 
 
 @pytest.mark.thin

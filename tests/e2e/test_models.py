@@ -80,35 +80,6 @@ def test_each_kind_of_model_classifies_images(shared: Served, tmp_path: Path, na
     shared.tsctl("unregister", kind)
 
 
-def test_an_image_that_cannot_be_read_fails_alone(shared: Served, names: Path) -> None:
-    archive = pack(shared, "colours", names, model_file=ARCHIVES / "small_net.py")
-    shared.tsctl("register", archive, "--batch-size", "4", "--max-delay", "60000", "--batching", "fixed")
-    bodies = [image("red"), b"no image at all", image("blue"), image("green")[:60]]
-
-    with ThreadPoolExecutor(4) as clients:
-        answers = list(clients.map(lambda body: shared.ask("/predictions/colours", body), bodies))
-
-    assert [answer.status for answer in answers] == [200, 400, 200, 400]
-    assert [top(answers[0].body), top(answers[2].body)] == ["red", "blue"]
-    assert answers[1].json["type"] == "BadRequestException"
-    assert answers[1].json["message"].startswith("The request's 15 bytes are not an image")
-    assert shared.describe("colours")["tsctl"]["batching"]["sizes"] == {"4": 1}
-    shared.tsctl("unregister", "colours")
-
-
-def test_the_command_line_predicts_too(shared: Served, tmp_path: Path, names: Path) -> None:
-    shared.tsctl("register", pack(shared, "cli", names, model_file=ARCHIVES / "small_net.py"))
-    (tmp_path / "blue.png").write_bytes(image("blue"))
-
-    good = shared.tsctl("predict", "cli/1.0", str(tmp_path / "blue.png"))
-    bad = shared.run("predict", "cli", __file__)
-
-    assert top(good.encode()) == "blue"
-    assert bad.returncode == 1
-    assert "not a base64-encoded image" in bad.stderr
-    shared.tsctl("unregister", "cli")
-
-
 def test_a_built_in_handler_takes_an_image_as_a_tensor(shared: Served, tmp_path: Path, names: Path) -> None:
     torch.jit.script(network()).save(str(tmp_path / "model.pt"))
     shared.tsctl("register", pack(shared, "tensors", names, serialized_file=tmp_path / "model.pt"))

@@ -85,25 +85,3 @@ def test_a_set_that_does_not_load_leaves_the_model_as_it_was(net: Served) -> Non
     assert done.returncode == 1
     assert "`optimize: bf16, int8` cannot be done: `int8` replaces what `bf16` makes faster" in done.stderr
     assert [each["pid"] for each in net.describe("net")["workers"]] == [worker["pid"]]
-
-
-def test_a_handler_of_another_kind_has_nothing_to_optimise(served: Served) -> None:
-    served.register("linear")
-    (served.folder / "input").write_bytes(b"x")
-
-    done = served.run("optimize", "linear", "--input", "input", "--seconds", "0.05", patience=LONG)
-
-    assert (done.returncode, done.stdout) == (1, "")
-    message = "error: linear: there is nothing to optimise: the handler is not a subclass of BaseHandler"
-    assert message in " ".join(done.stderr.split())
-
-
-@pytest.mark.thin
-def test_without_a_sample_the_error_has_the_remedy(served: Served) -> None:
-    served.register("linear")
-
-    done = served.run("optimize", "linear")
-
-    assert done.returncode == 1
-    assert "error: No sample input for linear/1.0" in done.stderr
-    assert "hint: give one with `--input FILE`" in done.stderr

@@ -70,10 +70,3 @@ def test_who_announces_much_and_sends_nothing_keeps_nobody_out(idle: Served, sta
     answer = idle.ask("/predictions/mirror", bytes(3 * MIB), Content_Type="x/y")
 
     assert (answer.status, len(answer.body)) == (200, 3 * MIB)
-
-
-def test_a_budget_that_the_largest_request_would_pass_stops_the_start(idle: Served) -> None:
-    refused = idle.run("start", "--max-receiving-bytes", "1MiB")
-
-    assert refused.returncode == 1
-    assert "`max_receiving_bytes` is 1048576, less than `max_request_size`, 67108864 bytes" in refused.stderr

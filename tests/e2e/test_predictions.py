@@ -26,29 +26,6 @@ def obeying(shared: Served) -> Served:
 
 
 @pytest.mark.parametrize(
-    ("kind", "body", "row"),
-    [
-        pytest.param("", b"\x00\xff", {"body": {"bytearray": "\x00\xff"}}, id="a raw body is bytes"),
-        pytest.param("application/json", b'{"a": [1]}', {"body": {"dict": {"a": [1]}}}, id="JSON is parsed"),
-        pytest.param("application/json", b"{", {"body": {"bytearray": "{"}}, id="broken JSON is bytes"),
-        pytest.param("text/plain", "né".encode(), {"body": {"str": "né"}}, id="text is a string"),
-        pytest.param("", b"", {"body": {"bytearray": ""}}, id="an empty body is empty bytes"),
-        pytest.param(
-            "application/x-www-form-urlencoded", b"a=1&b=%20&a=2",
-            {"a": {"bytearray": "2"}, "b": {"bytearray": " "}}, id="form fields are bytes, the last of a name counts",
-        ),
-    ],
-)  # fmt: skip
-def test_what_the_handler_sees_of_a_body(shared: Served, kind: str, body: bytes, row: object) -> None:
-    headers = {"content_type": kind} if kind else {}
-
-    answer = shared.ask("/predictions/echo", body, **headers)
-
-    assert answer.status == 200
-    assert answer.json["row"] == row
-
-
-@pytest.mark.parametrize(
     ("options", "row"),
     [
         pytest.param(["-T", "image.bin"], {"body": "pixels"}, id="a file"),
@@ -102,31 +79,6 @@ def test_headers_and_the_rest_of_the_path_reach_the_handler(shared: Served) -> N
     assert answer.headers["x-request-id"] == answer.json["id"]
 
 
-@pytest.mark.parametrize(
-    ("target", "status", "kind", "message"),
-    [
-        ("/predictions/nobody", 404, "ModelNotFoundException", "Model not found: nobody"),
-        (
-            "/predictions/echo/9",
-            404,
-            "ModelVersionNotFoundException",
-            "Model version: 9 does not exist for model: echo",
-        ),
-        ("/predictions", 404, "ResourceNotFoundException", "Requested resource is not found"),
-        ("/nowhere", 404, "ResourceNotFoundException", "Requested resource is not found"),
-        ("/models", 404, "ResourceNotFoundException", "Requested resource is not found"),
-        ("/", 405, "MethodNotAllowedException", "Requested method is not allowed"),
-    ],
-)
-def test_what_is_not_there_is_answered_as_torchserve_does(
-    shared: Served, target: str, status: int, kind: str, message: str
-) -> None:
-    answer = shared.ask(target, b"x")
-
-    assert (answer.status, answer.json["code"], answer.json["type"]) == (status, status, kind)
-    assert answer.json["message"].startswith(message)
-
-
 def test_ping_is_healthy(shared: Served) -> None:
     assert shared.ask("/ping", method="GET").json == {"status": "Healthy"}
 
@@ -139,42 +91,6 @@ def test_requests_that_come_together_travel_together(served: Served) -> None:
 
     assert [answer.json["rows"] for answer in answers] == [8] * 8
     assert served.describe("echo")["tsctl"]["batching"]["sizes"] == {"8": 1}
-
-
-@pytest.mark.parametrize(
-    ("word", "status", "message"),
-    [
-        pytest.param("raise", 503, "Prediction failed: ValueError: as you wish (Request ", id="an exception is named"),
-        pytest.param("refuse", 418, "no, thank you", id="a PredictionException chooses its status"),
-        pytest.param("memory", 507, "Out of resources", id="out of memory"),
-        pytest.param("sys.exit", 503, "Prediction failed: SystemExit: 3", id="sys.exit ends nothing"),
-        pytest.param("short", 503, "number of batch response mismatched: expected 1", id="too few answers"),
-        pytest.param("dict", 503, "Invalid model predict output: the handler returned dict", id="no list"),
-        pytest.param("object", 503, "Unsupported model output data type.", id="nothing that JSON knows"),
-    ],
-)
-def test_a_handler_that_fails_is_told_to_the_client(obeying: Served, word: str, status: int, message: str) -> None:
-    before = obey(obeying, "nothing").json["pid"]
-
-    answer = obey(obeying, word)
-
-    assert (answer.status, answer.json["type"]) == (status, "InternalServerException")
-    assert answer.json["message"].startswith(message)
-    assert obey(obeying, "nothing").json["pid"] == before  # the worker lives on
-
-
-def test_an_error_names_the_request_id_of_its_header(obeying: Served) -> None:
-    answer = obey(obeying, "raise")
-
-    assert f"(Request {answer.headers['x-request-id']})" in answer.json["message"]
-
-
-def test_a_handler_chooses_status_and_headers(obeying: Served) -> None:
-    answer = obey(obeying, "teapot")
-
-    assert answer.status == 418
-    assert answer.headers["x-pot"] == "tea"
-    assert answer.json["rows"] == 1
 
 
 def test_what_a_handler_prints_goes_to_its_log_and_not_onto_the_wire(obeying: Served) -> None:

@@ -5,7 +5,6 @@ import os
 import signal
 import threading
 import time
-from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -101,84 +100,6 @@ def test_under_load_no_request_fails_and_none_reaches_the_old_one_after_the_ackn
     eventually(lambda: len(list(models.iterdir())) == 2, "only the files of v3, and of v2 for a rollback, are kept")
 
 
-def test_what_was_given_or_set_is_kept_and_a_reset_begins_anew(served: Served) -> None:
-    served.tsctl("register", pack(served, "old"), "--batch-size", "8", "--max-delay", "20")
-    served.tsctl("set", "m", "--queue-jobs", "7")
-
-    kept = served.run("register", pack(served, "new"), "--replace", "--max-delay", "5")
-
-    assert kept.stderr.splitlines() == [
-        "Batch size 8, delay at most 5 ms, batching auto",
-        "Changed: maximum delay 20 → 5 ms",
-        "Kept: batch size, queue size (`--reset` begins anew)",
-        "hint: next: `tsctl bench m`",
-    ]
-    reset = served.run("register", pack(served, "newer"), "--replace", "--reset")
-    assert reset.stderr.splitlines()[:2] == [
-        "Batch size 1, delay at most 100 ms, batching auto",
-        "Changed: batch size 8 → 1, maximum delay 5 → 100 ms, queue size 7 → 100",
-    ]
-
-
-def test_what_runs_in_the_old_one_is_answered_by_it_and_then_its_worker_leaves(served: Served) -> None:
-    served.tsctl("register", pack(served, "old"))
-    (worker,) = [worker["pid"] for worker in served.describe("m")["workers"]]
-    gate = served.folder / "gate"
-    slow = served.connect()
-    slow.request("POST", "/predictions/m", f"wait {gate}".encode())
-    eventually(lambda: served.describe("m")["tsctl"]["batching"]["running"] == 1, "the request runs")
-
-    said = served.tsctl("register", pack(served, "new"), "--replace")
-
-    assert said == 'Model "m" Version: 1.0 replaced with 1 initial workers\n'
-    assert served.ask("/predictions/m", b"x").body == b"new"
-    assert replacement(served) == {"state": "finishing", "url": "old.mar", "queued": 0, "running": 1}
-    assert running(worker)
-    gate.touch()
-    answer = slow.getresponse()
-    assert (answer.status, answer.read()) == (200, b"old")
-    slow.close()
-    eventually(lambda: not running(worker) and replacement(served) is None, "the old worker leaves")
-
-
-def test_while_it_loads_the_old_one_is_described_with_it_and_changes_are_refused(idle: Served) -> None:
-    go = idle.folder / "go"
-    idle.environment["TEST_GO"] = str(go)
-    idle.start()
-    idle.tsctl("register", pack(idle, "old"))
-
-    assert replace(idle, pack(idle, "late"), synchronous="false").status == 202
-
-    assert idle.ask("/predictions/m", b"x").body == b"old"
-    assert replacement(idle) == {"state": "loading", "url": "late.mar", "ready": 0, "wanted": 1, "error": None}
-    for refused in (
-        idle.run("register", pack(idle, "third"), "--replace"),
-        idle.run("scale", "m", "--workers", "2"),
-        idle.run("unregister", "m"),
-        idle.run("set", "m", "--batch-size", "2"),
-    ):
-        assert refused.returncode == 1
-        assert "Model version 1.0 of model m is being replaced. Try again after the replacement" in refused.stderr
-    go.touch()
-    eventually(lambda: idle.ask("/predictions/m", b"x").body == b"late", "the new one serves")
-
-
-def test_one_that_cannot_load_says_why_and_leaves_the_old_one(served: Served) -> None:
-    served.tsctl("register", pack(served, "old"))
-    snapshot = served.folder / "state" / "snapshot.json"
-    before = snapshot.read_bytes()
-
-    failed = served.run("register", pack(served, "broken"), "--replace")
-
-    assert failed.returncode == 1 and "ValueError: this one cannot be loaded" in failed.stderr
-    assert "in initialize" in failed.stderr
-    assert served.ask("/predictions/m", b"x").body == b"old"
-    assert snapshot.read_bytes() == before and len(list((served.folder / "state" / "models").iterdir())) == 1
-    told = replacement(served)
-    assert told["state"] == "failed" and "this one cannot be loaded" in told["error"]["message"]
-    assert "in initialize" in told["error"]["traceback"]
-
-
 def test_a_kill_while_the_new_one_loads_brings_the_old_one_back_and_later_the_new_one(idle: Served) -> None:
     go = idle.folder / "go"
     idle.environment["TEST_GO"] = str(go)
@@ -202,10 +123,3 @@ def test_a_kill_while_the_new_one_loads_brings_the_old_one_back_and_later_the_ne
 
     assert idle.ask("/predictions/m", b"x").body == b"late"
     assert json.loads(idle.tsctl("ls", "--json"))[0]["url"] == "late.mar"
-
-
-def test_with_replace_a_version_that_is_not_there_is_registered(served: Served) -> None:
-    said = served.tsctl("register", pack(served, "first"), "--replace")
-
-    assert said == 'Model "m" Version: 1.0 registered with 1 initial workers\n'
-    assert Path(served.store / "first.mar").is_file()

@@ -164,18 +164,3 @@ def test_a_locale_that_is_not_utf_8_is_no_reason_to_fail(open_screen: Open, lati
 
     assert lines[-1] == "0"
     assert not any("Error" in each for each in lines)
-
-
-def test_a_verb_or_model_that_does_not_exist_brings_a_suggestion(open_screen: Open) -> None:
-    screen = open_screen()
-
-    assert "Did you mean `unregister`?" in screen.run("tsctl rm echo")[-2]
-    assert screen.run("tsctl describe ecko")[-2:] == ["hint: did you mean `echo`?", "1"]
-    assert "stop" not in screen.run("tsctl sto")[-2].partition("Did you mean")[2]
-
-
-def test_help_breaks_only_between_words(open_screen: Open) -> None:
-    shown = " ".join(open_screen(40).run("tsctl retry --help | tail -n 22")).split()
-
-    assert shown[-2:] == ["--no-wait", "0"]
-    assert "register" in shown

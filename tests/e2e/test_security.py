@@ -105,16 +105,6 @@ def test_a_web_page_and_a_foreign_host_are_refused_in_spite_of_the_token(guarded
     assert "Host `evil.example` is not allowed" in foreign[1]["message"]
 
 
-def test_a_rebound_page_may_not_predict_where_no_token_is_asked_for(guarded: Served) -> None:
-    url = f"{guarded.url}/predictions/nobody"
-
-    page = curl(url, "Host: evil.example", "Origin: http://evil.example", "Content-Length: 0", method="POST")
-
-    assert page[0] == 403 and "Host `evil.example` is not allowed at this address for web pages" in page[1]["message"]
-    assert curl(url, f"Origin: {guarded.url}", method="POST")[0] == 404
-    assert curl(url, "Host: evil.example", method="POST")[0] == 404
-
-
 def test_a_name_that_the_operator_allows_is_answered(idle: Served) -> None:
     idle.start(*ADDRESSES, "--token-file", token_file(idle), "--allowed-host", "gpu1,models.example.com")
 
@@ -200,18 +190,6 @@ def test_equal_addresses_share_a_port_and_each_route_has_its_token(idle: Served)
     for path, opened in asked.items():
         for header in (BEARER, inference, "X: none"):
             assert (path, header, curl(f"{idle.url}/{path}", header)[0] == 200) == (path, header, header in opened)
-
-
-def test_a_handler_describes_itself_to_an_unchanged_client(idle: Served) -> None:
-    idle.environment["TSCTL_MANAGEMENT_WITHOUT_TOKEN"] = "true"
-    idle.start(*ADDRESSES)
-    idle.register("describes", "--batch-size", "4")
-
-    status, (described,) = curl(f"{management(idle)}/models/describes?customized=true")
-
-    assert status == 200
-    assert described["customizedMetadata"] == {"classes": ["cat", "dog"], "rows": 1, "data": {}}
-    assert described["tsctl"]["batching"]["reasons"] == {"solo": 1}
 
 
 @pytest.mark.parametrize("environment", [False, True], ids=["from a file", "from the environment"])

@@ -139,11 +139,6 @@ def test_a_handler_that_does_not_load_is_told_with_its_traceback(tmp_path: Path)
     assert list(tmp_path.glob(f"{PREFIX}*")) == []
 
 
-def test_a_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(tsctl.ServeFailed, match=r"`nothing.py` cannot be served: no file `nothing.py`"):
-        tsctl.serve("nothing.py")
-
-
 def test_the_daemon_of_the_user_is_left_alone(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in served.environment.items():
         monkeypatch.setenv(name, value)

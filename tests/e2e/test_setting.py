@@ -2,7 +2,6 @@
 
 import http.client
 import json
-import subprocess
 import threading
 from collections import Counter
 from pathlib import Path
@@ -84,29 +83,6 @@ def test_under_load_nothing_is_lost_and_no_worker_starts_anew(served: Served) ->
     assert Counter(batching["reasons"]).total() == Counter(batching["sizes"]).total()
 
 
-def test_a_running_worker_keeps_to_a_response_timeout_that_was_set(served: Served) -> None:
-    served.register("obey")
-
-    served.tsctl("set", "obey", "--response-timeout", "0.3")
-    answer = served.ask("/predictions/obey", b'{"do": "sleep 20"}', content_type="application/json")
-
-    assert answer.status == 500
-    assert "within the response timeout of 0.3 s" in answer.json["message"]
-
-
-def test_what_was_set_survives_a_kill(served: Served) -> None:
-    served.register("sized", "--batch-size", "2")
-    served.tsctl("set", "sized/1.0", "--batch-size", "4", "--response-timeout", "7")
-
-    subprocess.run(["kill", "-9", str(served.pid)], check=True)
-    served.start()
-
-    settings = json.loads(served.tsctl("config", "sized", "--json"))
-    told = {each["name"]: (each["value"], each["origin"]) for each in settings}
-    assert (told["batchSize"], told["responseTimeout"]) == ((4, "set"), (7.0, "set"))
-    assert told["maxBatchDelay"] == (100.0, "default")
-
-
 def test_a_request_that_is_recorded_can_be_had_on_the_control_socket_only(served: Served) -> None:
     served.register("sized")
     served.ask("/predictions/sized", b"before")
@@ -118,3 +94,13 @@ def test_a_request_that_is_recorded_can_be_had_on_the_control_socket_only(served
 
     assert over_tcp.status == 404
     assert (on_the_socket.status, on_the_socket.body) == (200, b"after")
+
+
+def test_a_running_worker_keeps_to_a_response_timeout_that_was_set(served: Served) -> None:
+    served.register("obey")
+
+    served.tsctl("set", "obey", "--response-timeout", "0.3")
+    answer = served.ask("/predictions/obey", b'{"do": "sleep 20"}', content_type="application/json")
+
+    assert answer.status == 500
+    assert "within the response timeout of 0.3 s" in answer.json["message"]

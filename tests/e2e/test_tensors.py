@@ -1,7 +1,6 @@
 """Declared tensors over HTTP, through a real daemon and worker."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -96,26 +95,6 @@ def test_a_declared_model_answers_predictions_as_ever(tensors: Served) -> None:
     model = register(tensors, "FP64", "predicts")
 
     assert tensors.ask(f"/predictions/{model}", b'{"a": 1}', content_type="application/json").json == {"body": {"a": 1}}
-
-
-def test_a_contradictory_declaration_is_no_model(tensors: Served, tmp_path: Path) -> None:
-    config = tmp_path / "model-config.yaml"
-    config.write_text("inputs: [{name: x, datatype: FLOAT, shape: [1]}]")
-
-    done = tensors.run("register", tensors.pack("tensors", name="wrong", config_file=config))
-
-    assert done.returncode != 0
-    assert "expected the `datatype` of `x` to be one of BOOL" in done.stderr
-
-
-def test_bench_loads_the_route_of_the_protocol(tensors: Served) -> None:
-    model = register(tensors, "INT64", "benched")
-    request = tensors.folder / "request.json"
-    request.write_text(json.dumps({"inputs": [{"name": "x", "datatype": "INT64", "shape": [1], "data": [1]}]}))
-
-    found = json.loads(tensors.tsctl("bench", model, str(request), "--protocol", "v2", "-n", "50", "--json"))
-
-    assert (found["requests"], found["errors"]) == (50, 0)
 
 
 def test_bench_sends_binary_tensors(tensors: Served) -> None:

@@ -1,11 +1,9 @@
 """The output for people: the command line on a terminal, and in a pipe."""
 
-import json
 import re
 import signal
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pexpect
 import pytest
@@ -94,30 +92,6 @@ def test_nothing_moves_in_a_pipe(served: Served) -> None:
     ]
 
 
-def test_describe_is_readable_on_a_terminal(shared: Served) -> None:
-    shared.ask("/predictions/echo", b"x")
-
-    screen = screen_of(on_terminal(shared, "describe", "echo"))
-
-    for part in ("echo 1.0", "ready", "auto, at most 4 requests, 0 ms delay", "Workers", "requests/s recently", "█"):
-        assert part in screen
-
-
-def test_describe_is_readable_in_a_pipe_and_torchserves_document_by_json(shared: Served) -> None:
-    assert shared.tsctl("describe", "echo").split()[:3] == ["model", "echo", "1.0"]
-    keys = list(json.loads(shared.tsctl("describe", "echo", "--json"))[0])
-
-    assert keys[:4] == ["modelName", "modelVersion", "modelUrl", "runtime"]
-    assert keys[-2:] == ["jobQueueStatus", "tsctl"]
-
-
-def test_without_models_ls_says_what_to_do(served: Served) -> None:
-    done = served.run("ls")
-
-    assert (done.returncode, done.stdout) == (0, "")
-    assert "tsctl register" in done.stderr
-
-
 @pytest.mark.thin
 def test_logs_follow_what_is_printed(served: Served) -> None:
     process = on_terminal(served, "logs", "-f")
@@ -140,11 +114,3 @@ def test_the_access_log_has_a_line_for_each_request(shared: Served) -> None:
 
     (line,) = (line for line in shared.tsctl("logs", "--access").splitlines() if identity in line)
     assert re.fullmatch(rf'\S+ 127\.0\.0\.1:\d+ "POST /predictions/echo\?a=b" 200 \d+\.\dms {identity}', line)
-
-
-def test_what_goes_wrong_in_a_script_goes_to_stderr(shared: Served, tmp_path: Path) -> None:
-    done = shared.run("predict", "echo", str(tmp_path / "missing"))
-
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr == f"error: cannot read `{tmp_path / 'missing'}`: No such file or directory\n"

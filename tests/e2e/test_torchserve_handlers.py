@@ -75,7 +75,6 @@ def archives(shared: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         "micro": partial(archives.register, "micro_batched", "micro", labels, model="linear_net", config=micro),
         "reviews": partial(archives.register, "text_classifier", "reviews", labels, vocabulary, model="bag_of_words"),
         "counter": partial(archives.register, "module_function", "counter", stop_words),
-        "scorer": partial(archives.register, "named_function:score", "scorer"),
         "greeter": partial(archives.register, "plain_class", "greeter"),
         "measuring": partial(archives.register, "measuring", "measuring", config="handler: {profile: true}\n"),
         "gatekeeper": partial(archives.register, "gatekeeper", "gatekeeper"),
@@ -99,12 +98,6 @@ def test_a_module_function_is_initialized_once_and_reads_its_files(archives: Arc
     assert "Loaded 2 stop words of counter" in archives.served.tsctl("logs", "counter")
 
 
-def test_a_named_function_is_the_entry_point(archives: Archives) -> None:
-    answers = archives.ask("scorer", b'{"value": 5}', b'{"value": "7"}', b'{"value": 9}', **JSON)
-
-    assert [answer.json for answer in answers] == [{"score": 0.5}, {"score": 0.7}, {"score": 0.9}]
-
-
 @pytest.mark.thin
 def test_a_plain_class_answers_text_with_headers_of_its_own(archives: Archives) -> None:
     form = {"content_type": "application/x-www-form-urlencoded", "Accept_Language": "de-CH"}
@@ -114,12 +107,6 @@ def test_a_plain_class_answers_text_with_headers_of_its_own(archives: Archives) 
     assert [answer.body.decode() for answer in answers] == [f"Grüezi {name} from cpu" for name in ("Ada", "Bob", "Cyd")]
     assert answers[0].headers["content-type"] == "text/plain; charset=utf-8"
     assert answers[0].headers["content-language"] == "de-CH"
-
-
-def test_one_overridden_stage_leaves_the_others_ours(archives: Archives) -> None:
-    answers = archives.ask("argmax", b"[2.0, 1.0]", b"[1.0, 2.0]", b"[-1.0, -2.0]", **JSON)
-
-    assert [answer.body for answer in answers] == [b"left", b"right", b"none"]
 
 
 def test_beside_an_overridden_stage_an_unreadable_row_fails_alone(archives: Archives) -> None:
@@ -163,12 +150,6 @@ def test_each_request_of_a_batch_has_its_own_status(archives: Archives) -> None:
         answers[index].headers["x-request-id"] for index in (0, 2)
     ]
     assert sorted(answers[index].json["row"] for index in (0, 2)) != [0, 0]
-
-
-def test_a_prediction_exception_is_told_to_the_whole_batch(archives: Archives) -> None:
-    answers = archives.ask("gatekeeper", b"friend", b"fire", b"friend", content_type="text/plain")
-
-    assert [(answer.status, answer.json["message"]) for answer in answers] == [(503, "The building is on fire")] * 3
 
 
 def test_texts_are_classified_in_one_batch(archives: Archives) -> None:

@@ -77,29 +77,6 @@ def test_in_the_mode_log_metrics_are_in_files_only(idle: Served, tmp_path: Path)
     eventually(lambda: has(logs / "model_metrics.log", r"Words\.Count:3\.0"), "and what handlers measure")
 
 
-def test_in_the_mode_legacy_the_three_counters_are_on_metrics_only(idle: Served, tmp_path: Path) -> None:
-    idle.start("--metrics-mode", "legacy", "--metrics-location", str(tmp_path))
-    idle.register("measures")
-
-    measure(idle, 3)
-
-    legacy = {"ts_inference_requests_total", "ts_inference_latency_microseconds", "ts_queue_latency_microseconds"}
-    assert shown(idle) == legacy
-    eventually(lambda: has(tmp_path / "ts_metrics.log", r"QueueTime\.Milliseconds:"), "the others are in the file")
-    assert not has(tmp_path / "ts_metrics.log", "ts_inference")
-
-
-def test_in_the_mode_prometheus_the_files_are_empty(idle: Served, tmp_path: Path) -> None:
-    idle.start("--metrics-mode", "prometheus", "--metrics-location", str(tmp_path))
-    idle.register("measures")
-
-    measure(idle, 3)
-
-    assert {"Requests2XX", "Words", "PredictionTime", "MemoryUsed"} <= shown(idle)
-    idle.stop()
-    assert [(tmp_path / name).read_text() for name in ("ts_metrics.log", "model_metrics.log")] == ["", ""]
-
-
 def test_a_log4j_file_names_the_files_and_a_note_what_is_not_used(idle: Served, tmp_path: Path) -> None:
     config = tmp_path / "log4j2.xml"
     config.write_text(f"""

@@ -139,23 +139,6 @@ def test_an_interpreter_that_does_not_work_is_told(served: Served, python: str, 
     served.register("echo")
 
 
-def test_no_tcp_address_replaces_the_daemon(idle: Served) -> None:
-    idle.start("--management-address", "127.0.0.1:0", "--management-without-token")
-    management = idle.status["managementAddress"].removeprefix("http://")
-    idle._address = management
-
-    answer = idle.ask("/tsctl/upgrade")
-
-    assert answer.status == 404
-
-
-def test_without_a_daemon_there_is_nothing_to_upgrade(idle: Served) -> None:
-    done = idle.run("upgrade")
-
-    assert done.returncode == 3
-    assert "tsctl start" in done.stderr
-
-
 def test_clients_that_hold_their_requests_or_answers_do_not_keep_the_old_daemon(idle: Served) -> None:
     idle.start()
     idle.register("echo")

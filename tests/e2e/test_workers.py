@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from daemon.workers.cores import usable_cores
 from tests.e2e.served import Answer, Served, eventually, running
 
 
@@ -57,18 +56,6 @@ def test_with_retry_it_is_run_once_more(served: Served) -> None:
     assert served.describe("obey")["tsctl"]["batching"]["reasons"]["retry"] == 1
 
 
-def test_a_request_that_kills_two_workers_is_given_up(served: Served) -> None:
-    config = served.folder / "model-config.yaml"
-    config.write_text("retry: true\n")
-    served.register("obey", config_file=config)
-    assert obey(served, "nothing").status == 200
-
-    answer = obey(served, "exit")
-
-    assert answer.status == 500
-    assert "The worker died again while it ran this request: it exited with code 7" in answer.json["message"]
-
-
 def test_a_worker_that_does_not_answer_in_time_is_replaced(served: Served) -> None:
     served.register("obey", "--response-timeout", "0.3")
     (before,) = worker_pids(served, "obey")
@@ -79,16 +66,6 @@ def test_a_worker_that_does_not_answer_in_time_is_replaced(served: Served) -> No
     assert "response timeout of 0.3 s" in answer.json["message"]
     eventually(lambda: worker_pids(served, "obey") not in ([], [before]), "another worker is ready")
     assert not running(before)
-
-
-def test_a_handler_that_cannot_be_imported_is_told_with_its_own_traceback(served: Served) -> None:
-    failed = served.run("register", served.pack("no_import"))
-
-    assert failed.returncode == 1
-    assert "ModuleNotFoundError: No module named 'a_library_that_is_not_installed'" in failed.stderr
-    assert "no_import.py" in failed.stderr
-    assert "handlers/sdk/loader.py" not in failed.stderr
-    assert json.loads(served.tsctl("ls", "--json")) == []
 
 
 @pytest.mark.thin
@@ -109,20 +86,6 @@ def test_a_worker_that_dies_while_loading_is_told_with_its_last_words(served: Se
     assert failed.returncode == 1
     assert "it exited with code 9" in failed.stderr
     assert "about to fall over" in failed.stderr
-
-
-def test_registered_without_waiting_a_failure_stays_listed_and_can_be_replaced(served: Served) -> None:
-    served.tsctl("register", served.pack("no_load", name="model"), "--no-wait")
-    eventually(lambda: served.describe("model")["tsctl"]["state"] == "failed", "the model has failed")
-
-    answer = served.ask("/predictions/model", b"x")
-    assert answer.status == 503
-    assert "the vocabulary is missing" in answer.json["message"]
-    assert served.ask("/ping", method="GET").status == 500
-    assert "the vocabulary is missing" in served.describe("model")["tsctl"]["error"]["message"]
-
-    served.register("echo", name="model")
-    assert served.ask("/predictions/model", b"x").status == 200
 
 
 def test_what_has_failed_is_tried_again_when_what_it_lacked_is_there(idle: Served) -> None:
@@ -146,56 +109,6 @@ def test_what_has_failed_is_tried_again_when_what_it_lacked_is_there(idle: Serve
     assert (refused.returncode, "has not failed (state: ready)" in refused.stderr) == (1, True)
     missing = idle.run("retry", "nobody")
     assert (missing.returncode, "Model not found: nobody" in missing.stderr) == (1, True)
-
-
-def test_a_model_that_is_still_loading_answers_503_and_says_when_to_come_back(idle: Served) -> None:
-    go = idle.folder / "go"
-    idle.environment["TEST_GO"] = str(go)
-    idle.start()
-    idle.tsctl("register", idle.pack("slow_load"), "--no-wait")
-
-    answer = idle.ask("/predictions/slow_load", b"x")
-
-    assert answer.status == 503
-    assert answer.headers["retry-after"] == "1"
-    assert "still loading" in answer.json["message"]
-    go.touch()
-    eventually(lambda: idle.ask("/predictions/slow_load", b"x").status == 200, "it is loaded")
-
-
-def test_the_startup_timeout_ends_a_load_that_hangs(idle: Served) -> None:
-    idle.environment["TEST_GO"] = str(idle.folder / "never")
-    idle.start()
-
-    failed = idle.run("register", idle.pack("slow_load"), "--startup-timeout", "0.5")
-
-    assert failed.returncode == 1
-    assert "startup timeout of 0.5 s" in failed.stderr
-
-
-def test_a_model_without_workers_says_that_it_has_none(served: Served) -> None:
-    served.register("echo", "--workers", "0")
-
-    answer = served.ask("/predictions/echo", b"x")
-
-    assert (answer.status, answer.json["type"]) == (503, "ServiceUnavailableException")
-    assert answer.json["message"].startswith('Model "echo" has no worker to serve inference request.')
-
-
-def test_the_workers_share_the_cores(served: Served) -> None:
-    served.register("obey", "--workers", "2")
-
-    assert obey(served, "nothing").json["threads"] == str(max(1, usable_cores() // 2))
-
-
-def test_more_workers_than_cores_are_warned_of(served: Served) -> None:
-    served.register("echo")
-
-    scaled = served.run("scale", "echo", "--workers", str(usable_cores() + 1))
-
-    assert scaled.returncode == 0
-    assert scaled.stderr.startswith("warning: ") and "slow each other down" in scaled.stderr
-    assert "slow each other down" in (served.folder / "state" / "logs" / "daemon.log").read_text()
 
 
 @pytest.mark.thin
@@ -262,3 +175,15 @@ def test_a_worker_killed_with_two_batches_in_hand_leaves_nobody_waiting(served: 
     assert statuses.count(200) == 6 - statuses.count(507)
     for connection in connections:
         connection.close()
+
+
+def test_a_request_that_kills_two_workers_is_given_up(served: Served) -> None:
+    config = served.folder / "model-config.yaml"
+    config.write_text("retry: true\n")
+    served.register("obey", config_file=config)
+    assert obey(served, "nothing").status == 200
+
+    answer = obey(served, "exit")
+
+    assert answer.status == 500
+    assert "The worker died again while it ran this request: it exited with code 7" in answer.json["message"]

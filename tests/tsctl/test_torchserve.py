@@ -1,5 +1,6 @@
 """torchserve's flags: those with a meaning here have it, the others say that they have none."""
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -7,6 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
+from tsctl.commands.start import command as start
 from tsctl.options import daemon_arguments, setting_options
 from tsctl.torchserve import FLAGS, TorchServeCommand, spread_models, take_torchserve_flags, torchserve_options
 
@@ -37,6 +39,11 @@ def run(*arguments: str) -> Result:
 )
 def test_models(arguments: list[str], expected: list[str]) -> None:
     assert run(*arguments).return_value == (False, expected)
+
+
+def test_every_start_line_that_torchserves_repository_documents_is_understood() -> None:
+    for line in Path(__file__).with_name("torchserve_start_lines.txt").read_text().splitlines():
+        start.make_context("start", [word for word in shlex.split(line) if word != "--start"])  # of commit 62c4d6a1f
 
 
 def test_a_word_that_no_option_takes_is_wrong_usage() -> None:

@@ -30,16 +30,6 @@ def connection():
     raise LookupError("there is no socket")
 
 
-def print_a_lot():
-    for number in range(20_000):
-        print("line", number)
-    sys.stdout.buffer.write(b"\xff\x00 no text \r\n\x1b[2J" * 100)
-
-
-def print_without_end():
-    os.write(1, b"x" * 100_000)
-
-
 def write_to_descriptors():
     for number in (1, 2):
         os.write(number, b"\x10\x00\x00\x00 written to a descriptor")
@@ -288,12 +278,6 @@ def exit_with_our_code():
 
 def nothing():
     pass
-
-
-def use_torch():
-    import torch  # so that a daemon with templates forks this worker from one
-
-    return torch.get_num_threads()
 
 
 class Misbehaves:

@@ -4,15 +4,15 @@
     workloads/    what is done to a server: load on a constant answer and on real models, a kill
     measuring/    how it is measured: wrk, /proc, medians
     reporting/    docs/benchmarks.md and its pictures
-    layers/       each layer of our own alone, with the fakes that ship; growth curves
+    layers/       each layer of our own alone, with the fakes that ship
     environments  the peers' virtual environments, under .bench/, which git ignores
-    slow_clients, idle_connections, overload    `python -m tests.lab bounds`: slow uploads, idle connections, refusals
+    bounds        `python -m tests.lab bounds`: slow uploads, unread answers, idle connections, refusals, noise
     models        what is served: archives, weights, bodies, and which answers are right
 
 Servers take turns: every round runs every server once, so that what changes on the machine meanwhile
 (its clock, its neighbours) falls on all of them. What counts is the median of the rounds, and what is
 compared are ratios within one run.
 
-The programs of figures that a comment or a page gives with "measured at d82013d7" are read with
-`git show d82013d7:tests/lab/benchmarks/NAME.py`.
+The programs of figures that a comment or a page gives with "measured at COMMIT" are read with
+`git show COMMIT:tests/lab/benchmarks/NAME.py`.
 """

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from daemon.marfile import Packing, write_archive
-from tests.lab.benchmarks import images, sentences, vectors
+from tests.lab.benchmarks import sentences
 from tests.lab.benchmarks.environments import FOLDER, ROOT
+from tests.lab.benchmarks.tensors import IMAGE, NUMBERS
 
 MODELS = FOLDER / "models"
 HANDLERS = Path(__file__).parent / "peers" / "apps"
@@ -87,16 +88,16 @@ def tensor() -> Served:
     """A handler that answers the means of an image's planes; the image is a binary tensor."""
     MODELS.mkdir(parents=True, exist_ok=True)
     body = MODELS / "image-tensor"
-    headers = images.write_binary(body)
-    return Served(TENSORS, body, images.right, headers=headers)
+    headers = IMAGE.write_binary(body)
+    return Served(TENSORS, body, IMAGE.right, headers=headers)
 
 
 def vector() -> Served:
     """A handler that adds up a tensor of 16 numbers."""
     MODELS.mkdir(parents=True, exist_ok=True)
     body = MODELS / "vector.json"
-    headers = vectors.write_json(body)
-    return Served(VECTORS, body, vectors.right, headers=headers)
+    headers = NUMBERS.write_json(body)
+    return Served(VECTORS, body, NUMBERS.right, headers=headers)
 
 
 def texts() -> Served:
@@ -133,10 +134,8 @@ def archive(served: Served, store: Path, batch_size: int, delay: float, further:
         f"responseTimeout: 120\n{further}"
     )
     if served.name not in _LAYERS:
-        if served.name == TENSORS:
-            config.write_text(config.read_text() + images.DECLARED)
-        elif served.name == VECTORS:
-            config.write_text(config.read_text() + vectors.DECLARED)
+        declared = {TENSORS: IMAGE, VECTORS: NUMBERS}.get(served.name)
+        config.write_text(config.read_text() + (declared.declared if declared else ""))
         handler = (
             Path(__file__).with_name("text_handler.py") if served.name == TEXTS else HANDLERS / f"{served.name}.py"
         )

@@ -61,7 +61,6 @@ class Purpose:
         always: every recording shows it; False for what is a race in TorchServe.
     """
 
-    name: str
     reason: str
     explains: Callable[[Difference], bool]
     cases: frozenset[str] = frozenset()
@@ -87,7 +86,7 @@ def judge(name: str, theirs: Sequence[Answer], ours: Sequence[Answer], purposes:
             if purpose is None:
                 wrong.append(difference)
             else:
-                found[purpose.name] = purpose
+                found[purpose.reason] = purpose
     if wrong:
         return Judgement(Verdict.WRONG, tuple(found.values()), tuple(wrong))
     return Judgement(Verdict.ON_PURPOSE if found else Verdict.SAME, tuple(found.values()))

@@ -70,7 +70,7 @@ def explains_status(difference: Difference) -> bool:
 
 
 def test_a_difference_with_a_purpose_is_on_purpose() -> None:
-    purpose = Purpose("p", "because", explains_status)
+    purpose = Purpose("because", explains_status)
 
     judgement = judge("case", [PLAIN], [replace(PLAIN, status=201)], [purpose])
 
@@ -80,14 +80,14 @@ def test_a_difference_with_a_purpose_is_on_purpose() -> None:
 def test_one_difference_without_a_purpose_makes_the_case_wrong() -> None:
     ours = replace(PLAIN, status=201, closed=True)
 
-    judgement = judge("case", [PLAIN, PLAIN], [PLAIN, ours], [Purpose("p", "because", explains_status)])
+    judgement = judge("case", [PLAIN, PLAIN], [PLAIN, ours], [Purpose("because", explains_status)])
 
     assert judgement.verdict is Verdict.WRONG
     assert [str(difference) for difference in judgement.wrong] == ["step 2: closed: False there, True here"]
 
 
 def test_a_purpose_for_other_cases_does_not_count() -> None:
-    purpose = Purpose("p", "because", explains_status, frozenset({"another case"}))
+    purpose = Purpose("because", explains_status, frozenset({"another case"}))
 
     assert judge("case", [PLAIN], [replace(PLAIN, status=201)], [purpose]).verdict is Verdict.WRONG
 

@@ -74,13 +74,13 @@ def test_our_answer_is_the_recorded_one_or_different_on_purpose(replayed: Replay
 def test_every_purpose_is_seen(replayed: Replayed) -> None:
     """One that no case shows any more is to be deleted."""
     seen = {
-        purpose.name
+        purpose.reason
         for group in GROUPS
         for judgement in replayed.group(group).values()
         for purpose in judgement.purposes
     }
 
-    assert {purpose.name for purpose in PURPOSES if purpose.always} <= seen
+    assert {purpose.reason for purpose in PURPOSES if purpose.always} <= seen
 
 
 def test_the_page_is_what_was_seen(replayed: Replayed) -> None:

@@ -1,7 +1,5 @@
 """The comparison of two interpreters: that equal ones agree, and that it finds one that differs, breaks, or ends."""
 
-import itertools
-import random
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.compiled import ROOT
-from tests.lab.fuzz.compiled import Side, compare, known_inputs, mutations
+from tests.lab.fuzz.compiled import Side, compare
 from tests.lab.fuzz.targets import target
 
 OUTCOMES = (sys.executable, "-m", "tests.lab.fuzz.outcomes")
@@ -53,22 +51,3 @@ def test_what_differs_is_found_and_kept(sides: list[Side], tmp_path: Path, other
     (kept,) = (tmp_path / "forms").iterdir()
     assert found == 1
     assert kept.read_bytes() == list(target("forms").examples)[3]
-
-
-def test_mutations_are_many_and_the_same_for_a_seed(tmp_path: Path) -> None:
-    chosen = target("forms")
-    known = known_inputs("forms", chosen, tmp_path)
-
-    first, again = (
-        list(itertools.islice(mutations(known, list(chosen.words), random.Random(7)), 500)) for _ in range(2)
-    )
-
-    assert first == again
-    assert len(set(first) - set(known)) > 400
-
-
-def test_what_a_campaign_has_found_is_tried(tmp_path: Path) -> None:
-    (tmp_path / "forms" / "corpus").mkdir(parents=True)
-    (tmp_path / "forms" / "corpus" / "one").write_bytes(b"found")
-
-    assert b"found" in known_inputs("forms", target("forms"), tmp_path)

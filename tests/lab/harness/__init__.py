@@ -14,7 +14,7 @@ A scenario has two parts of its own: its clients and its harm. The rest is here,
     the daemon's objects, simulated processes   simulation                                      seeds.py
     the daemon's connections, fake transports   lives                                           seeds.py
     a real daemon, real workers                 chaos, rows, residency, steered, upgrades,      storm.py
-                                                kills, history, ray
+                                                history, ray
 
 For real daemons:
 
@@ -26,5 +26,5 @@ For real daemons:
     footprint memory and descriptors when it is calm, and what is left in the end
 
 A verdict that never finds anything proves nothing: `test_verdict.py` and the tests of each scenario plant what must be
-found.
+found (planted: the rows of such a test).
 """

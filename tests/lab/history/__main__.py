@@ -1,4 +1,4 @@
-"""Kill daemons for some minutes, and check what each serves afterwards; print the seeds.
+"""Kill daemons for some minutes, also within upgrades, and check what each serves afterwards; print the seeds.
 
     python -m tests.lab history [--seconds 180] [--kills 10] [--seed N]
 
@@ -24,15 +24,15 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
     end = time.monotonic() + given.seconds
     for seed in itertools.count(given.seed):
         with tempfile.TemporaryDirectory(dir=served.folder) as folder:
-            one = Run(Served(Path(folder)), seed)
+            one = Run(Served(Path(folder)), seed, upgrades=True)
             try:
                 for _ in range(given.kills):
                     one.round()
-                    ledger.count("kills")
             except Violation as violation:
                 ledger.broken.append(str(violation))
             finally:
                 one.end()
+                ledger.done += one.played
                 ledger.count("commands", one.operations)
         print(f"seed {seed}: {given.kills} kills, {one.operations} commands", flush=True)
         if ledger.broken or time.monotonic() >= end:

@@ -39,9 +39,9 @@ class Client:
             except (OSError, http.client.HTTPException, ValueError) as error:
                 self.history.append(Operation(self._number, command, Outcome.UNKNOWN, began, note=repr(error)))
                 return
-            outcome, open_end = judged(command, status)
-            end = {} if open_end else {"ended": time.monotonic()}
             said = str(document.get("status") or document.get("message")).partition("\n")[0]
+            outcome, open_end = judged(command, status, said)
+            end = {} if open_end else {"ended": time.monotonic()}
             self.history.append(Operation(self._number, command, outcome, began, **end, note=f"{status} {said}"))
 
     def _send(self, command: Command) -> tuple[int, Any]:
@@ -50,13 +50,14 @@ class Client:
         return answer.status, json.loads(answer.body)
 
 
-def judged(command: Command, status: int) -> tuple[Outcome, bool]:
+def judged(command: Command, status: int, said: str) -> tuple[Outcome, bool]:
     """Return the outcome of a command by its answer, and whether the command may still take effect later."""
     if status == 202 and isinstance(command, Register) and command.replace:
         return Outcome.UNKNOWN, True  # it has begun, no more
     if status < 300:
         return Outcome.DONE, False
-    return (Outcome.REFUSED if status < 500 else Outcome.UNKNOWN), False
+    refused = status < 500 or (status == 503 and "is being upgraded" in said)
+    return (Outcome.REFUSED if refused else Outcome.UNKNOWN), False
 
 
 def request_of(command: Command) -> tuple[str, str]:

@@ -1,17 +1,21 @@
 """A run: clients command a daemon, it is killed, it starts again, and what it serves then is held against the history.
 
-After each restart, beside what the checker says: no process of the daemon before is left, every version
-answers with its own archive, and the state directory holds what the snapshot refers to and nothing else.
+Half of the program's rounds end within an upgrade: the old or the new daemon is killed at a random moment of it, and
+then whoever serves. After each restart, beside what the checker says: no process of the daemon before is left, every
+version answers with its own archive, and the state directory holds what the snapshot refers to and nothing else.
 """
 
+import contextlib
 import os
 import random
 import signal
+import subprocess
 import threading
 import time
+from collections import Counter
 
-from tests.e2e.served import Served, eventually, running
-from tests.lab.harness.daemon import mark, marked
+from tests.e2e.served import TSCTL, Served, eventually, running
+from tests.lab.harness.daemon import command_of, mark, marked, successors
 from tests.lab.harness.footprint import kept_directories
 from tests.lab.history.checker import Gap, Operation, Outcome, gaps
 from tests.lab.history.clients import ARCHIVES, VERSIONS, Client, archive_name
@@ -20,6 +24,7 @@ from tests.lab.history.commands import BROKEN, Registered, Version
 CLIENTS = 4
 MOST = 150  # answered commands until the daemon is killed
 LONGEST = 0.02  # seconds more: a kill also comes between two answers
+LATEST = 2.0  # seconds after the beginning of an upgrade: so that some kills come after the hand-over, too
 
 
 class Violation(AssertionError):
@@ -27,11 +32,20 @@ class Violation(AssertionError):
 
 
 class Run:
-    """A daemon, which has not been started, and what is known to be registered in it."""
+    """A daemon, which has not been started, and what is known to be registered in it.
 
-    def __init__(self, served: Served, seed: int) -> None:
+    Args:
+        upgrades: half of the kills come within an upgrade.
+
+    Attributes:
+        played: the kills of each kind.
+    """
+
+    def __init__(self, served: Served, seed: int, *, upgrades: bool = False) -> None:
         self.seed = seed
         self.operations = 0
+        self.played: Counter[str] = Counter()
+        self._upgrades = upgrades
         self._rng = random.Random(seed)
         self._served = served
         mark(self._served)
@@ -47,13 +61,14 @@ class Run:
         """
         clients = [Client(self._served, number, random.Random(self._rng.random())) for number in range(CLIENTS)]
         threads = [threading.Thread(target=client.run) for client in clients]
-        pid = self._served.pid
         for thread in threads:
             thread.start()
         enough = self._rng.randrange(MOST)
         eventually(lambda: sum(len(client.history) for client in clients) >= enough, "the clients are answered")
         time.sleep(self._rng.uniform(0.0, LONGEST))
-        os.kill(pid, signal.SIGKILL)
+        if self._upgrades and self._rng.random() < 0.5:
+            self._kill_within_upgrade()
+        self._kill()
         for thread in threads:
             thread.join()
         eventually(lambda: not any(map(running, marked(self._served))), "every process of the killed daemon is gone")
@@ -64,6 +79,33 @@ class Run:
         for name, gap in gaps(self._registered, history, found).items():
             raise Violation(self._told(name, gap, history, found))
         self._registered = found
+
+    def _kill_within_upgrade(self) -> None:
+        """Kill the old or the new daemon during an upgrade."""
+        old, before = self._served.pid, set(marked(self._served))
+        who, at = self._rng.choice(["old", "new"]), time.monotonic() + self._rng.uniform(0.0, LATEST)
+        asking = subprocess.Popen(
+            [TSCTL, "upgrade", "--grace", "0.2"],
+            env=self._served.environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        victim = old
+        while time.monotonic() < at or (who == "new" and victim == old and asking.poll() is None):
+            if who == "new" and victim == old:
+                victim = next(successors(self._served, before), old)
+            time.sleep(0.005)
+        try:
+            os.kill(victim, signal.SIGKILL)
+        except ProcessLookupError:
+            who = f"{who}, gone already"
+        self.played[f"killed {who}: {'upgraded' if asking.wait() == 0 else 'not upgraded'}"] += 1
+
+    def _kill(self) -> None:
+        """Kill whoever serves, and wait until nothing is left of any daemon."""
+        for pid in {*marked(self._served)}:
+            if " -m daemon " in f"{command_of(pid)} ":
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        self.played["kills"] += 1
 
     def end(self) -> None:
         self._served.stop()

@@ -1,6 +1,5 @@
 """Whatever clients do in the life of a connection, the invariants hold; and errors that are planted are found."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,17 +11,13 @@ from daemon.http.exchange import Exchange
 from daemon.http.listener import Listener
 from daemon.http.outgoing import Outgoing
 from daemon.http.states.connection import READING
+from tests.lab.harness.planted import Around, Plant, nothing, row
 from tests.lab.lives.__main__ import main
 from tests.lab.lives.answers import Garbled, Seen, seen_answers
 from tests.lab.lives.life import explain, run
 
 SEEDS = range(1, 201)  # 2 to 4 ms each; `python -m tests.lab lives` runs more
-Plant = Callable[[pytest.MonkeyPatch], None]
 HEAD = b"HTTP/1.1 200 OK\r\nx-request-id: a\r\nconnection: keep-alive\r\n"
-
-
-def nothing(*_: Any) -> None:
-    """Do not do it."""
 
 
 def test_the_invariants_hold_in_every_life() -> None:
@@ -31,73 +26,42 @@ def test_the_invariants_hold_in_every_life() -> None:
     assert not failed, explain(failed[0])
 
 
-def answers_the_last_request_first(patch: pytest.MonkeyPatch) -> None:
-    def write(out: Outgoing, exchange: Exchange) -> bool:
-        out.exchanges.remove(exchange)
-        out.exchanges.appendleft(exchange)
-        return once(out, exchange)
-
-    once = Outgoing.write
-    patch.setattr(Outgoing, "write", write)
+def last_request_first(once: Any, out: Outgoing, exchange: Exchange) -> Any:
+    out.exchanges.remove(exchange)
+    out.exchanges.appendleft(exchange)
+    return once(out, exchange)
 
 
-def answers_twice(patch: pytest.MonkeyPatch) -> None:
-    def write(out: Outgoing, exchange: Exchange) -> None:
-        exchange.buffer *= 2
-        once(out, exchange)
-
-    once = Outgoing._write
-    patch.setattr(Outgoing, "_write", write)
+def answered_twice(once: Any, out: Outgoing, exchange: Exchange) -> None:
+    exchange.buffer *= 2
+    once(out, exchange)
 
 
-def does_not_go_on_with_what_was_read_ahead(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Connection, "_go_on_parsing", nothing)
+def reads_again(once: Any, connection: Connection) -> None:
+    once(connection)
+    connection._state = READING
 
 
-def does_not_go_on_when_the_client_reads_again(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Connection, "resume_writing", lambda connection: setattr(connection._out, "paused", False))
-
-
-def does_not_end_after_the_last_answer(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Connection, "_shut_down", nothing)
-
-
-def reads_again_after_the_last_request(patch: pytest.MonkeyPatch) -> None:
-    def shut_down(connection: Connection) -> None:
-        once(connection)
-        connection._state = READING
-
-    once = Connection._shut_down
-    patch.setattr(Connection, "_shut_down", shut_down)
-
-
-def writes_to_those_who_have_left(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Outgoing, "cut", nothing)
-
-
-def keeps_connections_that_have_gone(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Listener, "left", nothing)
-
-
-def keeps_the_bytes_of_uploads(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Upload, "end", nothing)
+# fmt: off
+ERRORS = [
+    row("answers the last request first", "each request is answered once, in order", Outgoing,
+        write=Around(last_request_first)),
+    row("answers twice", "each request is answered once, in order", Outgoing, _write=Around(answered_twice)),
+    row("does not go on with what was read ahead", "a polite client is answered", Connection, _go_on_parsing=nothing),
+    row("does not go on when the client reads again", "what is answered goes out", Connection,
+        resume_writing=lambda connection: setattr(connection._out, "paused", False)),
+    row("does not end after the last answer", "after the last answer the connection ends", Connection,
+        _shut_down=nothing),
+    row("reads again after the last request", "a connection goes from", Connection, _shut_down=Around(reads_again)),
+    row("writes to those who have left", "nothing is written after a close", Outgoing, cut=nothing),
+    row("keeps connections that have gone", "nothing is left of connections", Listener, left=nothing),
+    row("keeps the bytes of uploads", "no budget is used", Upload, end=nothing),
+]
+# fmt: on
 
 
 @pytest.mark.skipif(is_compiled(), reason="what is compiled cannot be changed to plant an error")
-@pytest.mark.parametrize(
-    ("plant", "sentence"),
-    [
-        (answers_the_last_request_first, "each request is answered once, in order"),
-        (answers_twice, "each request is answered once, in order"),
-        (does_not_go_on_with_what_was_read_ahead, "a polite client is answered"),
-        (does_not_go_on_when_the_client_reads_again, "what is answered goes out"),
-        (does_not_end_after_the_last_answer, "after the last answer the connection ends"),
-        (reads_again_after_the_last_request, "a connection goes from"),
-        (writes_to_those_who_have_left, "nothing is written after a close"),
-        (keeps_connections_that_have_gone, "nothing is left of connections"),
-        (keeps_the_bytes_of_uploads, "no budget is used"),
-    ],
-)
+@pytest.mark.parametrize(("plant", "sentence"), ERRORS)
 def test_some_seed_finds_an_error_that_was_planted(
     plant: Plant, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

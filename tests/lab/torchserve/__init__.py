@@ -1,4 +1,4 @@
-"""TorchServe's own repository, tried with tsctl: its start lines, configurations, model-config files and examples.
+"""TorchServe's own tests, run against tsctl: `torchserve` and `torch-model-archiver` are scripts that call it.
 
 The checkout is named by `TORCHSERVE_CHECKOUT`; nothing of it is kept here.
 """

@@ -1,51 +1,64 @@
-"""Try what TorchServe's repository documents: `python -m tests.lab.torchserve [--only WORD] [--write] [PART…]`.
+"""Run TorchServe's own tests against tsctl: `python -m tests.lab.torchserve [--write | FILE…]`.
 
-    start-lines      each `torchserve --start …` of its pages and scripts
-    model-configs    each model-config.yaml
-    configurations   each config.properties, with a real daemon
-    examples         each archive that a page or script of the examples packs, registered and asked
-
-`TORCHSERVE_CHECKOUT` names a checkout of pytorch/serve. Exits with 1 if a case fails by a defect of tsctl.
+`TORCHSERVE_CHECKOUT` names a checkout of pytorch/serve; the ports 8080 to 8082 must be free. Exits with 1 if a case
+fails that is not in the table of those that stay different on purpose. `--write` runs all files, and puts the counts
+into docs/torchserve.md.
 """
 
-import argparse
+import socket
 import sys
+import tempfile
+from pathlib import Path
 
 from tests.environments import Missing
-from tests.lab.torchserve import configurations, model_configs, report, start_lines
+from tests.lab.torchserve import report
 from tests.lab.torchserve.checkout import checkout, commit
-from tests.lab.torchserve.examples import judge as examples
-
-PARTS = {
-    "start-lines": start_lines.judge,
-    "model-configs": model_configs.judge,
-    "configurations": configurations.judge,
-    "examples": examples.judge,
-}
+from tests.lab.torchserve.run import PORTS, Suites, not_run
+from tests.lab.torchserve.table import FILES
+from tests.lab.torchserve.verdict import Row
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser("python -m tests.lab.torchserve")
-    parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--only", default="", metavar="WORD", help="cases whose name contains the word")
-    parser.add_argument("--write", action="store_true", help="put the counts into docs/torchserve.md")
-    given = parser.parse_args(arguments)
-    if unknown := set(given.parts) - PARTS.keys():
-        parser.error(f"no part is called {', '.join(sorted(unknown))}")
-    if given.write and (given.only or given.parts):
-        parser.error("--write needs the counts of all cases: leave out --only and the parts")
+    write = arguments == ["--write"]
+    if write:
+        arguments = []
+    if unknown := set(arguments) - set(FILES):
+        print(f"error: no file is called {', '.join(sorted(unknown))}; they are {', '.join(FILES)}", file=sys.stderr)
+        return 2
     try:
         root = checkout()
+        require_ports()
     except Missing as error:
         print(f"skipped: {error}")
         return 0
-    judged = {
-        part: list(judge(root, given.only)) for part, judge in PARTS.items() if not given.parts or part in given.parts
-    }
-    print(report.table(judged))
-    if given.write:
-        report.write(report.EXAMPLES, judged, commit(root))
+    judged: dict[str, list[Row]] = {}
+    with tempfile.TemporaryDirectory(prefix="ts") as folder:
+        try:
+            suites = Suites(root, Path(folder))
+        except Missing as error:
+            print(f"skipped: {error}")
+            return 0
+        for file in arguments or FILES:
+            judged[file] = suites.run(file)
+            print(report.table({file: judged[file]}), flush=True)
+    if not arguments:
+        judged["not run"] = not_run()
+        print(report.table({"not run": judged["not run"]}))
+    print(report.table({"all": [row for rows in judged.values() for row in rows]}).splitlines()[-1])
+    if write:
+        report.write(judged, commit(root))
     return 1 if report.failed(judged) else 0
+
+
+def require_ports() -> None:
+    """Raises: Missing, if another program listens where the tests ask."""
+    for port in PORTS.values():
+        with socket.socket() as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                trial.bind(("127.0.0.1", port))
+            except OSError:
+                raise Missing(f"port {port}, which TorchServe's tests ask, is in use") from None
 
 
 if __name__ == "__main__":

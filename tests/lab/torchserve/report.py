@@ -6,9 +6,7 @@ from pathlib import Path
 from tests.lab.conformance.report import MOVING, PAGE
 from tests.lab.torchserve.verdict import Outcome, Row, counts
 
-EXAMPLES = "tests.lab.torchserve"  # the names of the sections: the commands that write them
-SUITES = "tests.lab.torchserve.suites"
-COMMANDS = {EXAMPLES: "torchserve-examples", SUITES: "torchserve-tests"}
+MARKS = "<!-- tests.lab.torchserve -->", "<!-- end of tests.lab.torchserve -->"  # before and after the counts
 # The page is written from the other text: the counts are put into both, so that neither command undoes the other.
 PAGES = (MOVING, PAGE)
 
@@ -29,40 +27,30 @@ def failed(judged: Judged) -> bool:
     return any(row.outcome is Outcome.DEFECT for rows in judged.values() for row in rows)
 
 
-def section(name: str, judged: Judged, commit: str) -> str:
-    """Return the text of a section, between its marks."""
-    if name == EXAMPLES:
-        done = "tries what TorchServe's repository documents"
-        how = "without GPU and\nnetwork, with random weights"
-    else:
-        done, how = "runs TorchServe's own tests", "with a `torchserve` that calls\ntsctl"
-    lines = [
-        f"`make {COMMANDS[name]}` {done} (commit {commit}), {how}:",
+def section(judged: Judged, commit: str) -> str:
+    """Return the text between the marks."""
+    return "\n".join((
+        f"`python -m tests.lab torchserve-tests` runs TorchServe's own tests (commit {commit}), with a `torchserve`",
+        "that calls tsctl:",
         "",
         *(f"* {part}: {counts(rows)}" for part, rows in judged.items()),
-    ]
-    return "\n".join(lines)
+    ))  # fmt: skip
 
 
-def marks(name: str) -> tuple[str, str]:
-    """Return the lines before and after a section."""
-    return f"<!-- {name} -->", f"<!-- end of {name} -->"
-
-
-def replaced(page: str, name: str, text: str) -> str:
-    """Return a page with other text in a section.
+def replaced(page: str, text: str) -> str:
+    """Return a page with other text between the marks.
 
     Raises:
-        ValueError: the page has no marks of it.
+        ValueError: the page has no marks.
     """
-    before, begin, rest = page.partition(marks(name)[0])
-    _, end, after = rest.partition(marks(name)[1])
+    before, begin, rest = page.partition(MARKS[0])
+    _, end, after = rest.partition(MARKS[1])
     if not begin or not end:
-        raise ValueError(f"the page has no `{marks(name)[0]}` … `{marks(name)[1]}`")
+        raise ValueError(f"the page has no `{MARKS[0]}` … `{MARKS[1]}`")
     return f"{before}{begin}\n{text}\n{end}{after}"
 
 
-def write(name: str, judged: Judged, commit: str, pages: Sequence[Path] = PAGES) -> None:
-    """Put the counts into a section of the pages."""
+def write(judged: Judged, commit: str, pages: Sequence[Path] = PAGES) -> None:
+    """Put the counts into the pages."""
     for page in pages:
-        page.write_text(replaced(page.read_text(), name, section(name, judged, commit)))
+        page.write_text(replaced(page.read_text(), section(judged, commit)))

@@ -1,81 +1,25 @@
-"""What is judged of TorchServe's documents and tests: a refusal has a reason, or it is a defect."""
+"""What is judged of TorchServe's tests: a failure has a reason, or it is a defect."""
 
 import re
-from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from tests.lab.torchserve import report
-from tests.lab.torchserve.examples.cases import LEFT_OUT, PREPARED, STALE, left_out
-from tests.lab.torchserve.examples.recipes import RECIPES
-from tests.lab.torchserve.examples.stand_ins import STAND_INS
-from tests.lab.torchserve.examples.table import its_own, unjudged
-from tests.lab.torchserve.model_configs import judge_file
-from tests.lab.torchserve.purposes import REFUSALS, judge_refusal
-from tests.lab.torchserve.start_lines import judge_line
-from tests.lab.torchserve.suites.run import judge_case
-from tests.lab.torchserve.suites.table import DIFFERENT, FILES, NOT_RUN
+from tests.lab.torchserve.run import judge_case
+from tests.lab.torchserve.table import DIFFERENT, FILES, NOT_RUN
 from tests.lab.torchserve.verdict import Outcome, Row
 
 
-@pytest.mark.parametrize(
-    ("given", "accepted", "outcome"),
-    [
-        (["--start", "--ncs", "--models", "a=b.mar", "c.mar", "--disable-token"], True, Outcome.WORKS),
-        (["--start", "models", "a"], False, Outcome.NEITHER),
-        (["--start", "--models", "a=", "b.mar"], True, Outcome.REFUSED),
-        (["--start", "--no-such-flag"], True, Outcome.DEFECT),
-    ],
-)
-def test_a_start_line_is_judged_by_both_parsers(given: Sequence[str], accepted: bool, outcome: Outcome) -> None:
-    assert judge_line("page:1", given, lambda _: accepted).outcome is outcome
+def test_a_defect_alone_fails_the_command() -> None:
+    explained, defect = Row("x", Outcome.PURPOSE), Row("y", Outcome.DEFECT)
 
-
-@pytest.mark.parametrize(("text", "outcome"), [("batchSize: 4", Outcome.WORKS), ("batchSize: many", Outcome.DEFECT)])
-def test_a_model_config_is_judged_as_a_registration_would(tmp_path: Path, text: str, outcome: Outcome) -> None:
-    path = tmp_path / "model-config.yaml"
-    path.write_text(text)
-
-    assert judge_file("name", path).outcome is outcome
-
-
-def test_a_refusal_without_a_reason_is_a_defect_and_fails_the_command() -> None:
-    refused, defect = Row("x", Outcome.REFUSED), judge_refusal("name", "Something went wrong.")
-
-    assert defect.outcome is Outcome.DEFECT
-    assert report.failed({"part": [refused], "other": [defect]}) and not report.failed({"part": [refused]})
+    assert report.failed({"part": [explained], "other": [defect]}) and not report.failed({"part": [explained]})
 
 
 def test_each_exception_of_the_tables_has_a_reason_and_is_about_something_that_is_there() -> None:
-    assert all(refusal.reason and refusal.instead for refusal in REFUSALS)
-    assert all(each.why for each in LEFT_OUT) and all(each.file for each in STALE)
-    assert {each.recipe for each in PREPARED} - {""} == RECIPES.keys()
-    assert {each.library for each in PREPARED} - {""} == STAND_INS.keys()
     assert not set(FILES) & NOT_RUN.keys() and all(NOT_RUN.values())
     assert all(any(re.match(each.cases.partition("::")[0], file) for file in FILES) for each in DIFFERENT)
     assert all(each.message and each.why for each in DIFFERENT)
-
-
-def test_an_example_that_packs_a_file_of_nowhere_or_needs_a_gpu_is_not_tried_for_that_reason() -> None:
-    stale = left_out("examples/large_models/tp_llama/README.md:107 llama", ("llama-handler.py",))
-    gpu = left_out("examples/text_to_speech_synthesizer/WaveGlow/create_mar.sh:17 waveglow_synthesizer", ())
-
-    assert stale is not None and stale.outcome is Outcome.NEITHER
-    assert gpu is not None and gpu.outcome is Outcome.UNJUDGED and "GPU" in gpu.why
-    assert left_out("examples/image_classifier/mnist/README.md:29 mnist", ()) is None
-
-
-@pytest.mark.parametrize(
-    ("message", "reason"),
-    [
-        ("ModuleNotFoundError: No module named 'transformers.x'", "the library `transformers.x` is not installed here"),
-        ("RuntimeError: Found no NVIDIA driver", "a GPU is needed"),
-        ("AttributeError: x", ""),
-    ],
-)
-def test_only_what_this_machine_lacks_is_not_judged(message: str, reason: str) -> None:
-    assert (unjudged(message), its_own("AttributeError: x")) == (reason, "")
 
 
 @pytest.mark.parametrize(
@@ -85,15 +29,14 @@ def test_only_what_this_machine_lacks_is_not_judged(message: str, reason: str) -
         ("[30]", "AssertionError: Timeout waiting for 'Backend worker error' (waited 30 seconds)", Outcome.DEFECT),
         ("[5]", "AssertionError: Timeout waiting for 'Model server started.'", Outcome.DEFECT),
         ("[5]", "failed on setup: No module named 'onnxscript'", Outcome.UNJUDGED),
+        ("[5]", "RuntimeError: Found no NVIDIA driver", Outcome.UNJUDGED),
     ],
 )
 def test_only_a_failure_of_the_table_is_different_on_purpose(case: str, message: str, outcome: Outcome) -> None:
     assert judge_case(f"test_startup_timeout.py::test_startup_timeout{case}", message).outcome is outcome
 
 
-@pytest.mark.parametrize("name", [report.EXAMPLES, report.SUITES])
-def test_both_pages_have_the_same_counts(name: str) -> None:
-    begin, end = report.marks(name)
-    texts = [page.read_text().partition(begin)[2].partition(end)[0] for page in report.PAGES]
+def test_both_pages_have_the_same_counts() -> None:
+    texts = [page.read_text().partition(report.MARKS[0])[2].partition(report.MARKS[1])[0] for page in report.PAGES]
 
     assert texts[0] == texts[1] != ""

@@ -10,16 +10,13 @@ class Outcome(enum.Enum):
     """The possible verdicts, in the order in which they are counted."""
 
     WORKS = "works"
-    STAND_IN = "works with a stand-in of a library"
     PURPOSE = "different on purpose"
-    REFUSED = "refused by design"
-    NEITHER = "refused by TorchServe, too"
     UNJUDGED = "not judged here"
     DEFECT = "fails by a defect of tsctl"
 
 
 class Row(NamedTuple):
-    """One case: its name, its verdict and why, and the way forward if it was refused."""
+    """One case: its name, its verdict and why."""
 
     name: str
     outcome: Outcome

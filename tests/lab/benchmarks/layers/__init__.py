@@ -5,9 +5,8 @@
     frames    encode and decode, at both ends                         budget 5 µs
     worker    the loop in the worker process, over a socketpair       budget 12 µs
     daemon    http and queue together, routed: what a request costs the daemon, less its system calls
-    growth    the cost of a request over open connections, registered models, waiting jobs
 
-`python -m tests.lab.benchmarks.layers` prints all of them but growth, and `python -m tests.lab.benchmarks.layers.NAME`
+`python -m tests.lab.benchmarks.layers` prints all of them, and `python -m tests.lab.benchmarks.layers.NAME`
 one. The budget is for 32 connections and batches of eight. Times are processor time, the least of some
 runs, so that neighbours on the machine matter little.
 """

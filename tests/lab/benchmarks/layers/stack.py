@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from daemon.api.auth import OPEN, guarded, inference_check
 from daemon.api.inference.routes import inference_routes
@@ -16,7 +15,6 @@ from daemon.http.messages import Request
 from daemon.http.router import Router
 from daemon.metrics.metrics import Metrics
 from daemon.models.registry import Registry
-from daemon.models.version import ModelVersion
 from daemon.workers.stub import StubEngine
 from tests.http.fake import FakeTransport
 from tests.kit.build import make_model
@@ -55,10 +53,9 @@ class Connections:
         self.transports = [FakeTransport(self.listener.connect(), clock.soon, peername=peer) for _ in range(wanted)]
         clock.settle()
 
-    def send(self, request: bytes, first: int = 0, count: int | None = None) -> None:
-        """Send a request on `count` connections, beginning with `first`; what they answered before is forgotten."""
-        chosen = self.transports[first : None if count is None else first + count]
-        for transport in chosen:
+    def send(self, request: bytes) -> None:
+        """Send a request on each connection; what they answered before is forgotten."""
+        for transport in self.transports:
             transport.written.clear()
             transport.receive(request)
         self.clock.settle()
@@ -69,42 +66,28 @@ class Connections:
 
 
 class Stack:
-    """Models with one stub worker each, behind the inference routes.
+    """The model `model-0` with one stub worker, behind the inference routes."""
 
-    Args:
-        access: who is told of each answer, besides the metrics.
-    """
-
-    def __init__(self, connections: int = 32, models: int = 1, access: Access | None = None, **settings: Any) -> None:
+    def __init__(self, connections: int) -> None:
         self.clock = FakeClock()
         self.engine = StubEngine(self.clock)
         self.registry = Registry()
         self.metrics = Metrics()
-        settings = {"batch_size": 8, "max_delay": 0.01, "queue_jobs": 100_000, "queue_bytes": 2**40} | settings
-        for number in range(models):
-            self.add(f"model-{number}", settings)
-        self.clock.settle()
-        routes = guarded(inference_routes(self.registry), inference_check("", ""), unguarded=OPEN)
-
-        def tell(request: Request, status: int, seconds: float) -> None:
-            self.metrics.answered(status)
-            if access is not None:
-                access(request, status, seconds)
-
-        self.connections = Connections(Router(routes), self.clock, connections, tell)
-
-    def ask(self, request: bytes, first: int = 0, count: int | None = None) -> None:
-        """Send a request on `count` connections; all are answered when this returns."""
-        self.connections.send(request, first, count)
-        for worker in self.engine.workers:
-            worker.batches.clear()  # it would keep all of them
-
-    def add(self, name: str, settings: dict[str, Any]) -> ModelVersion:
-        model = make_model(self.engine, self.clock, name=name, **settings)
+        model = make_model(
+            self.engine, self.clock, name="model-0", batch_size=8, max_delay=0.01, queue_jobs=100_000, queue_bytes=2**40
+        )
         model.scale(1, 1)
         self.registry.add(model)
         self.metrics.add(model.metrics)
-        return model
+        self.clock.settle()
+        routes = guarded(inference_routes(self.registry), inference_check("", ""), unguarded=OPEN)
+        self.connections = Connections(Router(routes), self.clock, connections)
+
+    def ask(self, request: bytes) -> None:
+        """Send a request on each connection; all are answered when this returns."""
+        self.connections.send(request)
+        for worker in self.engine.workers:
+            worker.batches.clear()  # it would keep all of them
 
 
 def access_log(folder: Path, clock: FakeClock) -> AccessLog:

@@ -6,9 +6,9 @@ MLServer does not know the protocol's binary tensors over HTTP, and is sent the 
 import json
 from pathlib import Path
 
-from tests.lab.benchmarks import images
 from tests.lab.benchmarks.models import TENSORS, app_environment
 from tests.lab.benchmarks.peers.peer import OPEN_INFERENCE, Packaged, Running, Setup, free_port, spawn
+from tests.lab.benchmarks.tensors import IMAGE
 
 APPS = Path(__file__).parent / "apps"
 
@@ -49,7 +49,7 @@ class MLServer(Packaged):
         (folder / "model-settings.json").write_text(json.dumps(model))
         body, headers = folder / "request.json", setup.served.headers
         if name == TENSORS:
-            headers = images.write_json(body)
+            headers = IMAGE.write_json(body)
         else:
             body = setup.served.body
         process = spawn([self.python().parent / "mlserver", "start", folder], folder, {"PYTHONPATH": str(APPS)})

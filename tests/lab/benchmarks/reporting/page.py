@@ -227,7 +227,7 @@ _START = "From the start of the process to the first good answer; the server is 
 _KILL = "Eight clients ask all the time, a batch takes 20 ms, default settings.\n"
 _GROWTH = """\
 What a request costs the daemon must not depend on how much there is. Measured on the daemon's own path from bytes to
-bytes, with stubs for the network and the workers (`python -m tests.lab.benchmarks.layers.growth`):
+bytes, with stubs for the network and the workers, at 5fb15c6f:
 
 ![Cost of a request by open connections, registered models and waiting jobs](benchmarks/growth.svg)
 """

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
-from tests.lab.benchmarks import vectors
 from tests.lab.benchmarks.models import Served
 from tests.lab.benchmarks.peers.peer import Running
 from tests.lab.benchmarks.reporting.results import Figures
+from tests.lab.benchmarks.tensors import NUMBERS
 from tests.lab.benchmarks.workloads.workload import Workload
 
 METHOD = "/inference.GRPCInferenceService/ModelInfer"
@@ -47,8 +47,8 @@ def _request(name: str) -> bytes:
     from daemon.api.grpc.protos.messages import message_class
 
     message: Any = message_class("inference.ModelInferRequest")
-    tensor = {"name": "NUMBERS", "datatype": "FP32", "shape": vectors.SHAPE}
-    request = message(model_name=name, inputs=[tensor], raw_input_contents=[vectors.values().tobytes()])
+    tensor = {"name": "NUMBERS", "datatype": "FP32", "shape": NUMBERS.shape}
+    request = message(model_name=name, inputs=[tensor], raw_input_contents=[NUMBERS.values.tobytes()])
     encoded: bytes = request.SerializeToString()
     return encoded
 
@@ -66,5 +66,5 @@ def _check(address: str, message: bytes) -> None:
             raise LookupError(f"ModelInfer failed: {error.code()} {error.details()}") from None
     raw = b"".join(answer.raw_output_contents)
     found = memoryview(raw).cast("f").tolist() if raw else list(answer.outputs[0].contents.fp32_contents)
-    if found != [sum(vectors.values())]:
-        raise LookupError(f"ModelInfer answered {found}, expected the sum of {vectors.values().tolist()}")
+    if found != NUMBERS.wanted:
+        raise LookupError(f"ModelInfer answered {found}, expected {NUMBERS.wanted}")

@@ -95,16 +95,22 @@ DIFFERENT: tuple[Different, ...] = (
 )
 
 
-# Failures that follow from what this machine lacks, beside those of the examples.
-LACKING: tuple[tuple[str, str], ...] = (
+# Failures that follow from what this machine lacks.
+UNJUDGED: tuple[tuple[str, str], ...] = (
+    (r"No module named '([\w.]+)'", "the library `{}` is not installed here"),
+    (r"[Nn]o package metadata was found for (\w+)", "the library `{}` is not installed here"),
+    (r"no NVIDIA driver|CUDA error|CUDA is not available|No CUDA GPUs|not compiled with CUDA", "a GPU is needed"),
+    (r"urlopen|ProxyError|offline mode|torchserve\.pytorch\.org|Name or service not known", "the case downloads"),
     (r"linear\.onnx|onnx\.mar", "the case before it could not make its model"),
-    (r"torchserve\.pytorch\.org|Name or service not known", "the case downloads"),
 )
 
 
-def lacking(case: str, message: str) -> str:
-    """Return what this machine lacks for a case that failed with a message; empty if nothing."""
-    return next((why for pattern, why in LACKING if re.search(pattern, f"{case}\n{message}")), "")
+def unjudged(case: str, message: str) -> str:
+    """Return why a case that failed with a message says nothing about tsctl; empty if it does."""
+    for pattern, reason in UNJUDGED:
+        if match := re.search(pattern, f"{case}\n{message}"):
+            return reason.format(*match.groups())
+    return ""
 
 
 def why_different(case: str, message: str) -> str:

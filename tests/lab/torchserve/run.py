@@ -14,13 +14,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.environments import make_environment
-from tests.lab.torchserve.examples.table import unjudged
-from tests.lab.torchserve.examples.weights import NO_NETWORK, make
-from tests.lab.torchserve.suites.programs import write_programs
-from tests.lab.torchserve.suites.table import HANDLERS, NOT_RUN, lacking, why_different
+from tests.lab.torchserve.programs import write_programs
+from tests.lab.torchserve.table import HANDLERS, NOT_RUN, unjudged, why_different
 from tests.lab.torchserve.verdict import Outcome, Row
+from tests.lab.torchserve.weights import NO_NETWORK, make
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 PACKAGES = ("requests", "orjson", "psutil", "onnxscript")
 BESIDE = ("lru-dict",)  # what handlers import; pip finds it there and needs no network
 PORTS = {"INFERENCE": 8080, "MANAGEMENT": 8081, "METRICS": 8082}  # written in the tests
@@ -111,12 +110,12 @@ def prepare_archives(work: Path) -> None:
                 model["serialized_file_local"] = str(model_file.with_name(remote))
             weights = work / model["serialized_file_local"]
             if not weights.exists():  # downloaded, or a large file that the checkout has left out
-                make(weights, model_file, work / "torch")
+                make(weights, model_file)
             kept.append(model)
     (work / _ARCHIVES).write_text(json.dumps(kept))
     stateful = work / "examples" / "stateful"
     if not (stateful / "model_cnn.pt").exists() and (stateful / "model.py").exists():
-        make(stateful / "model_cnn.pt", stateful / "model.py", work / "torch")
+        make(stateful / "model_cnn.pt", stateful / "model.py")
 
 
 def not_run() -> list[Row]:
@@ -139,6 +138,6 @@ def judge_case(name: str, message: str) -> Row:
     """Return the row of a case that failed: on purpose, not to be judged here, or by a defect."""
     if why := why_different(name, message):
         return Row(name, Outcome.PURPOSE, why)
-    if reason := unjudged(message) or lacking(name, message):
+    if reason := unjudged(name, message):
         return Row(name, Outcome.UNJUDGED, reason)
     return Row(name, Outcome.DEFECT, message.strip().partition("\n")[0])

@@ -1,0 +1,39 @@
+"""Errors that are planted into the daemon: rows of a test, each with the sentence that must tell of it."""
+
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
+
+import pytest
+from _pytest.mark.structures import ParameterSet
+
+Plant = Callable[[pytest.MonkeyPatch], None]
+
+
+class Around(NamedTuple):
+    """A change of a method that calls what it replaces: its first argument."""
+
+    call: Callable[..., Any]
+
+
+def nothing(*_: Any) -> None:
+    """Do not do it."""
+
+
+def row(error: str, sentence: str, place: object, **changes: object) -> ParameterSet:
+    """Return the row of an error that changes attributes of a class or a module."""
+
+    def plant(patch: pytest.MonkeyPatch) -> None:
+        for name, change in changes.items():
+            patch.setattr(place, name, _around(change.call, place, name) if isinstance(change, Around) else change)
+
+    return pytest.param(plant, sentence, id=error)
+
+
+def rows(*planted: tuple[Plant, str]) -> Iterable[ParameterSet]:
+    """Return the rows of errors that need a function each, whose names say which they are."""
+    return [pytest.param(plant, sentence, id=plant.__name__.replace("_", " ")) for plant, sentence in planted]
+
+
+def _around(call: Callable[..., Any], place: object, name: str) -> Callable[..., Any]:
+    once = getattr(place, name)
+    return lambda *arguments, **named: call(once, *arguments, **named)

@@ -1,1 +1,0 @@
-"""The documented archives of TorchServe's examples: packed, registered and asked, on a real daemon."""
