@@ -110,7 +110,7 @@ def test_the_settings_and_what_to_type_are_shown(invoke: Invoke, load: FakeLoad)
         "load 32 clients that wait for their answers; 3 rounds of 2 s a setting",
         "",
         "Settings (workers × threads, times in ms; gain: times the requests a second of now)",
-        "BATCH DELAY BATCHING WORKERS REQ/S GAIN ± P50 P99 CPU/REQ",
+        "BATCH DELAY BATCHING WORKERS REQ/S GAIN NOISE P50 P99 CPU/REQ",
         "now 1 100 auto 1 × 2 100 20.0 30.0 2.00",
         "best 8 100 auto 1 × 2 400 4.00 0.00 20.0 40.0 2.00",
         "32 100 auto 1 × 2 410 4.10 0.00 20.0 40.0 2.00",

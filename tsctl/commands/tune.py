@@ -15,7 +15,7 @@ from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 if TYPE_CHECKING:
-    from tsctl.tuning.choice import Setting
+    from tsctl.tuning.choice import TriedSetting
 
 _PATIENCE = 60.0  # seconds that a request may wait in the queue
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
@@ -81,7 +81,7 @@ def command(
 
     \b
     GAIN   times the requests a second of now, the median of the rounds
-    ±      how far the rounds are from it: a smaller gain is none
+    NOISE  how far the rounds are from it: a smaller gain is none
 
     The recommended setting answers the most requests a second; with --slo-p99 MS, of those with a p99
     latency of at most MS.
@@ -92,7 +92,7 @@ def command(
     from tsctl.tuning import report
     from tsctl.tuning.choice import commands, present_setting, settings_to_try
     from tsctl.tuning.inputs import sample_input, surroundings
-    from tsctl.tuning.measuring import Load, measure
+    from tsctl.tuning.measuring import OfferedLoad, measure
     from tsctl.tuning.verdict import judge
 
     client = DaemonClient(socket)
@@ -110,9 +110,9 @@ def command(
     if rate is None:
         clients = clients or max_batch_size
     way = {"target": f"/predictions/{path}", "headers": [["Content-Type", kind]] if kind else []}
-    load = Load(clients, rate, way, body, _PATIENCE + worker["settings"]["responseTimeout"])
+    load = OfferedLoad(clients, rate, way, body, _PATIENCE + worker["settings"]["responseTimeout"])
 
-    def choose(cores: int) -> "list[Setting]":
+    def choose(cores: int) -> "list[TriedSetting]":
         return settings_to_try(
             now, cores, most=max_batch_size, workers=workers, clients=clients, batch_ms=batching["learned"]["batchMs"]
         )
@@ -151,7 +151,7 @@ def _save(found: dict[str, Any], said: dict[str, Any]) -> None:
         found["notes"].append(f"`tsctl console` cannot show this result, as it could not be saved: {error}")
 
 
-def _apply(client: DaemonClient, path: str, best: "Setting", worker: dict[str, Any]) -> None:
+def _apply(client: DaemonClient, path: str, best: "TriedSetting", worker: dict[str, Any]) -> None:
     from tsctl.progress import work
 
     client.json(

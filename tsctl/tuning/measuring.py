@@ -11,7 +11,7 @@ from tsctl.errors import CliError
 from tsctl.generator import generator
 from tsctl.render import LiveProgress, live
 from tsctl.terminal.relay import relayed
-from tsctl.tuning.choice import Setting, setting_text
+from tsctl.tuning.choice import TriedSetting, setting_text
 from tsctl.tuning.verdict import MeasuredSetting, Turn
 
 SERVE = (sys.executable, "-P", "-m", "daemon.tools.tune")
@@ -25,7 +25,7 @@ BUSY = 0.85  # of the time: a load generator that computes, or waits for a core,
 Ask = Callable[[Any], dict[str, Any]]
 
 
-class Load(NamedTuple):
+class OfferedLoad(NamedTuple):
     """The requests: of `clients` that wait for their answers, or `rate` independent ones a second.
 
     Attributes:
@@ -54,7 +54,7 @@ class Measured(NamedTuple):
 
 
 def measure(
-    order: dict[str, Any], load: Load, seconds: float, choose: Callable[[int], Sequence[Setting]], name: str
+    order: dict[str, Any], load: OfferedLoad, seconds: float, choose: Callable[[int], Sequence[TriedSetting]], name: str
 ) -> Measured:
     """Measure settings in rounds, there and back, so that what slows the machine meanwhile slows them all.
 
@@ -127,7 +127,7 @@ def _answer(event: dict[str, Any]) -> dict[str, Any]:
     return event
 
 
-def _take_turn(each: MeasuredSetting, ask: Ask, port: int, load: Load, seconds: float) -> float:
+def _take_turn(each: MeasuredSetting, ask: Ask, port: int, load: OfferedLoad, seconds: float) -> float:
     """Send the load; add a turn, or the failure. Return the share of the time that the load generator was busy."""
     warm = _send(load, port, WARM_UP * seconds)
     if not warm["errors"]:
@@ -146,7 +146,7 @@ def _take_turn(each: MeasuredSetting, ask: Ask, port: int, load: Load, seconds: 
     return float(found["generatorCpu"] + found["generatorWaited"])
 
 
-def _send(load: Load, port: int, seconds: float) -> dict[str, Any]:
+def _send(load: OfferedLoad, port: int, seconds: float) -> dict[str, Any]:
     order = load.way | {
         "host": "127.0.0.1", "port": port, "connections": load.clients or MOST_CONNECTIONS, "rate": load.rate,
         "seconds": seconds, "timeout": load.timeout,

@@ -5,16 +5,16 @@ from typing import Any
 from tsctl import render
 from tsctl.render import number_text
 from tsctl.streams import echo
-from tsctl.tuning.measuring import Load, Measured
-from tsctl.tuning.verdict import MeasuredSetting, Verdict, rate_gain
+from tsctl.tuning.measuring import Measured, OfferedLoad
+from tsctl.tuning.verdict import MeasuredSetting, Recommendation, rate_gain
 
 COLUMNS = (
-    "", ">BATCH", ">DELAY", "BATCHING", "WORKERS", ">REQ/S", ">GAIN", ">±", ">P50", ">P99", ">CPU/REQ", "",
+    "", ">BATCH", ">DELAY", "BATCHING", "WORKERS", ">REQ/S", ">GAIN", ">NOISE", ">P50", ">P99", ">CPU/REQ", "",
 )  # fmt: skip
-DROPPED = ("CPU/REQ", "DELAY", "P50", "±")  # where the terminal is narrow
+DROPPED = ("CPU/REQ", "DELAY", "P50", "NOISE")  # where the terminal is narrow
 
 
-def document(measured: Measured, verdict: Verdict, load: Load) -> dict[str, Any]:
+def document(measured: Measured, verdict: Recommendation, load: OfferedLoad) -> dict[str, Any]:
     """Return what was measured: times in seconds, but delays in milliseconds, as in the setting."""
     settings = measured.settings
     return {

@@ -10,7 +10,7 @@ from statistics import median
 from typing import NamedTuple
 
 from tsctl.render import number_text
-from tsctl.tuning.choice import Setting, setting_text
+from tsctl.tuning.choice import TriedSetting, setting_text
 
 LEAST_GAIN = 0.03  # of the rate; less is not worth a change
 LEAST_P99_GAIN = 0.10  # a 99th percentile of a few seconds is that of a few batches
@@ -36,7 +36,7 @@ class MeasuredSetting:
         failure: why there are no further turns; empty if there are.
     """
 
-    setting: Setting
+    setting: TriedSetting
     threads: int = 0
     turns: list[Turn] = field(default_factory=list)
     failure: str = ""
@@ -68,7 +68,7 @@ class Gain(NamedTuple):
         return self.times - 1 > max(least, self.noise)
 
 
-class Verdict(NamedTuple):
+class Recommendation(NamedTuple):
     """The index of the setting to serve, None if none will do; and a sentence for people."""
 
     best: int | None
@@ -88,7 +88,7 @@ def _gain(ratios: Sequence[float]) -> Gain:
     return Gain(median(ratios), (max(ratios) - min(ratios)) / 2) if ratios else Gain(1.0, 0.0)
 
 
-def judge(found: Sequence[MeasuredSetting], slo: float | None = None, offered: float | None = None) -> Verdict:
+def judge(found: Sequence[MeasuredSetting], slo: float | None = None, offered: float | None = None) -> Recommendation:
     """Choose a setting: the rate decides, unless the limit is missed.
 
     Args:
@@ -99,34 +99,34 @@ def judge(found: Sequence[MeasuredSetting], slo: float | None = None, offered: f
     now = found[0]
     answering = [each for each in found if not each.failure and each.rate > 0]
     if not answering:  # 1. requests fail with each setting
-        return Verdict(None, f"no setting will do: {now.failure or 'no answer came in time'}")
+        return Recommendation(None, f"no setting will do: {now.failure or 'no answer came in time'}")
     keeping_up = [each for each in answering if offered is None or each.rate >= KEEPS_UP * offered]
     if not keeping_up:  # 2. requests come faster than any setting answers them
-        return Verdict(None, f"no setting keeps up with {offered:g} requests a second")
+        return Recommendation(None, f"no setting keeps up with {offered:g} requests a second")
     able = [each for each in keeping_up if slo is None or each.p99 <= slo]
     if not able:  # 3. each setting misses the limit
         least = min(each.p99 for each in keeping_up)
         limit = f"no setting answers 99 % of these requests within {_ms(slo or 0.0)}"
-        return Verdict(None, f"{limit}; the lowest p99 is {_ms(least)}")
+        return Recommendation(None, f"{limit}; the lowest p99 is {_ms(least)}")
     if now not in able:  # 4. only that of now does
         best = _simplest(able)
         why = f"99 % are answered within {_ms(now.p99)}" if now in keeping_up else now.failure or "it falls behind"
         gained = f"{number_text(best.rate)} requests a second, p99 {_ms(best.p99)}; now {why}"
-        return Verdict(found.index(best), _advice(best, now, gained))
+        return Recommendation(found.index(best), _advice(best, now, gained))
     others = [each for each in able if each is not now]
     faster = [each for each in others if rate_gain(each, now).is_sure(LEAST_GAIN)]
     if faster:  # 5. others answer more requests
         best = _simplest(faster)
         gain = rate_gain(best, now)
         gained = f"{gain.times:.2f} (± {gain.noise:.2f}) times the requests a second of now, p99 {_ms(best.p99)}"
-        return Verdict(found.index(best), _advice(best, now, f"{gained} instead of {_ms(now.p99)}"))
+        return Recommendation(found.index(best), _advice(best, now, f"{gained} instead of {_ms(now.p99)}"))
     as_fast = [each for each in others if rate_gain(each, now).times >= 1 - SAME_RATE]
     sooner = [each for each in as_fast if p99_gain(each, now).is_sure(LEAST_P99_GAIN)]
     if sooner:  # 6. others answer as many, and sooner
         best = min(sooner, key=lambda each: (each.p99, _simplicity(each)))
         gained = f"as many requests a second as now, p99 {_ms(best.p99)} instead of {_ms(now.p99)}"
-        return Verdict(found.index(best), _advice(best, now, gained))
-    return Verdict(0, _why_keep(others, now))  # 7. nothing is better by more than noise
+        return Recommendation(found.index(best), _advice(best, now, gained))
+    return Recommendation(0, _why_keep(others, now))  # 7. nothing is better by more than noise
 
 
 def _advice(best: MeasuredSetting, now: MeasuredSetting, gained: str) -> str:

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from tsctl.tuning.choice import Setting, commands, present_setting, setting_text, settings_to_try
+from tsctl.tuning.choice import TriedSetting, commands, present_setting, setting_text, settings_to_try
 
-NOW = Setting(1, 100.0, "auto", 1)
+NOW = TriedSetting(1, 100.0, "auto", 1)
 
 
-def tried(now: Setting = NOW, cores: int = 2, **options: Any) -> list[tuple[int, str, int]]:
+def tried(now: TriedSetting = NOW, cores: int = 2, **options: Any) -> list[tuple[int, str, int]]:
     """Return the batch size, policy and workers of each."""
     found = settings_to_try(now, cores, **({"most": 32, "clients": 32} | options))
     return [(each.batch_size, each.batching, each.workers) for each in found]
@@ -27,19 +27,19 @@ def tried(now: Setting = NOW, cores: int = 2, **options: Any) -> list[tuple[int,
             NOW, 1, {}, [(1, "auto", 1), (8, "auto", 1), (32, "auto", 1)], id="2. one core has one worker",
         ),
         pytest.param(
-            Setting(16, 5.0, "auto", 1), 1, {}, [(16, "auto", 1), (1, "auto", 1), (8, "auto", 1), (32, "auto", 1)],
+            TriedSetting(16, 5.0, "auto", 1), 1, {}, [(16, "auto", 1), (1, "auto", 1), (8, "auto", 1), (32, "auto", 1)],
             id="3. a size of its own is tried first",
         ),
         pytest.param(
-            Setting(8, 5.0, "fixed", 1), 1, {}, [(8, "fixed", 1), (1, "auto", 1), (8, "auto", 1), (32, "auto", 1)],
+            TriedSetting(8, 5.0, "fixed", 1), 1, {}, [(8, "fixed", 1), (1, "auto", 1), (8, "auto", 1), (32, "auto", 1)],
             id="4. another policy beside auto",
         ),
         pytest.param(
-            Setting(1, 5.0, "fixed", 1), 1, {}, [(1, "fixed", 1), (8, "auto", 1), (32, "auto", 1)],
+            TriedSetting(1, 5.0, "fixed", 1), 1, {}, [(1, "fixed", 1), (8, "auto", 1), (32, "auto", 1)],
             id="5. with a batch size of one no policy waits",
         ),
         pytest.param(
-            Setting(8, 5.0, "auto", 4), 8, {"most": 8},
+            TriedSetting(8, 5.0, "auto", 4), 8, {"most": 8},
             [(8, "auto", 4), (1, "auto", 4), (1, "auto", 1), (8, "auto", 1), (1, "auto", 2), (8, "auto", 2)],
             id="6. as many workers as now come first: they are loaded",
         ),
@@ -55,7 +55,7 @@ def tried(now: Setting = NOW, cores: int = 2, **options: Any) -> list[tuple[int,
     ],
 )  # fmt: skip
 def test_settings_to_try(
-    now: Setting, cores: int, options: dict[str, Any], expected: list[tuple[int, str, int]]
+    now: TriedSetting, cores: int, options: dict[str, Any], expected: list[tuple[int, str, int]]
 ) -> None:
     assert tried(now, cores, **options) == expected
 
@@ -69,7 +69,7 @@ def test_settings_to_try(
     ],
 )
 def test_a_longer_delay_is_tried_where_it_may_matter(delay: float, batch_ms: float | None, longer: list[float]) -> None:
-    found = settings_to_try(Setting(1, delay, "auto", 1), 1, most=32, clients=32, batch_ms=batch_ms)
+    found = settings_to_try(TriedSetting(1, delay, "auto", 1), 1, most=32, clients=32, batch_ms=batch_ms)
 
     assert [each.max_delay for each in found if each.max_delay != delay] == longer
 
@@ -77,7 +77,7 @@ def test_a_longer_delay_is_tried_where_it_may_matter(delay: float, batch_ms: flo
 def test_a_model_that_is_not_in_memory_counts_as_one_with_a_worker() -> None:
     settings = {"batchSize": 4, "maxBatchDelay": 20, "batching": "fixed"}
 
-    assert present_setting({"settings": settings, "workers": 0}) == Setting(4, 20.0, "fixed", 1)
+    assert present_setting({"settings": settings, "workers": 0}) == TriedSetting(4, 20.0, "fixed", 1)
 
 
 @pytest.mark.parametrize(
@@ -85,15 +85,15 @@ def test_a_model_that_is_not_in_memory_counts_as_one_with_a_worker() -> None:
     [
         pytest.param(NOW, "batch size 1, auto, 1 worker", [], id="nothing differs"),
         pytest.param(
-            Setting(8, 20.0, "auto", 1), "batch size 8, delay at most 20 ms, auto, 1 worker",
+            TriedSetting(8, 20.0, "auto", 1), "batch size 8, delay at most 20 ms, auto, 1 worker",
             ["tsctl set net --batch-size 8 --max-delay 20 --batching auto"], id="the batches",
         ),
         pytest.param(
-            Setting(1, 100.0, "auto", 2), "batch size 1, auto, 2 workers", ["tsctl scale net --workers 2"],
+            TriedSetting(1, 100.0, "auto", 2), "batch size 1, auto, 2 workers", ["tsctl scale net --workers 2"],
             id="the workers",
         ),
     ],
 )  # fmt: skip
-def test_commands_change_what_differs(setting: Setting, text: str, expected: list[str]) -> None:
+def test_commands_change_what_differs(setting: TriedSetting, text: str, expected: list[str]) -> None:
     assert commands("net", setting, NOW) == expected
     assert setting_text(setting, NOW) == text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.tuning.choice import Setting
+from tsctl.tuning.choice import TriedSetting
 from tsctl.tuning.verdict import MeasuredSetting, Turn, judge, p99_gain, rate_gain
 
 
@@ -12,7 +12,7 @@ def measured(
     """Return a setting with one turn for each rate."""
     tails = p99 if isinstance(p99, tuple) else (p99,) * len(rates)
     turns = [Turn(rate, tail / 2, tail, 0.001) for rate, tail in zip(rates, tails, strict=True)]
-    return MeasuredSetting(Setting(size, 100.0, "auto", workers), 1, turns, failure)
+    return MeasuredSetting(TriedSetting(size, 100.0, "auto", workers), 1, turns, failure)
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_judge(found: list[MeasuredSetting], limits: dict[str, float], best: int
 def test_gains_are_those_of_the_rounds() -> None:
     now, other = measured(1, 100, 50, 80, p99=0.1), measured(8, 200, 110, 152, p99=0.05)
 
-    assert rate_gain(other, now) == (2.0, pytest.approx(0.15))
+    assert rate_gain(other, now) == pytest.approx((2.0, 0.15))
     assert p99_gain(other, now) == (2.0, 0.0)
 
 
