@@ -72,7 +72,7 @@ class FakeLoad:
             "stage": "done", "requests": 50, "errors": 5 * failed, "requestsPerSecond": self.rates[size],
             "statuses": {"200": 45, "507": 5} if failed else {"200": 50}, "failures": {},
             "latency": {"p50": 0.02, "p99": 0.03 if size == 1 else 0.04},
-            "generatorCpu": 0.2, "generatorWaited": self.waited,
+            "seconds": 0.5, "generatorCpu": 0.2, "generatorWaited": self.waited,
         }  # fmt: skip
 
 
@@ -152,10 +152,14 @@ def test_the_load_is_that_of_clients_after_a_warm_up(invoke: Invoke, load: FakeL
 
 
 def test_a_load_of_independent_requests_is_an_open_loop(invoke: Invoke, load: FakeLoad) -> None:
+    load.rates = {1: 90.0, 8: 100.0, 32: 100.0}  # of 100 requests a second that began
+
     done = invoke("tune", "net", "--rate", "90.5", "--workers", "1")
 
     assert {(order["rate"], order["connections"]) for order in load.orders} == {(90.5, 1000)}
     assert "90.5 independent requests a second" in done.stdout
+    assert [line.split()[-6] for line in done.stdout.splitlines() if "8    100" in line] == ["90.5"], "all in time"
+    assert "now" in done.stdout and " 81.5 " in done.stdout, "nine in ten"
 
 
 def test_a_slow_model_is_measured_for_some_answers_of_each_client(
@@ -263,18 +267,23 @@ def test_what_is_served_so_already_needs_no_command(invoke: Invoke, load: FakeLo
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("rates", "options", "message"),
     [
         pytest.param(
-            ["--slo-p99", "5"],
+            FASTER, ["--slo-p99", "5"],
             "error: no setting answers 99 % of these requests within 5.00 ms; the lowest p99 is 30.0 ms", id="too slow",
         ),
-        pytest.param(["--rate", "1000"], "error: no setting keeps up with 1000 requests a second", id="falls behind"),
+        pytest.param(
+            dict.fromkeys(FASTER, 80.0), ["--rate", "1000"],
+            "error: no setting keeps up with 1000 requests a second", id="falls behind",
+        ),
     ],
 )  # fmt: skip
 def test_where_no_setting_will_do_nothing_is_applied(
-    invoke: Invoke, load: FakeLoad, daemon: FakeDaemon, options: list[str], message: str
+    invoke: Invoke, load: FakeLoad, daemon: FakeDaemon, rates: dict[int, float], options: list[str], message: str
 ) -> None:
+    load.rates = rates
+
     done = invoke("tune", "net", "--apply", "--workers", "1", *options)
 
     assert done.exit_code == 1

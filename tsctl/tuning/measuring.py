@@ -18,6 +18,7 @@ SERVE = (sys.executable, "-P", "-m", "daemon.tools.tune")
 ROUNDS = 3
 WARM_UP = 0.5  # of a measurement's time, before each: the collector learns the traffic
 LEAST_ANSWERS = 5  # of a client: a slow model is measured for longer
+LEAST_TIMES = 20  # of an answer's time, in the open loop: what is on its way at the end counts as not answered
 LONGEST = 60.0  # seconds of a measurement that is longer than asked for
 MOST_CONNECTIONS = 1000  # of the open loop
 BUSY = 0.85  # of the time: a load generator that computes, or waits for a core, this long may be the bottleneck
@@ -131,7 +132,8 @@ def _take_turn(each: MeasuredSetting, ask: Ask, port: int, load: OfferedLoad, se
     """Send the load; add a turn, or the failure. Return the share of the time that the load generator was busy."""
     warm = _send(load, port, WARM_UP * seconds)
     if not warm["errors"]:
-        seconds = max(seconds, min(LONGEST, LEAST_ANSWERS * warm["latency"]["p50"]))
+        times = LEAST_ANSWERS if load.rate is None else LEAST_TIMES
+        seconds = max(seconds, min(LONGEST, times * warm["latency"]["p50"]))
         before = ask(None)["cpu"]
         found = _send(load, port, seconds)
         used = ask(None)["cpu"] - before
@@ -142,8 +144,14 @@ def _take_turn(each: MeasuredSetting, ask: Ask, port: int, load: OfferedLoad, se
     else:
         latency = found["latency"]
         cpu = max(0.0, used) / max(1, found["requests"])
-        each.turns.append(Turn(found["requestsPerSecond"], latency["p50"], latency["p99"], cpu))
+        each.turns.append(Turn(_rate(found, load), latency["p50"], latency["p99"], cpu))
     return float(found["generatorCpu"] + found["generatorWaited"])
+
+
+def _rate(found: dict[str, Any], load: OfferedLoad) -> float:
+    """Return good answers a second; of an open loop the share that came in time, since the arrivals are random."""
+    rate: float = found["requestsPerSecond"]
+    return rate if load.rate is None else load.rate * rate * found["seconds"] / max(1, found["requests"])
 
 
 def _send(load: OfferedLoad, port: int, seconds: float) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from tsctl.tuning.choice import TriedSetting, setting_text
 LEAST_GAIN = 0.03  # of the rate; less is not worth a change
 LEAST_P99_GAIN = 0.10  # a 99th percentile of a few seconds is that of a few batches
 SAME_RATE = 0.03
-KEEPS_UP = 0.95  # of the rate of an open loop
+KEEPS_UP = 0.9  # of the rate of an open loop
 
 
 class Turn(NamedTuple):

@@ -27,7 +27,7 @@ def measured(
             id="1. no answer comes",
         ),
         pytest.param(
-            [measured(1, 50), measured(8, 94)], {"offered": 100.0}, None,
+            [measured(1, 50), measured(8, 89)], {"offered": 100.0}, None,
             "no setting keeps up with 100 requests a second", id="2. none keeps up",
         ),
         pytest.param(
