@@ -301,8 +301,10 @@ def test_a_setting_that_fails_is_tried_once_and_says_why(
     done = invoke("tune", "net", "--workers", "1")
 
     rows = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert "8 100 auto 1 the model does not load: no weights" in rows
-    assert "32 100 auto 1 × 2 5 of 50 requests failed: 5 × status 507" in rows
+    assert "8 100 auto 1 failed" in rows
+    assert "32 100 auto 1 × 2 failed" in rows
+    assert "note: batch size 8, auto, 1 worker: the model does not load: no weights" in done.stderr
+    assert "note: batch size 32, auto, 1 worker: 5 of 50 requests failed: 5 × status 507" in done.stderr
     assert rows[-1] == "Keep the present setting: no other answers more requests a second."
     assert [json.loads(line)["batchSize"] for line in lines.read_text().splitlines()[1:] if line != "null"] == [
         1, 8, 32, 1, 1,

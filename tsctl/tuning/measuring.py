@@ -88,16 +88,19 @@ def measure(
                     served = _answer(event)
                     each.threads = served["threads"]
                     busiest = max(busiest, _take_turn(each, ask, served["port"], load, seconds))
-    return Measured(found, _notes(busiest))
+    return Measured(found, _notes(found, busiest))
 
 
-def _notes(busiest: float) -> list[str]:
-    if busiest < BUSY:
-        return []
-    return [
-        f"the load generator used a core, or waited for one, {busiest:.0%} of the time:"
-        " the generator, not the model, may be the bottleneck"
-    ]
+def _notes(found: Sequence[MeasuredSetting], busiest: float) -> list[str]:
+    now = found[0].setting
+    failed = [each for each in found if each.failure]
+    notes = [f"{setting_text(each.setting, now)}: {each.failure.partition(chr(10))[0]}" for each in failed]
+    if busiest >= BUSY:
+        notes.append(
+            f"the load generator used a core, or waited for one, {busiest:.0%} of the time:"
+            " the generator, not the model, may be the bottleneck"
+        )
+    return notes
 
 
 @contextmanager

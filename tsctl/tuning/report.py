@@ -9,7 +9,7 @@ from tsctl.tuning.measuring import Measured, OfferedLoad
 from tsctl.tuning.verdict import MeasuredSetting, Recommendation, rate_gain
 
 COLUMNS = (
-    "", ">BATCH", ">DELAY", "BATCHING", "WORKERS", ">REQ/S", ">GAIN", ">NOISE", ">P50", ">P99", ">CPU/REQ", "",
+    "", ">BATCH", ">DELAY", "BATCHING", "WORKERS", ">REQ/S", ">GAIN", ">NOISE", ">P50", ">P99", ">CPU/REQ",
 )  # fmt: skip
 DROPPED = ("CPU/REQ", "DELAY", "P50", "NOISE")  # where the terminal is narrow
 
@@ -52,7 +52,7 @@ def show(found: dict[str, Any], sample: str) -> None:
     if found["recommended"] is None:
         return
     echo()
-    echo(found["verdict"])
+    render.hanging(found["verdict"], 0)
     for line in found["commands"]:
         echo(f"  {line}")
 
@@ -65,7 +65,7 @@ def _row(found: dict[str, Any], index: int) -> tuple[Any, ...]:
         f"{each['workers']} × {each['threads']}" if each["threads"] else each["workers"],
     )  # fmt: skip
     if each["failure"]:
-        return (*head, "", "", "", "", "", "", each["failure"].partition("\n")[0])
+        return (*head, "failed", "", "", "", "", "")
     gain = ("", "") if index == 0 else (f"{each['gain']:.2f}", f"{each['noise']:.2f}")
     times = [number_text(each[name] * 1000) for name in ("p50", "p99", "cpu")]
-    return (*head, number_text(each["requestsPerSecond"]), *gain, *times, "")
+    return (*head, number_text(each["requestsPerSecond"]), *gain, *times)

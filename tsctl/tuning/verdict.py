@@ -110,7 +110,7 @@ def judge(found: Sequence[MeasuredSetting], slo: float | None = None, offered: f
         return Recommendation(None, f"{limit}; the lowest p99 is {_ms(least)}")
     if now not in able:  # 4. only that of now does
         best = _simplest(able)
-        why = f"99 % are answered within {_ms(now.p99)}" if now in keeping_up else now.failure or "it falls behind"
+        why = f"p99 {_ms(now.p99)}, over the limit" if now in keeping_up else now.failure or "it falls behind"
         gained = f"{number_text(best.rate)} requests a second, p99 {_ms(best.p99)}; now {why}"
         return Recommendation(found.index(best), _advice(best, now, gained))
     others = [each for each in able if each is not now]
