@@ -57,6 +57,10 @@ class FakeLoad:
         self.waited = 0.0
         self.orders: list[dict[str, Any]] = []
         self.body = b""
+        self.broken_off = 0
+
+    def break_off(self) -> None:
+        self.broken_off += 1
 
     @contextmanager
     def generator(self, order: dict[str, Any], body: bytes) -> Iterator["FakeLoad"]:
@@ -67,7 +71,7 @@ class FakeLoad:
     def events(self) -> Iterator[dict[str, Any]]:
         size = self.orders[-1]["port"] % 1000
         failed = size in self.errors
-        yield {"stage": "running"}
+        yield {"stage": "running", "errors": int(failed)}
         yield {
             "stage": "done", "requests": 50, "errors": 5 * failed, "requestsPerSecond": self.rates[size],
             "statuses": {"200": 45, "507": 5} if failed else {"200": 50}, "failures": {},
@@ -306,6 +310,7 @@ def test_a_setting_that_fails_is_tried_once_and_says_why(
     assert "note: batch size 8, auto, 1 worker: the model does not load: no weights" in done.stderr
     assert "note: batch size 32, auto, 1 worker: 5 of 50 requests failed: 5 × status 507" in done.stderr
     assert rows[-1] == "Keep the present setting: no other answers more requests a second."
+    assert load.broken_off == 1, "after the first requests that failed"
     assert [json.loads(line)["batchSize"] for line in lines.read_text().splitlines()[1:] if line != "null"] == [
         1, 8, 32, 1, 1,
     ]  # fmt: skip

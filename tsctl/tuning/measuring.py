@@ -166,6 +166,8 @@ def _send(load: OfferedLoad, port: int, seconds: float) -> dict[str, Any]:
         for event in running.events():
             if event["stage"] == "done":
                 return event
+            if event["errors"]:  # the setting has failed: each further one would print a traceback
+                running.break_off()
     raise CliError("the load generator ended without a result")
 
 
