@@ -48,7 +48,7 @@ imports torch, so it starts in well under a second; the command line imports nei
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, the service manager, its end
       upgrade/         its replacement: old and new
-    tools/             programs of their own, never imported: `tsctl check`, `optimize`, `tune` with its simulator
+    tools/             programs of their own, never imported: `tsctl check`, `optimize`, `tune`
 
 tests/test_imports.py is the table of who may import whom; tests/test_house.py measures that there are few rooms,
 few floors and no circle. Programs that measure, compare and attack all of this are in tests/lab.

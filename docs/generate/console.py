@@ -31,7 +31,7 @@ def main() -> None:
             served.tsctl("register", str(MODELS / "finder.py"), "--model-name", "finder")
             served.register("linear", "--batch-size", "1", "--max-delay", "20", name="scorer")
             (served.folder / "input").write_bytes(b"x")
-            load = ("--rate", "100", "--seconds", "0.3")
+            load = ("--clients", "16", "--seconds", "0.5")
             done = served.run("tune", "scorer", "--input", "input", *load, patience=LONG)
             assert done.returncode == 0, done.stderr
             served.tsctl("set", "scorer", "--batch-size", "8")
@@ -73,7 +73,7 @@ def photograph(served: Served, url: str, entrance: str, folder: Path) -> None:
         page.locator("canvas").wait_for()
         save(page, "playground")
         page.goto(f"{url}/#/tune")
-        page.locator(".frontier svg").wait_for()
+        page.locator(".points").wait_for()
         save(page, "tune")
         browser.close()
 

@@ -11,13 +11,10 @@ from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 
 SETTINGS = {"batchSize": 8, "startupTimeout": 60, "responseTimeout": 60}
-TRACE = {
-    "modelName": "net", "modelVersion": "1.0", "times": [0.0], "workers": 1, "settings": SETTINGS,
-    "batching": {"mode": "batch"},
-}  # fmt: skip
 WORKER: dict[str, Any] = {
+    "modelName": "net", "modelVersion": "1.0", "workers": 1, "settings": SETTINGS, "batching": {"mode": "batch"},
     "directory": "/nowhere", "handler": "image_classifier", "manifest": {}, "python": None, "devices": [],
-    "optimize": ["compile"], "regulars": [0],
+    "optimize": ["compile"],
 }  # fmt: skip
 CONFIG = [
     {"name": "envelope", "value": "json", "origin": "flag"},
@@ -62,7 +59,6 @@ FAKE = "import sys; open(sys.argv[1], 'wb').write(sys.stdin.buffer.read()); prin
 @pytest.fixture
 def order(tmp_path: Path, daemon: FakeDaemon) -> Path:
     """A daemon that serves the model `net`; give the file with what the measuring was asked."""
-    daemon.answer("GET /tsctl/trace/net", TRACE)
     daemon.answer("GET /tsctl/worker/net", WORKER)
     daemon.answer("GET /tsctl/config", CONFIG)
     daemon.answer_body("GET /tsctl/input/net", b"recorded", "image/jpeg")
@@ -155,7 +151,7 @@ def test_without_any_input_the_error_names_the_option(invoke: Invoke, measuring:
 
 
 def test_a_model_without_batches_is_refused(invoke: Invoke, measuring: Any, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/trace/net", TRACE | {"batching": {"mode": "continuous"}})
+    daemon.answer("GET /tsctl/worker/net", WORKER | {"batching": {"mode": "continuous"}})
 
     done = invoke("optimize", "net")
 

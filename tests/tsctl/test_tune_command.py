@@ -1,8 +1,10 @@
-"""`tsctl tune`, with a process that only says what the measuring would."""
+"""`tsctl tune`, with a process that only says that it serves, and a load generator that only tells figures."""
 
 import json
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +13,13 @@ import pytest
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.tuning import saved
+from tsctl.tuning.measuring import ROUNDS, failure_text
 
-SETTINGS = {"batchSize": 1, "maxBatchDelay": 100.0, "batching": "auto", "startupTimeout": 60, "responseTimeout": 60}
-TRACE = {
-    "modelName": "net", "modelVersion": "1.0", "times": [0.0, 1.0], "silence": 9.0, "workers": 1, "settings": SETTINGS,
+WORKER = {
+    "modelName": "net", "modelVersion": "1.0", "directory": "/nowhere", "handler": "base_handler", "workers": 1,
+    "settings": {"batchSize": 1, "maxBatchDelay": 100.0, "batching": "auto", "responseTimeout": 60},
+    "batching": {"mode": "batch", "learned": {"batchMs": None}, "arrivalsPerSecond": 0.0},
 }  # fmt: skip
-WORKER = {"directory": "/nowhere", "handler": "base_handler", "regulars": [0, 0], "turnarounds": []}
 CONFIG = [
     {"name": "envelope", "value": "json", "origin": "flag"},
     {"name": "decode_input", "value": False, "origin": "default"},
@@ -24,122 +27,164 @@ CONFIG = [
     {"name": "hide_environment", "value": None, "origin": "default"},
     {"name": "metrics_config", "value": None, "origin": "default"},
 ]
+# Keeps each line that it reads in a file. Its port tells the load generator the batch size and the workers.
+SERVE = """
+import json, sys
+log, refused = open(sys.argv[1], "w", buffering=1), sys.argv[2]
+for number, line in enumerate(sys.stdin):
+    log.write(line)
+    setting = json.loads(line)
+    if not number:
+        answer = {"stage": "started", "cores": 2}
+    elif setting is None:
+        answer = {"stage": "used", "cpu": number / 10}
+    elif str(setting["batchSize"]) in refused.split(","):
+        answer = {"stage": "failed", "message": "the model does not load: no weights", "details": "Traceback …"}
+    else:
+        port = 1000 * setting["minWorkers"] + setting["batchSize"]
+        answer = {"stage": "serving", "port": port, "threads": 2 // setting["minWorkers"]}
+    print(json.dumps(answer), flush=True)
+"""
+FASTER = {1: 100.0, 8: 400.0, 32: 410.0}  # requests a second by batch size
 
 
-def point(**changes: Any) -> dict[str, Any]:
-    values = {
-        "workers": 1, "threads": 2, "batchSize": 8, "maxBatchDelay": 20.0, "batching": "auto", "capacity": 720.0,
-        "throughput": 660.0, "p50": 0.0113, "p99": 0.0127, "meanBatch": 7.9, "keepsUp": True, "measured": False,
-    }  # fmt: skip
-    return values | changes
+class FakeLoad:
+    """Told figures, by batch size; `orders` are those of the load generator."""
 
+    def __init__(self) -> None:
+        self.rates = dict(FASTER)
+        self.errors: set[int] = set()
+        self.waited = 0.0
+        self.orders: list[dict[str, Any]] = []
+        self.body = b""
+        self.broken_off = 0
 
-NOW = point(batchSize=1, maxBatchDelay=100.0, capacity=119.0, throughput=115.0, p50=0.0692, p99=0.0701)
-LARGER = point(workers=2, threads=1, batchSize=32, capacity=3030.0, p99=0.0211)
-MEASURED = {
-    "stage": "measured", "workers": 1, "threads": 2,
-    "curves": [{
-        "busy": 1, "a": 0.008, "c": 0.0004, "residual": 0.02, "sizes": [1, 8, 32], "medians": [0.0084, 0.0112, 0.0208],
-    }],
-    "beside": {"batches": 1.17, "requests": 1.4},
-}  # fmt: skip
-DONE = {
-    "stage": "done",
-    "load": {"text": "recorded: 8 clients that wait for an answer", "clients": 8, "requestsPerSecond": None},
-    "way": {"latency": 0.0002, "cost": 0.00005},
-    "now": NOW,
-    "frontier": [LARGER, point(measured=True)],
-    "recommended": 1,
-    "rule": "the highest capacity of the settings whose p99 is within 5% of the least",
-    "tried": 112,
-}
-WORKING = ({"stage": "loading", "workers": 1, "threads": 2, "done": 0, "total": 3}, MEASURED)
+    def break_off(self) -> None:
+        self.broken_off += 1
 
-# Keeps what it was asked in a file, and says what it is told to.
-FAKE = "import sys; open(sys.argv[1], 'wb').write(sys.stdin.buffer.read()); print(sys.argv[2])"
+    @contextmanager
+    def generator(self, order: dict[str, Any], body: bytes) -> Iterator["FakeLoad"]:
+        self.orders.append(order)
+        self.body = body
+        yield self
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        size = self.orders[-1]["port"] % 1000
+        failed = size in self.errors
+        yield {"stage": "running", "errors": int(failed)}
+        yield {
+            "stage": "done", "requests": 50, "errors": 5 * failed, "requestsPerSecond": self.rates[size],
+            "statuses": {"200": 45, "507": 5} if failed else {"200": 50}, "failures": {},
+            "latency": {"p50": 0.02, "p99": 0.03 if size == 1 else 0.04},
+            "seconds": 0.5, "generatorCpu": 0.2, "generatorWaited": self.waited,
+        }  # fmt: skip
 
 
 @pytest.fixture
-def order(tmp_path: Path, daemon: FakeDaemon) -> Path:
-    """A daemon that serves the model `net`; give the file with what the measuring was asked."""
-    daemon.answer("GET /tsctl/trace/net", TRACE)
+def lines(tmp_path: Path, daemon: FakeDaemon) -> Path:
+    """A daemon that serves the model `net`; return the file with what the serving process has read."""
     daemon.answer("GET /tsctl/worker/net", WORKER)
     state = {"name": "state_dir", "value": str(tmp_path / "kept"), "origin": "flag"}
     daemon.answer("GET /tsctl/config", [*CONFIG, state])
     daemon.answer_body("GET /tsctl/input/net", b"recorded", "text/plain")
     daemon.answer("PATCH /models/net", {"changes": []})
     daemon.answer("PUT /models/net", {"status": "ok"})
-    return tmp_path / "order"
+    return tmp_path / "lines"
 
 
 @pytest.fixture
-def measuring(order: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Replace the measuring process by one that prints given events."""
-
-    def say(*events: dict[str, Any]) -> None:
-        lines = "\n".join(json.dumps(event) for event in events)
-        monkeypatch.setattr("tsctl.tuning.process.TUNE", (sys.executable, "-c", FAKE, str(order), lines))
-
-    say(*WORKING, DONE)
-    return say
+def load(lines: Path, monkeypatch: pytest.MonkeyPatch) -> FakeLoad:
+    refuse(monkeypatch, lines, "")
+    found = FakeLoad()
+    monkeypatch.setattr("tsctl.tuning.measuring.generator", found.generator)
+    return found
 
 
-def test_what_was_measured_and_what_is_recommended_is_shown(invoke: Invoke, measuring: Any) -> None:
-    done = invoke("tune", "net")
+def refuse(monkeypatch: pytest.MonkeyPatch, lines: Path, sizes: str) -> None:
+    """Let the model not load with these batch sizes."""
+    monkeypatch.setattr("tsctl.tuning.measuring.SERVE", (sys.executable, "-c", SERVE, str(lines), sizes))
+
+
+def test_the_settings_and_what_to_type_are_shown(invoke: Invoke, load: FakeLoad) -> None:
+    done = invoke("tune", "net", "--workers", "1")
 
     assert done.exit_code == 0, done.output
-    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    for line in (
-        "load recorded: 8 clients that wait for an answer",
-        "1 × 2 8.40 11.2 20.8 +17% 8.00 + 0.4 n, within 2%",
-        "1 2 × 1 32 20 auto 3030 660 11.3 21.1",
-        "2 1 × 2 8 20 auto 720 660 11.3 12.7 measured",
-        "now 1 × 2 1 100 auto 119 115 69.2 70.1",
-        "Recommended: 2",
-        "the highest capacity of the settings whose p99 is within 5% of the least",
-        "tsctl set net --batch-size 8 --max-delay 20 --batching auto",
-    ):
-        assert line in lines
-    assert "tsctl scale" not in done.stdout
-
-
-def test_the_verdict_comes_last_and_is_whole_in_itself(invoke: Invoke, measuring: Any) -> None:
-    lines = invoke("tune", "net").stdout.splitlines()
-
-    assert lines[lines.index("Recommended: 2") :] == [
-        "Recommended: 2",
-        "  the highest capacity of the settings whose p99 is within 5% of the least",
-        "  batch size 8, delay at most 20 ms, auto, 1 worker × 2 threads",
-        "  p99 12.7 ms, capacity 720 requests a second",
-        "  now: p99 70.1 ms, capacity 119 requests a second",
-        "  tsctl set net --batch-size 8 --max-delay 20 --batching auto",
+    assert [" ".join(line.split()) for line in done.stdout.splitlines()] == [
+        "model net 1.0, measured with 8 B of the daemon's input",
+        "load 32 clients that wait for their answers; 3 rounds of 2 s a setting",
+        "",
+        "Settings (workers × threads, times in ms; gain: times the requests a second of now)",
+        "BATCH DELAY BATCHING WORKERS REQ/S GAIN NOISE P50 P99 CPU/REQ",
+        "now 1 100 auto 1 × 2 100 20.0 30.0 2.00",
+        "best 8 100 auto 1 × 2 400 4.00 0.00 20.0 40.0 2.00",
+        "32 100 auto 1 × 2 410 4.10 0.00 20.0 40.0 2.00",
+        "",
+        "Serve it with batch size 8, auto, 1 worker: 4.00 (± 0.00) times the requests a second of now, p99 40.0 ms"
+        " instead of 30.0 ms.",
+        "tsctl set net --batch-size 8 --max-delay 100 --batching auto",
     ]
+    assert done.stderr == ""
 
 
-def test_the_measuring_is_told_all_it_needs(invoke: Invoke, measuring: Any, order: Path) -> None:
-    invoke(
-        "tune", "net", "--slo-p99", "50", "--max-batch-size", "16", "--workers", "1", "--workers", "2", "--rate", "9.5"
-    )
+def test_the_process_that_serves_is_told_the_model_and_then_each_setting_there_and_back(
+    invoke: Invoke, load: FakeLoad, lines: Path
+) -> None:
+    invoke("tune", "net", "--workers", "1", "--max-batch-size", "8")
 
-    line, _, body = order.read_bytes().partition(b"\n")
-    assert json.loads(line) == {
-        "trace": TRACE, "worker": WORKER, "settings": {"envelope": "json", "limit_image_pixels": "false"},
-        "contentType": "text/plain", "most": 16, "workers": [1, 2], "clients": None, "rate": 9.5, "seconds": 1.0,
-        "slo": 0.05,
+    order, *others = map(json.loads, lines.read_text().splitlines())
+    assert order == {
+        "model": WORKER, "settings": {"envelope": "json", "limit_image_pixels": "false"}, "bodyBytes": len(b"recorded"),
     }  # fmt: skip
-    assert body == b"recorded"
+    settings = [each for each in others if each is not None]
+    assert [each["batchSize"] for each in settings] == [1, 8, 8, 1, 1, 8]
+    assert settings[0] == {
+        "batchSize": 1, "maxBatchDelay": 100.0, "batching": "auto", "minWorkers": 1, "maxWorkers": 1,
+    }  # fmt: skip
+    assert others.count(None) == 2 * len(settings), "before and after each measurement"
 
 
-def test_a_file_may_be_the_input(invoke: Invoke, measuring: Any, order: Path, tmp_path: Path) -> None:
+def test_the_load_is_that_of_clients_after_a_warm_up(invoke: Invoke, load: FakeLoad) -> None:
+    invoke("tune", "net", "--clients", "4", "--seconds", "3", "--workers", "1")
+
+    warm, order = load.orders[:2]
+    assert (warm["seconds"], order["seconds"]) == (1.5, 3.0)
+    assert order == {
+        "target": "/predictions/net", "headers": [["Content-Type", "text/plain"]], "host": "127.0.0.1", "port": 1001,
+        "connections": 4, "rate": None, "seconds": 3.0, "timeout": 120.0,
+    }  # fmt: skip
+    assert load.body == b"recorded"
+
+
+def test_a_load_of_independent_requests_is_an_open_loop(invoke: Invoke, load: FakeLoad) -> None:
+    load.rates = {1: 90.0, 8: 100.0, 32: 100.0}  # of 100 requests a second that began
+
+    done = invoke("tune", "net", "--rate", "90.5", "--workers", "1")
+
+    assert {(order["rate"], order["connections"]) for order in load.orders} == {(90.5, 1000)}
+    assert "90.5 independent requests a second" in done.stdout
+    assert [line.split()[-6] for line in done.stdout.splitlines() if "8    100" in line] == ["90.5"], "all in time"
+    assert "now" in done.stdout and " 81.5 " in done.stdout, "nine in ten"
+
+
+def test_a_slow_model_is_measured_for_some_answers_of_each_client(
+    invoke: Invoke, load: FakeLoad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tsctl.tuning.measuring.LEAST_ANSWERS", 200)
+
+    invoke("tune", "net", "--workers", "1")
+
+    assert [order["seconds"] for order in load.orders[:2]] == [1.0, 4.0]
+
+
+def test_a_file_may_be_the_input(invoke: Invoke, load: FakeLoad, tmp_path: Path) -> None:
     (tmp_path / "input.json").write_text("{}")
 
-    invoke("tune", "net", "--input", tmp_path / "input.json")
+    invoke("tune", "net", "--input", tmp_path / "input.json", "--workers", "1")
 
-    line, _, body = order.read_bytes().partition(b"\n")
-    assert (json.loads(line)["contentType"], body) == ("application/json", b"{}")
+    assert (load.orders[0]["headers"], load.body) == ([["Content-Type", "application/json"]], b"{}")
 
 
-def test_without_any_input_the_daemon_says_what_to_do(invoke: Invoke, measuring: Any, daemon: FakeDaemon) -> None:
+def test_without_any_input_the_daemon_says_what_to_do(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
     daemon.answer("GET /tsctl/input/net", {"message": "No sample input for net/1.0. Name a file."}, status=404)
 
     done = invoke("tune", "net")
@@ -148,35 +193,39 @@ def test_without_any_input_the_daemon_says_what_to_do(invoke: Invoke, measuring:
     assert "error: No sample input for net/1.0. Name a file." in done.stderr
 
 
-def test_json_is_all_that_was_found(invoke: Invoke, measuring: Any) -> None:
-    document = json.loads(invoke("tune", "net", "--json").stdout)
+def test_json_is_all_that_was_found(invoke: Invoke, load: FakeLoad) -> None:
+    document = json.loads(invoke("tune", "net", "--json", "--workers", "1").stdout)
 
-    assert (document["model"], document["frontier"], document["now"]) == ("net", DONE["frontier"], NOW)
-    assert document["batchTimes"][0]["curves"] == MEASURED["curves"]
-    assert document["commands"] == ["tsctl set net --batch-size 8 --max-delay 20 --batching auto"]
+    assert (document["model"], document["version"], document["recommended"]) == ("net", "1.0", 1)
+    assert document["settings"][1] == {
+        "batchSize": 8, "maxBatchDelay": 100.0, "batching": "auto", "workers": 1, "threads": 2, "failure": "",
+        "requestsPerSecond": 400.0, "p50": 0.02, "p99": 0.04, "cpu": pytest.approx(0.002), "gain": 4.0, "noise": 0.0,
+    }  # fmt: skip
+    assert (document["rounds"], document["seconds"], document["load"]["clients"]) == (ROUNDS, 2.0, 32)
+    assert document["commands"] == ["tsctl set net --batch-size 8 --max-delay 100 --batching auto"]
 
 
 def test_the_result_is_kept_for_the_page_and_for_its_owner_alone(
-    invoke: Invoke, measuring: Any, tmp_path: Path
+    invoke: Invoke, load: FakeLoad, tmp_path: Path
 ) -> None:
-    document = json.loads(invoke("tune", "net", "--json").stdout)
+    document = json.loads(invoke("tune", "net", "--json", "--workers", "1").stdout)
     (file,) = (tmp_path / "kept" / "tuned").iterdir()
 
     assert (file.name, file.stat().st_mode & 0o777) == ("net@1.0.json", 0o600)
     (kept,) = saved.saved(tmp_path / "kept")
     assert abs(kept.pop("time") - time.time()) < 60
     assert kept == document
-    invoke("tune", "net")
+    invoke("tune", "net", "--workers", "1")
     assert list((tmp_path / "kept" / "tuned").iterdir()) == [file]
 
 
-def test_a_result_that_cannot_be_kept_is_still_shown(invoke: Invoke, measuring: Any, tmp_path: Path) -> None:
+def test_a_result_that_cannot_be_kept_is_still_shown(invoke: Invoke, load: FakeLoad, tmp_path: Path) -> None:
     (tmp_path / "kept").write_text("a file")
 
-    done = invoke("tune", "net")
+    done = invoke("tune", "net", "--workers", "1")
 
     assert done.exit_code == 0
-    assert "Recommended: 2" in done.stdout
+    assert "Serve it with batch size 8" in done.stdout
     assert "note: `tsctl console` cannot show this result, as it could not be saved: " in done.stderr
 
 
@@ -192,71 +241,126 @@ def test_files_that_are_no_results_are_left_out(tmp_path: Path) -> None:
     assert saved.saved(tmp_path / "nothing") == []
 
 
-def test_applying_changes_the_settings(invoke: Invoke, measuring: Any, daemon: FakeDaemon) -> None:
-    done = invoke("tune", "net", "--apply")
+def test_applying_changes_the_settings(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
+    done = invoke("tune", "net", "--apply", "--workers", "1")
 
     (change,) = [request for request in daemon.requests if request.method != "GET"]
     assert (change.method, change.path) == ("PATCH", "/models/net")
-    assert change.query == {"batch_size": "8", "max_batch_delay": "20.0", "batching": "auto"}
-    assert "Serving `net` 1.0 with batch size 8, delay 20 ms, auto, 1 worker\n" in done.stderr
+    assert change.query == {"batch_size": "8", "max_batch_delay": "100.0", "batching": "auto"}
+    assert "Serving `net` 1.0 with batch size 8, delay 100 ms, auto, 1 worker\n" in done.stderr
 
 
 def test_applying_scales_where_the_number_of_workers_differs(
-    invoke: Invoke, measuring: Any, daemon: FakeDaemon
+    invoke: Invoke, load: FakeLoad, daemon: FakeDaemon
 ) -> None:
-    measuring(*WORKING, DONE | {"recommended": 0})
-
-    done = invoke("tune", "net", "--apply")
+    done = invoke("tune", "net", "--apply", "--workers", "2")
 
     last = daemon.requests[-1]
     assert (last.method, last.path, last.query["min_worker"]) == ("PUT", "/models/net", "2")
     assert "tsctl scale net --workers 2" in done.stdout
 
 
-def test_what_is_served_so_already_needs_no_command(invoke: Invoke, measuring: Any) -> None:
-    measuring(*WORKING, DONE | {"frontier": [NOW], "recommended": 0})
+def test_what_is_served_so_already_needs_no_command(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
+    load.rates = dict.fromkeys(FASTER, 100.0)
 
-    assert "the model is already served with these settings" in invoke("tune", "net").stdout
+    done = invoke("tune", "net", "--apply", "--workers", "1")
+
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[-1] == "Keep the present setting: no other answers more requests a second."
+    assert {request.method for request in daemon.requests} == {"GET"}
 
 
 @pytest.mark.parametrize(
-    ("found", "options", "message"),
+    ("rates", "options", "message"),
     [
         pytest.param(
-            {"recommended": None}, ["--slo-p99", "5"],
-            "error: no setting answers 99 % of these requests within 5 ms; the lowest p99 is 12.7 ms", id="too slow",
+            FASTER, ["--slo-p99", "5"],
+            "error: no setting answers 99 % of these requests within 5.00 ms; the lowest p99 is 30.0 ms", id="too slow",
         ),
         pytest.param(
-            {"recommended": None, "frontier": [point(keepsUp=False)]}, [], "error: no setting keeps up with this load",
-            id="falls behind",
+            dict.fromkeys(FASTER, 80.0), ["--rate", "1000"],
+            "error: no setting keeps up with 1000 requests a second", id="falls behind",
         ),
     ],
 )  # fmt: skip
 def test_where_no_setting_will_do_nothing_is_applied(
-    invoke: Invoke, measuring: Any, daemon: FakeDaemon, found: dict[str, Any], options: list[str], message: str
+    invoke: Invoke, load: FakeLoad, daemon: FakeDaemon, rates: dict[int, float], options: list[str], message: str
 ) -> None:
-    measuring(*WORKING, DONE | found)
+    load.rates = rates
 
-    done = invoke("tune", "net", "--apply", *options)
+    done = invoke("tune", "net", "--apply", "--workers", "1", *options)
 
     assert done.exit_code == 1
     assert message in done.stderr
+    assert "now" in done.stdout, "the table is shown"
     assert {request.method for request in daemon.requests} == {"GET"}
 
 
-def test_a_model_that_cannot_answer_the_input_says_so(invoke: Invoke, measuring: Any) -> None:
-    message = "the model cannot answer the request: Prediction failed: ValueError: as you wish"
-    measuring({"stage": "failed", "message": message, "details": "Traceback …"})
+def test_a_setting_that_fails_is_tried_once_and_says_why(
+    invoke: Invoke, load: FakeLoad, lines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse(monkeypatch, lines, "8")
+    load.errors = {32}
+
+    done = invoke("tune", "net", "--workers", "1")
+
+    rows = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "8 100 auto 1 failed" in rows
+    assert "32 100 auto 1 × 2 failed" in rows
+    assert "note: batch size 8, auto, 1 worker: the model does not load: no weights" in done.stderr
+    assert "note: batch size 32, auto, 1 worker: 5 of 50 requests failed: 5 × status 507" in done.stderr
+    assert rows[-1] == "Keep the present setting: no other answers more requests a second."
+    assert load.broken_off == 1, "after the first requests that failed"
+    assert [json.loads(line)["batchSize"] for line in lines.read_text().splitlines()[1:] if line != "null"] == [
+        1, 8, 32, 1, 1,
+    ]  # fmt: skip
+
+
+def test_a_model_that_does_not_load_as_it_is_served_ends_it_with_its_traceback(
+    invoke: Invoke, load: FakeLoad, lines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse(monkeypatch, lines, "1")
 
     done = invoke("tune", "net")
 
     assert (done.exit_code, done.stdout) == (1, "")
-    assert f"error: {message}" in done.stderr
+    assert "error: the model does not load: no weights" in done.stderr
     assert "Traceback …" in done.stderr
 
 
-def test_a_load_is_assumed_in_one_way_only(invoke: Invoke, measuring: Any) -> None:
+def test_a_process_that_ends_early_is_an_error(invoke: Invoke, load: FakeLoad, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tsctl.tuning.measuring.SERVE", (sys.executable, "-c", "raise SystemExit(9)"))
+
+    done = invoke("tune", "net")
+
+    assert "error: the process that serves the model ended with exit code 9" in done.stderr
+
+
+def test_figures_that_may_be_wrong_have_a_note(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
+    load.waited = 0.7
+    busy = WORKER["batching"] | {"arrivalsPerSecond": 12.5}  # type: ignore[operator]
+    daemon.answer("GET /tsctl/worker/net", WORKER | {"batching": busy})
+
+    done = invoke("tune", "net", "--workers", "1")
+
+    assert "note: the load generator used a core, or waited for one, 90% of the time" in done.stderr
+    assert "note: the model was answering other requests" in done.stderr
+
+
+def test_a_model_without_batches_is_refused(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/worker/net", WORKER | {"batching": {"mode": "continuous"}})
+
+    assert "error: net runs its requests on their own (`continuous`)" in invoke("tune", "net").stderr
+
+
+def test_a_load_is_of_one_kind_only(invoke: Invoke, load: FakeLoad) -> None:
     done = invoke("tune", "net", "--clients", "3", "--rate", "5")
 
     assert done.exit_code == 2
     assert "`--clients` and `--rate` are two kinds of load" in done.stderr
+
+
+def test_requests_without_an_answer_are_failures_too() -> None:
+    found = {"requests": 9, "errors": 3, "statuses": {"200": 6, "503": 1}, "failures": {"timeout": 2}}
+
+    assert failure_text(found) == "3 of 9 requests failed: 1 × status 503, 2 × timeout"

@@ -14,7 +14,7 @@ from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 _BEST, _DEFAULT = "best", "default"
-# Of the daemon's documents: without the arrivals, which are for `tsctl tune`.
+# Of the daemon's document `/tsctl/worker`, for the two parts of an order.
 _TRACE = ("modelName", "modelVersion", "workers", "settings")
 _WORKER = ("directory", "handler", "manifest", "python", "devices", "optimize")
 
@@ -87,15 +87,14 @@ def command(
         else:
             _show_applied(document)
         return
-    trace = client.json("GET", f"/tsctl/trace/{path}")
-    mode = trace.get("batching", {}).get("mode", "batch")
+    worker = client.json("GET", f"/tsctl/worker/{path}")
+    mode = worker["batching"]["mode"]
     if mode != "batch":
         raise CliError(f"{model} runs its requests on their own (`{mode}`): there are no batches to measure")
-    worker = client.json("GET", f"/tsctl/worker/{path}")
     body, kind, _ = sample_input(client, path, sample, content_type)
     said = {each["name"]: each for each in client.json("GET", "/tsctl/config")}
     order = {
-        "trace": {name: trace[name] for name in _TRACE},
+        "trace": {name: worker[name] for name in _TRACE},
         "worker": {name: worker[name] for name in _WORKER},
         "settings": surroundings(said),
         "contentType": kind,
@@ -104,9 +103,9 @@ def command(
     from tsctl.terminal import optimizing as screen
     from tsctl.tuning import optimizing
 
-    found = optimizing.run(order, body, trace["modelName"])
+    found = optimizing.run(order, body, worker["modelName"])
     best = found["recommended"]
-    found |= {"model": trace["modelName"], "version": trace["modelVersion"]}
+    found |= {"model": worker["modelName"], "version": worker["modelVersion"]}
     found["command"] = None if best is None else f"tsctl optimize {model} --apply {best}"
     screen.warn_of_change(found)
     if not as_json:
@@ -140,8 +139,8 @@ def _apply(client: DaemonClient, path: str, names: str) -> dict[str, Any]:
     from tsctl.apply.state import read_state
     from tsctl.progress import work
 
-    trace = client.json("GET", f"/tsctl/trace/{path}")
-    name, version = trace["modelName"], trace["modelVersion"]
+    worker = client.json("GET", f"/tsctl/worker/{path}")
+    name, version = worker["modelName"], worker["modelVersion"]
     store = client.json("GET", "/tsctl/status")["modelStore"]
     state = read_state(client.json("GET", "/tsctl/registrations"), None if store is None else Path(store))
     if name in state.ephemeral:

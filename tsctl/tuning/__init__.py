@@ -1,1 +1,1 @@
-"""Parts of `tsctl tune`: the process that measures, and the report."""
+"""Parts of `tsctl tune` and `tsctl optimize`: what is tried, how it is measured, the verdict and the report."""

@@ -1,127 +1,71 @@
-"""The output of `tsctl tune`: measurements, the frontier as a table and a plot, and the recommended commands."""
+"""The output of `tsctl tune`: a table of the settings, one sentence, and the commands that it takes."""
 
 from typing import Any
 
 from tsctl import render
 from tsctl.render import number_text
 from tsctl.streams import echo
-from tsctl.tuning.plot import Dot, scatter
+from tsctl.tuning.measuring import Measured, OfferedLoad
+from tsctl.tuning.verdict import MeasuredSetting, Recommendation, rate_gain
 
-MARKS = "123456789abcdefghijklmnopqrstuvwxyz"
+COLUMNS = (
+    "", ">BATCH", ">DELAY", "BATCHING", "WORKERS", ">REQ/S", ">GAIN", ">NOISE", ">P50", ">P99", ">CPU/REQ",
+)  # fmt: skip
+DROPPED = ("CPU/REQ", "DELAY", "P50", "NOISE")  # where the terminal is narrow
+
+
+def document(measured: Measured, verdict: Recommendation, load: OfferedLoad) -> dict[str, Any]:
+    """Return what was measured: times in seconds, but delays in milliseconds, as in the setting."""
+    settings = measured.settings
+    return {
+        "load": {"text": load.text, "clients": load.clients, "requestsPerSecond": load.rate},
+        "rounds": max(len(each.turns) for each in settings),
+        "settings": [_setting(each, settings[0]) for each in settings],
+        "recommended": verdict.best,
+        "verdict": verdict.sentence,
+    }
+
+
+def _setting(each: MeasuredSetting, now: MeasuredSetting) -> dict[str, Any]:
+    size, delay, batching, workers = each.setting
+    row: dict[str, Any] = {
+        "batchSize": size, "maxBatchDelay": delay, "batching": batching, "workers": workers, "threads": each.threads,
+        "failure": each.failure,
+    }  # fmt: skip
+    if not each.failure:
+        rate, p50, p99, cpu = map(each.median, range(4))
+        gain, noise = rate_gain(each, now)
+        row |= {"requestsPerSecond": rate, "p50": p50, "p99": p99, "cpu": cpu, "gain": gain, "noise": noise}
+    return row
 
 
 def show(found: dict[str, Any], sample: str) -> None:
     """Print the result for people."""
-    way = found["way"]
     render.facts(
         [
             ("model", f"{found['model']} {found['version']}, measured with {sample}"),
-            ("load", found["load"]["text"]),
-            (
-                "overhead",
-                f"{_ms(way['latency'])} ms a request, and {_ms(way['cost'])} ms that requests wait for each other",
-            ),
+            ("load", f"{found['load']['text']}; {found['rounds']} rounds of {found['seconds']:g} s a setting"),
         ]
     )
-    render.heading("Time of a batch in ms, all workers busy (workers × threads; with concurrent requests)")
-    _batch_times(found["batchTimes"])
-    render.heading(f"Settings that no other beats, of {found['tried']} simulated (workers × threads, times in ms)")
-    _frontier(found)
-    if found["frontier"]:
-        echo()
-        for line in _plot(found):
-            echo(line)
+    render.heading("Settings (workers × threads, times in ms; gain: times the requests a second of now)")
+    render.table(COLUMNS, [_row(found, index) for index in range(len(found["settings"]))], drop=DROPPED)
     if found["recommended"] is None:
         return
-    for line in [*verdict(found), *lengths_text(found)]:
-        echo(line)
-    if found["commands"]:
-        for line in found["commands"]:
-            echo(f"  {line}")
-    else:
-        echo("  the model is already served with these settings")
+    echo()
+    render.hanging(found["verdict"], 0)
+    for line in found["commands"]:
+        echo(f"  {line}")
 
 
-def verdict(found: dict[str, Any]) -> list[str]:
-    """Return the lines about the recommended setting, whole in themselves: the table may be out of sight."""
-    best, now = found["frontier"][found["recommended"]], found["now"]
-    workers, threads = best["workers"], best["threads"]
-    lines = [
-        "",
-        f"Recommended: {MARKS[found['recommended'] % len(MARKS)]}",
-        f"  {found['rule']}",
-        f"  batch size {best['batchSize']}, delay at most {best['maxBatchDelay']:g} ms, {best['batching']},"
-        f" {workers} worker{'s' * (workers > 1)} × {threads} thread{'s' * (threads > 1)}",
-        f"  {_figures(best)}",
-    ]
-    return lines if now is None else [*lines, f"  now: {_figures(now)}"]
-
-
-def lengths_text(found: dict[str, Any]) -> list[str]:
-    """Return the lines about batches of requests with similar lengths; none where these would gain little."""
-    gain = found.get("lengths")
-    if gain is None:
-        return []
-    return [
-        f"  requests have {gain['least']} to {gain['most']} bytes, {gain['median']:g} in the median: if the model pads"
-        " a batch to its longest,",
-        f"  forming batches by length gives {gain['throughput']:.2f} times the requests a second and"
-        f" {gain['p99']:.2f} times the p99 (simulated):",
-        f"  tsctl set {found['model']} --group-by-length",
-    ]
-
-
-def _figures(point: dict[str, Any]) -> str:
-    return f"p99 {_ms(point['p99'])} ms, capacity {number_text(point['capacity'])} requests a second"
-
-
-def _batch_times(measured: list[dict[str, Any]]) -> None:
-    curves = [(placement, placement["curves"][-1]) for placement in measured]
-    sizes = sorted({size for _, curve in curves for size in curve["sizes"]})
-    rows = []
-    for placement, curve in curves:
-        known = dict(zip(curve["sizes"], curve["medians"], strict=True))
-        fit = f"{_ms(curve['a'])} + {_ms(curve['c'])} n, within {curve['residual']:.0%}"
-        times = [_ms(known[size]) if size in known else "" for size in sizes]
-        beside = f"+{placement['beside']['batches'] - 1:.0%}"
-        rows.append((f"{placement['workers']} × {placement['threads']}", *times, beside, fit))
-    render.table(("WORKERS", *(f">{size}" for size in sizes), ">BESIDE", "FIT"), rows)
-
-
-def _frontier(found: dict[str, Any]) -> None:
-    rows = [_row(MARKS[index % len(MARKS)], point) for index, point in enumerate(found["frontier"])]
-    if found["now"] is not None:
-        rows.append(_row("now", found["now"]))
-    columns = ("", "WORKERS", ">BATCH", ">DELAY", "BATCHING", ">CAPACITY", ">REQ/S", ">P50", ">P99", "")
-    render.table(columns, rows)
-
-
-def _row(mark: str, point: dict[str, Any]) -> tuple[Any, ...]:
-    return (
-        mark,
-        f"{point['workers']} × {point['threads']}",
-        point["batchSize"],
-        f"{point['maxBatchDelay']:g}",
-        point["batching"],
-        number_text(point["capacity"]),
-        number_text(point["throughput"]),
-        _ms(point["p50"]),
-        _ms(point["p99"]),
-        "measured" if point["measured"] else "" if point["keepsUp"] else "falls behind",
-    )
-
-
-def _plot(found: dict[str, Any]) -> list[str]:
-    dots = [
-        Dot(point["capacity"], point["p99"] * 1000, MARKS[index % len(MARKS)])
-        for index, point in enumerate(found["frontier"])
-    ]
-    now = found["now"]
-    before = [] if now is None else [Dot(now["capacity"], now["p99"] * 1000, "+")]
-    name = "capacity, requests a second" + ("" if now is None else "   (+ now)")
-    width = min(64, render.out.width - 12)
-    return scatter([*before, *dots], name, "p99, ms", width=width)
-
-
-def _ms(seconds: float) -> str:
-    return number_text(seconds * 1000)
+def _row(found: dict[str, Any], index: int) -> tuple[Any, ...]:
+    each = found["settings"][index]
+    marks = ["now" if index == 0 else "", "best" if index == found["recommended"] else ""]
+    head = (
+        " ".join(filter(None, marks)), each["batchSize"], f"{each['maxBatchDelay']:g}", each["batching"],
+        f"{each['workers']} × {each['threads']}" if each["threads"] else each["workers"],
+    )  # fmt: skip
+    if each["failure"]:
+        return (*head, "failed", "", "", "", "", "")
+    gain = ("", "") if index == 0 else (f"{each['gain']:.2f}", f"{each['noise']:.2f}")
+    times = [number_text(each[name] * 1000) for name in ("p50", "p99", "cpu")]
+    return (*head, number_text(each["requestsPerSecond"]), *gain, *times)

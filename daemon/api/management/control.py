@@ -2,18 +2,14 @@
 
     /tsctl/status · config · store   the daemon; its settings; the archives of the model store, `name` and `bytes`
     /tsctl/registrations             what was asked for each version, now and before, see registrations/document.py
-    /tsctl/trace/MODEL[/VERSION]     arrival times of the latest requests, and the settings; no bodies
-    /tsctl/worker/MODEL[/VERSION]    how its workers are started, how its clients behave: for `tsctl tune`, `optimize`
+    /tsctl/worker/MODEL[/VERSION]    how the model is served: for `tsctl tune` and `optimize`
     /tsctl/input/MODEL[/VERSION]     the body of a sample request, unchanged, with its content type; the header
                                      `X-Tsctl-Input` is its source: `recorded` or `warmup`
     /tsctl/upgrade                   with POST, see upgrade.py
 
-The trace: `times` of the latest 20 000 requests, in seconds since the first; `silence`, seconds since the last;
-`settings` by their names in `model-config.yaml`; `batching` as in the describe document.
-
-The worker: `directory`, `handler`, `manifest`, `python` (null for the daemon's own), `devices`, `optimize`; `regulars`,
-the number of regular connections at each arrival of the trace; `turnarounds`, from an answer to the next
-request, as buckets of a histogram: from, to (seconds), weight.
+The worker: `modelName`, `modelVersion`; `directory`, `handler`, `manifest`, `python` (null for the daemon's own),
+`devices`, `optimize`; `workers`, the wanted number; `settings` by their names in `model-config.yaml`; `batching` as in
+the describe document.
 """
 
 import asyncio
@@ -45,13 +41,8 @@ def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
         if exchange.request.method != "GET":
             raise MethodNotAllowed
         match path:
-            case ["trace", *named] if len(named) in (1, 2):
-                # Not `json_response`: twenty thousand numbers, one per line, would block the event loop.
-                trace = json_bytes(trace_of(registry.find(*named)))
-                exchange.respond(Response(200, trace, (JSON,)))
             case ["worker", *named] if len(named) in (1, 2):
-                worker = json_bytes(worker_of(registry.find(*named)))
-                exchange.respond(Response(200, worker, (JSON,)))
+                exchange.respond(json_response(worker_of(registry.find(*named))))
             case ["input", *named] if len(named) in (1, 2):
                 exchange.respond(await _input(registry.find(*named)))
             case ["status"] if (document := own("status")) is not None:
@@ -66,34 +57,21 @@ def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
     return route
 
 
-def trace_of(model: ModelVersion) -> dict[str, Any]:
-    """Return the arrival times of the latest requests in seconds, and their bytes, for replaying them."""
-    traffic = model.traffic
-    trace = list(traffic.trace)
+def worker_of(model: ModelVersion) -> dict[str, Any]:
+    """Return the facts needed to serve the same model elsewhere."""
+    source = model.source
     return {
         "modelName": model.name,
         "modelVersion": model.version,
-        "times": [round(moment - trace[0], 6) for moment in trace],
-        "lengths": list(traffic.lengths),
-        "silence": round(model.clock.now() - trace[-1], 6) if trace else None,
-        "workers": model.pool.wanted,
-        "settings": settings_of(model),
-        "batching": batching_of(model),
-    }
-
-
-def worker_of(model: ModelVersion) -> dict[str, Any]:
-    """Return the facts needed to start the same workers elsewhere and to simulate the clients."""
-    source, traffic = model.source, model.traffic
-    return {
         "directory": str(source.directory),
         "handler": source.manifest.handler,
         "manifest": source.manifest.raw,
         "python": None if source.python is None else str(source.python),
         "devices": list(model.settings.devices),
         "optimize": _optimize(model),
-        "regulars": list(traffic.crowd),
-        "turnarounds": traffic.turnarounds.buckets(),
+        "workers": model.pool.wanted,
+        "settings": settings_of(model),
+        "batching": batching_of(model),
     }
 
 

@@ -100,10 +100,12 @@ _CHANGES = members(
         "changes": listed(members({"name": STRING, "from": {}, "to": {}})),
     }
 )  # fmt: skip
-_TRACE = members(
+_WORKER = members(
     {
-        "modelName": STRING, "modelVersion": STRING, "times": listed({"type": "number"}),
-        "silence": {"type": "number", "nullable": True}, "workers": whole(0), "settings": {"type": "object"},
+        "modelName": STRING, "modelVersion": STRING, "directory": STRING, "handler": STRING,
+        "manifest": {"type": "object"}, "python": STRING | {"nullable": True}, "devices": listed(whole(0)),
+        "optimize": listed(STRING) | {"nullable": True}, "workers": whole(0), "settings": {"type": "object"},
+        "batching": {"type": "object"},
     }
 )  # fmt: skip
 
@@ -135,8 +137,7 @@ _TEXTS = {
     "config": "Each setting of the daemon, with its value and source.",
     "registrations": "The registrations as they were asked for, and those of each model before its latest change.",
     "store": "The archives of the model store.",
-    "trace": "The arrival times of the latest requests, and the model's settings.",
-    "worker": "How the model's workers are started, and how its clients behave.",
+    "worker": "How the model is served: its files, its settings, the state of its batching.",
     "input": "The body of a sample request.",
 }
 _UNDERSTOOD = {"400": "The request is malformed, or a parameter is invalid."}
@@ -217,7 +218,7 @@ def _own() -> dict[str, dict[str, Operation]]:
     paths: dict[str, dict[str, Operation]] = {
         f"/tsctl/{word}": {"get": _told(word, word, "", schema)} for word, schema in _WORDS.items()
     }
-    for word, schema in (("trace", _TRACE), ("worker", {"type": "object"}), ("input", None)):
+    for word, schema in (("worker", _WORKER), ("input", None)):
         for suffix, path in (("Model", "{model_name}"), ("Version", "{model_name}/{model_version}")):
             paths[f"/tsctl/{word}/{path}"] = {"get": _told(word, f"{word}{suffix}", path, schema)}
     events = answer("The daemon's events, the oldest first; a stream for `Accept: text/event-stream`.", _EVENTS)

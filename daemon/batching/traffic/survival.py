@@ -68,11 +68,6 @@ class Survival:
             above -= count
             yield edge, above
 
-    def buckets(self) -> list[tuple[float, float, float]]:
-        """Return the buckets that are not empty: from, to, and the share of all values."""
-        edges = zip((0.0, *EDGES), EDGES, self._counts, strict=False)
-        return [(low, high, count / self._total) for low, high, count in edges if count]
-
     @property
     def median(self) -> float:
         """The median in seconds, rounded up to the edge of a bucket; 0.0 without values."""

@@ -20,7 +20,7 @@ from daemon.batching.traffic.together import Together
 from daemon.core.job import Batch, Caller, Job, JobPhase
 
 REPLY_LIFE: Final = 2.0  # seconds until an unmatched reply is forgotten
-TRACE_LENGTH = 20_000  # arrivals kept for replaying them
+TRACE_LENGTH = 20_000  # arrivals kept for the autoscaler's rate
 
 
 class _Flight:
@@ -51,8 +51,6 @@ class Traffic:
         padded: learns how long batches take by their longest job, while that matters; else None.
         halves: learns whether the clients are better served in two halves, while the policy asks for it; else None.
         trace: when the latest jobs arrived.
-        lengths: the bytes of these jobs.
-        crowd: how many regular connections there were at each of these times.
     """
 
     def __init__(self, batch_size: int) -> None:
@@ -75,8 +73,6 @@ class Traffic:
         self._busy_at = 0.0
         self._flights: dict[int, _Flight] = {}  # by the batch's id
         self.trace: deque[float] = deque(maxlen=TRACE_LENGTH)
-        self.lengths: deque[int] = deque(maxlen=TRACE_LENGTH)
-        self.crowd: deque[int] = deque(maxlen=TRACE_LENGTH)
         self._replies: deque[float] = deque()
 
     @property
@@ -111,7 +107,6 @@ class Traffic:
             self.gaps.add(self.gap)
         self.last_arrival = now
         trace.append(now)
-        self.lengths.append(job.size)
         replies = self._replies
         while replies:
             replied = replies.popleft()
@@ -121,7 +116,6 @@ class Traffic:
         if self.missing:
             self.missing -= 1
         callers.arrived(job)
-        self.crowd.append(callers.regulars)
 
     def sent(self, batch: Batch, busy: int, now: float) -> None:
         """Note that a batch was sent to a worker; `busy` workers have one now."""

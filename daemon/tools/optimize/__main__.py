@@ -4,6 +4,7 @@ import asyncio
 import os
 import sys
 import tempfile
+from collections.abc import Callable
 
 import msgspec
 import uvloop
@@ -12,15 +13,16 @@ from daemon.api.inference.forms import parse_body
 from daemon.config.config import resolve
 from daemon.config.worker_env import model_environment
 from daemon.core.clock import Clock, LoopClock
+from daemon.core.errors import DaemonError
 from daemon.tools.optimize.candidates import candidates, sets_of_trial
+from daemon.tools.optimize.harness import HarnessLoadFailed, SampleFailed
 from daemon.tools.optimize.jpeg import is_large_jpeg
 from daemon.tools.optimize.measuring import Measuring, NothingToOptimize
 from daemon.tools.optimize.order import OptimizeOrder, TrialOrder, read_order
+from daemon.tools.optimize.spec import spec_of
 from daemon.tools.optimize.turns import SetTurns
 from daemon.tools.optimize.verdict import changed_by, recommended
 from daemon.tools.telling import tell
-from daemon.tools.tune.measuring.spec import spec_of
-from daemon.tools.tune.measuring.told import told
 from daemon.workers.cores import chosen_threads, threads_for, usable_cores
 from daemon.workers.local_engine import LocalEngine
 from handlers.process.priority import VARIABLE as BACKGROUND
@@ -84,6 +86,26 @@ def _engine_of(order: OptimizeOrder, directory: str) -> tuple[Clock, LocalEngine
     return clock, LocalEngine(loop, clock, model_environment(os.environ, config), metrics=config.model_metrics)
 
 
+def told(work: Callable[[], None]) -> int:
+    """Run the program's work, tell its failure, and return the exit code."""
+    try:
+        work()
+    except NothingToOptimize as error:
+        tell("failed", message=f"there is nothing to optimise: {error}", details="")
+    except SampleFailed as error:
+        first, _, rest = str(error).partition("\n")
+        tell("failed", message=f"the model cannot answer the request: {first}", details=rest)
+    except HarnessLoadFailed as error:
+        tell("failed", message=f"the model does not load: {error}", details=error.details)
+    except DaemonError as error:
+        tell("failed", message=str(error), details="")
+    except (KeyboardInterrupt, BrokenPipeError, asyncio.CancelledError):
+        return 1
+    else:
+        return 0
+    return 1
+
+
 def main() -> int:
     order = read_order(sys.stdin.buffer.readline())
     trial = order.trial
@@ -99,10 +121,7 @@ def main() -> int:
         with tempfile.TemporaryDirectory(prefix="tsctl-optimize-") as directory:
             uvloop.run(measure(order, body, directory))
 
-    try:
-        return told(work, {NothingToOptimize: "there is nothing to optimise: "})
-    except asyncio.CancelledError:
-        return 1
+    return told(work)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import msgspec
 from daemon.core.clock import Clock
 from daemon.core.job import Param
 from daemon.tools.optimize.candidates import OptimizationSet
-from daemon.tools.tune.measuring.harness import Harness, HarnessLoadFailed, SampleFailed
+from daemon.tools.optimize.harness import Harness, HarnessLoadFailed, SampleFailed
 from daemon.workers.engine import Engine, Worker, WorkerSpec, local_pid, resident_bytes
 from handlers.wire import Optimized
 
@@ -122,14 +122,13 @@ class Measuring:
     async def _measured(self, candidate: OptimizationSet, done: int, total: int) -> SetResult:
         size = self._spec.batch_size
         spec = replace(self._spec, optimize=candidate.names)
-        harness = Harness(self._engine, self._clock, spec, 1, self._threads, self._params)
+        harness = Harness(self._engine, self._clock, spec, self._threads, self._params)
         self._tell("loading", optimize=candidate.text, done=done, total=total)
         try:
             await harness.start()
             self._tell("measuring", optimize=candidate.text, done=done, total=total)
-            median = statistics.median(await harness.measure(size, 1, self._seconds))
-            (worker,) = harness.loaded
-            return row_of(candidate, worker, median, size)
+            median = statistics.median(await harness.measure(size, self._seconds))
+            return row_of(candidate, harness.worker, median, size)
         finally:
             await harness.close()
 

@@ -40,7 +40,7 @@ class OptimizeOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The order.
 
     Attributes:
-        trace, worker: the daemon's documents `/tsctl/trace/MODEL` and `/tsctl/worker/MODEL`.
+        trace, worker: two parts of the daemon's document `/tsctl/worker/MODEL`: what is served, and how workers start.
         settings: the daemon's settings that its workers' environment depends on.
         seconds: how long each set is measured.
         trial: the daemon's own trial, beside its models; None for `tsctl optimize`.

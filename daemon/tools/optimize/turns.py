@@ -17,8 +17,8 @@ from daemon.api.observing.processes import process_facts
 from daemon.core.clock import Clock
 from daemon.core.job import Param
 from daemon.tools.optimize.candidates import OptimizationSet
+from daemon.tools.optimize.harness import Harness, HarnessLoadFailed, SampleFailed
 from daemon.tools.optimize.measuring import SetResult, Tell, reason_of, row_of
-from daemon.tools.tune.measuring.harness import Harness, HarnessLoadFailed, SampleFailed
 from daemon.workers.engine import Engine, Worker, WorkerSpec, local_pid
 from handlers.names import AUTO, NO_OPTIMIZATION
 from handlers.optimize.trials.speed import Result, Speed, is_enough, judge
@@ -78,7 +78,7 @@ class SetTurns:
         try:
             await ours.start()
             load = self._load_of(ours)
-            reference = row_of(now, _worker_of(ours), *await self._one(ours))
+            reference = row_of(now, ours.worker, *await self._one(ours))
             reference.load = load
             found: dict[str, Compared | SetResult] = {}
             for done, candidate in enumerate([each for each in sets if not each.now], 1):
@@ -104,7 +104,7 @@ class SetTurns:
             load = self._load_of(theirs)
             self._tell("measuring", optimize=candidate.text, done=done, total=total)
             speed = await self._race(ours, theirs)
-            row = row_of(candidate, _worker_of(theirs), speed.having, self._spec.batch_size)
+            row = row_of(candidate, theirs.worker, speed.having, self._spec.batch_size)
             row.load = load
             return Compared(row, speed)
         except HarnessLoadFailed as error:
@@ -138,21 +138,16 @@ class SetTurns:
     async def _one(self, harness: Harness) -> tuple[float, int]:
         """Return the seconds of a batch, and its size."""
         size = self._spec.batch_size
-        return min(await harness.measure(size, 1, 0.0, least=1)), size
+        return min(await harness.measure(size, 0.0, least=1)), size
 
     def _load_of(self, harness: Harness) -> float:
         """Return the seconds in which a worker that has just loaded would have loaded with a core to itself."""
-        worker = _worker_of(harness)
+        worker = harness.worker
         return min(worker.load_time, self._processor_time(worker) or worker.load_time)
 
     def _harness(self, names: Sequence[str]) -> Harness:
         spec = replace(self._spec, optimize=names)
-        return Harness(self._engine, self._clock, spec, 1, self._threads, self._params)
-
-
-def _worker_of(harness: Harness) -> Worker:
-    (worker,) = harness.loaded
-    return worker
+        return Harness(self._engine, self._clock, spec, self._threads, self._params)
 
 
 def _placed(found: Compared | SetResult, shortest: float, size: int) -> SetResult:

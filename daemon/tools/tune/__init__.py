@@ -1,21 +1,14 @@
-"""`tsctl tune`: measure a model, replay its traffic, and find the best settings.
+"""`tsctl tune`: serve a model under one setting after the other, while the command's load generator sends requests.
 
-A separate process, `python -P -m daemon.tools.tune`: an order on stdin, JSON lines on stdout (order.py).
+A separate process, `python -P -m daemon.tools.tune`. Each line of JSON on stdin is answered by one on stdout:
 
-    measuring/   batches of the real model in throw-away workers; a request's way through a daemon; trials with clients
-    times        the measurements as l(n): medians with linear interpolation, and a fit a + c·n
-    overlap      batches and requests on the same cores slow each other down
-    load         the traffic to replay: recorded arrivals, clients that wait for their responses, a rate
-    candidates   the settings to try
-    replay       one setting under that traffic, in the simulator
-    simulating   all candidates: a short run each, a long one for the best
-    lengths      whether batches of requests with similar lengths would pay
-    checking     trials of the most important ones: the real model, served for some seconds
-    frontier     the settings that no other beats, and the one to recommend
+    an order (serving.py)    started    cores: that the model's workers may use
+    settings                 serving    port: on 127.0.0.1; threads: of each worker
+                             failed     message, details: the model does not load
+    null                     used       cpu: seconds of processor time of this process and of the present workers
 
-Predictions are from the client's point of view. The simulator (daemon.tools.simulator) runs the same queue, dispatcher
-and
-collector as the daemon; only batch times, and a request's way from the client to the queue and back, are drawn from
-measurements. For a load of clients, the figures of the most important settings come from a trial instead of the
-simulator. Recorded arrivals, which span minutes, are not tried.
+The settings are named as in `model-config.yaml`; all others stay as they are. The program ends when stdin is closed.
+
+HTTP, queue, dispatcher and workers are the daemon's, in a process of their own: the model that is served goes on with
+its own workers, and shares the machine with these.
 """

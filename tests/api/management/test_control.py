@@ -1,4 +1,4 @@
-"""The control socket reports a model's request times, and an input that can be sent again."""
+"""The control socket reports how a model is served, and an input that can be sent again."""
 
 import asyncio
 import json
@@ -38,52 +38,19 @@ def said(answer: Answer) -> tuple[int, str]:
     return answer.status, json.loads(answer.body)["message"]
 
 
-def test_the_trace_is_in_seconds_since_the_first_arrival(house: House) -> None:
+def test_how_a_model_is_served_is_told_for_serving_it_elsewhere(house: House) -> None:
     serve(house, "batchSize: 4")
-    for seconds in (0.25, 1.5, 3.0):
-        house.send("POST", "/predictions/m")
-        house.clock.advance(seconds)
+    house.send("POST", "/predictions/m")
+    house.clock.advance(3.0)
 
-    _, trace = asyncio.run(house.tell("GET", "/tsctl/trace/m/1.0"))
+    _, worker = asyncio.run(house.tell("GET", "/tsctl/worker/m/1.0"))
 
-    assert trace["times"] == [0.0, 0.25, 1.75]
-    assert trace["lengths"] == [0, 0, 0]
-    assert trace["silence"] == 3.0
-    assert (trace["modelName"], trace["modelVersion"], trace["workers"]) == ("m", "1.0", 1)
-    assert (trace["settings"]["batchSize"], trace["settings"]["batching"]) == (4, "auto")
-    assert trace["batching"]["sizes"] == {"1": 3}
-
-
-def test_the_trace_of_a_model_that_nobody_asked_is_empty(house: House) -> None:
-    serve(house)
-
-    _, trace = asyncio.run(house.tell("GET", "/tsctl/trace/m"))
-
-    assert (trace["times"], trace["silence"]) == ([], None)
-
-
-def test_what_workers_are_made_of_is_told_for_measuring(house: House) -> None:
-    serve(house)
-
-    _, worker = asyncio.run(house.tell("GET", "/tsctl/worker/m"))
-
+    assert (worker["modelName"], worker["modelVersion"], worker["workers"]) == ("m", "1.0", 1)
     assert worker["handler"] == worker["manifest"]["model"]["handler"] == "image_classifier"
     assert Path(worker["directory"], "MAR-INF/MANIFEST.json").is_file()
     assert (worker["python"], worker["devices"], worker["optimize"]) == (None, [], None)
-
-
-def test_who_the_clients_were_is_told_for_measuring(house: House) -> None:
-    serve(house)
-    for _ in range(3):
-        house.send("POST", "/predictions/m")
-        house.clock.advance(0.25)
-
-    _, worker = asyncio.run(house.tell("GET", "/tsctl/worker/m"))
-
-    assert worker["regulars"] == [0, 0, 0], "each came on a connection of its own"
-    ((low, high, share),) = worker["turnarounds"]
-    assert low < 0.25 <= high
-    assert share == pytest.approx(1.0)
+    assert (worker["settings"]["batchSize"], worker["settings"]["batching"]) == (4, "auto")
+    assert worker["batching"]["sizes"] == {"1": 1}
 
 
 def test_nothing_is_kept_unless_somebody_asks_for_it(house: House) -> None:
@@ -197,5 +164,5 @@ def test_a_tcp_address_tells_none_of_it(tmp_path: Path) -> None:
     serve(house, RECORDING)
     post(house, b"secret")
 
-    for target in (INPUT, "/tsctl/trace/m", "/tsctl/worker/m", "/tsctl/status"):
+    for target in (INPUT, "/tsctl/worker/m", "/tsctl/status"):
         assert ask(house, target).status == 404

@@ -378,9 +378,9 @@ def test_describing(house: House, target: str, versions: list[str]) -> None:
         pytest.param("GET", "/tsctl/x", NO_RESOURCE, id="none of ours"),
         pytest.param("GET", "/tsctl/status/x", NO_RESOURCE, id="more than ours"),
         pytest.param("POST", "/tsctl/status", NO_METHOD, id="changing ours"),
-        pytest.param("GET", "/tsctl/trace", NO_RESOURCE, id="a trace of nothing"),
-        pytest.param("GET", "/tsctl/trace/m/1.0/x", NO_RESOURCE, id="a trace of more than a version"),
-        pytest.param("GET", "/tsctl/trace/x", NO_MODEL, id="a trace of an unknown model"),
+        pytest.param("GET", "/tsctl/worker", NO_RESOURCE, id="a worker of nothing"),
+        pytest.param("GET", "/tsctl/worker/m/1.0/x", NO_RESOURCE, id="a worker of more than a version"),
+        pytest.param("GET", "/tsctl/worker/x", NO_MODEL, id="a worker of an unknown model"),
         pytest.param("GET", "/tsctl/input/m/9", NO_VERSION, id="an input of an unknown version"),
     ],
 )

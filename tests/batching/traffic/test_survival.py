@@ -86,11 +86,3 @@ def test_a_million_values_keep_their_proportions() -> None:
 
     assert law.after(0.005) / law.after(0.0) == pytest.approx(0.5, abs=0.01)
     assert law.rate == pytest.approx(1 / 0.0055, rel=0.01)
-
-
-def test_buckets_are_told_with_their_shares() -> None:
-    buckets = of(0.001, 0.001, 0.5).buckets()
-
-    assert [low < value <= high for (low, high, _), value in zip(buckets, (0.001, 0.5), strict=True)] == [True, True]
-    assert [share for _, _, share in buckets] == pytest.approx([2 / 3, 1 / 3], rel=0.01)
-    assert Survival().buckets() == []

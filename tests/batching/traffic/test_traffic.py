@@ -39,14 +39,6 @@ def test_gaps_are_between_arrivals() -> None:
     assert list(told.traffic.trace) == [10.0, 10.5, 10.75]
 
 
-def test_with_each_arrival_the_regular_connections_are_noted() -> None:
-    told, kept = Told(), Caller()
-    for now, caller in ((0.0, kept), (0.1, kept), (0.2, Caller()), (0.3, kept)):
-        told.arrive(now, caller)
-
-    assert list(told.traffic.crowd) == [0, 1, 1, 1]
-
-
 def test_a_reply_is_matched_to_the_next_arrival_whoever_sends_it() -> None:
     told = Told()
     job = told.arrive(0.0)

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Protocol
 
 from daemon.core.job import Caller
-from daemon.tools.simulator.world import World
+from tests.lab.policies.world import World
 
 
 class Load(Protocol):

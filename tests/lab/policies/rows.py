@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from daemon.tools.simulator.world import Measured, SimulatedModel, World
 from tests.lab.lengths import QUESTIONS
 from tests.lab.policies.loads import Bursts, Churn, Closed, Diurnal, Load, Modulated, Poisson, Recorded, far
 from tests.lab.policies.rules import make_rule
+from tests.lab.policies.world import Measured, SimulatedModel, World
 
 POLICIES = ("greedy", "torchserve", "triton", "bentoml", "litserve", "auto")
 MODEL = SimulatedModel()

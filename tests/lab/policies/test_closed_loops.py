@@ -8,9 +8,9 @@ from statistics import fmean
 
 import pytest
 
-from daemon.tools.simulator.world import SimulatedModel
 from tests.lab.policies.loads import Closed
 from tests.lab.policies.rows import CLOSED, MODEL, TINY, Row
+from tests.lab.policies.world import SimulatedModel
 
 SEEDS = (1, 2, 3, 4, 5)
 REQUESTS = 1500

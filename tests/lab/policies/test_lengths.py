@@ -7,10 +7,10 @@ from statistics import NormalDist, fmean
 
 import pytest
 
-from daemon.tools.simulator.world import Measured, SimulatedModel
 from tests.lab.lengths import QUESTIONS
 from tests.lab.policies.loads import Closed, Poisson
 from tests.lab.policies.rows import ALIKE, TEXTS, Row, rate
+from tests.lab.policies.world import Measured, SimulatedModel
 
 SEEDS = (1, 2, 3)
 REQUESTS = 3000

@@ -5,8 +5,8 @@ from functools import partial
 import pytest
 
 from daemon.batching.policies.table import make_collector
-from daemon.tools.simulator.world import Measured, SimulatedModel, World
 from tests.lab.policies.loads import Closed, Poisson
+from tests.lab.policies.world import Measured, SimulatedModel, World
 
 BUSY = 32 / (0.008 + 0.0004 * 32)  # the most requests a second that full batches of the usual model carry
 

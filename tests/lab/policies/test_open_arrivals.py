@@ -5,9 +5,9 @@ from statistics import fmean
 
 import pytest
 
-from daemon.tools.simulator.world import Measured, SimulatedModel
 from tests.lab.policies.loads import Bursts, Poisson
 from tests.lab.policies.rows import MODEL, OPEN, OVERLOAD, TINY, Row, rate
+from tests.lab.policies.world import Measured, SimulatedModel
 
 SEEDS = (1, 2, 3, 4, 5)
 REQUESTS = 3000

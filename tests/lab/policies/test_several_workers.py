@@ -11,11 +11,11 @@ import pytest
 
 from daemon.batching.policies.auto import Auto
 from daemon.core.clock import FakeClock
-from daemon.tools.simulator.cores import Cores
-from daemon.tools.simulator.world import SimulatedModel, World
+from tests.lab.policies.cores import Cores
 from tests.lab.policies.loads import Closed
 from tests.lab.policies.rules import Constant
 from tests.lab.policies.workers import NEAR_ENOUGH, Case, cases, constant, markdown, measure
+from tests.lab.policies.world import SimulatedModel, World
 
 SEEDS = (1, 2)
 REQUESTS = 1500

@@ -7,9 +7,9 @@ import pytest
 
 from daemon.batching.policies.greedy import Greedy
 from daemon.core.clock import FakeClock
-from daemon.tools.simulator.world import Measured, SimulatedModel, Stepping, World
 from tests.lab.policies.loads import Closed, Poisson
 from tests.lab.policies.rows import MODEL, Row, rate
+from tests.lab.policies.world import Measured, SimulatedModel, Stepping, World
 
 A, C = MODEL.a, MODEL.c
 FEWEST, MOST = 0.0003, 0.0007  # a turnaround is the first plus an exponential of mean the second

@@ -19,10 +19,10 @@ from statistics import fmean
 from daemon.batching.policies.auto import Auto
 from daemon.batching.policies.collector import Collector
 from daemon.batching.traffic.traffic import Traffic
-from daemon.tools.simulator.world import MakeCollector, SimulatedModel, World
 from tests.lab.policies.loads import Closed
 from tests.lab.policies.page import insert
 from tests.lab.policies.rules import Constant
+from tests.lab.policies.world import MakeCollector, SimulatedModel, World
 
 NEAR_ENOUGH = 0.95  # of the best constant cut, in every row
 REQUESTS = 2500  # in a run of `auto`; the first fifth is discarded

@@ -6,8 +6,8 @@ from daemon.batching.policies.auto import Auto
 from daemon.models.scaling.autoscaler import Autoscaler
 from daemon.models.scaling.autoscaling import DECIDED, SAMPLED
 from daemon.models.scaling.facts import ScalingChange
-from daemon.tools.simulator.percentile import nearest_rank
-from daemon.tools.simulator.world import SimulatedModel, World
+from tests.lab.percentile import nearest_rank
+from tests.lab.policies.world import SimulatedModel, World
 from tests.lab.scaling.traffic import Scenario
 
 MOST = 8  # workers

@@ -4,8 +4,8 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from daemon.tools.simulator.world import World
 from tests.lab.policies.loads import Churn, Load, Open
+from tests.lab.policies.world import World
 
 Rate = Callable[[float], float]
 

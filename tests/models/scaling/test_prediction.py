@@ -7,8 +7,8 @@ import pytest
 from daemon.batching.policies.greedy import Greedy
 from daemon.models.scaling.facts import BatchModel, ScalingFacts
 from daemon.models.scaling.prediction import expected_wait, growing_wait, observed_wait
-from daemon.tools.simulator.world import SimulatedModel, World
 from tests.lab.policies.loads import Poisson
+from tests.lab.policies.world import SimulatedModel, World
 
 SHARED = SimulatedModel(a=0.08, c=0.02, batch_size=4)
 SINGLE = SimulatedModel(a=0.1, c=0.0, batch_size=1)

@@ -6,8 +6,8 @@ import pytest
 
 from daemon.core.job import Job, Param, Reply
 from daemon.tools.optimize.candidates import OptimizationSet, sets_of_trial
+from daemon.tools.optimize.harness import HarnessLoadFailed, SampleFailed
 from daemon.tools.optimize.turns import SetTurns
-from daemon.tools.tune.measuring.harness import HarnessLoadFailed, SampleFailed
 from handlers.wire import Optimized
 from tests.kit.build import make_spec
 from tests.tools.optimize.test_measuring import DONE, Choosy

@@ -1,12 +1,11 @@
-// What `tsctl tune` has measured: the settings that no other beats, and the command that applies one.
+// What `tsctl tune` has measured: its settings, the one to serve, and the command that applies one.
 
 import { ask, json, modelPath } from "/api.js";
 import { shell } from "/commands.js";
 import { card, command, fill, h } from "/dom.js";
-import { frontierPicture } from "/frontier.js";
 import { milliseconds, rate } from "/numbers.js";
 
-const COLUMNS = [["Setting", ""], ["Batching", "wide-only"], ["Workers", "number wide-only"], ["Capacity / s", "number"], ["p50", "number wide-only"], ["p99", "number"], ["", "wide-only"]];
+const COLUMNS = [["Setting", ""], ["Batching", "wide-only"], ["Workers", "number wide-only"], ["Requests / s", "number"], ["Gain", "number wide-only"], ["p50", "number wide-only"], ["p99", "number"], ["CPU", "number wide-only"]];
 const keyOf = (found) => JSON.stringify([found.model, found.version]);
 const setting = (point) => (point.batchSize > 1 ? `${point.batchSize} at most, ${point.maxBatchDelay} ms` : "one by one");
 const workersOf = (point) => `${point.workers} × ${point.threads}`;
@@ -15,12 +14,10 @@ export function tune(main, [name, version]) {
   const place = h("div");
   const select = h("select", { "aria-label": "Result", onchange: () => { chosen = null; draw(); } });
   const head = h("span", { class: "push" }, select);
-  let results = [], told = "", status = null, chosen = null, busy = false, closed = false, width = 0;
+  let results = [], told = "", status = null, chosen = null, busy = false, closed = false;
   let wanted = name && JSON.stringify([name, version]);
   fill(main, h("div", { class: "head" }, h("h1", {}, "Tune"), head), place);
   head.hidden = true;
-  const resized = new ResizeObserver(() => { if (place.clientWidth !== width) draw(); });
-  resized.observe(place);
 
   async function update(now) {
     status = now;
@@ -43,37 +40,28 @@ export function tune(main, [name, version]) {
   }
 
   function draw() {
-    width = place.clientWidth;
     const found = results.find((each) => keyOf(each) === select.value);
     if (!found) {
       const model = status?.models[0]?.name ?? "MODEL";
       fill(place, h("div", { class: "card empty" }, h("h1", {}, "Nothing has been measured yet"),
-        h("p", { class: "faint" }, "This command measures a model, tries batch sizes and delays under its load, and leaves its result here."),
-        command(`tsctl tune ${shell(model)} --clients 8`, "tsctl tune")));
+        h("p", { class: "faint" }, "This command measures a model with a few settings in turns, and leaves its result here."),
+        command(`tsctl tune ${shell(model)} --clients 32`, "tsctl tune")));
       return;
     }
-    const marks = found.frontier.map((point, index) => ({ point, words: `${setting(point)}, ${point.batching}, ${workersOf(point)}: p99 ${milliseconds(point.p99)}`,
-      kind: [index === found.recommended ? "best" : "", point.keepsUp ? "" : "behind"].join(" ") }));
-    const same = (one, other) => ["workers", "batchSize", "maxBatchDelay", "batching"].every((key) => one[key] === other[key]);
-    const served = (point) => found.now && same(point, found.now);
-    if (found.now && !found.frontier.some(served)) marks.push({ point: found.now, words: `Now: ${setting(found.now)}: p99 ${milliseconds(found.now.p99)}`, kind: "now" });
-    const first = found.recommended ?? 0;
-    const at = chosen ?? (first < marks.length ? first : 0);
+    const at = chosen ?? found.recommended ?? 0;
     const choose = (index) => { chosen = index; draw(); place.querySelector(`input[value="${index}"]`)?.focus(); };
-    const tags = ({ point, kind }) => [kind.startsWith("best") && "recommended", served(point) && "when measured"].filter(Boolean);
-    const rows = marks.map((mark, index) => {
-      const { point } = mark;
+    const rows = found.settings.map((point, index) => {
+      const tags = [index === found.recommended && "recommended", index === 0 && "when measured"].filter(Boolean);
+      const figures = point.failure ? ["", "", "", "failed", ""]
+        : [rate(point.requestsPerSecond), index ? `${point.gain.toFixed(2)} ± ${point.noise.toFixed(2)}` : "", milliseconds(point.p50), milliseconds(point.p99), milliseconds(point.cpu)];
       const values = [h("label", {}, h("input", { type: "radio", name: "point", value: String(index), checked: index === at, onchange: () => choose(index) }), " ", setting(point),
-        tags(mark).map((words) => h("span", { class: "tag" }, words))), point.batching, workersOf(point), rate(point.capacity),
-        milliseconds(point.p50), milliseconds(point.p99), point.measured ? "tried" : point.keepsUp ? "simulated" : "falls behind"];
-      return h("tr", { class: index === at ? "chosen" : "" }, values.map((value, column) => h("td", { class: COLUMNS[column][1] }, value)));
+        tags.map((words) => h("span", { class: "tag" }, words))), point.batching, workersOf(point), ...figures];
+      return h("tr", { class: index === at ? "chosen" : "", title: point.failure }, values.map((value, column) => h("td", { class: COLUMNS[column][1] }, value)));
     });
     fill(place,
-      card(`Settings that no other beats, of ${found.tried} that were simulated`, frontierPicture(marks, at, choose, Math.max(width - 42, 240)),
-        h("p", { class: "small faint keys" }, h("span", { class: "key full" }, "recommended"), h("span", { class: "key" }, "another setting"), h("span", { class: "key now" }, "when measured")),
-        h("p", { class: "small faint" }, `Load: ${found.load.text}.`), (found.notes ?? []).map((note) => h("p", { class: "small faint" }, `Note: ${note}.`))),
-      card("", h("table", { class: "points" }, h("thead", {}, h("tr", {}, COLUMNS.map(([title, kind]) => h("th", { class: kind }, title)))), h("tbody", {}, rows))),
-      card("Apply this setting", applying(found, marks[at].point)));
+      card("Measured in turns", h("p", {}, found.verdict), h("p", { class: "small faint" }, `Load: ${found.load.text}.`), (found.notes ?? []).map((note) => h("p", { class: "small faint" }, `Note: ${note}.`)),
+        h("table", { class: "points" }, h("thead", {}, h("tr", {}, COLUMNS.map(([title, kind]) => h("th", { class: kind }, title)))), h("tbody", {}, rows))),
+      card("Apply this setting", applying(found, found.settings[at])));
   }
 
   function applying(found, point) {
@@ -108,5 +96,5 @@ export function tune(main, [name, version]) {
     ];
   }
 
-  return { update, close() { closed = true; resized.disconnect(); } };
+  return { update, close() { closed = true; } };
 }

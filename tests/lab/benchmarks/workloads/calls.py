@@ -18,8 +18,8 @@ def run(running: Running, workload: Workload, served: Served) -> Iterator[tuple[
     Raises:
         LookupError: the answer is wrong, or the call failed.
     """
-    from daemon.tools.simulator.percentile import nearest_rank
     from tests.lab.benchmarks.grpc_load import Connection
+    from tests.lab.percentile import nearest_rank
 
     message = _request(served.name)
     address = f"127.0.0.1:{running.grpc}"

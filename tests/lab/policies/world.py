@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Protocol
 
 from daemon.batching.dispatcher import Dispatcher
 from daemon.batching.policies.collector import Collector
@@ -16,11 +15,11 @@ from daemon.batching.queue import Queue, patience
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.clock import Clock, FakeClock, Timer
 from daemon.core.job import Batch, Caller, Job, Outcome, Reply, TimeBudget
-from daemon.tools.simulator.cores import Cores, SharingEngine
-from daemon.tools.simulator.percentile import nearest_rank
 from daemon.workers.engine import BatchEvents, Exit, Worker, WorkerSpec
 from daemon.workers.pool import Pool
 from daemon.workers.stub import StubEngine
+from tests.lab.percentile import nearest_rank
+from tests.lab.policies.cores import Cores, SharingEngine
 
 ANSWER = Reply(200, b"")
 Done = Callable[[], None]
@@ -58,29 +57,6 @@ class SimulatedModel:
     lengths: Sequence[int] = ()
     length: float = 0.0
     group_by_length: bool = False
-
-
-class Service(Protocol):
-    """The time of batches."""
-
-    def seconds(self, size: float, busy: int, chance: random.Random) -> float:
-        """Draw the time of a batch, in seconds.
-
-        Args:
-            size: jobs of the mean length that take as long as this batch.
-            busy: the number of busy workers, including this one.
-        """
-
-
-class Linear:
-    """a + c·n with noise, independent of other busy workers."""
-
-    def __init__(self, model: SimulatedModel) -> None:
-        self._model = model
-
-    def seconds(self, size: float, busy: int, chance: random.Random) -> float:  # noqa: ARG002 - one core each
-        noise = self._model.noise
-        return (self._model.a + self._model.c * size) * chance.uniform(1 - noise, 1 + noise)
 
 
 class Stepping:
@@ -162,7 +138,6 @@ class World:
 
     Args:
         beside: a world whose clock and processor this one shares.
-        service: the time of batches; by default as the model says.
         stepping: the dispatcher's timers step by a millisecond.
 
     Attributes:
@@ -176,7 +151,6 @@ class World:
         make_collector: MakeCollector,
         seed: int = 1,
         beside: "World | None" = None,
-        service: Service | None = None,
         stepping: bool = False,
     ) -> None:
         self.clock: FakeClock = FakeClock(start=0.0) if beside is None else beside.clock
@@ -185,7 +159,6 @@ class World:
             self._processor = beside._processor = beside._processor or SimulatedProcessor()
         self.random = random.Random(f"load {seed}")
         self._chance = random.Random(f"service {seed}")
-        self._service = service or Linear(model)
         self._priority = random.Random(f"priority {seed}")
         self._lengths = random.Random(f"lengths {seed}")
         self._length = (model.length or fmean(model.lengths)) if model.lengths else 0.0
@@ -246,7 +219,8 @@ class World:
         size = float(len(jobs))
         if self._length:
             size *= max(job.size for job in jobs) / self._length
-        seconds = self._service.seconds(size, self.pool.ready - self.pool.idle, self._chance)
+        noise = self._chance.uniform(1 - self.model.noise, 1 + self.model.noise)
+        seconds = (self.model.a + self.model.c * size) * noise
         return seconds if self._processor is None else self._processor.run(seconds, self.clock.now())
 
     # BatchEvents.
@@ -256,10 +230,10 @@ class World:
         self.measured.longest_hold = max(self.measured.longest_hold, batch.sent - held)
         self.dispatcher.ended(worker, batch, outcomes, seconds)
 
-    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:  # noqa: ARG002 - never called
+    def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
         raise AssertionError("a simulated worker answers in one piece")
 
-    def late(self, worker: Worker, job: Job, reply: Reply) -> None:  # noqa: ARG002 - never called
+    def late(self, worker: Worker, job: Job, reply: Reply) -> None:
         raise AssertionError("a simulated worker is never late")
 
     # PoolListener.
@@ -281,7 +255,7 @@ class World:
         """Do nothing: simulated workers do not end."""
 
 
-def _answer(job: Job) -> Reply:  # noqa: ARG001 - all jobs get the same reply
+def _answer(job: Job) -> Reply:
     return ANSWER
 
 

@@ -12,7 +12,7 @@ def spec_of(trace: Mapping[str, Any], worker: Mapping[str, Any], batch_size: int
     """Return the configuration; the workers' output goes to stderr.
 
     Args:
-        trace, worker: the daemon's documents `/tsctl/trace/MODEL` and `/tsctl/worker/MODEL`.
+        trace, worker: two parts of the daemon's document `/tsctl/worker/MODEL`: what is served, and how workers start.
         batch_size: the most rows in a batch.
     """
     served, python = trace["settings"], worker["python"]

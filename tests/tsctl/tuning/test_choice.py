@@ -1,0 +1,99 @@
+"""Which settings `tsctl tune` tries: few, and each different from that of now."""
+
+from typing import Any
+
+import pytest
+
+from tsctl.tuning.choice import TriedSetting, commands, present_setting, setting_text, settings_to_try
+
+NOW = TriedSetting(1, 100.0, "auto", 1)
+
+
+def tried(now: TriedSetting = NOW, cores: int = 2, **options: Any) -> list[tuple[int, str, int]]:
+    """Return the batch size, policy and workers of each."""
+    found = settings_to_try(now, cores, **({"most": 32, "clients": 32} | options))
+    return [(each.batch_size, each.batching, each.workers) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("now", "cores", "options", "expected"),
+    [
+        pytest.param(
+            NOW, 2, {},
+            [(1, "auto", 1), (8, "auto", 1), (32, "auto", 1), (1, "auto", 2), (8, "auto", 2), (32, "auto", 2)],
+            id="1. three sizes, with one worker and with two",
+        ),
+        pytest.param(
+            NOW, 1, {}, [(1, "auto", 1), (8, "auto", 1), (32, "auto", 1)], id="2. one core has one worker",
+        ),
+        pytest.param(
+            TriedSetting(16, 5.0, "auto", 1), 1, {}, [(16, "auto", 1), (1, "auto", 1), (8, "auto", 1), (32, "auto", 1)],
+            id="3. a size of its own is tried first",
+        ),
+        pytest.param(
+            TriedSetting(8, 5.0, "fixed", 1), 1, {}, [(8, "fixed", 1), (1, "auto", 1), (8, "auto", 1), (32, "auto", 1)],
+            id="4. another policy beside auto",
+        ),
+        pytest.param(
+            TriedSetting(1, 5.0, "fixed", 1), 1, {}, [(1, "fixed", 1), (8, "auto", 1), (32, "auto", 1)],
+            id="5. with a batch size of one no policy waits",
+        ),
+        pytest.param(
+            TriedSetting(8, 5.0, "auto", 4), 8, {"most": 8},
+            [(8, "auto", 4), (1, "auto", 4), (1, "auto", 1), (8, "auto", 1), (1, "auto", 2), (8, "auto", 2)],
+            id="6. as many workers as now come first: they are loaded",
+        ),
+        pytest.param(NOW, 2, {"workers": (2,), "most": 4}, [(1, "auto", 1), (1, "auto", 2), (4, "auto", 2)],
+                     id="7. numbers of workers that were asked for, beside now"),
+        pytest.param(NOW, 1, {"clients": 1}, [(1, "auto", 1)], id="8. one client fills no batch"),
+        pytest.param(NOW, 1, {"clients": 4}, [(1, "auto", 1), (8, "auto", 1)], id="9. four clients fill none of 32"),
+        pytest.param(NOW, 1, {"clients": 8}, [(1, "auto", 1), (8, "auto", 1)], id="10. eight fill one of eight"),
+        pytest.param(
+            NOW, 1, {"clients": None}, [(1, "auto", 1), (8, "auto", 1), (32, "auto", 1)],
+            id="11. independent requests may fill any",
+        ),
+    ],
+)  # fmt: skip
+def test_settings_to_try(
+    now: TriedSetting, cores: int, options: dict[str, Any], expected: list[tuple[int, str, int]]
+) -> None:
+    assert tried(now, cores, **options) == expected
+
+
+@pytest.mark.parametrize(
+    ("delay", "batch_ms", "longer"),
+    [
+        pytest.param(5.0, 7.3, [8.0], id="a delay shorter than what a batch costs may hold it back"),
+        pytest.param(10.0, 7.3, [], id="a longer one does not"),
+        pytest.param(5.0, None, [], id="nothing was learned"),
+    ],
+)
+def test_a_longer_delay_is_tried_where_it_may_matter(delay: float, batch_ms: float | None, longer: list[float]) -> None:
+    found = settings_to_try(TriedSetting(1, delay, "auto", 1), 1, most=32, clients=32, batch_ms=batch_ms)
+
+    assert [each.max_delay for each in found if each.max_delay != delay] == longer
+
+
+def test_a_model_that_is_not_in_memory_counts_as_one_with_a_worker() -> None:
+    settings = {"batchSize": 4, "maxBatchDelay": 20, "batching": "fixed"}
+
+    assert present_setting({"settings": settings, "workers": 0}) == TriedSetting(4, 20.0, "fixed", 1)
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "expected"),
+    [
+        pytest.param(NOW, "batch size 1, auto, 1 worker", [], id="nothing differs"),
+        pytest.param(
+            TriedSetting(8, 20.0, "auto", 1), "batch size 8, delay at most 20 ms, auto, 1 worker",
+            ["tsctl set net --batch-size 8 --max-delay 20 --batching auto"], id="the batches",
+        ),
+        pytest.param(
+            TriedSetting(1, 100.0, "auto", 2), "batch size 1, auto, 2 workers", ["tsctl scale net --workers 2"],
+            id="the workers",
+        ),
+    ],
+)  # fmt: skip
+def test_commands_change_what_differs(setting: TriedSetting, text: str, expected: list[str]) -> None:
+    assert commands("net", setting, NOW) == expected
+    assert setting_text(setting, NOW) == text
