@@ -14,6 +14,7 @@ import ctypes
 import gc
 import os
 import random
+import select
 import signal
 import sys
 import time
@@ -24,6 +25,7 @@ from handlers.memory import give_memory_back
 from handlers.process.threads import set_threads
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
+PIPE_BYTES = 65536
 _ADOPTION = 10.0  # seconds until the intermediate process must have ended
 
 
@@ -142,12 +144,23 @@ def start_apart(threads: int, cpus: Collection[int], work: Callable[[], bytes]) 
 
 
 def _result_of(child: int, reading: int) -> bytes:
-    with open(reading, "rb") as pipe:
-        result = pipe.read()
+    """Read until the process has ended: one that it has started itself may keep the pipe open for longer."""
+    result = bytearray()
+    with open(os.pidfd_open(child)) as ended, open(reading, "rb", buffering=0) as pipe:
+        os.set_blocking(reading, False)
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        poll.register(ended, select.POLLIN)
+        over = False
+        while not over:
+            over = any(descriptor == ended.fileno() for descriptor, _ in poll.poll())
+            while data := pipe.read(PIPE_BYTES):
+                result += data
+            over |= data == b""
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     if code:
         raise ChildProcessError(f"signal {-code}" if code < 0 else f"exit code {code}")
-    return result
+    return bytes(result)
 
 
 def open_descriptors() -> set[str]:

@@ -30,6 +30,20 @@ def test_a_result_of_any_length_comes_back() -> None:
     assert start_apart(1, (), lambda: bytes(1_000_000))() == bytes(1_000_000)
 
 
+def starts_another() -> bytes:
+    """Leave a process behind, which has the pipe of the result, too; return its pid."""
+    other = os.fork()
+    if not other:
+        signal.pause()
+    return str(other).encode()
+
+
+def test_a_process_that_it_leaves_behind_holds_up_nothing() -> None:
+    other = int(start_apart(1, (), starts_another)())
+
+    os.kill(other, signal.SIGKILL)
+
+
 @pytest.mark.parametrize(
     ("work", "words"),
     [
