@@ -168,8 +168,7 @@ class Pool:
         self.wanted = wanted
         self.failure = None
         for slot in self.slots:
-            if slot.state in (SlotState.BACKOFF, SlotState.GAVE_UP):
-                slot.forgive()
+            slot.forgive()
         for worker in self.workers:
             worker.set_threads(self.threads)
         self.reconcile()
@@ -233,10 +232,8 @@ class Pool:
         """
         now = self._clock.now()
         todo = plan(self.slots, self.wanted, now)
-        for index in todo.retire:
+        for index in todo.retire:  # the last first, and all behind those to be started: no index of the plan moves
             self._retire(self.slots.pop(index), math.inf if grace is None else grace)
-        if todo.retire:
-            todo = plan(self.slots, self.wanted, now)  # the indices have moved
         first_new = len(self.slots)
         self.slots.extend(Slot() for _ in range(todo.add))
         for index in (*todo.start, *range(first_new, len(self.slots))):

@@ -64,8 +64,7 @@ class Slot:
     def forgive(self) -> None:
         """Start anew where the slot pauses or has given up, with a clean record."""
         if self.state in (SlotState.BACKOFF, SlotState.GAVE_UP):
-            self.state = SlotState.EMPTY
-        self.failures, self.crashes = [], 0
+            self.state, self.failures, self.crashes = SlotState.EMPTY, [], 0
 
 
 @dataclass(frozen=True, slots=True)

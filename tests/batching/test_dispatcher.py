@@ -47,6 +47,28 @@ def test_a_collector_that_waits_for_no_time_is_asked_again_once_the_input_is_rea
     assert bench.clock.now() == before
 
 
+def test_the_collector_is_asked_once_in_a_turn_of_the_loop_however_many_events_wake_the_dispatcher() -> None:
+    asked: list[int] = []
+
+    class Patient:
+        name = "patient"
+
+        def decide(self, facts: Facts, now: float) -> Send | Wait:
+            asked.append(facts.waiting)
+            return Wait(now + 10.0)
+
+        def drained(self) -> None:
+            pass
+
+    bench = StubVersion(batch_size=4)
+    bench.dispatcher.collector = Patient()
+    bench.submit("a")
+    bench.dispatcher.wake()
+    bench.clock.settle()
+
+    assert asked == [1]
+
+
 def test_each_job_gets_its_own_answer() -> None:
     bench = StubVersion(batch_size=4, policy="greedy")
     for name in ("a", "b"):

@@ -4,6 +4,9 @@ import math
 
 import pytest
 
+from daemon.batching.expiry import Expiry
+from daemon.batching.queue import Queue
+from daemon.core.clock import FakeClock
 from daemon.core.job import JobPhase
 from tests.batching.limited import learn, limited, told
 
@@ -39,6 +42,33 @@ def test_it_is_told_as_soon_as_its_answer_would_be_late() -> None:
     )
 
 
+def test_its_answer_is_expected_after_a_batch_of_one_whatever_the_last_batch_was() -> None:
+    bench = limited(batch_size=2)
+    bench.engine.batch_time = float
+    learn(bench, 3)
+    for _ in range(3):
+        bench.send("learning", "too")
+        bench.clock.advance(2.0)
+    bench.ask("first")
+
+    bench.ask("late", seconds=1.25)
+    bench.clock.advance(5.0)
+
+    assert bench.client.took["late"] == pytest.approx(0.25)
+
+
+def test_it_is_told_as_early_when_a_single_batch_has_run_for_long() -> None:
+    bench = limited(batch_time=3.0)
+    learn(bench)
+    bench.ask("first")
+    bench.clock.advance(1.25)
+
+    bench.ask("late", seconds=3.75)
+    bench.clock.advance(5.0)
+
+    assert bench.client.took["late"] == pytest.approx(0.75)
+
+
 def test_one_that_would_be_too_late_at_once_is_told_at_once() -> None:
     bench = limited()
     learn(bench)
@@ -58,6 +88,17 @@ def test_what_its_receipt_took_counts() -> None:
 
     assert bench.client.took["late"] == pytest.approx(0.2)
     assert "it took 300 ms to arrive and waited 200 ms in the queue." in told(bench, "late")
+
+
+@pytest.mark.parametrize(("seconds", "told_of"), [(0.0009, False), (0.001, True)])
+def test_a_receipt_is_told_of_from_a_millisecond_on(seconds: float, told_of: bool) -> None:
+    bench = limited(clock=FakeClock(0.0))
+    bench.ask("first")
+
+    bench.ask("late", seconds=0.5, receipt=seconds)
+    bench.clock.advance(5.0)
+
+    assert ("took 1 ms to arrive" in told(bench, "late")) == told_of
 
 
 def test_one_that_can_be_answered_in_time_is() -> None:
@@ -250,8 +291,15 @@ def test_who_waits_for_the_model_to_be_idle_hears_of_it() -> None:
     assert idle[-1:] == [True], "the new worker is still loading"
 
 
+def test_a_queue_has_no_timeout_until_one_is_set() -> None:
+    expiry = Expiry(Queue("m", 10, 1000), limited().model.traffic)
+
+    assert not expiry.watching and expiry.next(0.0, busy=True) == math.inf
+
+
 def test_nothing_is_watched_without_a_limit() -> None:
     bench = limited()
+    assert not bench.dispatcher.expiry.watching
     for index in range(5):
         bench.ask(str(index))
 

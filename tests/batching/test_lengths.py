@@ -90,6 +90,17 @@ def test_low_priority_does_not_go_before_others() -> None:
     assert bench.batches == ["busy", "a", "B C", "low"]
 
 
+def test_low_priority_fills_up_a_batch_by_age() -> None:
+    bench = version()
+    bench.ask("busy", SHORT)
+    for name, body, low in [("a", SHORT, False), ("B", LONG, True), ("c", SHORT, True)]:
+        bench.submit(name, body, low_priority=low)
+
+    bench.clock.advance(1.0)
+
+    assert bench.sent == ["busy", "a", "B", "c"]
+
+
 def test_a_client_that_left_is_in_no_batch() -> None:
     bench = version()
     waiting_behind_a_batch(bench)

@@ -80,6 +80,32 @@ def test_a_job_comes_back_to_the_head_whatever_the_limits() -> None:
     assert queue.take(3) == [first, second, third]
 
 
+def test_jobs_of_low_priority_that_came_in_one_instant_keep_their_order_when_they_come_back() -> None:
+    client = Client()
+    inside = [client.job(name, low_priority=True) for name in "abc"]
+    queue = Queue("m", 10, 1000, patience=0.0)
+    for job in inside:
+        queue.put(job)
+    queue.age(client.now())
+
+    for job in reversed(queue.take(2)):
+        queue.put_back(job)
+    queue.age(client.now())
+
+    assert queue.take(3) == inside
+
+
+def test_a_job_that_was_parked_is_held_as_long_as_before() -> None:
+    queue, (first,) = filled(1)
+    queue.hold(5.0)
+    queue.withdraw(first)
+    queue.put(jobs(1)[0])
+
+    queue.admit(first)
+
+    assert queue.since() == (5.0, first.arrived)
+
+
 def test_a_job_from_the_middle_leaves_the_others_in_order() -> None:
     queue, (first, second, third) = filled(1, 1, 1)
 

@@ -65,6 +65,17 @@ def test_a_request_whose_deadline_passes_frees_its_place() -> None:
     assert bench.sent == ["a", "b"]
 
 
+def test_a_row_whose_deadline_has_passed_is_not_answered_again_when_it_is_late() -> None:
+    bench = Rowed(batch_size=1)
+    job = bench.ask("a", seconds=0.3)
+    bench.clock.advance(0.4)
+
+    bench.dispatcher.late(bench.worker(), job, Reply(500, b"late"))
+    bench.clock.advance(1.0)
+
+    assert [reply.status for _, reply in bench.client.replies] == [504]
+
+
 def test_a_late_row_is_answered_once_and_keeps_its_place_until_it_ends() -> None:
     bench = Rowed(batch_size=1)
     [a, _] = bench.send("a", "b")
@@ -93,6 +104,28 @@ def test_rows_whose_worker_died_run_again_and_each_alone_in_its_worker_once_one_
     begun = [(batch.jobs[0].id, batch.sent) for batch in second.batches]
     assert len({sent for name, sent in begun if name != "c"}) == 2  # one after the other
     assert all(reply.status == 200 for _, reply in bench.client.replies)
+
+
+@pytest.mark.parametrize(
+    ("suspects", "times"),
+    [
+        pytest.param(False, 1, id="together"),
+        pytest.param(True, 2, id="each alone, while a request is known that may end workers"),
+    ],
+)
+def test_rows_whose_worker_was_killed_run_again(suspects: bool, times: int) -> None:
+    bench = Rowed(retry=True)
+    if suspects:
+        bench.ask("poison", b"poison")
+        bench.worker().crash(retry=False)
+        bench.clock.advance(5.0)
+    bench.send("a", "b")
+
+    bench.workers[-1].die()
+    bench.clock.advance(10.0)
+
+    assert len({batch.sent for batch in bench.workers[-1].batches}) == times
+    assert bench.client.statuses["a"] == bench.client.statuses["b"] == 200
 
 
 def test_more_places_are_used_at_once() -> None:

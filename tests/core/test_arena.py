@@ -196,6 +196,20 @@ def test_much_memory_goes_back_in_pieces_and_nobody_gets_it_before() -> None:
     assert (arena.used, real(arena)) == (KEPT - PAGE, PAGE)
 
 
+def test_one_piece_goes_back_in_a_turn_of_the_loop_however_many_places_are_free() -> None:
+    clock = FakeClock()
+    arena = Arena(4 * KEPT)
+    arena.soon = clock.soon
+    places = [arena.take(KEPT), arena.take(KEPT), arena.take(KEPT)]
+
+    del places
+    steps = 0
+    while clock.step():
+        steps += 1
+
+    assert steps == 2 * KEPT // GIVEN_AT_ONCE and arena.used == 0
+
+
 def test_a_body_of_many_pieces_is_gathered_in_the_arena_if_it_is_large() -> None:
     arena = Arena(MIB)
     large = gather(bytearray(b"x" * SHARED_FROM), arena)
@@ -285,7 +299,7 @@ def test_what_was_cut_is_free_once_when_the_rest_is() -> None:
 @pytest.mark.parametrize("pieces", [0, 1, 3])
 def test_pieces_are_gathered_in_order_wherever_there_is_room(most: int, pieces: int) -> None:
     arena = Arena(8 * SHARED_FROM)
-    content = [bytes([number]) * (SHARED_FROM + 1) for number in range(pieces)]
+    content = [bytes([number]) * SHARED_FROM for number in range(pieces)]
     gathered = Gathered(arena.take, most)
     for piece in content:
         gathered.add(piece)

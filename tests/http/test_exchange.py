@@ -1,10 +1,14 @@
 """An exchange is answered once: whole or in pieces, or cut off where everyone can see it."""
 
+from collections.abc import Callable
+
 import pytest
 
-from daemon.core.errors import QueueFull
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Response
+from daemon.core.errors import DaemonError, QueueFull
+from daemon.core.job import Caller
+from daemon.http.bounds.sending import OVERHEAD
+from daemon.http.exchange import JOINED_BODY, Exchange
+from daemon.http.messages import Request, Response
 from tests.http.peer import GET, LAST, Peer, Server, get, read_answers
 
 
@@ -180,3 +184,100 @@ def test_what_fails_after_a_head_without_a_body_leaves_the_connection_as_it_is()
     exchange.fail(QueueFull("full"))
 
     assert not peer.transport.closed
+
+
+class Unwritten:
+    """A connection that writes nothing, so that a test sees what would be."""
+
+    def __init__(self, *headers: tuple[str, str]) -> None:
+        self.caller = Caller()
+        self.headers = headers
+        self.flushed = 0
+        self.exchange = Exchange(self, Request("GET", "/", []))
+
+    def flush(self, exchange: Exchange) -> None:
+        self.flushed += 1
+
+    def answered(self, exchange: Exchange) -> None: ...
+
+    def break_off(self, exchange: Exchange, error: DaemonError) -> None: ...
+
+    @property
+    def pieces(self) -> list[int]:
+        return [len(piece) for piece in self.exchange.buffer]
+
+
+@pytest.mark.parametrize(("size", "pieces"), [(0, 1), (1, 1), (JOINED_BODY, 1), (JOINED_BODY + 1, 2)])
+def test_a_small_answer_is_one_piece_with_its_head_and_a_large_one_is_not_copied(size: int, pieces: int) -> None:
+    connection, body = Unwritten(), b"x" * size
+
+    connection.exchange.respond(Response(200, body))
+
+    assert len(connection.pieces) == pieces and connection.exchange.size == sum(connection.pieces)
+    assert pieces == 1 or connection.exchange.buffer[1] is body
+
+
+def test_every_answer_has_the_headers_of_its_connection_too() -> None:
+    answers: list[Callable[[Exchange], None]] = [
+        lambda exchange: exchange.respond(Response(200, b"x")),
+        lambda exchange: exchange.start(Response(200)),
+        lambda exchange: exchange.replace(QueueFull("full")),
+    ]
+    for answer in answers:
+        connection = Unwritten(("X-Daemon", "a"))
+
+        answer(connection.exchange)
+
+        assert b"\r\nX-Daemon: a\r\n" in bytes(connection.exchange.buffer[0])
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_the_head_of_an_answer_in_pieces_is_written_at_once_or_with_the_first_piece(at_once: bool) -> None:
+    connection = Unwritten()
+
+    connection.exchange.start(Response(200), at_once=at_once)
+    assert connection.flushed == at_once and connection.exchange.size == connection.pieces[0]
+    connection.exchange.send(b"first")
+    assert connection.flushed == at_once + 1
+
+
+def test_unwritten_pieces_are_taken_whole_as_far_as_they_fit_and_a_larger_one_in_parts() -> None:
+    connection = Unwritten()
+    exchange = connection.exchange
+    exchange.start(Response(200))
+    exchange.take_all()
+    for piece in (b"abc", b"defg", b"hijklmnop"):
+        exchange.send(piece)
+    small, middle, large = (bytes(piece) for piece in exchange.buffer)
+    assert exchange.size == len(b"abcdefghijklmnop") + 3 * OVERHEAD
+
+    assert exchange.take(len(small + middle) - 1) == [small]
+    assert exchange.take(len(middle)) == [middle]
+    before = exchange.size
+    assert exchange.take(4) == [large[:4]]
+    assert exchange.size == before, "it is in memory until its last byte is out"
+    assert exchange.take(len(large)) == [large[4:]]
+    assert exchange.size == 0 and exchange.take(1) == []
+
+
+def test_a_piece_that_is_written_counts_no_more() -> None:
+    connection = Unwritten()
+    exchange = connection.exchange
+    exchange.respond(Response(200, b"x" * (JOINED_BODY + 1)))
+    head, body = connection.pieces
+
+    exchange.take(head)
+    assert exchange.size == body
+    exchange.take(body - 1)
+    assert exchange.size == body
+    exchange.take(1)
+    assert exchange.size == 0
+
+
+def test_all_that_is_unwritten_can_be_taken() -> None:
+    connection = Unwritten()
+    connection.exchange.respond(Response(200, b"x"))
+    buffer = list(connection.exchange.buffer)
+
+    assert connection.exchange.take_all() == buffer
+    assert connection.exchange.size == 0 and connection.exchange.take_all() == []

@@ -19,6 +19,7 @@ class Heard:
 
     idle: int = 0
     changes: int = 0
+    started: int = 0
     outcomes: list[Outcome] = field(default_factory=list)
     exits: list[tuple[str, bool]] = field(default_factory=list)  # how, and whether that was expected
     pool: Pool | None = None  # whose workers' batches end here
@@ -47,7 +48,7 @@ class Heard:
         self.changes += 1
 
     def worker_started(self) -> None:
-        """Do nothing: the workers are not counted."""
+        self.started += 1
 
     def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
         self.exits.append((how.reason, expected))

@@ -50,6 +50,16 @@ async def test_it_is_gone_when_its_owner_unregisters_it(tmp_path: Path) -> None:
     assert bench.names == [] and bench.unpacked == 0
 
 
+async def test_only_an_ephemeral_version_goes_when_its_owners_process_has_ended(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    await serve(bench, bench.mar("e"))
+    await bench.registrar.register(Registration(url=bench.mar("m"), owner="mine"))
+
+    await bench.registrar.unregister_all("mine")
+
+    assert bench.names == ["m/1.0"]
+
+
 async def test_the_owner_does_not_unregister_what_another_has_put_there_since(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     await serve(bench, bench.mar())

@@ -50,6 +50,16 @@ async def test_it_goes_with_its_owner_and_leaves_the_others(tmp_path: Path, owne
     await until(lambda: bench.names == ["c/1.0", "m/1.0"] and bench.unpacked == 2)
 
 
+async def test_a_daemon_that_stops_waits_for_no_owner(tmp_path: Path, owner: subprocess.Popen[bytes]) -> None:
+    bench = StubDaemon(tmp_path)
+    await serve(bench, owner.pid, bench.mar())
+    assert bench.registrar.owners.watching == 1
+
+    bench.registrar.refuse()
+
+    assert bench.registrar.owners.watching == 0
+
+
 async def test_an_owner_that_ended_before_is_seen(tmp_path: Path, owner: subprocess.Popen[bytes]) -> None:
     bench = StubDaemon(tmp_path)
     owner.kill()

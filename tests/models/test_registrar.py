@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import ArchiveNotFound, Conflict, DaemonError, InvalidModel, OutOfResources, WorkersFailed
+from daemon.core.errors import (
+    ArchiveNotFound,
+    Conflict,
+    DaemonError,
+    InvalidModel,
+    OutOfResources,
+    Stopping,
+    WorkersFailed,
+)
 from daemon.models.archives import directories, unpack
 from daemon.models.registrar import Registration, no_progress
 from daemon.models.settings import Overrides
@@ -205,6 +213,18 @@ async def test_progress_tells_of_loading(tmp_path: Path) -> None:
 
     loading = [step for step in told if step[0] == "loading"]
     assert loading[0] == ("loading", 0, 2) and loading[-1] == ("loading", 2, 2)
+
+
+async def test_a_daemon_that_stops_accepts_no_registration_and_no_request(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar())
+
+    bench.registrar.refuse()
+
+    with pytest.raises(Stopping):
+        model.submit(bench.client.job("late"))
+    with pytest.raises(Stopping):
+        await bench.register(bench.mar("other"))
 
 
 async def test_what_a_crash_left_behind_is_removed(tmp_path: Path) -> None:

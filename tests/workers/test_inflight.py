@@ -34,6 +34,11 @@ def test_the_first_has_started_and_the_others_wait() -> None:
     assert held.unstarted == 6
 
 
+@pytest.mark.parametrize(("sizes", "unstarted"), [([], 0), ([3], 0), ([3, 4], 4), ([3, 4, 5], 9)])
+def test_all_but_the_first_wait(sizes: list[int], unstarted: int) -> None:
+    assert in_flight(*(batch(number, size) for number, size in enumerate(sizes, 1))).unstarted == unstarted
+
+
 def test_the_last_comes_back_first_and_only_the_first_had_started() -> None:
     held = in_flight(batch(1), batch(2), batch(3))
 
@@ -129,6 +134,25 @@ def test_of_a_worker_that_says_so_several_have_started() -> None:
     assert given_back(held) == [(3, True, Fate.UNSTARTED), (2, False, Fate.KILLED), (1, False, Fate.KILLED)]
 
 
+def test_what_a_worker_says_of_a_batch_that_it_does_not_have_is_ignored() -> None:
+    held = InFlight(capacity=2)
+    held.start(2)
+
+    held.take(batch(1))
+    held.take(batch(2))
+
+    assert given_back(held) == [(2, True, Fate.UNSTARTED), (1, False, Fate.KILLED)]
+
+
+def test_all_may_have_started_when_what_the_worker_said_last_is_lost() -> None:
+    held = in_flight(batch(1), batch(2))
+
+    held.start_all()
+
+    assert held.unstarted == 0
+    assert given_back(held) == [(2, False, Fate.KILLED), (1, False, Fate.KILLED)]
+
+
 def test_what_had_started_beside_one_that_is_overdue_has_started() -> None:
     held = in_flight(batch(1), batch(2))
     held.start(1)
@@ -197,3 +221,27 @@ def test_memory_of_an_overdue_batch_may_be_kept_too() -> None:
     held.settle([offset])
 
     assert arena.used == held.leased > 0
+
+
+def test_memory_of_an_overdue_batch_is_free_when_the_worker_has_finished_it() -> None:
+    arena = Arena(1 << 20)
+    held = InFlight(capacity=1)
+    held.take(batch(1), [lease(arena)])
+
+    held.expire(retry=False, reply=LATE)
+    assert arena.used == held.leased > 0
+    held.settle()
+
+    assert arena.used == held.leased == 0
+
+
+def test_memory_of_a_batch_that_ran_is_free_when_its_process_has_ended() -> None:
+    arena = Arena(1 << 20)
+    held = InFlight(capacity=1)
+    held.take(batch(1), [lease(arena)])
+
+    list(held.give_back(retry=False, reason="killed", fate=Fate.KILLED))
+    assert arena.used == held.leased > 0
+    held.end()
+
+    assert arena.used == held.leased == 0

@@ -1,13 +1,17 @@
 """As many workers as wanted, replaced when they exit, unless that is hopeless."""
 
+from collections.abc import Sequence
+
 import pytest
 
 from daemon.core.clock import FakeClock
 from daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
+from daemon.workers.gpus import Placement
 from daemon.workers.pool import Pool
 from daemon.workers.slot import SlotState
 from daemon.workers.state import WorkerEvent, WorkerState, advance
 from daemon.workers.stub import StubEngine, StubWorker
+from handlers.ray.messages import ActorOptions
 from tests.kit.build import make_spec
 from tests.kit.pool import Heard, StubPool
 
@@ -19,6 +23,26 @@ def test_a_pool_has_as_many_workers_as_wanted() -> None:
 
     assert (bench.pool.ready, bench.pool.idle, len(bench.workers)) == (3, 3, 3)
     assert bench.heard.idle == 3
+
+
+def test_a_pool_tells_of_each_worker_that_it_starts_and_of_each_that_is_gone() -> None:
+    bench = StubPool(wanted=2)
+    bench.give_batch()
+    bench.pool.scale(0)
+    before = bench.heard.changes
+
+    bench.clock.advance(1.0)
+
+    assert bench.heard.started == 2
+    assert bench.pool.empty and bench.heard.changes > before
+
+
+def test_a_worker_that_exits_once_before_its_first_answer_is_no_failure_of_the_pool() -> None:
+    bench = StubPool(wanted=1)
+
+    bench.workers[0].crash()
+
+    assert bench.states == ["BACKOFF"] and bench.pool.failure is None
 
 
 def test_a_worker_is_ready_only_when_it_has_loaded() -> None:
@@ -250,6 +274,29 @@ def test_workers_are_spread_over_the_devices_and_a_replacement_takes_the_free_pl
     assert bench.workers[3].gpu_ids == (1,)
 
 
+@pytest.mark.parametrize(
+    ("workers", "devices", "ray", "expected"),
+    [
+        pytest.param(2, (), None, None, id="there is a core for each"),
+        pytest.param(
+            3, (), None, "3 workers share 2 cores and slow each other down; at most 2 would be faster", id="not"
+        ),
+        pytest.param(2, (0, 1), None, None, id="there is a GPU for each"),
+        pytest.param(3, (0, 1), None, "each of the 2 GPUs has a worker", id="there is none for the third"),
+        pytest.param(9, (), ActorOptions(), None, id="a cluster finds room itself"),
+    ],
+)
+def test_whether_there_is_room_for_so_many_workers(
+    workers: int, devices: Sequence[int], ray: ActorOptions | None, expected: str | None
+) -> None:
+    clock = FakeClock()
+    pool = Pool(StubEngine(clock), make_spec(devices=devices, ray=ray), clock, Heard(), cores=2)
+    pool.wanted = workers
+
+    assert pool.shortage_with(workers) == expected
+    assert pool.oversubscription == (None if devices else expected)
+
+
 def test_a_replacement_gets_the_share_of_today() -> None:
     bench = StubPool(wanted=1, cores=8)
     bench.pool.scale(2)
@@ -311,6 +358,45 @@ def test_a_process_that_cannot_be_started_is_tried_again() -> None:
 
     clock.advance(1.0)
     assert pool.ready == 1 and pool.failure is None
+
+
+def test_a_process_that_could_not_be_started_takes_no_gpu() -> None:
+    clock = FakeClock()
+    engine = ExhaustedEngine(clock)
+    engine.failures = 1
+    pool = Pool(engine, make_spec(devices=(0, 1)), clock, Heard(), cores=1, placement=Placement(2))
+    pool.scale(1)
+
+    clock.advance(2.0)
+
+    assert [worker.gpu_ids for worker in engine.workers] == [(0,)]
+
+
+def test_workers_compute_nothing_while_they_are_suspended() -> None:
+    bench = StubPool(wanted=1)
+    bench.give_batch()
+
+    bench.pool.suspend()
+    bench.clock.advance(5.0)
+    assert bench.heard.outcomes == []
+    bench.pool.resume()
+    bench.clock.advance(1.0)
+
+    assert len(bench.heard.outcomes) == 1
+
+
+def test_a_retry_forgets_the_crashes_and_a_place_that_gave_up_has_no_worker() -> None:
+    bench = StubPool(wanted=1)
+    bench.give_batch().crash()
+    bench.engine.load_failure = BROKEN
+    bench.clock.advance(1.0)
+    assert (bench.states, bench.pool.workers, bench.pool.crashes) == (["GAVE_UP"], [], 1)
+
+    bench.engine.load_failure = None
+    bench.pool.retry()
+    bench.clock.advance(1.0)
+
+    assert (bench.states, bench.pool.crashes) == (["UP"], 0)
 
 
 @pytest.mark.parametrize("wanted", [0, 2])

@@ -1,5 +1,6 @@
 """The decisions for the slots of a pool, as arithmetic."""
 
+import itertools
 from collections.abc import Sequence
 
 import pytest
@@ -56,23 +57,32 @@ def test_a_slot_in_back_off(retry_at: Sequence[float], start: list[int], wake_at
     assert plan(slots, len(slots), NOW) == ReconcilePlan(start, [], 0, wake_at)
 
 
+@pytest.mark.parametrize("wanted", range(4))
+def test_slots_are_retired_behind_those_to_be_started_the_last_first(wanted: int) -> None:
+    for states in itertools.product(SlotState, repeat=3):
+        todo = plan([Slot(state) for state in states], wanted, NOW)
+
+        assert list(todo.retire) == sorted(todo.retire, reverse=True), states
+        assert max(todo.start, default=-1) < min(todo.retire, default=3), states
+
+
 def test_a_worker_that_had_answered_is_replaced_at_once() -> None:
     slot = Slot(UP, failures=[NOW - 1])
 
-    after_exit(slot, answered=True, now=NOW)
+    assert after_exit(slot, answered=True, now=NOW) is False
 
     assert slot == Slot(EMPTY, worker=None, failures=[])
 
 
 def test_early_exits_back_off_and_then_give_up() -> None:
     slot, waits, now = Slot(STARTING), [], NOW
-    while True:
-        after_exit(slot, answered=False, now=now)
-        if slot.state is GAVE_UP:
-            break
+    for _ in range(RESTART_LIMIT - 1):
+        assert after_exit(slot, answered=False, now=now) is False
         waits.append(slot.retry_at - now)
         now = slot.retry_at
 
+    assert after_exit(slot, answered=False, now=now) is True
+    assert slot.state is GAVE_UP
     assert waits == [0.5, 1.0, 2.0, 4.0]
     assert len(slot.failures) == RESTART_LIMIT == 5 and RESTART_WINDOW == 60.0
 
@@ -98,7 +108,7 @@ def test_five_exits_count_only_within_the_window() -> None:
 def test_exits_with_a_started_batch_pause_ever_longer_up_to_five_seconds_and_never_give_up(early: int) -> None:
     slot, waits, now = Slot(STARTING, failures=[NOW] * early), [], NOW
     for _ in range(2000):  # so many that a power of two would be no float
-        after_exit(slot, answered=False, now=now, busy=True)
+        assert after_exit(slot, answered=False, now=now, busy=True) is False
         assert slot.state is BACKOFF
         waits.append(slot.retry_at - now)
 
@@ -136,3 +146,15 @@ def test_no_wait_is_longer_than_the_longest(monkeypatch: pytest.MonkeyPatch) -> 
     after_exit(slot, answered=False, now=NOW)
 
     assert slot.retry_at == NOW + LONGEST_BACKOFF
+
+
+@pytest.mark.parametrize("state", SlotState)
+def test_only_a_slot_that_pauses_or_has_given_up_starts_anew(state: SlotState) -> None:
+    slot = Slot(state, failures=[NOW], crashes=3)
+
+    slot.forgive()
+
+    if state in (BACKOFF, GAVE_UP):
+        assert slot == Slot(EMPTY)
+    else:
+        assert slot == Slot(state, failures=[NOW], crashes=3)

@@ -7,6 +7,7 @@ import pytest
 
 from daemon.batching.policies.auto import Auto
 from daemon.batching.policies.collector import Facts, Send, Wait
+from daemon.batching.traffic.survival import Survival
 from daemon.batching.traffic.traffic import Traffic
 from daemon.core.job import Batch, Caller, Job
 
@@ -70,7 +71,7 @@ def test_half_of_the_clients_go_at_once_if_that_was_found_to_be_faster() -> None
     bench.traffic.halves.share = 4
     bench.arrive(*(Caller() for _ in range(5)))
 
-    assert bench.decide() == Send(4, "half")
+    assert bench.decide() == bench.decide(waiting=4) == Send(4, "half")
     assert bench.decide(waiting=8) == Send(8, "full")
 
 
@@ -147,6 +148,34 @@ def test_the_clients_of_the_last_batch_are_waited_for() -> None:
     assert isinstance(decision, Wait) and bench.now + 0.001 <= decision.until < bench.now + 0.01
 
 
+def test_the_last_of_them_is_waited_for_as_well_and_for_no_longer_than_was_decided_first() -> None:
+    bench = AutoUnderTraffic()
+    bench.learn()
+    callers = [Caller() for _ in range(4)]
+    bench.loop(callers)
+
+    bench.arrive(*callers[:3], at=bench.now + 0.0003)
+    first = bench.decide()
+    assert isinstance(first, Wait) and first.until > bench.now
+    bench.now = first.until - 0.0001
+
+    assert bench.decide() == first
+
+
+@pytest.mark.parametrize(("saved", "waits"), [(0.0078, True), (0.0072, False)])
+def test_a_client_is_waited_for_if_its_mean_time_is_less_than_joining_saves(saved: float, waits: bool) -> None:
+    bench = AutoUnderTraffic()
+    bench.learn(a=saved)
+    callers = [Caller(), Caller()]
+    bench.loop(callers, a=saved)
+    bench.arrive(callers[0])
+
+    bench.traffic.gaps = bench.traffic.turnarounds = Survival()
+    bench.traffic.turnarounds.add(0.008)  # its bucket is from 5.8 to 9.2 ms, and 7.5 in the mean
+
+    assert isinstance(bench.decide(), Wait) == waits
+
+
 def test_and_the_batch_goes_when_the_last_of_them_is_back() -> None:
     bench = AutoUnderTraffic()
     bench.learn()
@@ -207,6 +236,22 @@ def test_input_that_is_there_is_read_while_it_brings_more() -> None:
         assert bench.decide() == Wait(bench.now)
 
     assert bench.decide() == Send(3, "no_gain")
+
+
+@pytest.mark.parametrize("ends", ["sent", "left"])
+def test_input_is_read_first_again_after_those_who_waited_were(ends: str) -> None:
+    bench = AutoUnderTraffic()
+    callers = [Caller() for _ in range(4)]
+    bench.loop(callers, a=0.0015)
+    bench.arrive(callers[0])
+    assert bench.decide() == Wait(bench.now)
+
+    if ends == "sent":
+        assert bench.decide() == Send(1, "no_gain")
+    else:
+        bench.collector.drained()
+
+    assert bench.decide() == Wait(bench.now)
 
 
 def test_input_is_not_read_first_where_nobody_is_to_come_back() -> None:
@@ -281,9 +326,11 @@ def test_afterwards_a_batch_of_strangers_is_cut_where_that_is_faster(c: float, g
     assert bench.decide(idle=2) == decision
 
 
-def of_several(workers_share_cores: bool, *, learn: bool = True) -> tuple[AutoUnderTraffic, list[Caller]]:
-    """Eight regular clients of two workers, who all have a job here; 50 ms + 10 ms a job."""
-    bench, callers = AutoUnderTraffic(), [Caller() for _ in range(8)]
+def of_several(
+    workers_share_cores: bool, *, learn: bool = True, clients: int = 8
+) -> tuple[AutoUnderTraffic, list[Caller]]:
+    """Regular clients of two workers, who all have a job here; 50 ms + 10 ms a job."""
+    bench, callers = AutoUnderTraffic(), [Caller() for _ in range(clients)]
     for caller in callers:
         bench.arrive(caller, at=bench.now + 0.01)
         bench.serve(0.0)
@@ -300,6 +347,35 @@ def test_clients_that_are_all_here_are_cut_over_the_workers() -> None:
     bench, _ = of_several(workers_share_cores=False)
 
     assert bench.decide(idle=2) == Send(8, "split", over=2)
+
+
+def test_an_odd_number_of_clients_is_cut_as_well() -> None:
+    bench, _ = of_several(workers_share_cores=False, clients=5)
+
+    assert bench.decide(idle=2) == Send(5, "split", over=2)
+
+
+def test_clients_count_with_each_request_where_they_send_several_at_once() -> None:
+    bench, callers = of_several(workers_share_cores=False)
+    bench.traffic.sent(Batch(7, bench.waiting, "full", bench.now), 1, bench.now)
+    bench.waiting.clear()
+    bench.arrive(*callers)
+
+    assert bench.decide(idle=1) == Send(8, "full")
+
+
+def test_a_batch_that_came_about_as_planned_was_not_missed() -> None:
+    bench, callers = of_several(workers_share_cores=True)
+    for _ in range(40):
+        bench.traffic.together.add(2, 8, 0.260)
+    bench.traffic.sent(Batch(7, bench.waiting, "full", bench.now), 1, bench.now)
+    bench.arrive(*callers)
+    before = bench.traffic.together.changes
+
+    assert bench.decide(idle=1, waiting=8) == Send(8, "full")
+    assert bench.traffic.together.changes == before
+    assert bench.decide(idle=1, waiting=7, held=bench.now - DELAY) == Send(7, "delay")
+    assert bench.traffic.together.changes == before + 1
 
 
 def test_but_not_where_the_workers_share_cores() -> None:

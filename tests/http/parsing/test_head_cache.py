@@ -2,14 +2,15 @@
 
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.core.arena import SHARED_FROM
 from daemon.http.exchange import Exchange
 from daemon.http.limits import HttpLimits
-from daemon.http.messages import Response
-from daemon.http.parsing.head_cache import LONGEST
+from daemon.http.messages import Request, Response
+from daemon.http.parsing.head_cache import LONGEST, PATIENCE, CachedHead, HeadCache, cached_head_of
 from tests.http.peer import GET, LAST, Server, chunked, get, post
 from tests.http.reading import compare
 
@@ -114,3 +115,114 @@ def test_nothing_tells_a_head_that_was_known_from_one_that_was_parsed(data: st.D
     places = sorted({0, len(stream), *cuts})
 
     compare([stream[start:end] for start, end in itertools.pairwise(places)], WIDE)
+
+
+# Which heads are known again: without a cache every answer would be the same.
+
+GET_HEAD = b"GET /a HTTP/1.1\r\nHost: a\r\n\r\n"
+POST_HEAD = b"POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\nX: y\r\n\r\n"
+TWO_LENGTHS = POST_HEAD.replace(b"X: y", b"Transfer-Encoding: chunked")
+
+
+def parsed(head: bytes) -> Request:
+    line, *headers = head.decode().removesuffix("\r\n\r\n").split("\r\n")
+    method, target, _ = line.split(" ")
+    pairs = (header.partition(":") for header in headers)
+    return Request(method, target, [(name, value.strip()) for name, _, value in pairs])
+
+
+def known(head: bytes) -> CachedHead:
+    found = cached_head_of(head, parsed(head))
+    assert found is not None
+    return found
+
+
+def of_length(digits: bytes) -> bytes:
+    return POST_HEAD.replace(b"3", digits)
+
+
+@pytest.mark.parametrize(
+    ("head", "data", "expected"),
+    [
+        pytest.param(GET_HEAD, GET_HEAD, (b"", b"0"), id="a head without a body is known when it comes alone"),
+        pytest.param(GET_HEAD, GET_HEAD + GET_HEAD, None, id="and not with another one"),
+        pytest.param(POST_HEAD, POST_HEAD + b"abc", (b"abc", b"3"), id="a head with a length is known again"),
+        pytest.param(POST_HEAD, of_length(b"12") + b"ab", (b"ab", b"12"), id="with another length as well"),
+        pytest.param(POST_HEAD, of_length(b"12345678"), (b"", b"12345678"), id="of eight digits"),
+        pytest.param(POST_HEAD, of_length(b"123456789"), None, id="but not of nine"),
+        pytest.param(POST_HEAD, of_length(b""), None, id="nor of none"),
+        pytest.param(POST_HEAD, of_length(b"-12"), None, id="nor of anything else"),
+        pytest.param(
+            POST_HEAD, of_length(b"12").replace(b"X: y", b"X: z"), None, id="nor with another header behind it"
+        ),
+        pytest.param(POST_HEAD, of_length(b"12").replace(b"/a", b"/b"), None, id="nor for another target"),
+        pytest.param(POST_HEAD, of_length(b"12").partition(b"2")[0], None, id="nor when it is cut in the digits"),
+    ],
+)
+def test_which_data_begins_with_a_known_head(head: bytes, data: bytes, expected: tuple[bytes, bytes] | None) -> None:
+    assert known(head).beginning_of(data) == expected
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(POST_HEAD.replace(b": 3", b":3"), id="a length in an unusual form"),
+        pytest.param(of_length(b"123456789"), id="a length of more digits than are compared"),
+        pytest.param(GET_HEAD.replace(b"Host: a", b"Transfer-Encoding: chunked"), id="chunks"),
+        pytest.param(TWO_LENGTHS, id="a length and chunks"),
+    ],
+)
+def test_a_head_is_not_known_again_with(head: bytes) -> None:
+    assert cached_head_of(head, parsed(head)) is None
+
+
+def test_a_request_with_a_known_head_has_its_own_length_among_the_headers() -> None:
+    head = known(POST_HEAD)
+
+    other, again = head.request_with(b"12", b"", 1.0, 2.0), head.request_with(b"3", b"abc", 1.0, 2.0)
+
+    assert other.headers == [("Host", "a"), ("Content-Length", "12"), ("X", "y")]
+    assert again.headers == [("Host", "a"), ("Content-Length", "3"), ("X", "y")]
+    assert (again.method, again.target, again.body, again.began, again.received) == ("POST", "/a", b"abc", 1.0, 2.0)
+
+
+def remembers(cache: HeadCache, head: bytes, *, repeatable: bool = True, before: bytes = b"") -> bool:
+    """Let a request with another head come whole, behind others; return whether its head is known from now on."""
+    cache.miss()
+    cache.expect(before + head, len(before), len(before + head))
+    cache.remember(parsed(head), "", repeatable=repeatable)
+    return cache.known is not None
+
+
+def test_a_connection_whose_heads_all_differ_is_compared_no_more_until_one_is_as_before() -> None:
+    cache = HeadCache(compares=True)
+
+    assert [remembers(cache, GET_HEAD) for _ in range(PATIENCE + 1)] == [*[True] * PATIENCE, False]
+    cache.hit()
+    assert [remembers(cache, GET_HEAD) for _ in range(PATIENCE + 1)] == [*[True] * PATIENCE, False]
+
+
+def test_a_head_is_remembered_up_to_the_longest_wherever_it_begins() -> None:
+    cache = HeadCache(compares=True)
+    head = GET_HEAD.replace(b"/a", b"/" + b"a" * (LONGEST + 1 - len(GET_HEAD)))
+
+    assert remembers(cache, head) and remembers(cache, head, before=GET_HEAD * 99)
+    assert not remembers(cache, head.replace(b"/a", b"/aa"))
+
+
+def test_a_head_that_was_cut_or_means_something_else_another_time_is_not_remembered() -> None:
+    cache = HeadCache(compares=True)
+    assert not remembers(cache, GET_HEAD, repeatable=False)
+
+    cache.expect(GET_HEAD[:9], 0, -1)
+    cache.remember(parsed(GET_HEAD), "", repeatable=True)
+    assert cache.known is None
+
+    cache.expect(GET_HEAD, 0, len(GET_HEAD))
+    cache.give_up()
+    cache.remember(parsed(GET_HEAD), "", repeatable=True)
+    assert cache.known is None
+
+
+def test_where_each_head_has_to_be_parsed_none_is_remembered() -> None:
+    assert not remembers(HeadCache(compares=False), GET_HEAD)

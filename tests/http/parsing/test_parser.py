@@ -224,6 +224,80 @@ def test_what_is_at_the_limit_is_accepted() -> None:
     assert len(Reader().feed(chunked(b"a" * 1000)).requests) == 1
 
 
+def test_a_target_at_the_limit_may_come_byte_by_byte() -> None:
+    target = "/" + "x" * (LIMITS.max_head - len("/Host: a\r\n"))
+
+    assert len(Reader().feed(*bytewise(get(target))).requests) == 1
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["at the limit", "over it"])
+def test_trailers_count_with_the_head(more: int) -> None:
+    said = len("/Host: a\r\nTransfer-Encoding: chunked\r\nT: \r\n")
+    trailer = b"T: " + b"y" * (LIMITS.max_head - said + more) + b"\r\n\r\n"
+    data = HEAD + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + trailer
+
+    if more:
+        assert Reader().refusal(data)[0] == 431
+    else:
+        assert len(Reader().feed(data).requests) == 1
+
+
+@pytest.mark.parametrize("more", [0, 1], ids=["at the limit", "over it"])
+def test_the_line_between_two_chunks_is_limited_as_a_head(more: int) -> None:
+    start = HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\na"
+    line = b"\r\n1;" + b"x" * (LIMITS.max_head - len(b"\r\n1;\r\n") + more) + b"\r\n"
+    pieces = bytewise(line + b"b\r\n0\r\n\r\n")
+
+    if more:
+        assert Reader().refusal(start, *pieces)[0] == 431
+    else:
+        assert len(Reader().feed(start, *pieces).requests) == 1
+
+
+@pytest.mark.parametrize("before", [b"", GET, post(b"abc"), chunked(b"abc")], ids=["first", "get", "post", "chunks"])
+def test_another_protocol_is_refused_though_its_name_comes_in_two_pieces(before: bytes) -> None:
+    reader = Reader().feed(*[before] if before else [])
+
+    assert reader.refusal(b"GET / RT", b"SP/1.0\r\n\r\n")[0] == 400
+
+
+def test_as_many_requests_are_told_as_there_is_room_for() -> None:
+    reader = Reader()
+    reader.receiver.room = 1
+    reader.feed(GET)
+    assert (len(reader.requests), reader.receiver.kept) == (1, b"")
+
+    reader.receiver.room = 0
+    reader.feed(GET[:9], GET[9:])
+    assert (len(reader.requests), reader.receiver.kept) == (1, GET)
+
+    reader.receiver.room = 1
+    reader.receiver.go_on()
+    assert (len(reader.requests), reader.receiver.kept) == (2, b"")
+
+
+@pytest.mark.parametrize(
+    ("pieces", "again", "parsed"),
+    [
+        pytest.param([GET], GET, False, id="a head without a body is known again"),
+        pytest.param([post(b"abc")], post(b"defghijklmno"), False, id="and one with another length"),
+        pytest.param([b"\r\n" + GET], GET, False, id="the empty line before it is no part of it"),
+        pytest.param([post(b"abc")[:-1], b"c"], post(b"abc"), True, id="not one whose body came later"),
+        pytest.param([post(b"abc", "Expect: 100-continue")], post(b"abc", "Expect: 100-continue"), True, id="nor that"),
+        pytest.param([GET], get("/b"), True, id="nor another one"),
+    ],
+)
+def test_a_request_whose_head_is_known_is_not_parsed_again(pieces: list[bytes], again: bytes, parsed: bool) -> None:
+    reader = Reader().feed(*pieces)
+    reader.receiver._parser = None  # type: ignore[assignment]  # there is nothing left that could parse
+
+    if parsed:
+        with pytest.raises(AttributeError):
+            reader.feed(again)
+    else:
+        assert len(reader.feed(again).requests) == 2
+
+
 def test_the_limits_are_for_each_request() -> None:
     assert len(Reader().feed(GET * 300, chunked(b"a" * 900) * 3).requests) == 303
 

@@ -9,7 +9,7 @@ import ast
 import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 _RELATIONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -27,35 +27,42 @@ class Mutant:
 
     Attributes:
         line: of the source, from 1.
-        before, after: the statement's or expression's text.
-        source: the whole module's, changed.
+        text: the function, its line, and what of that becomes what; the same wherever they move to.
     """
 
     line: int
-    before: str
-    after: str
-    source: str
+    text: str
+    _source: str
+    _place: int
+    _number: int
 
-    @property
-    def text(self) -> str:
-        return f"{self.before} → {self.after}"
+    def changed(self) -> str:
+        """Return the whole module's source, changed."""
+        tree = ast.parse(self._source)
+        target = list(_places(tree))[self._place]
+        _Replacing(target, _changed(target)[self._number]).visit(tree)
+        return ast.unparse(ast.fix_missing_locations(tree))
 
 
 def mutants(source: str) -> list[Mutant]:
     """Return all mutants of a module, in the order of its lines."""
-    tree = ast.parse(source)
-    places = list(_places(tree))
+    lines, tree = source.splitlines(), ast.parse(source)
+    within = {id(node): each.name for each in ast.walk(tree) if _is_function(each) for node in ast.walk(each)}
     found = []
-    for index, place in enumerate(places):
-        for number in range(len(_changed(place))):
-            other = ast.parse(source)
-            (target,) = [each for at, each in enumerate(_places(other)) if at == index]
-            before = ast.unparse(target)
-            after = _changed(target)[number]
-            _Replacing(target, after).visit(other)
-            text = ast.unparse(ast.fix_missing_locations(other))
-            found.append(Mutant(place.lineno, before, ast.unparse(after), text))
+    for index, place in enumerate(_places(tree)):
+        line, before = lines[place.lineno - 1].strip(), _told(place)
+        where = within[id(place)] if line.startswith(before) else f"{within[id(place)]}: {line}"
+        for number, other in enumerate(_changed(place)):
+            found.append(Mutant(place.lineno, f"{where}: {before} → {_told(other)}", source, index, number))
     return sorted(found, key=lambda each: each.line)
+
+
+def _told(node: ast.AST) -> str:
+    return f"if {ast.unparse(node.test)}" if isinstance(node, ast.If | ast.While) else ast.unparse(node)
+
+
+def _is_function(node: ast.AST) -> TypeGuard[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
 
 
 def _places(tree: ast.Module) -> Iterator[Any]:
@@ -70,7 +77,7 @@ def _places(tree: ast.Module) -> Iterator[Any]:
                     continue
                 if isinstance(each, ast.FunctionDef) and each.name == "__repr__":
                     continue
-                inside = within or isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))
+                inside = within or _is_function(each)
                 if within and _changed(each):
                     yield each
                 yield from walk(each, inside)
