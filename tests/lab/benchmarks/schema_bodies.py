@@ -9,13 +9,14 @@ from daemon.api.openai import requests as openai
 from daemon.api.tensors import requests as tensors
 from tests.lab.benchmarks import schemas
 from tests.lab.benchmarks.bodies import Asked, request
+from tests.lab.benchmarks.schemas import Body
 
 JSON = "application/json"
 DECLARED = "x-int32"  # the model that takes tensors; "sized" takes any JSON
-_FILLED = 1024  # bytes, of bodies whose names are asked for
+_ANY = 1024  # bytes: the names are those of bodies of any size
 # Field 1 of the messages that name a model, where a filled one does not.
 _MODELS = {True: b"\x0a\x07" + DECLARED.encode(), False: b"\x0a\x05sized"}
-Bodies = Callable[[int], Iterator[tuple[str, bytes]]]
+Bodies = Callable[[int], Iterator[tuple[str, Body]]]
 
 
 def kinds() -> Iterator[tuple[str, Callable[[int], Asked]]]:
@@ -35,12 +36,12 @@ def kinds() -> Iterator[tuple[str, Callable[[int], Asked]]]:
 
 
 def _each(what: str, bodies: Bodies, make: Callable[[str, bytes, int], Asked]) -> Iterator[Any]:
-    for number, (name, _) in enumerate(bodies(_FILLED)):
+    for number, (name, _) in enumerate(bodies(_ANY)):
         yield f"{what} {name}", partial(_nth, f"{what} {name}", bodies, make, number)
 
 
 def _nth(name: str, bodies: Bodies, make: Callable[[str, bytes, int], Asked], number: int, size: int) -> Asked:
-    return make(name, next(body for at, (_, body) in enumerate(bodies(size)) if at == number), size)
+    return make(name, next(body for at, (_, body) in enumerate(bodies(size)) if at == number)(), size)
 
 
 def _over_http(target: str, packed: bool, name: str, body: bytes, size: int) -> Asked:
