@@ -60,6 +60,8 @@ class Longest:
     """The longest callback since it was asked for the last time; runs in the daemon."""
 
     def __init__(self) -> None:
+        told = os.environ[_ASKED]
+        teller = threading.Thread(target=self.tell, args=(told,), daemon=True)
         self.seconds = 0.0
         self.pages = 0  # that the kernel had to clear
         self.name = ""
@@ -80,6 +82,8 @@ class Longest:
 
         def timed(handle: Any) -> None:
             nonlocal received
+            if teller.ident is None:  # not before, because the daemon prepares malloc before there are threads
+                teller.start()
             callback = handle._callback
             cleared = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
             received, began = 0.0, time.thread_time()
@@ -133,7 +137,7 @@ def copies_time(size: int) -> float:
 def name_of(callback: Any) -> str:
     owner: Any = getattr(callback, "__self__", None)
     called = owner.get_coro() if hasattr(owner, "get_coro") else getattr(callback, "func", callback)
-    return str(called.__qualname__)
+    return str(getattr(called, "__qualname__", type(called).__qualname__))  # a compiled coroutine has no name
 
 
 class _Buffered(type):
@@ -152,8 +156,7 @@ def run_daemon(arguments: list[str]) -> int:
 
     setattr(asyncio.protocols, "BufferedProtocol", _Buffered("BufferedProtocol", (), {}))  # noqa: B010 - of another type
     setattr(uvloop, "run", asyncio.run)  # noqa: B010 - of another type
-    longest = Longest()
-    threading.Thread(target=longest.tell, args=(os.environ[_ASKED],), daemon=True).start()
+    Longest()
     return daemon_main(arguments)
 
 

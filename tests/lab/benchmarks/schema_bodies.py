@@ -8,7 +8,7 @@ from typing import Any
 from daemon.api.openai import requests as openai
 from daemon.api.tensors import requests as tensors
 from tests.lab.benchmarks import schemas
-from tests.lab.benchmarks.bodies import Asked, request
+from tests.lab.benchmarks.bodies import ROOM, Asked, request
 from tests.lab.benchmarks.schemas import Body
 
 JSON = "application/json"
@@ -41,7 +41,7 @@ def _each(what: str, bodies: Bodies, make: Callable[[str, bytes, int], Asked]) -
 
 
 def _nth(name: str, bodies: Bodies, make: Callable[[str, bytes, int], Asked], number: int, size: int) -> Asked:
-    return make(name, next(body for at, (_, body) in enumerate(bodies(size)) if at == number)(), size)
+    return make(name, next(body for at, (_, body) in enumerate(bodies(size - ROOM)) if at == number)(), size)
 
 
 def _over_http(target: str, packed: bool, name: str, body: bytes, size: int) -> Asked:
