@@ -360,6 +360,7 @@ def managing(method: str, path: str) -> Callable[[int], Asked]:
             f"{method} {path}, JSON", body, "application/json", target=path, method=method, control=True, status=413
         )
 
+    manage.__name__ = f"{method} {path}"  # by which one kind is told from another
     return manage
 
 
@@ -371,6 +372,7 @@ def managing_as_much(method: str, path: str) -> Callable[[int], Asked]:
             status=400 if method != "PUT" else 202,
         )  # fmt: skip
 
+    manage_as_much.__name__ = f"{method} {path}, as much as may be"
     return manage_as_much
 
 
