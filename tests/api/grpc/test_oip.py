@@ -139,6 +139,16 @@ def test_large_typed_contents_are_made_where_they_stay(datatype: str, contents: 
     assert arena.used == pages(len(expected))
 
 
+def test_large_raw_contents_are_where_the_worker_reads_them() -> None:
+    arena, data = Arena(2**22), bytes(range(256)) * 1024
+    message = infer("INT32", (len(data) // 4,), raw=data)
+    request = request_class("inference.ModelInferRequest").FromString(message.SerializeToString())
+
+    (tensor,) = finish(read_steps(request, arena.take)).inputs
+
+    assert isinstance(tensor.data, Lease) and bytes(tensor.data) == data
+
+
 @pytest.mark.parametrize("datatype", DATATYPES)
 async def test_raw_contents_of_every_datatype_go_and_come_unchanged(tmp_path: Path, datatype: str) -> None:
     data = pack(datatype, VALUES[datatype])

@@ -142,22 +142,26 @@ def messages(descriptor: Any, size: int, path: str = "") -> Iterator[tuple[str, 
 
 def tensor_messages(size: int) -> Iterator[tuple[str, Body]]:
     """Yield valid requests for inference, each with the contents of one datatype."""
-    for datatype, field, value, width in (
-        ("INT32", "int_contents", 1, 1), ("UINT64", "uint64_contents", 2**64 - 1, 10),
-        ("FP32", "fp32_contents", 1.0, 4), ("BOOL", "bool_contents", True, 1), ("BYTES", "bytes_contents", b"", 2),
+    for datatype, field, value in (
+        ("INT32", 2, b"\1"), ("UINT64", 5, b"\xff" * 9 + b"\1"), ("FP32", 6, b"\0\0\x80\x3f"), ("BOOL", 1, b"\1"),
     ):  # fmt: skip
-        yield f"{datatype}, typed", partial(_typed, datatype, field, value, size // width)
-    yield "BYTES, raw", partial(_raw, size)
+        contents = _made(partial(_delimited, field), partial(_many, value, b"", size))
+        yield f"{datatype}, typed", partial(_typed, datatype, size // len(value), contents)
+    short = min(size, 2**20)  # more texts take long
+    yield "BYTES, typed", partial(_typed, "BYTES", short // 2, partial(_many, _tag(8, 2) + b"\0", b"", short))
+    yield "BYTES, raw", partial(_raw, "BYTES", 4, size)
+    yield "INT32, raw", partial(_raw, "INT32", 4, size)
     yield "as many tensors as may be", _most_tensors
 
 
-def _typed(datatype: str, field: str, value: bool | float | bytes, count: int) -> bytes:
-    return _infer([{"name": "a", "datatype": datatype, "shape": [count], "contents": {field: [value] * count}}])
+def _typed(datatype: str, count: int, contents: Body) -> bytes:
+    tensor = message_class("inference.ModelInferRequest.InferInputTensor")(name="xs", datatype=datatype, shape=[count])
+    return _infer([]) + _delimited(5, tensor.SerializeToString() + _delimited(5, contents()))
 
 
-def _raw(size: int) -> bytes:
-    tensor = {"name": "a", "datatype": "BYTES", "shape": [size // 4]}
-    return _infer([tensor], raw_input_contents=[bytes(size // 4 * 4)])
+def _raw(datatype: str, width: int, size: int) -> bytes:
+    tensor = {"name": "xs", "datatype": datatype, "shape": [size // width]}
+    return _infer([tensor], raw_input_contents=[bytes(size // width * width)])
 
 
 def _most_tensors() -> bytes:
@@ -166,7 +170,7 @@ def _most_tensors() -> bytes:
 
 
 def _infer(inputs: list[Any], **others: Any) -> bytes:
-    request = message_class("inference.ModelInferRequest")(model_name="sized", inputs=inputs, **others)
+    request = message_class("inference.ModelInferRequest")(model_name="typed", inputs=inputs, **others)
     written: bytes = request.SerializeToString()
     return written
 
