@@ -9,18 +9,17 @@ socket does not count: that may be all of it. Of a body in chunks, whose size no
 that is recorded, one more copy is allowed (`copy`); what a callback takes beyond that is `over`. Requests of OpenAI's
 API of over 5 MiB may take what docs/promises.md says of them.
 
-Of a message over gRPC the library makes two copies in one callback: pieces of what has come, and the message. So that
-is what is allowed there: the same two copies, made in the daemon's process. The first message after a pause is copied
-into memory that the kernel has to clear, which costs five times as much; then the daemon keeps the memory
-(trimming.py). `fresh` are the MiB of such memory in the callback that is printed. Where an answer takes so long that
-the daemon gives the memory back each time, the time that the kernel takes to clear so many MiB is allowed, too, for two
-copies at most; it is measured in the daemon's process.
+Of a message over gRPC the library makes two copies in one callback: pieces of what has come, and the message. So what
+is allowed there are the same two copies, made by this program just then. The first message after a pause is copied into
+memory that the kernel has to clear, which costs five times as much; then the daemon keeps the memory (trimming.py), and
+so does this program. `fresh` are the MiB of such memory in the callback that is printed. Where an answer takes so long
+that the daemon gives the memory back each time, what the kernel takes to clear memory for two copies is allowed, too.
 
 The daemon is asked up to five times, and the best counts: what a busy machine or the garbage collector adds is not the
-body's. Before the first time the daemon gives its free memory back: by how much its memory
-grows, divided by the body, is `grown`. For each field of each schema there is a body that is filled with it
-(schemas.py). Exit code 1 if a callback takes over 5 ms more, memory grows by over `MOST_MEMORY` times the body and
-`BESIDE`, or an answer is not the one that is expected. --only takes a part: `--only ModelInfer,Ping --sizes 64`.
+body's. Before the first time the daemon gives its free memory back: by how much its memory then grows, divided by the
+body, is `grown`. For each field of each schema there is a body that is filled with it (schemas.py). Exit code 1 if a
+callback takes over 5 ms more, memory grows by over `MOST_MEMORY` times the body and `BESIDE`, or an answer is not the
+one that is expected. --only takes a part: `--only ModelInfer,Ping --sizes 64`.
 """
 
 import argparse
@@ -36,12 +35,14 @@ import tempfile
 import threading
 import time
 from asyncio import events
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import grpc
 
-from daemon.http.bounds.trimming import QUIET
+from daemon.http.bounds.trimming import QUIET, keep_memory
 from tests.e2e.served import Served, eventually
 from tests.e2e.test_tensors import register
 from tests.lab.benchmarks import schema_bodies
@@ -107,19 +108,15 @@ class Longest:
             listening.listen()
             while True:
                 with listening.accept()[0] as peer:
-                    peer.sendall(self.answer(*peer.recv(1024).decode().split()).encode())
+                    peer.sendall(self.answer(peer.recv(1024).decode()).encode())
 
-    def answer(self, asked: str, size: str = "") -> str:
+    def answer(self, asked: str) -> str:
         if asked == "trim":  # and forget the largest memory that there was
             ctypes.CDLL(None).malloc_trim(0)
             Path("/proc/self/clear_refs").write_text("5")
             return str(memory_of("VmRSS"))
         if asked == "peak":
             return str(memory_of("VmHWM"))
-        if asked == "clearing":
-            return str(clearing_time())
-        if asked == "copies":
-            return str(copies_time(int(size)))
         seconds, self.seconds = self.seconds, 0.0
         return f"{seconds * 1000} {self.pages} {self.name}"
 
@@ -131,7 +128,7 @@ def memory_of(what: str) -> int:
 
 
 def copies_time(size: int) -> float:
-    """Return what gRPC's two copies of a message of so many bytes cost in this process, in ms."""
+    """Return what gRPC's two copies of a message of so many bytes cost, in ms."""
     source = memoryview(bytearray(size))
     times = []
     for _ in range(3):
@@ -168,7 +165,7 @@ def run_daemon(arguments: list[str]) -> int:
 
 
 def clearing_time() -> float:
-    """Return what it costs in this process that the kernel clears a MiB, in ms."""
+    """Return what it costs that the kernel clears a MiB, in ms."""
     times = []
     for _ in range(5):
         with mmap.mmap(-1, 16 * MIB) as memory:
@@ -250,12 +247,11 @@ def ask(served: Served, address: str, asked: Asked) -> tuple[int, float]:
     return int(answer[9:12]), time.perf_counter() - began
 
 
-def measure(served: Served, address: str, told: str, asked: Asked, copy: float, clearing: float) -> bool:
+def measure(served: Served, address: str, told: str, asked: Asked, copy: Callable[[], float]) -> bool:
     """Ask until the longest callback is within the limit, a few times at most; print the best, return whether it is.
 
     Args:
-        copy: ms that are allowed for copies.
-        clearing: ms that are allowed for each MiB that the kernel clears, if the answer takes long.
+        copy: returns the ms that are allowed for copies.
     """
     best, allowed, over, status, seconds, grown = (0.0, 0, ""), 0.0, float("inf"), 0, 0.0, 0
     for number in range(TRIES):
@@ -264,9 +260,9 @@ def measure(served: Served, address: str, told: str, asked: Asked, copy: float, 
         status, seconds = ask(served, address, asked)
         served.ask("/ping", method="GET")  # a later callback: the one that wrote the answer has ended
         found = longest_of(told)
-        most = copy
-        if seconds > QUIET:
-            most += min(found[1] * PAGE, 2 * asked.size) / MIB * clearing
+        most = copy()
+        if asked.method and seconds > QUIET:
+            most += min(found[1] * PAGE, 2 * asked.size) / MIB * clearing_time()
         if found[0] - most < over:
             best, allowed, over = found, most, found[0] - most
         if not number:
@@ -289,6 +285,7 @@ def main() -> int:
     parser.add_argument("--sizes", default="0.06,5,64", help="MiB")
     parser.add_argument("--only", default="", metavar="WORD,WORD", help="kinds with one of these in their names")
     chosen = parser.parse_args()
+    keep_memory()  # for the copies that the daemon's are compared with
     words = chosen.only.split(",")
     all_kinds = {each.__name__.replace("_", " "): each for each in KINDS} | schema_bodies.KINDS
     kinds = [kind for name, kind in all_kinds.items() if any(word in name for word in words)]
@@ -312,19 +309,18 @@ def main() -> int:
             print(f"{'body':<80}{'MiB':>7}{'status':>8}{'s':>8}{'ms':>9}{'copy':>7}{'over':>8}{'fresh':>7}{'grown':>7}")
             kept = True
             for size in sizes:
-                copy, copies = copy_time(size), float(told_by(told, f"copies {size}"))
-                clearing = float(told_by(told, "clearing"))
                 print(
-                    f"{size / MIB:.2f} MiB: a copy takes {copy:.2f} ms, gRPC's two {copies:.2f} ms, "
-                    f"and {clearing:.2f} ms more for each MiB that is fresh",
+                    f"{size / MIB:.2f} MiB: a copy takes {copy_time(size):.2f} ms, gRPC's two {copies_time(size):.2f} "
+                    f"ms, and {clearing_time():.2f} ms more for each MiB that is fresh",
                     flush=True,
                 )
+                copy = copy_time(size)
                 for number, kind in enumerate(kinds, start=1):
                     print(f"{number:>4}/{len(kinds):<5}", end="", flush=True)
                     asked = kind(size)
-                    allowed = (copies, clearing) if asked.method else (copy if asked.copied else 0.0, 0.0)
-                    allowed = (allowed[0] + asked.read_at_once, allowed[1])
-                    kept = measure(served, address, told, asked, *allowed) and kept
+                    beside = asked.read_at_once + (copy if asked.copied else 0.0)
+                    allowed = partial(copies_time, size) if asked.method else partial(float, beside)
+                    kept = measure(served, address, told, asked, allowed) and kept
         finally:
             served.stop()
             daemon.wait(60)
