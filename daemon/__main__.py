@@ -67,6 +67,9 @@ def main(arguments: Sequence[str]) -> int:
         from daemon.lifecycle.early import start_early
 
         template = start_early(config, replacing=predecessor is not None)
+        from daemon.http.bounds.trimming import keep_memory
+
+        keep_memory()  # before there are threads
         import uvloop
 
         from daemon.lifecycle.activation import take_passed

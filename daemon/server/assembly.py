@@ -154,9 +154,10 @@ class Assembly:
         supervision = Supervision(recurring, clock, metrics)
         # These limits apply to TCP only, so that the control socket stays reachable under overload.
         note_spent = partial(recurring.note, "limit", reason="receiving")
-        receiving = ReceiveBudget(config.max_receiving_bytes, note_spent, Trimming(clock).note)
+        trimming = Trimming(clock)
+        receiving = ReceiveBudget(config.max_receiving_bytes, note_spent, trimming.note)
         note_unread = partial(recurring.note, "limit", reason="sending")
-        sending, calls = (SendBudget(config.max_sending_bytes, note_unread) for _ in range(2))
+        sending, calls = (SendBudget(config.max_sending_bytes, note_unread, trimming.note) for _ in range(2))
         arena = open_arena()
         if arena is not None:
             arena.soon = clock.soon

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from google.protobuf.message import DecodeError
 
-from daemon.api.grpc.protos.limits import check_message
+from daemon.api.grpc.protos.limits import check_steps
 from daemon.api.grpc.protos.messages import request_class
 from daemon.api.grpc.tensor_contents import read_steps as message_steps
 from daemon.api.json_text.syntax import check_syntax
@@ -63,7 +63,7 @@ def received(name: str) -> Begin:
     kind = request_class(name)
 
     def read(body: bytes) -> Steps[Any]:
-        check_message(kind.DESCRIPTOR, body)
+        yield from check_steps(kind.DESCRIPTOR, body)
         try:
             message = kind.FromString(body)
         except DecodeError:
@@ -79,30 +79,31 @@ Cases = Iterator[tuple[Begin, str, bytes]]
 
 def infer_cases(size: int) -> Cases:
     for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
-        yield infer, name, body
+        yield infer, name, body()
 
 
 def plain_cases(size: int) -> Cases:
     for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
-        yield plain, name, body
+        yield plain, name, body()
 
 
 def packed_cases(size: int) -> Cases:
     for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
-        yield packed, name, gzip.compress(body, 1, mtime=0)
+        yield packed, name, gzip.compress(body(), 1, mtime=0)
 
 
 def openai_cases(size: int) -> Cases:
     for name, body in schemas.openai_bodies(openai._Message, openai._Part, size):
-        yield (chat if b'"messages"' in body[:100] else completion), name, body
+        document = body()
+        yield (chat if b'"messages"' in document[:100] else completion), name, document
 
 
 def grpc_cases(size: int) -> Cases:
     for method, descriptor in schemas.requests_of().items():
         for name, body in schemas.messages(descriptor, size):
-            yield received(descriptor.full_name), method + name, body
+            yield received(descriptor.full_name), method + name, body()
     for name, body in schemas.tensor_messages(size):
-        yield received("inference.ModelInferRequest"), name, body
+        yield received("inference.ModelInferRequest"), name, body()
 
 
 PROTOCOLS = pytest.mark.parametrize(

@@ -10,7 +10,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.arena import GIVEN_AT_ONCE, KEPT, SHARED_FROM, Arena, Gathered, Lease, gather, open_arena
+from daemon.core.arena import (
+    COPIED_AT_ONCE,
+    GIVEN_AT_ONCE,
+    KEPT,
+    SHARED_FROM,
+    Arena,
+    Gathered,
+    Lease,
+    Payload,
+    Take,
+    gather,
+    open_arena,
+    share_steps,
+)
 from daemon.core.clock import FakeClock
 from daemon.core.places import PAGE, Allocator, Places, pages
 
@@ -48,6 +61,35 @@ def test_the_lowest_gap_that_is_large_enough_is_taken() -> None:
 
     assert allocator.take(2 * PAGE) == 4 * PAGE
     assert allocator.take(1) == 0
+
+
+def shared(value: bytes, take: Take | None) -> tuple[int, Payload]:
+    """Return after how many turns a value was copied, and where it is."""
+    steps, turns = share_steps(value, take), 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as ended:
+            return turns, ended.value
+        turns += 1
+
+
+def test_a_large_value_is_copied_into_the_arena_in_slices() -> None:
+    arena = Arena(8 * MIB)
+    value = random.Random(1).randbytes(2 * COPIED_AT_ONCE + 1)
+
+    turns, stored = shared(value, arena.take)
+
+    assert turns == 2
+    assert isinstance(stored, Lease)
+    assert bytes(stored) == value
+
+
+def test_a_value_stays_where_it_is_if_it_is_small_or_there_is_no_place() -> None:
+    arena = Arena(8 * MIB)
+
+    for value, take in ((b"x" * (SHARED_FROM - 1), arena.take), (bytes(9 * MIB), arena.take), (bytes(MIB), None)):
+        assert shared(value, take) == (0, value)
 
 
 class Cycle:

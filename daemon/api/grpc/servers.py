@@ -88,7 +88,7 @@ class GrpcServers:
         self._credentials = _credentials(self._grpc, config.certificate_file, config.private_key_file)
         if self._addresses:
             arrivals = Arrivals(clock)
-            methods = methods_of(InferenceService(registry, self._models, arrivals))
+            methods = methods_of(InferenceService(registry, self._models, arrivals, take))
             for name in SERVICES:
                 methods |= methods_of(OpenInferenceService(name, registry, started, self._models, arrivals, take))
             accepted = (tokens.inference, tokens.management) if tokens.inference or clients is not None else ()

@@ -11,7 +11,7 @@ from daemon.api.tensors.elements import size_of, slices
 from daemon.api.tensors.forms import InferAnswer, InferRequest, Parameters, Tensor, WantedOutput
 from daemon.api.tensors.sizes import check_shape, check_steps
 from daemon.api.tensors.steps import Steps, finish
-from daemon.core.arena import Payload, Take
+from daemon.core.arena import Payload, Take, share_steps
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
 
@@ -40,7 +40,7 @@ def read_steps(message: Any, take: Take | None = None) -> Steps[InferRequest]:
     """Return, in steps, the request of a ModelInferRequest, as `request_class` has it; its outputs are wanted as bytes.
 
     Args:
-        take: returns a place in the arena for typed contents, as in `Gathered`.
+        take: returns a place in the arena for the elements, as in `Gathered`.
 
     Raises:
         BadRequest: there are too many tensors or parameters, or a tensor's elements are missing, or not what its
@@ -112,9 +112,9 @@ def _tensor(written: Any, raw: bytes | None, take: Take | None) -> Steps[Tensor]
     if raw is None:
         data = yield from _packed(what, written, shape, take)
     else:
-        data = raw
         if written.contents:
             raise BadRequest(f"Input {written.name} has both contents and raw_input_contents.")
+        data = yield from share_steps(raw, take)
     yield from check_steps(what, written.datatype, shape, data)
     return Tensor(written.name, written.datatype, shape, data, _parameters(written.parameters))
 

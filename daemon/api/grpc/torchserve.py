@@ -10,25 +10,33 @@ from daemon.api.grpc.heads import CallHead
 from daemon.api.grpc.prediction import replies_at_end, replies_to
 from daemon.api.grpc.waiting.arrivals import Arrivals
 from daemon.api.grpc.waiting.awaited import AwaitedModels
+from daemon.core.arena import Take, share_steps
 from daemon.core.job import Param, Reply
 from daemon.models.registry import Registry
 from daemon.models.routing.steering import answering
+from daemon.models.version import ModelVersion
 
 SERVICE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
 _PACKAGE = "org.pytorch.serve.grpc.inference"
 
 
 class InferenceService:
-    """The calls of the service; each takes a parsed request, and returns or yields messages."""
+    """The calls of the service; each takes a parsed request, and returns or yields messages.
+
+    Args:
+        take: returns a place in the arena for large inputs; None for no arena.
+    """
 
     name = SERVICE
 
-    def __init__(self, registry: Registry, models: AwaitedModels, arrivals: Arrivals) -> None:
+    def __init__(self, registry: Registry, models: AwaitedModels, arrivals: Arrivals, take: Take | None = None) -> None:
         from daemon.api.grpc.protos.messages import message_class  # here, because protobuf is an optional dependency
 
         self._registry = registry
         self._models = models
         self._arrivals = arrivals
+        self._take = take
+        self._turn = asyncio.Lock()  # of large inputs that are copied
         self._answer = message_class(f"{_PACKAGE}.PredictionResponse")
         self._health = message_class(f"{_PACKAGE}.TorchServeHealthResponse")
 
@@ -39,9 +47,9 @@ class InferenceService:
 
     async def predictions(self, request: Any, head: CallHead) -> Any:
         """Return the whole answer; the pieces of a streamed one are joined."""
-        model = await self._models.find(request.model_name, request.model_version or None, head, request.ByteSize)
+        model, params = await self._prepared(request, head)
         named = model.settings.sequence_headers.id
-        head, params = _read(request, head, named)
+        head = _of_sequence(request, head, named)
         unnamed, asked = not request.model_version, request.sequence_id
         del request  # as large as the parameters, which the job has
         replies = await replies_at_end(self._arrivals, model, head, params, unnamed=unnamed)
@@ -52,9 +60,9 @@ class InferenceService:
 
     async def stream_predictions(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answer piece by piece, as the handler sends it."""
-        model = await self._models.find(request.model_name, request.model_version or None, head, request.ByteSize)
+        model, params = await self._prepared(request, head)
         named = model.settings.sequence_headers.id
-        head, params = _read(request, head, named)
+        head = _of_sequence(request, head, named)
         unnamed, asked = not request.model_version, request.sequence_id
         del request
         async with aclosing(replies_to(model, head, params, unnamed=unnamed)) as replies:
@@ -72,12 +80,28 @@ class InferenceService:
                 async for answer in answers:
                     yield answer
 
+    async def _prepared(self, request: Any, head: CallHead) -> tuple[ModelVersion, list[Param]]:
+        """Return the version that answers, and the parameters; large ones are copied in turns with other calls."""
+        name, version = request.model_name, request.model_version or None
+        model = await self._models.find(name, version, head, request.ByteSize)
+        params = []
+        for key, value in request.input.items():
+            steps = share_steps(value, self._take)
+            while True:
+                try:
+                    next(steps)
+                except StopIteration as ended:
+                    params.append(Param(key, "", ended.value))
+                    break
+                async with self._turn:
+                    await asyncio.sleep(0)  # with the turn held: one slice of all requests between two polls
+                model = await self._models.find(name, version, head, request.ByteSize)  # may have been replaced
+        return model, params
 
-def _read(request: Any, head: CallHead, named: str) -> tuple[CallHead, list[Param]]:
-    """Return a call's head and the parameters of its request; `named` is the header of a sequence's id."""
-    if request.HasField("sequence_id"):
-        head = head.with_header(named, request.sequence_id)
-    return head, [Param(name, "", value) for name, value in request.input.items()]
+
+def _of_sequence(request: Any, head: CallHead, named: str) -> CallHead:
+    """Return a call's head with the id of its request's sequence in the header `named`, if there is one."""
+    return head.with_header(named, request.sequence_id) if request.HasField("sequence_id") else head
 
 
 def _sequence_of(reply: Reply, asked: str, named: str) -> str:

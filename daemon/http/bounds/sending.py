@@ -67,11 +67,18 @@ class SendBudget:
     Args:
         limit: bytes. Each connection has some more in its transport: a piece, and the kernel's buffer.
         reached: called with a sentence for each answer that is dropped.
+        noted: called with the bytes that are counted.
     """
 
-    def __init__(self, limit: float = math.inf, reached: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self,
+        limit: float = math.inf,
+        reached: Callable[[str], None] = lambda text: None,
+        noted: Callable[[int], None] = lambda count: None,
+    ) -> None:
         self.limit = limit
         self._reached = reached
+        self._noted = noted
         self.used = 0
         self._since: dict[Holder, float] = {}  # when each holder's client last read something, the longest ago first
 
@@ -101,6 +108,7 @@ class SendBudget:
             self._since[who] = now
         who.held += count
         self.used += count
+        self._noted(count)
 
     def taken(self, who: Holder, count: int, now: float) -> None:
         """Release bytes that were written."""

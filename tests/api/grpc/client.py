@@ -19,6 +19,7 @@ from daemon.api.grpc.waiting.incoming import Incoming
 from daemon.api.grpc.waiting.limits import CALLS, SHARE
 from daemon.api.grpc.waiting.writing import Writing
 from daemon.api.known_clients import KnownClients, digest_of
+from daemon.core.arena import Take
 from daemon.http.bounds.receiving import ReceiveBudget
 from daemon.http.bounds.sending import SendBudget
 from daemon.http.messages import Request
@@ -49,6 +50,7 @@ class GrpcHouse:
         most: int = 100_000,
         keys: Mapping[str, str] | None = None,
         calls: int = CALLS,
+        take: Take | None = None,
     ) -> None:
         self.grpc = grpc
         self.house = House(root)
@@ -58,11 +60,11 @@ class GrpcHouse:
         models = AwaitedModels(self.house.registry, 2, ReceiveBudget())
         self.sending = SendBudget(MOST_UNREAD)
         self.arrivals = arrivals = Arrivals(self.house.clock)
-        methods = methods_of(InferenceService(self.house.registry, models, arrivals))
+        methods = methods_of(InferenceService(self.house.registry, models, arrivals, take))
         methods |= methods_of(self.health, open=True)
         for name in SERVICES:
             methods |= methods_of(
-                OpenInferenceService(name, self.house.registry, lambda: self.house.started, models, arrivals)
+                OpenInferenceService(name, self.house.registry, lambda: self.house.started, models, arrivals, take)
             )
         clients = None
         if keys is not None:
@@ -126,9 +128,10 @@ async def grpc_house(
     most: int = 100_000,
     keys: Mapping[str, str] | None = None,
     calls: int = CALLS,
+    take: Take | None = None,
 ) -> AsyncIterator[GrpcHouse]:
     """Serve a daemon's parts over gRPC; `keys` has the rights of each client, whose key is its name."""
-    made = GrpcHouse(root, tokens, most, keys, calls)
+    made = GrpcHouse(root, tokens, most, keys, calls, take)
     (made.port,) = made.server.bind([("127.0.0.1", 0)])
     await made.server.begin()
     try:

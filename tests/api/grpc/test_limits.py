@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.api.grpc.protos.limits import MOST_FIELDS, MOST_PARAMETERS, MOST_TEXT, UNCOUNTED, check_message
+from daemon.api.grpc.protos.limits import (
+    AT_ONCE,
+    MOST_FIELDS,
+    MOST_PARAMETERS,
+    MOST_TEXT,
+    UNCOUNTED,
+    check_message,
+    check_steps,
+)
 from daemon.api.grpc.protos.messages import message_class
 from daemon.core.errors import BadRequest
 from daemon.model_settings.declarations import MOST_RANK, MOST_TENSORS
@@ -66,6 +74,13 @@ def test_one_too_many_is_refused(name: str) -> None:
 
     with pytest.raises(BadRequest, match="The message has more than "):
         check_message(message.DESCRIPTOR, message.SerializeToString())
+
+
+def test_many_fields_are_counted_in_slices() -> None:
+    message = PREDICT(model_name=LONG)
+    written = message.SerializeToString() + b"\x78\x01" * (MOST_FIELDS - 1)  # of a field that nobody knows
+
+    assert len(list(check_steps(message.DESCRIPTOR, written))) == MOST_FIELDS // AT_ONCE
 
 
 LONG_TEXTS = {

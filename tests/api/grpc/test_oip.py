@@ -12,7 +12,7 @@ from daemon.api.grpc.protos.messages import message_class, request_class
 from daemon.api.grpc.tensor_contents import read_steps
 from daemon.api.tensors.elements import pack
 from daemon.api.tensors.steps import finish
-from daemon.core.arena import Arena, Lease
+from daemon.core.arena import COPIED_AT_ONCE, Arena, Lease
 from daemon.core.job import Job, Param, Reply
 from daemon.core.places import pages
 from daemon.model_settings.declarations import DATATYPES
@@ -137,6 +137,27 @@ def test_large_typed_contents_are_made_where_they_stay(datatype: str, contents: 
     expected = pack(datatype, values)
     assert isinstance(tensor.data, Lease) and bytes(tensor.data) == expected
     assert arena.used == pages(len(expected))
+
+
+def test_large_floats_are_copied_in_slices() -> None:
+    arena, count = Arena(2**23), 2 * COPIED_AT_ONCE // 4 + 1
+    message = infer("FP32", (count,), fp32_contents=[0.5] * count)
+    request = request_class("inference.ModelInferRequest").FromString(message.SerializeToString())
+
+    slices, (tensor,) = len(list(read_steps(request, arena.take))), finish(read_steps(request, arena.take)).inputs
+
+    assert slices >= 2
+    assert bytes(tensor.data) == pack("FP32", [0.5] * count)
+
+
+def test_large_raw_contents_are_where_the_worker_reads_them() -> None:
+    arena, data = Arena(2**22), bytes(range(256)) * 1024
+    message = infer("INT32", (len(data) // 4,), raw=data)
+    request = request_class("inference.ModelInferRequest").FromString(message.SerializeToString())
+
+    (tensor,) = finish(read_steps(request, arena.take)).inputs
+
+    assert isinstance(tensor.data, Lease) and bytes(tensor.data) == data
 
 
 @pytest.mark.parametrize("datatype", DATATYPES)

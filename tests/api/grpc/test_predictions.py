@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from daemon.api.grpc import prediction as prediction_module
+from daemon.core.arena import COPIED_AT_ONCE, Arena, Lease, Payload
 from daemon.core.job import Job, JobPhase, Reply
 from tests.api.grpc.client import PATIENCE, GrpcHouse, grpc_house, prediction
 
@@ -68,6 +69,25 @@ async def test_inputs_metadata_and_the_missing_version_reach_the_job(tmp_path: P
         assert [(param.name, bytes(param.value)) for param in jobs[0].params] == [("data", b"1")]
         assert (jobs[0].id, jobs[0].low_priority) == ("mine", True)
         assert ("colour", "red") in jobs[0].headers
+
+
+async def test_a_large_input_is_where_the_worker_reads_it(tmp_path: Path) -> None:
+    arena = Arena(2**23)
+    data = bytes(COPIED_AT_ONCE) + b"its end"
+    values: dict[str, Payload] = {}
+
+    def answer(job: Job) -> Reply:
+        values.update({param.name: param.value for param in job.params})
+        return Reply(200, b"")
+
+    async with grpc_house(tmp_path, most=2**22, take=arena.take) as made:
+        made.house.engine.answer = answer
+        await made.house.serve("m")
+
+        await made.settled(made.call("Predictions", prediction("m", data=data, small=b"1")))
+
+        assert isinstance(values["data"], Lease) and bytes(values["data"]) == data
+        assert values["small"] == b"1"
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,18 @@ async def test_a_running_call_is_answered_within_the_grace_time(tmp_path: Path) 
         await closing
 
 
+async def test_other_calls_are_served_while_a_message_is_read(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as made:
+        kind = type(prediction("m"))
+
+        small = made.calls._parse(kind, prediction("m", data=b"1").SerializeToString())
+        of_many_fields = made.calls._parse(kind, b"\x78\x01" * 5_000)
+        large = made.calls._parse(kind, prediction("m", data=bytes(2**20)).SerializeToString())
+
+        turns = [len(list(reading.__await__())) for reading in (small, of_many_fields, large)]
+        assert turns == [0, 2, 1]  # grpc has copied the large one in the callback before
+
+
 def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "grpc.aio", None)
 

@@ -285,3 +285,14 @@ def test_however_a_client_reads_it_gets_each_answer_whole_and_in_order(
 
     assert peer.bodies == [bytes([which]) * size for which, size in enumerate(sizes)]
     assert server.sending.used == 0
+
+
+def test_each_answer_that_waits_is_noted_and_its_memory_is_returned_later() -> None:
+    noted: list[int] = []
+    made = Bounded()
+    made.sending = made.listener.sending = SendBudget(LIMIT, noted=noted.append)
+
+    made.ask()
+    made.answer(4 * PIECE)
+
+    assert sum(noted) >= made.sending.used > 0

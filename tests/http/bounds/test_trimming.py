@@ -1,7 +1,10 @@
 """Memory is given back when large messages have stopped coming."""
 
+import pytest
+
 from daemon.core.clock import FakeClock
-from daemon.http.bounds.trimming import MUCH, QUIET, Trimming
+from daemon.http.bounds.trimming import MUCH, QUIET, Trimming, keep_memory
+from daemon.settings import SETTINGS
 
 
 def trims(*times: tuple[float, int]) -> list[float]:
@@ -26,3 +29,32 @@ def test_it_waits_until_no_more_come() -> None:
 
 def test_each_flood_is_followed_by_one() -> None:
     assert trims((0.0, MUCH), (3 * QUIET, MUCH)) == [QUIET, 4 * QUIET]
+
+
+class Libc:
+    def __init__(self) -> None:
+        self.chosen: dict[int, int] = {}
+
+    def mallopt(self, parameter: int, value: int) -> int:
+        self.chosen[parameter] = value
+        return 1
+
+
+def test_the_memory_of_the_largest_messages_is_kept_while_they_come() -> None:
+    libc = Libc()
+
+    keep_memory({}, libc)
+
+    assert len(libc.chosen) == 3
+    largest = next(each.default for each in SETTINGS if each.name == "max_request_size")
+    assert min(libc.chosen[-1], libc.chosen[-3]) > largest
+
+
+@pytest.mark.parametrize("name", ["MALLOC_ARENA_MAX", "GLIBC_TUNABLES"])
+def test_a_malloc_that_the_operator_has_configured_stays_so(name: str) -> None:
+    libc = Libc()
+
+    keep_memory({name: "1"}, libc)
+    keep_memory({}, object())  # another libc, which has no such function
+
+    assert libc.chosen == {}

@@ -27,6 +27,7 @@ class Asked:
         status: 0 where a limit may be the answer (400, 413), or not (200).
         control: it goes to the control socket.
         copied: its body is copied once, in one callback.
+        read_at_once: ms that are not promised, because a part of it is read in one go.
         method: of the call, for a message over gRPC; empty for HTTP.
     """
 
@@ -38,6 +39,7 @@ class Asked:
     control: bool = False
     copied: bool = False
     method: str = ""
+    read_at_once: float = 0.0
 
 
 def request(
@@ -360,6 +362,7 @@ def managing(method: str, path: str) -> Callable[[int], Asked]:
             f"{method} {path}, JSON", body, "application/json", target=path, method=method, control=True, status=413
         )
 
+    manage.__name__ = f"{method} {path}"  # by which one kind is told from another
     return manage
 
 
@@ -371,6 +374,7 @@ def managing_as_much(method: str, path: str) -> Callable[[int], Asked]:
             status=400 if method != "PUT" else 202,
         )  # fmt: skip
 
+    manage_as_much.__name__ = f"{method} {path}, as much as may be"
     return manage_as_much
 
 

@@ -8,14 +8,16 @@ from typing import Any
 from daemon.api.openai import requests as openai
 from daemon.api.tensors import requests as tensors
 from tests.lab.benchmarks import schemas
-from tests.lab.benchmarks.bodies import Asked, request
+from tests.lab.benchmarks.bodies import MIB, ROOM, Asked, request
+from tests.lab.benchmarks.schemas import Body
 
 JSON = "application/json"
 DECLARED = "x-int32"  # the model that takes tensors; "sized" takes any JSON
-_FILLED = 1024  # bytes, of bodies whose names are asked for
+_TEXT = 2.4  # ms for each MiB of a text, as docs/promises.md says
+_ANY = 1024  # bytes: the names are those of bodies of any size
 # Field 1 of the messages that name a model, where a filled one does not.
 _MODELS = {True: b"\x0a\x07" + DECLARED.encode(), False: b"\x0a\x05sized"}
-Bodies = Callable[[int], Iterator[tuple[str, bytes]]]
+Bodies = Callable[[int], Iterator[tuple[str, Body]]]
 
 
 def kinds() -> Iterator[tuple[str, Callable[[int], Asked]]]:
@@ -32,15 +34,17 @@ def kinds() -> Iterator[tuple[str, Callable[[int], Asked]]]:
         called = f"/{service}/{method.partition('/')[2]}"
         if not method.startswith("InferenceAPIsService/StreamPredictions") and "Stream" not in method:
             yield from _each(method, partial(schemas.messages, descriptor), partial(_over_grpc, called))
+    called = "GRPCInferenceService/ModelInfer"
+    yield from _each(f"{called} of", schemas.tensor_messages, partial(_over_grpc, f"/inference.{called}"))
 
 
 def _each(what: str, bodies: Bodies, make: Callable[[str, bytes, int], Asked]) -> Iterator[Any]:
-    for number, (name, _) in enumerate(bodies(_FILLED)):
+    for number, (name, _) in enumerate(bodies(_ANY)):
         yield f"{what} {name}", partial(_nth, f"{what} {name}", bodies, make, number)
 
 
 def _nth(name: str, bodies: Bodies, make: Callable[[str, bytes, int], Asked], number: int, size: int) -> Asked:
-    return make(name, next(body for at, (_, body) in enumerate(bodies(size)) if at == number), size)
+    return make(name, next(body for at, (_, body) in enumerate(bodies(size - ROOM)) if at == number)(), size)
 
 
 def _over_http(target: str, packed: bool, name: str, body: bytes, size: int) -> Asked:
@@ -54,7 +58,9 @@ def _over_http(target: str, packed: bool, name: str, body: bytes, size: int) -> 
 
 def _openai(name: str, body: bytes, size: int) -> Asked:
     target = "/v1/chat/completions" if b'"messages"' in body[:100] else "/v1/completions"
-    return _over_http(target, False, name, body, size)
+    asked = _over_http(target, False, name, body, size)
+    asked.read_at_once = _TEXT * max(0.0, size / MIB - 5)
+    return asked
 
 
 def _over_grpc(method: str, name: str, body: bytes, size: int) -> Asked:

@@ -10,7 +10,7 @@ from typing import Any, Final
 from daemon.api.grpc.protos.limits import LONGEST_NUMBER, read_number
 from daemon.api.tensors.elements import LENGTH, pack, size_of
 from daemon.api.tensors.steps import Steps
-from daemon.core.arena import Gathered, Payload, Take
+from daemon.core.arena import COPIED_AT_ONCE, Gathered, Payload, Take
 from daemon.core.errors import BadRequest
 
 SLICE: Final = 16 * 1024  # bytes of numbers at a time, or of fields with one number each
@@ -77,8 +77,14 @@ def pack_contents(
             elif number in _SIZES:
                 if (stop - at) % _SIZES[number]:
                     raise IndexError
-                short.append(written[at:stop])
                 count += (stop - at) // _SIZES[number]
+                while stop - at > COPIED_AT_ONCE and count <= most:
+                    short.append(written[at : at + COPIED_AT_ONCE])
+                    at += COPIED_AT_ONCE
+                    packed.add(b"".join(short))
+                    short = []
+                    yield
+                short.append(written[at:stop] if count <= most else b"")
             else:
                 while at < stop and count <= most:
                     cut = min(at + SLICE, stop)
