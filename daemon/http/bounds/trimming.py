@@ -5,7 +5,7 @@ block back when it is freed, and what is free at the end of its heap, so that ea
 but it keeps what other threads free, each in a heap of its own. So there is one heap, whose free memory is kept:
 
     gRPC messages of 5 MiB     2 ms instead of 9 ms in a callback
-    of 64 MiB                  16 to 20 ms instead of 70 to 110 ms; 270 MiB at most instead of 360, 77 MiB afterwards
+    of 64 MiB                  16 to 25 ms instead of 70 to 110 ms; at most 270 MiB instead of 227, 77 MiB afterwards
 """
 
 import contextlib
