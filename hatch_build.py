@@ -24,6 +24,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
+LINKED = ("daemon", "handlers")  # folders of the project that are imported from within `tsctl`
 GROUP = "tsctl_compiled"  # all in one library, so that calls from one module to another are calls of C functions
 # Only the named modules are checked, and of libraries only TYPED is known: where torch is installed, pip hides it from
 # imports, but not from mypy, which reads all of its types for a minute and a half.
@@ -40,6 +41,7 @@ class CompileHook(BuildHookInterface[Any]):
     PLUGIN_NAME = "custom"
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        link_folders(Path(self.root))
         wanted = os.environ.get("TSCTL_COMPILE", "")
         if wanted == "0" or (version == "editable" and wanted != "1"):
             return
@@ -70,6 +72,15 @@ class CompileHook(BuildHookInterface[Any]):
         if not sys.stderr.isatty():
             with suppress(OSError), TERMINAL.open("w") as terminal:  # there may be none
                 terminal.write(f"\n{line}\n")
+
+
+def link_folders(root: Path) -> None:
+    """Make the links that git has in `tsctl`, where an archive of the sources has lost them."""
+    for name in LINKED:
+        link = root / "tsctl" / name
+        if not link.is_dir():
+            link.unlink(missing_ok=True)  # in a zip archive it is a text
+            link.symlink_to(f"../{name}")
 
 
 def compile_modules(modules: Sequence[str], into: Path) -> None:

@@ -8,8 +8,9 @@ Three rooms, each its own process at run time; they exchange bytes, never shared
         │                             ▲   │                                   ▲
         └──── HTTP on a Unix socket ──┘   └──── frames on a socketpair ───────┘
 
-Imports go left to right, through the named modules only (tests/test_imports.py). The daemon never
-imports torch, so it starts in well under a second; the command line imports neither torch nor asyncio.
+All are imported from within `tsctl`, as `tsctl.daemon` and `tsctl.handlers`, which are links in git: the names `daemon`
+and `handlers` are a user's own. Imports go left to right, through the named modules only (tests/test_imports.py). The
+daemon never imports torch, so it starts in well under a second; the command line imports neither torch nor asyncio.
 
     __main__  server/  arguments → Config → assembly → serve → shutdown
     paths  settings  model_settings  marfile
@@ -63,8 +64,8 @@ Six walks
 2. A command: a verb's file → tsctl.client → control socket → management.routes → registrar or
    registry → pool.scale → reconcile → plan → engine → answer → tsctl.render.
 3. A worker's life: slot.py draws the place, state.py the worker in it. processes.templates.tree chooses
-   the warmest template → an order → handlers.template forks → handlers.worker.converse: frames. Its
-   parent is the daemon; death is a pidfd.
+   the warmest template → an order → handlers.template forks → handlers.worker.converse: frames. Its parent is
+   the daemon; death is a pidfd.
 4. An archive: registrar.register → opening.open: store.locate → archives.unpack (in a thread, into a directory
    named by its content) → manifest → build (settings) → LiveVersions.add → workers → ledger.save (the snapshot is
    on the disk) → answer. A failure on the way leaves nothing behind.
@@ -74,7 +75,7 @@ Six walks
    restore.restore from the directories that were kept (listed as loading) → the daemon listens → archives that
    must be unpacked. A list of models wins over the snapshot; flags are never in it.
 6. An upgrade: management.upgrade → upgrade.old: the gate (models.gate) closes, the snapshot is written, memory
-   suffices → upgrade.successor starts `python -m daemon --inherit N` with our sockets and locks → there
+   suffices → upgrade.successor starts `python -m tsctl.daemon --inherit N` with our sockets and locks → there
    boot.Takeover loads the models of the snapshot (upgrade.new), and all workers are ready → the new daemon
    asks to take over, the old one agrees → the new one listens, and opens its gate → shutdown.wind_down in the
    old one; in the foreground upgrade.shim stays.

@@ -1,4 +1,4 @@
-"""`python -m daemon`: arguments → Config → run.
+"""`python -m tsctl.daemon`: arguments → Config → run.
 
 Exit codes: 0 stopped as told, 1 could not start, 2 wrong arguments. With `--ready-fd N` one JSON
 object is written to that descriptor: where the daemon listens, or the reason why not. With `--parent-fd N`
@@ -15,14 +15,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from daemon import paths
-from daemon.config.config import resolve
-from daemon.core.errors import DaemonError, StartError
-from daemon.settings import SETTINGS
+from tsctl.daemon import paths
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.core.errors import DaemonError, StartError
+from tsctl.daemon.settings import SETTINGS
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m daemon", description="The tsctl daemon, in the foreground.")
+    parser = argparse.ArgumentParser(prog="python -m tsctl.daemon", description="The tsctl daemon, in the foreground.")
     for setting in SETTINGS:
         parser.add_argument(setting.flag, metavar=setting.metavar, help=setting.help.replace("%", "%%"))
     parser.add_argument("--ready-fd", type=int, metavar="N", help="Write one JSON object there when listening.")
@@ -52,11 +52,11 @@ def main(arguments: Sequence[str]) -> int:
 
     try:
         if given.inherit is not None:
-            from daemon.lifecycle.upgrade.new import Predecessor
+            from tsctl.daemon.lifecycle.upgrade.new import Predecessor
 
             predecessor = Predecessor(given.inherit)
         if given.parent_fd is not None:
-            from daemon.lifecycle.parent import check_parent
+            from tsctl.daemon.lifecycle.parent import check_parent
 
             check_parent(given.parent_fd)
         directory = os.getcwd()
@@ -64,19 +64,19 @@ def main(arguments: Sequence[str]) -> int:
         if given.background:
             os.chdir("/")  # keep no directory busy
         # Here, so that a wrong setting is reported without the cost of these imports.
-        from daemon.lifecycle.early import start_early
+        from tsctl.daemon.lifecycle.early import start_early
 
         template = start_early(config, replacing=predecessor is not None)
-        from daemon.http.bounds.trimming import keep_memory
+        from tsctl.daemon.http.bounds.trimming import keep_memory
 
         keep_memory()  # before there are threads
         import uvloop
 
-        from daemon.lifecycle.activation import take_passed
-        from daemon.lifecycle.notify import Notifier, notifier_of
-        from daemon.lifecycle.upgrade.shim import become, hold_signals
-        from daemon.lifecycle.upgrade.successor import Launch
-        from daemon.server import Daemon
+        from tsctl.daemon.lifecycle.activation import take_passed
+        from tsctl.daemon.lifecycle.notify import Notifier, notifier_of
+        from tsctl.daemon.lifecycle.upgrade.shim import become, hold_signals
+        from tsctl.daemon.lifecycle.upgrade.successor import Launch
+        from tsctl.daemon.server import Daemon
 
         supervised = not given.background and not (predecessor is not None and predecessor.inheritance.stand_in)
         # NOTIFY_SOCKET in the background, or below another program, is that of a service around us.

@@ -2,7 +2,7 @@
 
 A `.mar` is a zip with the model's files at its root and `MAR-INF/MANIFEST.json`; the layout
 and the keys are those of torch-model-archiver 0.12. Reading and unpacking untrusted archives
-is in `daemon.models.archives.unpack`; here is only the part shared with the command line.
+is in `tsctl.daemon.models.archives.unpack`; here is only the part shared with the command line.
 
 Standard library only: the command line imports this module.
 """
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from handlers.names import BUILT_IN, NOT_BUILT_IN, split_handler
+from tsctl.handlers.names import BUILT_IN, NOT_BUILT_IN, split_handler
 
 MANIFEST = "MAR-INF/MANIFEST.json"
 FORMATS = ("default", "zip-store", "tgz", "no-archive")

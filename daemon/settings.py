@@ -8,7 +8,7 @@ A flag wins over the environment, which wins over that file, which wins over the
 Standard library only: the command line imports this module.
 """
 
-from daemon.setting_values import (
+from tsctl.daemon.setting_values import (
     MIB,
     Setting,
     parse_auto_optimize,

@@ -9,7 +9,7 @@ A piece is sent while any of the window is left, whatever the piece's size. No t
 
 from collections.abc import Iterable
 
-from handlers import wire
+from tsctl.handlers import wire
 
 WINDOW = 1024 * 1024  # bytes
 LATE_WINDOW = 8 * WINDOW

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from handlers.wire import LENGTH, Frame
+from tsctl.handlers.wire import LENGTH, Frame
 
 
 class FrameReader:

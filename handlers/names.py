@@ -6,14 +6,14 @@ Importable without torch.
 from pathlib import Path
 
 BUILT_IN: dict[str, tuple[str, str]] = {
-    "base_handler": ("handlers.builtin.base", "BaseHandler"),
-    "vision_handler": ("handlers.builtin.vision", "VisionHandler"),
-    "image_classifier": ("handlers.builtin.image_classifier", "ImageClassifier"),
-    "object_detector": ("handlers.builtin.object_detector", "ObjectDetector"),
-    "image_segmenter": ("handlers.builtin.image_segmenter", "ImageSegmenter"),
-    "text_handler": ("handlers.builtin.text", "TextHandler"),
-    "text_classifier": ("handlers.builtin.text_classifier", "TextClassifier"),
-    "vllm_handler": ("handlers.builtin.vllm.handler", "VLLMHandler"),
+    "base_handler": ("tsctl.handlers.builtin.base", "BaseHandler"),
+    "vision_handler": ("tsctl.handlers.builtin.vision", "VisionHandler"),
+    "image_classifier": ("tsctl.handlers.builtin.image_classifier", "ImageClassifier"),
+    "object_detector": ("tsctl.handlers.builtin.object_detector", "ObjectDetector"),
+    "image_segmenter": ("tsctl.handlers.builtin.image_segmenter", "ImageSegmenter"),
+    "text_handler": ("tsctl.handlers.builtin.text", "TextHandler"),
+    "text_classifier": ("tsctl.handlers.builtin.text_classifier", "TextClassifier"),
+    "vllm_handler": ("tsctl.handlers.builtin.vllm.handler", "VLLMHandler"),
 }
 
 # TorchServe's other built-in handlers, each with what does its work instead.
@@ -22,8 +22,7 @@ NOT_BUILT_IN: dict[str, str] = {
     "trt_llm_handler": "TensorRT-LLM's own server batches its requests, or a handler of yours calls it (FILE.py)",
 }
 
-# Our own import packages: a model's extra modules must not have these names.
-RESERVED_MODULES = frozenset({"daemon", "handlers", "tsctl"})
+OWN_PACKAGE = "tsctl"  # our only import name: no extra module of a model may have it
 
 
 def split_handler(handler: str) -> tuple[str, str]:

@@ -9,8 +9,8 @@ worker (wire.py), and a SOCK_SEQPACKET for a template.
 
 import msgspec
 
-from handlers import wire
-from handlers.texts.encodable import packed
+from tsctl.handlers import wire
+from tsctl.handlers.texts.encodable import packed
 
 LARGEST = 128 * 1024  # bytes of a packet; by default the kernel takes about 200 KiB (socket(7), wmem_default)
 

@@ -1,4 +1,4 @@
-"""`python -P -m handlers.template FD DAEMON`: import torch once, and fork workers on request.
+"""`python -P -m tsctl.handlers.template FD DAEMON`: import torch once, and fork workers on request.
 
 A template does once the work that all workers would repeat. The first template imports torch. Others are forked from
 it, and import torchvision too, or load a model whose `initialize` is ours, so that its workers share the weights
@@ -22,14 +22,22 @@ import time
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from handlers import orders, wire, worker
-from handlers.process.forking import NotForkable, check_fit, die_with, fork_for, freeze, open_descriptors, start_anew
-from handlers.process.threads import announce_threads, set_threads
-from handlers.requests.excerpt import message_of
-from handlers.texts.encodable import sendable
+from tsctl.handlers import orders, wire, worker
+from tsctl.handlers.process.forking import (
+    NotForkable,
+    check_fit,
+    die_with,
+    fork_for,
+    freeze,
+    open_descriptors,
+    start_anew,
+)
+from tsctl.handlers.process.threads import announce_threads, set_threads
+from tsctl.handlers.requests.excerpt import message_of
+from tsctl.handlers.texts.encodable import sendable
 
 # The imports that all workers with a torch handler share, without those only for images.
-FIRST = ("torch", "handlers.builtin.base", "handlers.builtin.text_classifier", "threadpoolctl")
+FIRST = ("torch", "tsctl.handlers.builtin.base", "tsctl.handlers.builtin.text_classifier", "threadpoolctl")
 
 
 class NewProcess(NamedTuple):

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import msgspec
 from msgspec import Meta
 
-from handlers.tensor_heads import Head
-from handlers.texts.encodable import UNENCODABLE, encodable
+from tsctl.handlers.tensor_heads import Head
+from tsctl.handlers.texts.encodable import UNENCODABLE, encodable
 
 if TYPE_CHECKING:
     Payload = bytes | memoryview

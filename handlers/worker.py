@@ -1,4 +1,4 @@
-"""`python -P -m handlers.worker FD PARENT`: frames in, one batch at a time, frames out.
+"""`python -P -m tsctl.handlers.worker FD PARENT`: frames in, one batch at a time, frames out.
 
 Receives Load, then Predict after Predict, until the daemon closes its end. Frames use a socket of their own
 (process/connection.py), so a handler may print freely. A worker forked from a template (template.py) starts in
@@ -18,25 +18,25 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 import msgspec
 
-from handlers import wire
-from handlers.memory import give_memory_back, keep_memory
-from handlers.names import COMPILE
-from handlers.orders import EXIT_LOAD_ANEW
-from handlers.process.connection import DaemonConnection, Disconnected, take_over
-from handlers.process.forking import die_with, enter_group, start_apart
-from handlers.process.priority import step_back, step_back_if_asked
-from handlers.process.schedule import alone
-from handlers.process.threads import set_threads
-from handlers.requests.excerpt import excerpt, message_of
-from handlers.requests.tracebacks import describe_error, has_author_frames
-from handlers.runtime import compat
-from handlers.runtime.runtime import Runtime
-from handlers.runtime.warmup import warm_up
-from handlers.sdk.errors import HandlerError
-from handlers.texts.encodable import class_of, sendable
+from tsctl.handlers import wire
+from tsctl.handlers.memory import give_memory_back, keep_memory
+from tsctl.handlers.names import COMPILE
+from tsctl.handlers.orders import EXIT_LOAD_ANEW
+from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
+from tsctl.handlers.process.forking import die_with, enter_group, start_apart
+from tsctl.handlers.process.priority import step_back, step_back_if_asked
+from tsctl.handlers.process.schedule import alone
+from tsctl.handlers.process.threads import set_threads
+from tsctl.handlers.requests.excerpt import excerpt, message_of
+from tsctl.handlers.requests.tracebacks import describe_error, has_author_frames
+from tsctl.handlers.runtime import compat
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.runtime.warmup import warm_up
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.texts.encodable import class_of, sendable
 
 if TYPE_CHECKING:
-    from handlers.process.ranks.leader import Leader
+    from tsctl.handlers.process.ranks.leader import Leader
 
 LONGEST_TIMING = 120  # seconds; SIGALRM then ends the process
 VISIBLE = "CUDA_VISIBLE_DEVICES"  # read by CUDA's driver when a process first calls it
@@ -87,11 +87,11 @@ def prepare(load: wire.Load) -> Prepared:
 def runtime_class(mode: wire.Mode) -> type[Runtime]:
     """Return the kind of runtime that runs rows in this mode."""
     if mode == "continuous":
-        from handlers.runtime.steps import SteppedRuntime
+        from tsctl.handlers.runtime.steps import SteppedRuntime
 
         return SteppedRuntime
     if mode == "async":
-        from handlers.runtime.tasks import TaskRuntime
+        from tsctl.handlers.runtime.tasks import TaskRuntime
 
         return TaskRuntime
     return Runtime
@@ -168,12 +168,12 @@ def join_ranks(load: wire.Load, connection: DaemonConnection) -> "Leader | None"
         OSError: a rank cannot be started.
     """
     if load.gpus:
-        from handlers.process.ranks.environment import visible_devices
+        from tsctl.handlers.process.ranks.environment import visible_devices
 
         os.environ[VISIBLE] = visible_devices(os.environ.get(VISIBLE), load.gpus)
     if load.ranks is None or load.ranks.rank:
         return None
-    from handlers.process.ranks.leader import Leader
+    from tsctl.handlers.process.ranks.leader import Leader
 
     return Leader(load, connection.send, end_with)
 
@@ -202,7 +202,7 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
         if message.ranks is None:
             rows, batches = alone(message.mode, runtime, connection, message.threads)
         else:
-            from handlers.process.ranks.running import together
+            from tsctl.handlers.process.ranks.running import together
 
             rows, batches = together(message.mode, runtime, connection, leader)
     except BaseException as error:  # noqa: BLE001 - user code may raise anything

@@ -19,7 +19,8 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
+from tests.places import ROOT, place_of
+
 ROOMS = ("daemon", "docs", "handlers", "tests", "tsctl")
 THIN = "tests/e2e/test_predictions.py"
 MAIN = ("origin/main", "main")  # the branch that a change is made for
@@ -43,7 +44,7 @@ def needs_of(path: str, source: str, modules: Mapping[str, str]) -> set[str]:
 
 def _files_of(name: str, modules: Mapping[str, str]) -> Iterator[str]:
     """Yield the files of a module and of the packages around it, as far as the name leads to some."""
-    words = name.split(".")
+    words = place_of(name).split(".")
     for length in range(1, len(words) + 1):
         path = "/".join(words[:length])
         yield from {f"{path}.py", f"{path}/__init__.py"} & modules.keys()

@@ -17,8 +17,8 @@ from functools import cache
 from pathlib import Path
 
 from tests.environments import Missing, make_environment
+from tests.places import ROOT, place_of
 
-ROOT = Path(__file__).parent.parent
 FOLDER = ROOT / ".compiled"
 OTHERS = (".clients", ".deploy")  # programs of others that tests run, and that are installed in the project's folder
 COMPILED = "TSCTL_TESTED_COMPILED"  # in the environment of tests that run on compiled modules
@@ -40,7 +40,7 @@ def touches_compiled(file: Path) -> bool:
     They do if they are in the folder of such a module, tests/http for daemon/http and tests/handlers/typed for
     handlers/typed, or name one.
     """
-    tested = {module.rpartition("/")[0].removeprefix("daemon/") for module in modules()} - {"handlers"}
+    tested = {place_of(module).rpartition("/")[0].removeprefix("daemon/") for module in modules()} - {"handlers"}
     if file.relative_to(ROOT).as_posix().startswith((*(f"tests/{each}/" for each in tested), *FURTHER)):
         return True
     names = "|".join(re.escape(module.removesuffix(".py").replace("/", ".")) for module in modules())
@@ -81,18 +81,19 @@ def digest() -> str:
         found.update(f"\0{name}={os.environ.get(name)}".encode())
     for name in sorted(listed()):
         if not name.startswith("tests/"):
-            content = (ROOT / name).read_bytes()
+            file = ROOT / name
+            content = os.fsencode(file.readlink()) if file.is_symlink() else file.read_bytes()
             found.update(f"\0{name}\0{len(content)}\0".encode() + content)
     return found.hexdigest()
 
 
 def listed() -> list[str]:
-    """Return the names of all files that git would have."""
+    """Return the names of all files, and links, that git would have."""
     names = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     ).stdout.split("\0")  # fmt: skip
-    return [name for name in names if name and (ROOT / name).is_file()]
+    return [name for name in names if name and ((ROOT / name).is_symlink() or (ROOT / name).is_file())]
 
 
 def lay_out(wheel: Path, tree: Path) -> None:
@@ -100,7 +101,7 @@ def lay_out(wheel: Path, tree: Path) -> None:
     shutil.rmtree(tree, ignore_errors=True)
     for name in listed():
         (tree / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(ROOT / name, tree / name)
+        shutil.copy2(ROOT / name, tree / name, follow_symlinks=False)
     for name in OTHERS:
         if (ROOT / name).is_dir():
             (tree / name).symlink_to(ROOT / name)

@@ -5,17 +5,17 @@ from tests.affected import THIN, breakable, distances
 MODULES = {
     "daemon/__init__.py": '"""The house: daemon.queue, daemon.pool."""',
     "daemon/queue.py": "",
-    "daemon/pool.py": "from daemon import (\n    queue,\n)\n",
-    "daemon/api.py": "def route():\n    from daemon.pool import Pool\n",
+    "daemon/pool.py": "from tsctl.daemon import (\n    queue,\n)\n",
+    "daemon/api.py": "def route():\n    from tsctl.daemon.pool import Pool\n",
     "handlers/worker.py": "import torch\n",
     "tests/conftest.py": "",
-    "tests/api/conftest.py": "import handlers.worker as worker\n",
-    "tests/api/test_routes.py": "from daemon.api import route\n",
-    "tests/test_pool.py": "from daemon.pool import Pool\n",
-    "tests/test_queue.py": "PROGRAM = 'import daemon.queue; print(1)'\n",
+    "tests/api/conftest.py": "import tsctl.handlers.worker as worker\n",
+    "tests/api/test_routes.py": "from tsctl.daemon.api import route\n",
+    "tests/test_pool.py": "from tsctl.daemon.pool import Pool\n",
+    "tests/test_queue.py": "PROGRAM = 'import tsctl.daemon.queue; print(1)'\n",
     "tests/test_page.py": "PAGE = ROOT / 'docs' / 'promises.md'\n",
-    "tests/e2e/test_stopping.py": "import daemon.queue\n",
-    THIN: "import daemon.api\n",
+    "tests/e2e/test_stopping.py": "import tsctl.daemon.queue\n",
+    THIN: "import tsctl.daemon.api\n",
 }
 
 

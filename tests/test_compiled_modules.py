@@ -9,14 +9,13 @@ import importlib
 import os
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import TypeGuard
 
 import pytest
 
 from tests.compiled import COMPILED, modules, touches_compiled
+from tests.places import ROOT
 
-ROOT = Path(__file__).parent.parent
 MODULES = modules()
 NOT_TEXT = ("registry", "self", "self.in_flight", "self._rows")  # what else is called `find` there
 
@@ -66,6 +65,13 @@ def test_what_is_tested_is_compiled_where_it_should_be() -> None:
     files = [str(importlib.import_module(name.removesuffix(".py").replace("/", ".")).__file__) for name in MODULES]
 
     assert [file for file in files if file.endswith(".so") is not (COMPILED in os.environ)] == []
+
+
+def test_the_library_of_all_compiled_modules_has_a_name_of_ours() -> None:
+    libraries = [file.name for file in ROOT.glob("*.so")]
+
+    assert len(libraries) == (COMPILED in os.environ)
+    assert all(name.startswith("tsctl_") for name in libraries)
 
 
 def test_no_slice_of_a_compiled_module_ends_before_it_starts() -> None:

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import hatch_build
+from tests.places import ROOT
 
-MODULES = ["daemon/a.py", "daemon/b.py"]
+MODULES = ["tsctl/daemon/a.py", "tsctl/daemon/b.py"]
 
 
 class Screen:
@@ -32,7 +33,9 @@ class Build:
         self.data: dict[str, Any] = {"force_include": {}}
         config = {"modules": MODULES}
         everything: dict[str, Any] = {"metadata": None, "build_config": None, "app": self.screen}
-        self._hook = hatch_build.CompileHook(root="", config=config, directory="", target_name="wheel", **everything)
+        self._hook = hatch_build.CompileHook(
+            root=str(ROOT), config=config, directory="", target_name="wheel", **everything
+        )
 
     def run(self, version: str = "standard") -> None:
         self._hook.initialize(version, self.data)
@@ -47,7 +50,7 @@ def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
 
 
 def succeeds(modules: Sequence[str], into: Path) -> None:
-    file = into / "lib" / "daemon" / "a.so"
+    file = into / "lib" / "tsctl" / "daemon" / "a.so"
     file.parent.mkdir(parents=True)
     file.touch()
 
@@ -61,7 +64,7 @@ def test_what_was_compiled_is_in_the_wheel_at_its_place(build: Build, monkeypatc
 
     build.run()
 
-    assert list(build.data["force_include"].values()) == ["daemon/a.so"]
+    assert list(build.data["force_include"].values()) == ["tsctl/daemon/a.so"]
     assert (build.data["pure_python"], build.data["infer_tag"]) == (False, True)
 
 

@@ -1,6 +1,10 @@
-"""The allowed imports, read from the source; and modules that stay unimported, seen in a fresh interpreter."""
+"""The allowed imports, read from the source; and modules that stay unimported, seen in a fresh interpreter.
+
+Modules are named by their places: `daemon.http` is imported as `tsctl.daemon.http`.
+"""
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parent.parent
-ROOMS = ("daemon", "handlers", "tsctl")
+from tests.compiled import listed
+from tests.places import ROOMS, ROOT, place_of
+
 LEAVES = ("daemon.core",)
 
 # The longest prefix that fits a module counts; what is named may be imported with all below it.
@@ -210,6 +215,19 @@ SOURCES = {
 }
 
 
+# In a project, `daemon` and `handlers` are modules of its own.
+_BY_THEIR_OWN_NAMES = re.compile(
+    r"\bfrom (?:daemon|handlers)\b[\w.]* import\b"
+    r"|(?:^|[\"';`])\s*import (?:[\w., ]*, )?(?:daemon|handlers)\b"
+    r"|-m[\"', ]+(?:daemon|handlers)\b",
+    re.MULTILINE,
+)
+OTHERS_MODULES = {
+    "tests/e2e/test_own_names.py": "a project's own",
+    "tests/test_wheel.py": "that of the package python-daemon",
+}
+
+
 def within(name: str, prefixes: tuple[str, ...]) -> bool:
     return any(name == prefix or name.startswith(prefix + ".") for prefix in prefixes)
 
@@ -222,12 +240,12 @@ def imports_of(path: Path) -> frozenset[str]:
 def _imports_of(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
+            yield from (place_of(alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             for alias in node.names:
-                full = f"{node.module}.{alias.name}"
-                yield full if full in SOURCES else str(node.module)
+                full = place_of(f"{node.module}.{alias.name}")
+                yield full if full in SOURCES else place_of(str(node.module))
 
 
 def rule_for(module: str, table: dict[str, tuple[str, ...]]) -> tuple[str, ...] | None:
@@ -274,31 +292,38 @@ def test_a_forbidden_import_is_found(module: str, name: str) -> None:
     assert forbidden(module, frozenset({name, "json"})) == {name}
 
 
+def test_nobody_imports_our_folders_by_names_of_their_own() -> None:
+    texts = {name: (ROOT / name).read_text(errors="replace") for name in listed() if not (ROOT / name).is_symlink()}
+    found = {name for name, text in texts.items() if _BY_THEIR_OWN_NAMES.search(text)}
+
+    assert found == OTHERS_MODULES.keys()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
         pytest.param(
-            "daemon.server",
+            "tsctl.daemon.server",
             {
                 "torch",
                 "ray",
                 "rich",
                 "click",
                 "opentelemetry",
-                "daemon.workers.ray.bridge",
+                "tsctl.daemon.workers.ray.bridge",
                 "fsspec",
                 "huggingface_hub",
             },
             id="the daemon starts without torch",
         ),
-        pytest.param("handlers.wire", {"torch", "asyncio"}, id="the wire needs no torch"),
+        pytest.param("tsctl.handlers.wire", {"torch", "asyncio"}, id="the wire needs no torch"),
         pytest.param(
             "tsctl", {"asyncio", "torch", "click", "json", "socket", "typing"}, id="the library is loaded later"
         ),
         pytest.param(
             "tsctl.python.client",
-            {"asyncio", "torch", "click", "ssl", "http.client", "numpy", "daemon.settings"},
+            {"asyncio", "torch", "click", "ssl", "http.client", "numpy", "tsctl.daemon.settings"},
             id="the blocking client is light",
         ),
     ],

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from daemon.marfile import (
+from tests.kit.archives import manifest_document, write_files
+from tsctl.daemon.marfile import (
     FORMATS,
     MANIFEST,
     ManifestError,
@@ -19,8 +20,7 @@ from daemon.marfile import (
     target_of,
     write_archive,
 )
-from daemon.models.archives.unpack import Limits, model_root, unpack
-from tests.kit.archives import manifest_document, write_files
+from tsctl.daemon.models.archives.unpack import Limits, model_root, unpack
 
 
 @pytest.fixture

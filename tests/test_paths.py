@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon import paths
+from tsctl.daemon import paths
 
 
 def test_the_runtime_directory_wins(monkeypatch: pytest.MonkeyPatch) -> None:

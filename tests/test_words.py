@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import click
 import pytest
 
-from daemon.api.inference.openapi import describe_api, describe_model
-from daemon.api.management.openapi import describe_management
 from tsctl.cli import VERBS, main
+from tsctl.daemon.api.inference.openapi import describe_api, describe_model
+from tsctl.daemon.api.management.openapi import describe_management
 
 ROOT = Path(__file__).parent.parent
 ROOMS = ("daemon", "handlers", "tsctl")

@@ -4,6 +4,8 @@ Importing this package imports nothing else: each name is loaded when it is firs
 
 The command line talks to the daemon over the control socket, and imports neither torch nor asyncio. Heavier work runs
 in a separate process that prints JSON lines: `tsctl.loadgen`, the load generator.
+
+In the project `tsctl.daemon` and `tsctl.handlers` are links to the folders beside this one.
 """
 
 # Not `typing.TYPE_CHECKING`: the import of typing takes 4 ms. Type checkers know the name.
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
         UnreadableAnswer,
     )
     from tsctl.python.serving.serve import ServedModel, serve
+
+    __version__: str
 
 __all__ = [
     "AsyncClient",
@@ -50,6 +54,10 @@ _PLACES = {
 if not TYPE_CHECKING:  # type checkers know the names above, and no others
 
     def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("tsctl")
         if name not in __all__:
             raise AttributeError(f"module `tsctl` has no attribute `{name}`")
         from importlib import import_module

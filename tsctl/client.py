@@ -12,7 +12,7 @@ from urllib.parse import quote, urlencode
 
 import click
 
-from daemon import paths
+from tsctl.daemon import paths
 from tsctl.errors import CliError, NoDaemon
 
 NDJSON = "application/x-ndjson"

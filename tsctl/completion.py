@@ -13,7 +13,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from daemon.setting_values import size_text
+from tsctl.daemon.setting_values import size_text
 
 SHELLS = ("bash", "zsh", "fish")
 TIMEOUT = 0.2  # seconds

@@ -16,14 +16,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from daemon import paths
+from tsctl.daemon import paths
 from tsctl.errors import CliError
 
 ROTATED_BYTES = 1_000_000  # size of `start.log` at which the next start rotates the file
 KEPT_FILES = 5
 START_TIMEOUT = 30.0  # seconds; usually well under one
-# -P: ignores a folder named `daemon` in the user's working directory.
-DAEMON = (sys.executable, "-P", "-m", "daemon")
+# -P: ignores a folder named `tsctl` in the user's working directory.
+DAEMON = (sys.executable, "-P", "-m", "tsctl.daemon")
 
 
 def start(arguments: Sequence[str], state_dir: Path, descriptors: Sequence[int] = ()) -> dict[str, Any]:

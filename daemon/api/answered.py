@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from daemon.events.recurring import Recurring
-from daemon.http.access_log import AccessLog
-from daemon.http.messages import Request
-from daemon.metrics.metrics import Metrics
+from tsctl.daemon.events.recurring import Recurring
+from tsctl.daemon.http.access_log import AccessLog
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.metrics.metrics import Metrics
 
 
 class AnsweredRequests:

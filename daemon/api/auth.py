@@ -21,11 +21,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.api.known_clients import KnownClients
-from daemon.core.errors import Forbidden, MissingToken, ResourceNotFound, WrongToken
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Request
-from daemon.http.router import Route
+from tsctl.daemon.api.known_clients import KnownClients
+from tsctl.daemon.core.errors import Forbidden, MissingToken, ResourceNotFound, WrongToken
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.router import Route
 
 # Routes that need no token for predictions.
 OPEN = frozenset({"ping", "ready", "live", "api-description", "", "v2/health"})

@@ -5,10 +5,10 @@ models. Names and effect are TorchServe's (0.12, NettyUtils.java): each answer c
 A browser asks first whether it may send a request (Fetch, section 3.2.2), without a token, and is answered without one.
 """
 
-from daemon.config.config import Config
-from daemon.http.exchange import Exchange
-from daemon.http.listener import Application
-from daemon.http.messages import Response
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.listener import Application
+from tsctl.daemon.http.messages import Response
 
 
 def cors_headers(config: Config) -> tuple[tuple[str, str], ...]:

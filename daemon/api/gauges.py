@@ -3,16 +3,16 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from daemon.api.management.describe import FIRST_WORKER_ID
-from daemon.api.observing.processes import process_facts
-from daemon.events.event import KINDS
-from daemon.metrics.exposition import Labels, MetricFamily, family
-from daemon.metrics.families import HOST
-from daemon.models.registry import Registry
-from daemon.models.routing.steering import share_of
-from daemon.models.shadowing.comparison import RESULTS
-from daemon.models.version import ModelVersion
-from daemon.workers.engine import local_pid
+from tsctl.daemon.api.management.describe import FIRST_WORKER_ID
+from tsctl.daemon.api.observing.processes import process_facts
+from tsctl.daemon.events.event import KINDS
+from tsctl.daemon.metrics.exposition import Labels, MetricFamily, family
+from tsctl.daemon.metrics.families import HOST
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import share_of
+from tsctl.daemon.models.shadowing.comparison import RESULTS
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.engine import local_pid
 
 
 def _longest_wait(model: ModelVersion) -> float:

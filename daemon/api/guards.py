@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from daemon.api.auth import (
+from tsctl.daemon.api.auth import (
     OPEN,
     AllowedHosts,
     Check,
@@ -23,14 +23,14 @@ from daemon.api.auth import (
     own_hosts,
     pages_check,
 )  # fmt: skip
-from daemon.api.inference.paths import model_named, predicts
-from daemon.api.known_clients import KnownClients
-from daemon.config.config import Config
-from daemon.config.endpoints import Endpoint
-from daemon.config.tokens import Tokens
-from daemon.core.errors import Forbidden
-from daemon.http.messages import Request
-from daemon.http.router import Hold, Route, Router, join
+from tsctl.daemon.api.inference.paths import model_named, predicts
+from tsctl.daemon.api.known_clients import KnownClients
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.endpoints import Endpoint
+from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.errors import Forbidden
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.router import Hold, Route, Router, join
 
 
 @dataclass(frozen=True, slots=True)

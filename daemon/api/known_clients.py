@@ -22,10 +22,10 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from daemon.config.private_file import read_private
-from daemon.core.errors import StartError
-from daemon.http.bounds.known_client import KnownClient
-from daemon.setting_values import parse_size
+from tsctl.daemon.config.private_file import read_private
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.http.bounds.known_client import KnownClient
+from tsctl.daemon.setting_values import parse_size
 
 LOOK_EVERY = 1.0  # seconds between two looks at the file, at least
 HINT = "`tsctl key NAME --keys-file FILE` adds a client"

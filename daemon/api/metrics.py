@@ -9,21 +9,21 @@ from collections.abc import Coroutine
 from typing import Any
 from urllib.parse import parse_qsl
 
-from daemon.api import gauges
-from daemon.api.residency.metrics import residency
-from daemon.core.errors import ResourceNotFound
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Response
-from daemon.http.router import Route
-from daemon.metrics import families
-from daemon.metrics.exposition import CONTENT_TYPE, OPEN_CONTENT_TYPE, texts, wants_open
-from daemon.metrics.machine.gpu import Gpus
-from daemon.metrics.machine.host import HostMonitor
-from daemon.metrics.merged import emitted
-from daemon.metrics.metrics import Metrics
-from daemon.metrics.torchserve.selection import Selection
-from daemon.metrics.torchserve.shown import shown
-from daemon.models.registry import Registry
+from tsctl.daemon.api import gauges
+from tsctl.daemon.api.residency.metrics import residency
+from tsctl.daemon.core.errors import ResourceNotFound
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Response
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.metrics import families
+from tsctl.daemon.metrics.exposition import CONTENT_TYPE, OPEN_CONTENT_TYPE, texts, wants_open
+from tsctl.daemon.metrics.machine.gpu import Gpus
+from tsctl.daemon.metrics.machine.host import HostMonitor
+from tsctl.daemon.metrics.merged import emitted
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.torchserve.selection import Selection
+from tsctl.daemon.metrics.torchserve.shown import shown
+from tsctl.daemon.models.registry import Registry
 
 
 def metrics_routes(

@@ -5,7 +5,7 @@ A load balancer that asks for readiness then sends new requests to other daemons
 
 from collections.abc import Callable, Iterable
 
-from daemon.models.version import ModelVersion
+from tsctl.daemon.models.version import ModelVersion
 
 
 def has_room(model: ModelVersion) -> bool:

@@ -3,17 +3,17 @@
 import logging
 from collections.abc import Callable
 
-from daemon.config.config import Config
-from daemon.config.log_files import BARE
-from daemon.config.metrics_file import models_metrics
-from daemon.core.clock import Clock
-from daemon.core.logs import OutputLog
-from daemon.core.texts.log_format import without_secrets
-from daemon.http.messages import Request
-from daemon.metrics.torchserve.files import DaemonLines, LogFiles, TorchServeFile
-from daemon.metrics.torchserve.metric_log import MetricLog
-from daemon.metrics.torchserve.output import OutputCopies
-from daemon.metrics.torchserve.selection import Selection
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.log_files import BARE
+from tsctl.daemon.config.metrics_file import models_metrics
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.logs import OutputLog
+from tsctl.daemon.core.texts.log_format import without_secrets
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.metrics.torchserve.files import DaemonLines, LogFiles, TorchServeFile
+from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
+from tsctl.daemon.metrics.torchserve.output import OutputCopies
+from tsctl.daemon.metrics.torchserve.selection import Selection
 
 
 def selection_of(config: Config) -> Selection:
@@ -53,7 +53,7 @@ class TorchServeLogs:
         self._copies = OutputCopies([each for each in output if each is not None], log)
         self._lines = None if own is None else DaemonLines(own, soon)
         if self._lines is not None:
-            logging.getLogger("daemon").addHandler(self._lines)
+            logging.getLogger("tsctl.daemon").addHandler(self._lines)
 
     @property
     def copy(self) -> Callable[[str, str], OutputLog] | None:
@@ -73,7 +73,7 @@ class TorchServeLogs:
     def close(self) -> None:
         """Write the remaining lines and close the files; no line may be added afterwards."""
         if self._lines is not None:
-            logging.getLogger("daemon").removeHandler(self._lines)
+            logging.getLogger("tsctl.daemon").removeHandler(self._lines)
         self._files.close()
 
 

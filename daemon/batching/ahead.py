@@ -8,7 +8,7 @@ which others may still overtake, do not count.
 
 import math
 
-from daemon.batching.policies.collector import Facts
+from tsctl.daemon.batching.policies.collector import Facts
 
 MARGIN = 2.0  # batches: the running one, and this one, have to end before the first deadline
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 
-from daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.clock import Clock, Timer
 
 
 class Alarm:

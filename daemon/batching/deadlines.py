@@ -10,7 +10,7 @@ import itertools
 import math
 from typing import Any
 
-from daemon.core.job import Job
+from tsctl.daemon.core.job import Job
 
 _FEW = 64  # empty entries that are not worth sweeping
 

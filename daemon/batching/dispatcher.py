@@ -24,23 +24,23 @@ from collections.abc import Callable, Sequence
 
 import msgspec
 
-from daemon.batching.ahead import may_send_ahead
-from daemon.batching.alarm import Alarm
-from daemon.batching.expiry import Expiry
-from daemon.batching.observer import RETURNED, UNHEARD, BatchObserver, VersionTracer
-from daemon.batching.policies.collector import Collector, Facts, Send
-from daemon.batching.quarantine import Quarantine, Quarantined
-from daemon.batching.queue import Queue
-from daemon.batching.replies import reply_of, reply_to_lost
-from daemon.batching.screening import Screening
-from daemon.batching.traffic.batch_log import BatchLog
-from daemon.batching.traffic.traffic import Traffic
-from daemon.core.clock import Clock, Timer
-from daemon.core.endings import Ending
-from daemon.core.errors import DaemonError
-from daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
-from daemon.metrics.version import VersionMetrics
-from daemon.workers.engine import FreeWorkers, Worker
+from tsctl.daemon.batching.ahead import may_send_ahead
+from tsctl.daemon.batching.alarm import Alarm
+from tsctl.daemon.batching.expiry import Expiry
+from tsctl.daemon.batching.observer import RETURNED, UNHEARD, BatchObserver, VersionTracer
+from tsctl.daemon.batching.policies.collector import Collector, Facts, Send
+from tsctl.daemon.batching.quarantine import Quarantine, Quarantined
+from tsctl.daemon.batching.queue import Queue
+from tsctl.daemon.batching.replies import reply_of, reply_to_lost
+from tsctl.daemon.batching.screening import Screening
+from tsctl.daemon.batching.traffic.batch_log import BatchLog
+from tsctl.daemon.batching.traffic.traffic import Traffic
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.endings import Ending
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.daemon.workers.engine import FreeWorkers, Worker
 
 
 class Dispatcher:

@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from daemon.batching.deadlines import JobDeadlines
-from daemon.batching.queue import Queue
-from daemon.batching.traffic.traffic import Traffic
-from daemon.core.endings import Ending, ending_of_deadline
-from daemon.core.errors import AnsweredTooLate, RequestExpired, WaitedTooLong
-from daemon.core.job import Job, JobPhase
-from daemon.core.timing import duration
+from tsctl.daemon.batching.deadlines import JobDeadlines
+from tsctl.daemon.batching.queue import Queue
+from tsctl.daemon.batching.traffic.traffic import Traffic
+from tsctl.daemon.core.endings import Ending, ending_of_deadline
+from tsctl.daemon.core.errors import AnsweredTooLate, RequestExpired, WaitedTooLong
+from tsctl.daemon.core.job import Job, JobPhase
+from tsctl.daemon.core.timing import duration
 
 QUEUE_TIMEOUT = "queueTimeout"
 JUST = 1.0  # seconds

@@ -9,7 +9,7 @@ purpose: a request that differs in one may be a good one.
 import hashlib
 from collections.abc import Sequence
 
-from daemon.core.job import Param
+from tsctl.daemon.core.job import Param
 
 # Header names, in lower case.
 NAMES_OF_REQUESTS = frozenset({

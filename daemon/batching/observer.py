@@ -6,11 +6,11 @@ And those that a tracer of requests needs, where requests are traced.
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
-from daemon.core.errors import DaemonError
-from daemon.core.job import Batch, Job, Outcome, Reply
-from daemon.metrics.version import VersionMetrics
-from daemon.workers.engine import Worker
-from handlers.wire import Measurement
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Batch, Job, Outcome, Reply
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.daemon.workers.engine import Worker
+from tsctl.handlers.wire import Measurement
 
 RETURNED: Final = 0  # the job is in the queue again
 UNHEARD: Final = -1  # nobody waits for the job's answer: its client has left, or it had expired

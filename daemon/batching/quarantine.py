@@ -9,13 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from daemon.batching.fingerprint import fingerprint
-from daemon.batching.observer import BatchObserver
-from daemon.batching.suspects import DEATHS, Suspects
-from daemon.core.clock import Clock
-from daemon.core.errors import DaemonError
-from daemon.core.job import Fate, Job, Outcome, Param
-from daemon.core.timing import duration
+from tsctl.daemon.batching.fingerprint import fingerprint
+from tsctl.daemon.batching.observer import BatchObserver
+from tsctl.daemon.batching.suspects import DEATHS, Suspects
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Fate, Job, Outcome, Param
+from tsctl.daemon.core.timing import duration
 
 AT_ONCE = 16 * 1024  # bytes of one request that is hashed on the loop: 20 µs
 MOST_AT_ONCE = 1024 * 1024  # bytes in one turn of the loop: 1 ms

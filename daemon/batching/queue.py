@@ -17,10 +17,10 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from itertools import chain, islice, takewhile
 
-from daemon.batching.deadlines import JobDeadlines
-from daemon.batching.policies.grouping import LOOK_AHEAD, LengthGrouping
-from daemon.core.errors import QueueFull
-from daemon.core.job import Job
+from tsctl.daemon.batching.deadlines import JobDeadlines
+from tsctl.daemon.batching.policies.grouping import LOOK_AHEAD, LengthGrouping
+from tsctl.daemon.core.errors import QueueFull
+from tsctl.daemon.core.job import Job
 
 USUAL_PATIENCE = 0.4  # seconds
 Lane = OrderedDict[Job, None]  # a linked list: both ends and the middle in O(1)

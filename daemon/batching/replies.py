@@ -1,9 +1,9 @@
 """The replies to jobs that no worker has answered."""
 
-from daemon.batching.quarantine import Quarantined
-from daemon.core.endings import Ending
-from daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
-from daemon.core.job import Fate, Outcome, Reply
+from tsctl.daemon.batching.quarantine import Quarantined
+from tsctl.daemon.core.endings import Ending
+from tsctl.daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
+from tsctl.daemon.core.job import Fate, Outcome, Reply
 
 
 def reply_of(error: DaemonError) -> Reply:

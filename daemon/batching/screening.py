@@ -9,9 +9,9 @@ The quarantine knows the suspects, and hashes (quarantine.py). Jobs without a su
 
 from collections.abc import Callable
 
-from daemon.batching.quarantine import Quarantine, Quarantined
-from daemon.batching.queue import Queue
-from daemon.core.job import Job
+from tsctl.daemon.batching.quarantine import Quarantine, Quarantined
+from tsctl.daemon.batching.queue import Queue
+from tsctl.daemon.core.job import Job
 
 
 class Screening:

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from daemon import paths
-from daemon.config.log_files import log4j_targets, log_targets
-from daemon.config.metrics_file import DeclaredMetric, MetricsFile, read_metrics_file
-from daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
-from daemon.config.torchserve_grpc import take_grpc
-from daemon.core.errors import StartError
-from daemon.setting_values import MIB, Setting
-from daemon.settings import SETTINGS
+from tsctl.daemon import paths
+from tsctl.daemon.config.log_files import log4j_targets, log_targets
+from tsctl.daemon.config.metrics_file import DeclaredMetric, MetricsFile, read_metrics_file
+from tsctl.daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
+from tsctl.daemon.config.torchserve_grpc import take_grpc
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.setting_values import MIB, Setting
+from tsctl.daemon.settings import SETTINGS
 
 # TorchServe's variables of settings, read whatever config.properties says
 _THEIR_VARIABLES = {

@@ -16,8 +16,8 @@ import socket
 import ssl
 from dataclasses import dataclass, replace
 
-from daemon.config.config import Config
-from daemon.core.errors import StartError
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.errors import StartError
 
 _PORT = re.compile(r"[0-9]{1,5}")
 # The default ports of TorchServe: (http, https).

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from daemon.core.errors import StartError
+from tsctl.daemon.core.errors import StartError
 
 # log4j's loggers of TorchServe, and the name that TorchServe gives to the file of each
 LOGGERS = {

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
-from daemon.core.errors import StartError
+from tsctl.daemon.core.errors import StartError
 
 SECTIONS = ("ts_metrics", "model_metrics")
 MOST_METRICS = 500  # of one section; each worker is sent those of the models

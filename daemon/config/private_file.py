@@ -4,7 +4,7 @@ import os
 import stat
 from pathlib import Path
 
-from daemon.core.errors import StartError
+from tsctl.daemon.core.errors import StartError
 
 
 def read_private(file: Path, kind: str, *, readable: bool = False, most: int = -1, hint: str = "") -> bytes:

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from daemon.config.torchserve_grpc import GRPC_KEYS
-from daemon.core.errors import StartError
-from daemon.settings import SETTINGS
+from tsctl.daemon.config.torchserve_grpc import GRPC_KEYS
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.settings import SETTINGS
 
 _VARIABLE = re.compile(r"\$\$([A-Za-z_][A-Za-z0-9_]*)\$\$")
 _ENABLE = "enable_envvars_config"

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from daemon.config.config import Config
-from daemon.config.private_file import read_private
-from daemon.core.errors import StartError
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.private_file import read_private
+from tsctl.daemon.core.errors import StartError
 
 MANAGEMENT_VARIABLE = "TSCTL_TOKEN"
 INFERENCE_VARIABLE = "TSCTL_INFERENCE_TOKEN"

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from daemon import paths
-from daemon.config.config import Config
+from tsctl.daemon import paths
+from tsctl.daemon.config.config import Config
 
 # setting → the variable that TorchServe's workers read, and ours
 _VARIABLES = {

@@ -4,9 +4,9 @@ import math
 import re
 from typing import Any
 
-from daemon.config.config import Config
-from daemon.config.properties import read_properties
-from daemon.settings import SETTINGS
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.properties import read_properties
+from tsctl.daemon.settings import SETTINGS
 
 _MODELS = ("load_models", "model_snapshot")
 

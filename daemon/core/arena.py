@@ -32,7 +32,7 @@ from collections import deque
 from collections.abc import Callable, Generator
 from typing import Protocol
 
-from daemon.core.places import Places, pages
+from tsctl.daemon.core.places import Places, pages
 
 SHARED_FROM = 64 * 1024  # bytes; below, the socket costs less: eight bodies of 100 B 103 µs there and back
 SIZE = 1024**3  # bytes of addresses, not of memory

@@ -19,7 +19,7 @@ Arrivals are demand, however they end.
 
 from enum import IntEnum, auto
 
-from daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import DaemonError
 
 
 class Whose(IntEnum):

@@ -27,7 +27,7 @@ TorchServe 0.12, because clients match on them.
 
 from pathlib import Path
 
-from daemon.core.timing import duration
+from tsctl.daemon.core.timing import duration
 
 
 class DaemonError(Exception):

@@ -21,14 +21,14 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum, auto
 from typing import Any, NamedTuple, Protocol
 
-from daemon.core.arena import SHARED_FROM, Payload
-from daemon.core.endings import Ending, ending_of_status
-from daemon.core.reply import Flow as Flow
-from daemon.core.reply import Piece as Piece
-from daemon.core.reply import Reply as Reply
-from daemon.core.states import IllegalTransition
-from daemon.core.timing import Timing
-from daemon.core.trace import JobTrace
+from tsctl.daemon.core.arena import SHARED_FROM, Payload
+from tsctl.daemon.core.endings import Ending, ending_of_status
+from tsctl.daemon.core.reply import Flow as Flow
+from tsctl.daemon.core.reply import Piece as Piece
+from tsctl.daemon.core.reply import Reply as Reply
+from tsctl.daemon.core.states import IllegalTransition
+from tsctl.daemon.core.timing import Timing
+from tsctl.daemon.core.trace import JobTrace
 
 MAX_ATTEMPTS = 2
 
@@ -304,7 +304,7 @@ class Batch:
     """Jobs that run together.
 
     Args:
-        reason: why the batch was due; see `daemon.batching.policies.collector`.
+        reason: why the batch was due; see `tsctl.daemon.batching.policies.collector`.
         sent: when, on the daemon's clock.
         first: its worker has answered none before; such a batch takes longer than others.
         oldest: when its first job was queued, same clock.

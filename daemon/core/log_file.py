@@ -14,7 +14,7 @@ from io import TextIOWrapper
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
 
-from daemon.core.texts.log_format import json_of, stamp_of
+from tsctl.daemon.core.texts.log_format import json_of, stamp_of
 
 MAX_BYTES = 100_000_000
 KEPT_FILES = 5

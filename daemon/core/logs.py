@@ -12,8 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
-from daemon.core.log_file import LogFile, report_losses
-from daemon.core.texts.log_format import DaemonFormat, JournalFormat, OutputFormat, is_journal, without_secrets
+from tsctl.daemon.core.log_file import LogFile, report_losses
+from tsctl.daemon.core.texts.log_format import DaemonFormat, JournalFormat, OutputFormat, is_journal, without_secrets
 
 __all__ = ["LineLog", "ModelLogs", "OutputLog", "report_losses", "set_up", "without_secrets"]
 
@@ -36,8 +36,8 @@ def _stderr_is_journal() -> bool:
 
 
 def set_up(file: Path, level: str, *, foreground: bool, as_json: bool = False) -> None:
-    """Send the loggers `daemon` and `asyncio` (the loop's errors) to a file, in the foreground to stderr too."""
-    root = logging.getLogger("daemon")
+    """Send the loggers `tsctl.daemon` and `asyncio` (the loop's errors) to a file, in the foreground to stderr too."""
+    root = logging.getLogger("tsctl.daemon")
     root.setLevel(level.upper())
     root.propagate = False
     lines, written = DaemonFormat(as_json=as_json), LogFile(file, "daemon", as_json=as_json)

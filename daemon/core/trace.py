@@ -6,7 +6,7 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import DaemonError
 
 TRACEPARENT: Final = "traceparent"
 TRACESTATE = "tracestate"
@@ -95,7 +95,7 @@ def records(caller: TraceContext | None, ratio: float, random: float) -> bool:
 class JobTrace(Protocol):
     """The recorded trace of one job (daemon/tracing/).
 
-    `job` is a `daemon.core.job.Job`, whose module imports this one, and `reply` a `Reply`.
+    `job` is a `tsctl.daemon.core.job.Job`, whose module imports this one, and `reply` a `Reply`.
 
     Attributes:
         trace_id: 32 hexadecimal digits.

@@ -8,15 +8,15 @@ from contextlib import nullcontext
 
 from msgspec.structs import replace
 
-from daemon.core.logs import without_secrets
-from daemon.events.event import KINDS, LEVELS, Event
-from daemon.events.journal import Journal
+from tsctl.daemon.core.logs import without_secrets
+from tsctl.daemon.events.event import KINDS, LEVELS, Event
+from tsctl.daemon.events.journal import Journal
 
 KEPT = 2000  # events in memory: 1 MB at 500 bytes each
 MOST_TEXT = 1000  # characters
 MOST_REQUESTS = 100  # ids in one event
 
-_log = logging.getLogger("daemon.events")
+_log = logging.getLogger("tsctl.daemon.events")
 
 Listener = Callable[[Event], None]
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 import msgspec
 
-from daemon.core.texts.json_text import json_bytes
-from daemon.events.event import Event
+from tsctl.daemon.core.texts.json_text import json_bytes
+from tsctl.daemon.events.event import Event
 
 MOST_BYTES = 4 * 1024 * 1024  # of one file; two are kept
 _ATTEMPTS = 20  # to lock, a millisecond apart: the other daemon holds the lock for some 20 µs at a time

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.clock import Clock, Timer
 
 EVERY = 0.5  # seconds: two calls a second cost nothing that can be measured
 LATE = 0.5  # seconds, from which on it is reported

@@ -7,8 +7,8 @@ quiet ──first──▶ told, and counting ──a minute later──▶ told
 
 from dataclasses import dataclass, field
 
-from daemon.core.clock import Clock, Timer
-from daemon.events.events import Events
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.events.events import Events
 
 EVERY = 60.0  # seconds
 MOST_IDS = 10  # request ids in an event

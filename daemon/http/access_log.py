@@ -7,10 +7,10 @@ from typing import Final
 
 import msgspec
 
-from daemon.core.clock import Clock
-from daemon.core.logs import LineLog
-from daemon.core.texts.log_format import stamp_of, without_secrets
-from daemon.http.messages import Request
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.logs import LineLog
+from tsctl.daemon.core.texts.log_format import stamp_of, without_secrets
+from tsctl.daemon.http.messages import Request
 
 FLUSH_EVERY: Final = 0.5  # seconds
 _LINES_AT_ONCE: Final = 250  # in JSON 60 kB, which stay in the cache: of 1 000, a line costs half as much again

@@ -31,20 +31,20 @@ import asyncio
 import contextlib
 from typing import Final, cast
 
-from daemon.core.errors import DaemonError
-from daemon.core.job import Caller
-from daemon.http.bounds.lingering import Lingering
-from daemon.http.bounds.sending import PIECE
-from daemon.http.bounds.upload import Upload
-from daemon.http.credentials import peer_of
-from daemon.http.deadlines import ConnectionPhase
-from daemon.http.exchange import Exchange
-from daemon.http.host import ListenerView
-from daemon.http.messages import Request, error_response
-from daemon.http.outgoing import Outgoing
-from daemon.http.parsing.parser import Receiver
-from daemon.http.parsing.refusals import replaced, slow_body, slow_head
-from daemon.http.states.connection import (
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Caller
+from tsctl.daemon.http.bounds.lingering import Lingering
+from tsctl.daemon.http.bounds.sending import PIECE
+from tsctl.daemon.http.bounds.upload import Upload
+from tsctl.daemon.http.credentials import peer_of
+from tsctl.daemon.http.deadlines import ConnectionPhase
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.host import ListenerView
+from tsctl.daemon.http.messages import Request, error_response
+from tsctl.daemon.http.outgoing import Outgoing
+from tsctl.daemon.http.parsing.parser import Receiver
+from tsctl.daemon.http.parsing.refusals import replaced, slow_body, slow_head
+from tsctl.daemon.http.states.connection import (
     ANSWERING,
     CLOSED,
     LINGERING,
@@ -53,7 +53,7 @@ from daemon.http.states.connection import (
     ConnectionState,
     advance,
 )
-from daemon.http.states.receiver import HEAD, STORED
+from tsctl.daemon.http.states.receiver import HEAD, STORED
 
 # Bytes read at once. At most so much of a large body passes through the parser and is copied.
 READ_SIZE = 32 * 1024

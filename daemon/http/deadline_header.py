@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from daemon.core.clock import Clock, Timer
-from daemon.core.errors import BadRequest, DaemonError, ReceivedTooSlowly
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.errors import BadRequest, DaemonError, ReceivedTooSlowly
 
 HEADER = "x-request-deadline-ms"
 PRIORITY_HEADER = "x-request-priority"

@@ -8,10 +8,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol, cast
 
-from daemon.core.errors import DaemonError
-from daemon.core.job import Caller, Flow
-from daemon.http.bounds.sending import OVERHEAD
-from daemon.http.messages import Framing, Request, Response, error_response, framing_of
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Caller, Flow
+from tsctl.daemon.http.bounds.sending import OVERHEAD
+from tsctl.daemon.http.messages import Framing, Request, Response, error_response, framing_of
 
 JOINED_BODY: Final = 16 * 1024  # bytes; a smaller answer is joined with its head, a larger one is not copied
 

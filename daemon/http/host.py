@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from daemon.core.arena import Storage
-from daemon.core.clock import Clock
-from daemon.http.bounds.receiving import ReceiveBudget
-from daemon.http.bounds.sending import SendBudget
-from daemon.http.deadlines import ConnectionPhase
-from daemon.http.exchange import Exchange
-from daemon.http.limits import HttpLimits
-from daemon.http.messages import Request
+from tsctl.daemon.core.arena import Storage
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.http.bounds.sending import SendBudget
+from tsctl.daemon.http.deadlines import ConnectionPhase
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.messages import Request
 
 
 class WatchedConnection(Protocol):

@@ -6,18 +6,18 @@ import math
 from collections.abc import Callable, Sequence
 from typing import cast
 
-from daemon.core.arena import Storage
-from daemon.core.clock import Clock, Timer
-from daemon.http.bounds.farewell import Farewell
-from daemon.http.bounds.full import RejectingProtocol
-from daemon.http.bounds.receiving import PATIENCE, ReceiveBudget
-from daemon.http.bounds.sending import SendBudget
-from daemon.http.connection import Connection
-from daemon.http.deadlines import ConnectionDeadlines, ConnectionPhase
-from daemon.http.exchange import Exchange
-from daemon.http.host import ListenerView, WatchedConnection
-from daemon.http.limits import HttpLimits
-from daemon.http.messages import Request
+from tsctl.daemon.core.arena import Storage
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.http.bounds.farewell import Farewell
+from tsctl.daemon.http.bounds.full import RejectingProtocol
+from tsctl.daemon.http.bounds.receiving import PATIENCE, ReceiveBudget
+from tsctl.daemon.http.bounds.sending import SendBudget
+from tsctl.daemon.http.connection import Connection
+from tsctl.daemon.http.deadlines import ConnectionDeadlines, ConnectionPhase
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.host import ListenerView, WatchedConnection
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.messages import Request
 
 RATE_FROM = 10.0  # seconds after which a body must have come at MIN_RATE on average
 RATE_EVERY = 1.0
@@ -32,7 +32,7 @@ def handshake_time(limits: HttpLimits) -> float:
     return max(limits.header_timeout, _HANDSHAKE_LEAST)
 
 
-_log = logging.getLogger("daemon.http")
+_log = logging.getLogger("tsctl.daemon.http")
 
 Application = Callable[[Exchange], None]  # answers an exchange, now or later
 Access = Callable[[Request, int, float], None]  # request, status, seconds from receipt to answer

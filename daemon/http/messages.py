@@ -10,12 +10,12 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
-from daemon.core.arena import Payload
-from daemon.core.errors import BadRequest, DaemonError, PredictionFailed
-from daemon.core.job import Reply
-from daemon.core.texts.json_text import parse_json
-from daemon.http.bounds.known_client import KnownClient
-from daemon.http.parsing.sizes import (
+from tsctl.daemon.core.arena import Payload
+from tsctl.daemon.core.errors import BadRequest, DaemonError, PredictionFailed
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.core.texts.json_text import parse_json
+from tsctl.daemon.http.bounds.known_client import KnownClient
+from tsctl.daemon.http.parsing.sizes import (
     MOST_JSON,
     MOST_QUERY_FIELDS,
     MOST_SEGMENTS,

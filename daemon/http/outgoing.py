@@ -9,10 +9,10 @@ import asyncio
 from collections import deque
 from typing import Protocol
 
-from daemon.core.clock import Clock
-from daemon.core.errors import DaemonError
-from daemon.http.bounds.sending import PIECE, SendBudget
-from daemon.http.exchange import Exchange, write_all
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.http.bounds.sending import PIECE, SendBudget
+from tsctl.daemon.http.exchange import Exchange, write_all
 
 
 class OutgoingOwner(Protocol):

@@ -9,14 +9,14 @@ import logging
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final
 
-from daemon.core.errors import DaemonError, ResourceNotFound
-from daemon.http.exchange import Exchange
+from tsctl.daemon.core.errors import DaemonError, ResourceNotFound
+from tsctl.daemon.http.exchange import Exchange
 
 Route = Callable[[Exchange, list[str]], Coroutine[Any, Any, None] | None]
 ELSEWHERE: Final = "*"  # no request's first segment is routed to it
 Hold = Callable[[Exchange, DaemonError, Callable[[Exchange], None]], bool]
 
-_log = logging.getLogger("daemon.http")
+_log = logging.getLogger("tsctl.daemon.http")
 
 
 def join(*tables: Mapping[str, Route]) -> dict[str, Route]:

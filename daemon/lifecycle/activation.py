@@ -14,8 +14,8 @@ from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.config.endpoints import Endpoint
-from daemon.core.errors import StartError
+from tsctl.daemon.config.endpoints import Endpoint
+from tsctl.daemon.core.errors import StartError
 
 FIRST = 3  # SD_LISTEN_FDS_START
 _VARIABLES = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")

@@ -16,20 +16,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from daemon import paths
-from daemon.config.config import Config
-from daemon.config.endpoints import Endpoint
-from daemon.core.errors import StartError
-from daemon.lifecycle import instance
-from daemon.lifecycle.activation import PassedSocket
-from daemon.lifecycle.instance import Instance
-from daemon.lifecycle.shutdown import first
-from daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, handed_entries, load
-from daemon.metrics.metrics import Metrics
-from daemon.metrics.totals import IncomingCounts
-from daemon.models.persistence.startup import Startup
-from daemon.models.registrar import Registrar
-from daemon.models.registry import Registry
+from tsctl.daemon import paths
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.endpoints import Endpoint
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.lifecycle import instance
+from tsctl.daemon.lifecycle.activation import PassedSocket
+from tsctl.daemon.lifecycle.instance import Instance
+from tsctl.daemon.lifecycle.shutdown import first
+from tsctl.daemon.lifecycle.upgrade.new import Predecessor, Report, check_snapshot, handed_entries, load
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.totals import IncomingCounts
+from tsctl.daemon.models.persistence.startup import Startup
+from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """The first template, started before the daemon has imported the rest of itself.
 
-    python -m daemon ── settings ──┬── imports of the daemon, sockets, archives unpacked      0.6 s
+    python -m tsctl.daemon ── settings ──┬── imports of the daemon, sockets, archives unpacked      0.6 s
                                    └── a template: imports of torch                           1.2 s
 
 Both run at the same time. Whether the models of this start need torch is guessed from the names and files of their
@@ -18,11 +18,11 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from daemon import paths
-from daemon.config.config import Config
-from daemon.config.worker_env import model_environment
-from daemon.workers.processes.import_scan import needs_in, needs_of
-from daemon.workers.processes.spawn import StartedTemplate, base_environment, start_template
+from tsctl.daemon import paths
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.worker_env import model_environment
+from tsctl.daemon.workers.processes.import_scan import needs_in, needs_of
+from tsctl.daemon.workers.processes.spawn import StartedTemplate, base_environment, start_template
 
 _MANIFEST = "MAR-INF/MANIFEST.json"
 _DAMAGED = (zipfile.BadZipFile, zlib.error)

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon import paths
-from daemon.config.config import Config
-from daemon.config.endpoints import Endpoint
-from daemon.core.errors import StartError
-from daemon.lifecycle.activation import PassedSocket, match_sockets
-from daemon.lifecycle.sockets import Lock, bind_control, bind_endpoints, take_place, unlink_if_ours
-from daemon.lifecycle.upgrade.messages import Bound, Expected, Inheritance
+from tsctl.daemon import paths
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.endpoints import Endpoint
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.lifecycle.activation import PassedSocket, match_sockets
+from tsctl.daemon.lifecycle.sockets import Lock, bind_control, bind_endpoints, take_place, unlink_if_ours
+from tsctl.daemon.lifecycle.upgrade.messages import Bound, Expected, Inheritance
 
 
 @dataclass

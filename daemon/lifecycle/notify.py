@@ -14,13 +14,13 @@ import logging
 import socket
 from collections.abc import Callable, Mapping, MutableMapping
 
-from daemon.core.clock import Clock, Timer
-from daemon.models.registry import Registry
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.models.registry import Registry
 
 _STATUS_EVERY = 5.0  # seconds between two looks at the status
 _MARGIN = 15.0  # seconds that a stop takes beside its grace times
 
-_log = logging.getLogger("daemon.server")
+_log = logging.getLogger("tsctl.daemon.server")
 
 
 class Notifier:

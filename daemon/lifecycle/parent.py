@@ -14,7 +14,7 @@ import os
 import stat
 from collections.abc import Callable
 
-from daemon.core.errors import StartError
+from tsctl.daemon.core.errors import StartError
 
 _READ = 4096  # bytes
 

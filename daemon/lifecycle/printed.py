@@ -10,7 +10,7 @@ import os
 import stat
 from pathlib import Path
 
-from daemon.core.clock import Clock, Ticker
+from tsctl.daemon.core.clock import Clock, Ticker
 
 MOST_BYTES = 1_000_000  # in the file; and of what is kept of it, the end
 LOOK_EVERY = 10.0  # seconds

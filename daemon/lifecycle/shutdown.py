@@ -21,18 +21,18 @@ from collections.abc import Awaitable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from daemon.http.listener import Listener
-from daemon.lifecycle.sockets import SupervisedListener
-from daemon.lifecycle.upgrade.old import Upgrade
-from daemon.lifecycle.upgrade.shim import daemon_of, lives
-from daemon.lifecycle.upgrade.states import Drain, Step, drain, stops_successor
-from daemon.models.registrar import Registrar
+from tsctl.daemon.http.listener import Listener
+from tsctl.daemon.lifecycle.sockets import SupervisedListener
+from tsctl.daemon.lifecycle.upgrade.old import Upgrade
+from tsctl.daemon.lifecycle.upgrade.shim import daemon_of, lives
+from tsctl.daemon.lifecycle.upgrade.states import Drain, Step, drain, stops_successor
+from tsctl.daemon.models.registrar import Registrar
 
 _COUNT_EVERY = 1.0  # seconds between two reports of what a replaced daemon counts
 _LOOK_EVERY = 0.05  # seconds between two checks of the connections of a replaced daemon
 _LAST_ANSWERS = 50  # checks, for clients that are reading them
 
-_log = logging.getLogger("daemon.server")
+_log = logging.getLogger("tsctl.daemon.server")
 
 
 class Forms(Protocol):

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from daemon import paths
-from daemon.config.endpoints import Endpoint, parse_address
-from daemon.core.errors import StartError
-from daemon.http.listener import Listener, handshake_time
+from tsctl.daemon import paths
+from tsctl.daemon.config.endpoints import Endpoint, parse_address
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.http.listener import Listener, handshake_time
 
 BACKLOG = 1024
 LOOK_EVERY = 1.0  # seconds between two looks whether the loop has closed a socket

@@ -21,15 +21,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from daemon.core.clock import Clock
-from daemon.events.recurring import Recurring
-from daemon.metrics.metrics import Metrics
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.events.recurring import Recurring
+from tsctl.daemon.metrics.metrics import Metrics
 
 FIRST_PAUSE = 0.1  # seconds
 LONGEST_PAUSE = 30.0
 STEADY = 60.0  # seconds that a server must have run for its next pause to be the first one again
 
-_log = logging.getLogger("daemon.server")
+_log = logging.getLogger("tsctl.daemon.server")
 
 
 class BackgroundService(Protocol):

@@ -12,8 +12,8 @@ import socket
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from daemon.metrics.histogram import Histogram
-from handlers.wire import BOUNDS, STAGE_TIME, STAGES, Kind, Measurement
+from tsctl.daemon.metrics.histogram import Histogram
+from tsctl.handlers.wire import BOUNDS, STAGE_TIME, STAGES, Kind, Measurement
 
 MOST_SERIES = 1000  # of one version; a request id as a dimension would be a series for each request
 LONGEST_VALUE = 200  # characters of a label's value
@@ -29,7 +29,7 @@ _LABEL = re.compile(r"[^a-zA-Z0-9_]")
 
 _hostname = socket.gethostname()
 _stamps = itertools.count(1)  # the order of updates in all versions: between gauges of one name, the last counts
-_log = logging.getLogger("daemon.metrics")
+_log = logging.getLogger("tsctl.daemon.metrics")
 
 
 class Series:
@@ -58,7 +58,7 @@ class Series:
         return (self.histogram.sum, list(self.histogram.counts)) if self.kind == "histogram" else (self.value, [])
 
     def update(self, value: float, buckets: Sequence[int]) -> None:
-        """Add a delta: see `handlers.wire.Measurement`."""
+        """Add a delta: see `tsctl.handlers.wire.Measurement`."""
         self.stamp = next(_stamps)
         if self.kind == "histogram":
             self.histogram.add(buckets, value)

@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from typing import NamedTuple
 
-from daemon.metrics.histogram import SECONDS
+from tsctl.daemon.metrics.histogram import SECONDS
 
 
 class TracedLatency(NamedTuple):

@@ -4,11 +4,11 @@ import socket
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from daemon.metrics.exposition import Labels, MetricFamily, family, histograms
-from daemon.metrics.machine.gpu import Gpu
-from daemon.metrics.metrics import Metrics
-from daemon.metrics.refusals import OTHER, REASONS
-from daemon.metrics.version import BAD, GOOD, Sums, VersionMetrics
+from tsctl.daemon.metrics.exposition import Labels, MetricFamily, family, histograms
+from tsctl.daemon.metrics.machine.gpu import Gpu
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.refusals import OTHER, REASONS
+from tsctl.daemon.metrics.version import BAD, GOOD, Sums, VersionMetrics
 
 _hostname = socket.gethostname()
 HOST: Labels = {"Level": "Host", "Hostname": _hostname}

@@ -3,15 +3,15 @@
 import logging
 from collections.abc import Callable, Iterable, Iterator
 
-from daemon.metrics.emitted import Series
-from daemon.metrics.exposition import Labels, MetricFamily, family, histograms
-from daemon.metrics.histogram import Histogram
-from daemon.metrics.metrics import Metrics
-from handlers.wire import BOUNDS
+from tsctl.daemon.metrics.emitted import Series
+from tsctl.daemon.metrics.exposition import Labels, MetricFamily, family, histograms
+from tsctl.daemon.metrics.histogram import Histogram
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.handlers.wire import BOUNDS
 
 _Key = tuple[tuple[str, str], ...]
 
-_log = logging.getLogger("daemon.metrics")
+_log = logging.getLogger("tsctl.daemon.metrics")
 
 
 def _as_they_are(name: str, labels: Labels) -> Labels:  # noqa: ARG001 - as `Selection.model_labels`

@@ -2,8 +2,8 @@
 
 from collections import Counter, OrderedDict, defaultdict
 
-from daemon.metrics.torchserve.metric_log import MetricLog
-from daemon.metrics.version import VersionMetrics
+from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
+from tsctl.daemon.metrics.version import VersionMetrics
 
 KEPT_VERSIONS = 1000  # unregistered ones whose counters stay; beyond, those that left first are forgotten
 

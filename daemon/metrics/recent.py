@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from daemon.metrics.histogram import FINE, quantile
+from tsctl.daemon.metrics.histogram import FINE, quantile
 
 SECONDS = 60.0
 

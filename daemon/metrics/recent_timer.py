@@ -1,7 +1,7 @@
 """One timer for all versions, which remembers their counts."""
 
-from daemon.core.clock import Clock, Ticker
-from daemon.metrics.metrics import Metrics
+from tsctl.daemon.core.clock import Clock, Ticker
+from tsctl.daemon.metrics.metrics import Metrics
 
 EVERY = 5.0  # seconds
 

@@ -1,7 +1,7 @@
 """The reasons for which requests are refused before they are run, as labels."""
 
-from daemon.core.endings import Ending, ending_of_refusal
-from daemon.core.errors import DaemonError
+from tsctl.daemon.core.endings import Ending, ending_of_refusal
+from tsctl.daemon.core.errors import DaemonError
 
 OTHER, INVALID = "other", "invalid"
 # By the error's name: some are defined in rooms above this one.

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from daemon.metrics.metrics import Metrics
-from daemon.metrics.version import Sums, VersionMetrics
-from handlers.wire import Measurement
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.version import Sums, VersionMetrics
+from tsctl.handlers.wire import Measurement
 
 _Key = tuple[str, str]
 

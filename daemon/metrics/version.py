@@ -3,16 +3,16 @@
 from collections import Counter
 from typing import Any
 
-from daemon.core.endings import WHOSE, Ending, counts, ending_of_refusal, ending_of_status
-from daemon.core.errors import DaemonError
-from daemon.core.job import Batch, Fate, Job, Outcome
-from daemon.metrics.emitted import Emitted
-from daemon.metrics.exemplars import Exemplars
-from daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Histogram
-from daemon.metrics.recent import Counts, Recent, Window
-from daemon.metrics.refusals import reason_of
-from daemon.metrics.torchserve.metric_log import MetricLog
-from handlers.wire import Isolation
+from tsctl.daemon.core.endings import WHOSE, Ending, counts, ending_of_refusal, ending_of_status
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Batch, Fate, Job, Outcome
+from tsctl.daemon.metrics.emitted import Emitted
+from tsctl.daemon.metrics.exemplars import Exemplars
+from tsctl.daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Histogram
+from tsctl.daemon.metrics.recent import Counts, Recent, Window
+from tsctl.daemon.metrics.refusals import reason_of
+from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
+from tsctl.handlers.wire import Isolation
 
 GOOD, BAD = "good", "bad"
 
@@ -51,7 +51,7 @@ class VersionMetrics:
         refusals: requests that were refused before they were run, by reason (refusals.py).
         retried: how often a request returned to the queue after its worker had begun and not answered it.
         starts: workers that were started.
-        exits: workers that ended, by how: see `daemon.workers.engine.Exit`.
+        exits: workers that ended, by how: see `tsctl.daemon.workers.engine.Exit`.
         crashing: several workers in a row have ended while they ran a batch, without an answer between.
         isolated, failed_alone: batches whose jobs ran alone after the handler raised, and how many of those failed.
         ok, failed, late: the times of requests that a worker had, from complete receipt to the answer, in buckets of

@@ -10,7 +10,7 @@ the declaration for another.
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from daemon.model_settings.kinds import MOST, ValueKind
+from tsctl.daemon.model_settings.kinds import MOST, ValueKind
 
 DATATYPES = (
     "BOOL", "UINT8", "UINT16", "UINT32", "UINT64", "INT8", "INT16", "INT32", "INT64", "FP16", "FP32", "FP64", "BF16",

@@ -11,7 +11,7 @@ Standard library only: the command line imports this package. Plain classes: dat
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from daemon.setting_values import parse_boolean
+from tsctl.daemon.setting_values import parse_boolean
 
 # The largest count, and the largest time in units of a border: more is a mistake, frames hold no number of any length,
 # and no timer takes an endless one.

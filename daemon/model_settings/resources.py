@@ -4,16 +4,16 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from daemon.model_settings.kinds import MOST, Choice, ValueKind
-from daemon.setting_values import parse_size, size_text
-from handlers.names import ALLOWED_OPTIMIZATIONS, parse_optimizations
+from tsctl.daemon.model_settings.kinds import MOST, Choice, ValueKind
+from tsctl.daemon.setting_values import parse_size, size_text
+from tsctl.handlers.names import ALLOWED_OPTIMIZATIONS, parse_optimizations
 
 _LARGEST = 2**63 - 1  # bytes: the largest integer in the snapshot and in messages to a worker
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 
 
 class Optimizations(ValueKind):
-    """Names of `handlers.names.OPTIMIZATIONS`, or `auto`: a list, or text with commas; shown as a list."""
+    """Names of `tsctl.handlers.names.OPTIMIZATIONS`, or `auto`: a list, or text with commas; shown as a list."""
 
     stored = tuple[str, ...]
     metavar = "NAMES"

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.model_settings.kinds import ValueKind
+from tsctl.daemon.model_settings.kinds import ValueKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from daemon.model_settings.kinds import ValueKind
-from daemon.setting_values import FOREVER, parse_span, span_text
+from tsctl.daemon.model_settings.kinds import ValueKind
+from tsctl.daemon.setting_values import FOREVER, parse_span, span_text
 
 
 class TimeSpan(ValueKind):

@@ -8,34 +8,34 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from daemon import paths
-from daemon.batching.observer import Tracing
-from daemon.config.config import Config
-from daemon.core.clock import Clock
-from daemon.core.logs import ModelLogs
-from daemon.events.recurring import Recurring
-from daemon.marfile import Manifest, parse_manifest
-from daemon.models.archives.directories import Progress
-from daemon.models.archives.manifest import bare_manifest, read_manifest
-from daemon.models.archives.model_yaml import read_yaml, without_effect
-from daemon.models.archives.requirements import Environments
-from daemon.models.archives.unpack import ArchiveMark
-from daemon.models.optimizing.auto import AutoOptimization
-from daemon.models.optimizing.building import auto_of, threads_of
-from daemon.models.optimizing.record import TrialStore
-from daemon.models.persistence.snapshot import SnapshotEntry
-from daemon.models.registering import parallel
-from daemon.models.registering.batch_size import with_default_batch_size
-from daemon.models.registering.cluster import check_cluster
-from daemon.models.request import Registration
-from daemon.models.settings import ModelSettings, Overrides, merge
-from daemon.models.version import ModelVersion, Source
-from daemon.workers.cores import chosen_threads, usable_cores
-from daemon.workers.engine import Engine
-from daemon.workers.gpus import Placement, count_gpus
-from handlers.wire import Declared
+from tsctl.daemon import paths
+from tsctl.daemon.batching.observer import Tracing
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.events.recurring import Recurring
+from tsctl.daemon.marfile import Manifest, parse_manifest
+from tsctl.daemon.models.archives.directories import Progress
+from tsctl.daemon.models.archives.manifest import bare_manifest, read_manifest
+from tsctl.daemon.models.archives.model_yaml import read_yaml, without_effect
+from tsctl.daemon.models.archives.requirements import Environments
+from tsctl.daemon.models.archives.unpack import ArchiveMark
+from tsctl.daemon.models.optimizing.auto import AutoOptimization
+from tsctl.daemon.models.optimizing.building import auto_of, threads_of
+from tsctl.daemon.models.optimizing.record import TrialStore
+from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
+from tsctl.daemon.models.registering import parallel
+from tsctl.daemon.models.registering.batch_size import with_default_batch_size
+from tsctl.daemon.models.registering.cluster import check_cluster
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
+from tsctl.daemon.models.version import ModelVersion, Source
+from tsctl.daemon.workers.cores import chosen_threads, usable_cores
+from tsctl.daemon.workers.engine import Engine
+from tsctl.daemon.workers.gpus import Placement, count_gpus
+from tsctl.handlers.wire import Declared
 
-_log = logging.getLogger("daemon.models")
+_log = logging.getLogger("tsctl.daemon.models")
 
 
 class ArchiveTexts(NamedTuple):

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from daemon.core.errors import BadRequest
-from daemon.models.replace import check_unclaimed
-from daemon.models.settings import check
-from daemon.models.version import ModelVersion
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.models.replace import check_unclaimed
+from tsctl.daemon.models.settings import check
+from tsctl.daemon.models.version import ModelVersion
 
 
 def check_files(model: ModelVersion) -> None:

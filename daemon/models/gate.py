@@ -8,7 +8,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from daemon.core.errors import Upgrading
+from tsctl.daemon.core.errors import Upgrading
 
 
 class Gate:

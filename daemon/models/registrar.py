@@ -17,44 +17,44 @@ import contextlib
 from dataclasses import dataclass, replace
 from functools import partial
 
-from daemon import paths
-from daemon.batching.observer import Tracing
-from daemon.config.config import Config
-from daemon.core.clock import Clock
-from daemon.core.errors import CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered, Stopping
-from daemon.core.logs import ModelLogs
-from daemon.events.events import Events
-from daemon.events.recurring import Recurring
-from daemon.metrics.metrics import Metrics
-from daemon.models.archives.directories import Directories
-from daemon.models.archives.directories import Progress as Progress
-from daemon.models.archives.opening import Archives
-from daemon.models.archives.sources.parts import recover
-from daemon.models.archives.unpack import Limits
-from daemon.models.build import ArchiveTexts, ModelFactory
-from daemon.models.change import check_files
-from daemon.models.gate import Gate
-from daemon.models.optimizing.record import store_of
-from daemon.models.persistence.ledger import Ledger
-from daemon.models.persistence.snapshot_file import SnapshotFile
-from daemon.models.registering.keeping import before_replacement, keep
-from daemon.models.registering.owner_watch import OwnerWatch
-from daemon.models.registering.ownership import check_name, check_owner
-from daemon.models.registering.pins import check_version
-from daemon.models.registry import Registry
-from daemon.models.replace import Replacing, check_unclaimed
-from daemon.models.request import Registration as Registration  # re-exported for callers
-from daemon.models.residency.residency import Residency, limits_of
-from daemon.models.retirement import LiveVersions, Retiring
-from daemon.models.rollouts.rollout import RolloutEvent
-from daemon.models.rollouts.rollouts import Rollouts
-from daemon.models.routing.changes import RouteChanges
-from daemon.models.settings import check_workers
-from daemon.models.shadowing.shadows import Shadows
-from daemon.models.version import ModelVersion
-from daemon.models.wait import all_ready
-from daemon.workers.engine import Engine
-from daemon.workers.gpus import count_gpus
+from tsctl.daemon import paths
+from tsctl.daemon.batching.observer import Tracing
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.errors import CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered, Stopping
+from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.events.recurring import Recurring
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.models.archives.directories import Directories
+from tsctl.daemon.models.archives.directories import Progress as Progress
+from tsctl.daemon.models.archives.opening import Archives
+from tsctl.daemon.models.archives.sources.parts import recover
+from tsctl.daemon.models.archives.unpack import Limits
+from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
+from tsctl.daemon.models.change import check_files
+from tsctl.daemon.models.gate import Gate
+from tsctl.daemon.models.optimizing.record import store_of
+from tsctl.daemon.models.persistence.ledger import Ledger
+from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
+from tsctl.daemon.models.registering.keeping import before_replacement, keep
+from tsctl.daemon.models.registering.owner_watch import OwnerWatch
+from tsctl.daemon.models.registering.ownership import check_name, check_owner
+from tsctl.daemon.models.registering.pins import check_version
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.replace import Replacing, check_unclaimed
+from tsctl.daemon.models.request import Registration as Registration  # re-exported for callers
+from tsctl.daemon.models.residency.residency import Residency, limits_of
+from tsctl.daemon.models.retirement import LiveVersions, Retiring
+from tsctl.daemon.models.rollouts.rollout import RolloutEvent
+from tsctl.daemon.models.rollouts.rollouts import Rollouts
+from tsctl.daemon.models.routing.changes import RouteChanges
+from tsctl.daemon.models.settings import check_workers
+from tsctl.daemon.models.shadowing.shadows import Shadows
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.models.wait import all_ready
+from tsctl.daemon.workers.engine import Engine
+from tsctl.daemon.workers.gpus import count_gpus
 
 
 @dataclass(slots=True)

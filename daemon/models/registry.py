@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from daemon.core.errors import (
+from tsctl.daemon.core.errors import (
     BeingReplaced,
     Conflict,
     DefaultVersionKept,
@@ -12,8 +12,8 @@ from daemon.core.errors import (
     NoReadyWorker,
     VersionNotFound,
 )
-from daemon.models.routing.routes import Routes
-from daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.models.routing.routes import Routes
+from tsctl.daemon.models.version import ModelState, ModelVersion
 
 
 @dataclass(slots=True)

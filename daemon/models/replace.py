@@ -17,15 +17,15 @@ import contextlib
 from collections.abc import Coroutine
 from typing import Any
 
-from daemon.core.errors import BeingReplaced, Conflict, DaemonError
-from daemon.models.archives.directories import Progress
-from daemon.models.gate import Gate
-from daemon.models.persistence.ledger import Ledger
-from daemon.models.registry import Registry
-from daemon.models.replacement import Replacement
-from daemon.models.retirement import LiveVersions, Retiring
-from daemon.models.version import ModelVersion
-from daemon.models.wait import all_ready
+from tsctl.daemon.core.errors import BeingReplaced, Conflict, DaemonError
+from tsctl.daemon.models.archives.directories import Progress
+from tsctl.daemon.models.gate import Gate
+from tsctl.daemon.models.persistence.ledger import Ledger
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.replacement import Replacement
+from tsctl.daemon.models.retirement import LiveVersions, Retiring
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.models.wait import all_ready
 
 
 def check_unclaimed(model: ModelVersion) -> None:

@@ -10,7 +10,7 @@ with the old version. Such a request is answered 409.
 from dataclasses import dataclass
 from enum import Enum
 
-from daemon.workers.pool import Pool
+from tsctl.daemon.workers.pool import Pool
 
 
 class ReplacementState(Enum):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from daemon.models.settings import Overrides
+from tsctl.daemon.models.settings import Overrides
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

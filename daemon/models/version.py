@@ -3,48 +3,48 @@
 import math
 from collections.abc import Callable, Sequence
 
-from daemon.batching.dispatcher import Dispatcher
-from daemon.batching.observer import Tracing
-from daemon.batching.policies.collector import Collector
-from daemon.batching.policies.grouping import LengthGrouping
-from daemon.batching.policies.table import make_collector
-from daemon.batching.quarantine import Quarantine
-from daemon.batching.queue import Queue, patience
-from daemon.batching.sequences.dispatcher import SequenceDispatcher
-from daemon.batching.sequences.table import Sequences
-from daemon.batching.traffic.traffic import Traffic
-from daemon.core.clock import Clock
-from daemon.core.errors import DaemonError, Stopping
-from daemon.core.job import Job
-from daemon.core.logs import OutputLog
-from daemon.events.events import Events
-from daemon.events.recurring import Recurring
-from daemon.metrics.version import VersionMetrics
-from daemon.model_settings import ON_DEMAND
-from daemon.models.archives.sample import Sample
-from daemon.models.optimizing.auto import AutoOptimization
-from daemon.models.registering.batch_size import with_default_batch_size
-from daemon.models.registering.source import Source as Source
-from daemon.models.registering.spec import limit, mode_of, worker_spec
-from daemon.models.replacement import Replacement, ReplacementState
-from daemon.models.reporting.health import is_healthy
-from daemon.models.reporting.model_state import CRASHES, CRASHING, NOT_IN_MEMORY
-from daemon.models.reporting.model_state import ModelState as ModelState
-from daemon.models.reporting.reports import VersionReports
-from daemon.models.request import Registration
-from daemon.models.residency.admission import no_worker_error, refusal
-from daemon.models.residency.residence import Residence
-from daemon.models.residency.staffing import Staffing
-from daemon.models.residency.state import ResidenceEvent
-from daemon.models.scaling.autoscaler import Autoscaler
-from daemon.models.settings import ModelSettings, SettingsBefore
-from daemon.models.shadowing.watching import RequestWatcher
-from daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, LoadFailure, Worker
-from daemon.workers.gpus import Placement
-from daemon.workers.pool import Pool
-from daemon.workers.rows.pool import RowPool
-from daemon.workers.state import WorkerState
-from handlers.wire import Declared
+from tsctl.daemon.batching.dispatcher import Dispatcher
+from tsctl.daemon.batching.observer import Tracing
+from tsctl.daemon.batching.policies.collector import Collector
+from tsctl.daemon.batching.policies.grouping import LengthGrouping
+from tsctl.daemon.batching.policies.table import make_collector
+from tsctl.daemon.batching.quarantine import Quarantine
+from tsctl.daemon.batching.queue import Queue, patience
+from tsctl.daemon.batching.sequences.dispatcher import SequenceDispatcher
+from tsctl.daemon.batching.sequences.table import Sequences
+from tsctl.daemon.batching.traffic.traffic import Traffic
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.errors import DaemonError, Stopping
+from tsctl.daemon.core.job import Job
+from tsctl.daemon.core.logs import OutputLog
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.events.recurring import Recurring
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.daemon.model_settings import ON_DEMAND
+from tsctl.daemon.models.archives.sample import Sample
+from tsctl.daemon.models.optimizing.auto import AutoOptimization
+from tsctl.daemon.models.registering.batch_size import with_default_batch_size
+from tsctl.daemon.models.registering.source import Source as Source
+from tsctl.daemon.models.registering.spec import limit, mode_of, worker_spec
+from tsctl.daemon.models.replacement import Replacement, ReplacementState
+from tsctl.daemon.models.reporting.health import is_healthy
+from tsctl.daemon.models.reporting.model_state import CRASHES, CRASHING, NOT_IN_MEMORY
+from tsctl.daemon.models.reporting.model_state import ModelState as ModelState
+from tsctl.daemon.models.reporting.reports import VersionReports
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.residency.admission import no_worker_error, refusal
+from tsctl.daemon.models.residency.residence import Residence
+from tsctl.daemon.models.residency.staffing import Staffing
+from tsctl.daemon.models.residency.state import ResidenceEvent
+from tsctl.daemon.models.scaling.autoscaler import Autoscaler
+from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
+from tsctl.daemon.models.shadowing.watching import RequestWatcher
+from tsctl.daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, LoadFailure, Worker
+from tsctl.daemon.workers.gpus import Placement
+from tsctl.daemon.workers.pool import Pool
+from tsctl.daemon.workers.rows.pool import RowPool
+from tsctl.daemon.workers.state import WorkerState
+from tsctl.handlers.wire import Declared
 
 
 class ModelVersion:

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable
 
-from daemon.core.errors import OutOfResources, Stopping, WorkersFailed
-from daemon.models.archives.directories import Progress
-from daemon.models.version import ModelVersion
-from daemon.workers.engine import LoadFailure
+from tsctl.daemon.core.errors import OutOfResources, Stopping, WorkersFailed
+from tsctl.daemon.models.archives.directories import Progress
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.engine import LoadFailure
 
 
 async def all_ready(model: ModelVersion, wanted: int, progress: Progress) -> None:

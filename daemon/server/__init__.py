@@ -8,25 +8,25 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from daemon import paths
-from daemon.api.management.status import status_document, tsctl_version
-from daemon.config.config import Config
-from daemon.config.endpoints import choose_endpoints, tls_context
-from daemon.config.tokens import read_tokens
-from daemon.core import logs
-from daemon.lifecycle.boot import Boot, ColdStart, Takeover
-from daemon.lifecycle.notify import status_of
-from daemon.lifecycle.parent import watch_parent
-from daemon.lifecycle.shutdown import Shutdown
-from daemon.lifecycle.upgrade.new import Predecessor
-from daemon.lifecycle.upgrade.successor import Launch
-from daemon.models.persistence.startup import Startup
-from daemon.models.persistence.torchserve_snapshots import TorchServeSnapshots
-from daemon.models.registrar import Registrar
-from daemon.server.assembly import Assembly, Parts
-from daemon.tracing.export import TraceExport
+from tsctl.daemon import paths
+from tsctl.daemon.api.management.status import status_document, tsctl_version
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.endpoints import choose_endpoints, tls_context
+from tsctl.daemon.config.tokens import read_tokens
+from tsctl.daemon.core import logs
+from tsctl.daemon.lifecycle.boot import Boot, ColdStart, Takeover
+from tsctl.daemon.lifecycle.notify import status_of
+from tsctl.daemon.lifecycle.parent import watch_parent
+from tsctl.daemon.lifecycle.shutdown import Shutdown
+from tsctl.daemon.lifecycle.upgrade.new import Predecessor
+from tsctl.daemon.lifecycle.upgrade.successor import Launch
+from tsctl.daemon.models.persistence.startup import Startup
+from tsctl.daemon.models.persistence.torchserve_snapshots import TorchServeSnapshots
+from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.server.assembly import Assembly, Parts
+from tsctl.daemon.tracing.export import TraceExport
 
-_log = logging.getLogger("daemon.server")
+_log = logging.getLogger("tsctl.daemon.server")
 
 
 class Daemon:

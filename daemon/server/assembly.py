@@ -9,74 +9,74 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from daemon import paths
-from daemon.api.answered import AnsweredRequests
-from daemon.api.cors import cors_headers, with_preflight
-from daemon.api.grpc.servers import GrpcServers
-from daemon.api.guards import guard
-from daemon.api.inference.held import HeldRequests
-from daemon.api.inference.routes import inference_routes
-from daemon.api.inference.turns import Turns
-from daemon.api.known_clients import KnownClients
-from daemon.api.management.registrations.document import registrations_document
-from daemon.api.management.routes import management_routes
-from daemon.api.management.status import Urls, settings_document, status_document, tsctl_version, urls_of
-from daemon.api.management.upgrade import upgrade_route
-from daemon.api.metrics import metrics_routes
-from daemon.api.observing.batches import batches_routes
-from daemon.api.observing.events import EventsRoute
-from daemon.api.observing.live import live_routes
-from daemon.api.observing.periodic_metrics import PeriodicMetrics
-from daemon.api.oip.repository import repository_routes
-from daemon.api.oip.routes import oip_routes
-from daemon.api.openai.routes import openai_routes
-from daemon.api.room import while_there_is_room
-from daemon.api.torchserve_logs import TorchServeLogs, selection_of
-from daemon.config.config import Config
-from daemon.config.endpoints import address_of
-from daemon.config.tokens import Tokens
-from daemon.config.worker_env import model_environment
-from daemon.config.written import properties_of
-from daemon.core import logs
-from daemon.core.arena import open_arena
-from daemon.core.clock import LoopClock
-from daemon.events.events import Events
-from daemon.events.journal import Journal
-from daemon.events.loop_watch import LoopWatch
-from daemon.events.recurring import Recurring
-from daemon.http.access_log import AccessLog
-from daemon.http.bounds.full import connections_within
-from daemon.http.bounds.receiving import ReceiveBudget
-from daemon.http.bounds.sending import SendBudget
-from daemon.http.bounds.trimming import Trimming
-from daemon.http.limits import HttpLimits
-from daemon.http.listener import Listener
-from daemon.http.router import Router, join
-from daemon.lifecycle.boot import Boot, BootParts
-from daemon.lifecycle.early import raise_file_limit
-from daemon.lifecycle.instance import Instance
-from daemon.lifecycle.printed import PrintedLog
-from daemon.lifecycle.shutdown import Shutdown
-from daemon.lifecycle.sockets import SupervisedListener
-from daemon.lifecycle.supervision import BackgroundService, Supervision
-from daemon.lifecycle.upgrade.messages import Expected
-from daemon.lifecycle.upgrade.old import Upgrade
-from daemon.lifecycle.upgrade.successor import Launch, NewDaemon, start
-from daemon.metrics.machine.gpu import Gpus
-from daemon.metrics.machine.host import HostMonitor
-from daemon.metrics.machine.memory import memory_of
-from daemon.metrics.metrics import Metrics
-from daemon.metrics.recent_timer import RecentTimer
-from daemon.models.archives.store import sizes
-from daemon.models.optimizing.trials import AutoOptimizing
-from daemon.models.persistence.torchserve_snapshots import TorchServeSnapshots
-from daemon.models.registrar import Registrar
-from daemon.models.registry import Registry
-from daemon.models.routing.steering import answering
-from daemon.models.scaling.autoscaling import Autoscaling
-from daemon.tracing.export import TraceExport
-from daemon.workers.local_engine import LocalEngine
-from daemon.workers.ray.engines import Engines
+from tsctl.daemon import paths
+from tsctl.daemon.api.answered import AnsweredRequests
+from tsctl.daemon.api.cors import cors_headers, with_preflight
+from tsctl.daemon.api.grpc.servers import GrpcServers
+from tsctl.daemon.api.guards import guard
+from tsctl.daemon.api.inference.held import HeldRequests
+from tsctl.daemon.api.inference.routes import inference_routes
+from tsctl.daemon.api.inference.turns import Turns
+from tsctl.daemon.api.known_clients import KnownClients
+from tsctl.daemon.api.management.registrations.document import registrations_document
+from tsctl.daemon.api.management.routes import management_routes
+from tsctl.daemon.api.management.status import Urls, settings_document, status_document, tsctl_version, urls_of
+from tsctl.daemon.api.management.upgrade import upgrade_route
+from tsctl.daemon.api.metrics import metrics_routes
+from tsctl.daemon.api.observing.batches import batches_routes
+from tsctl.daemon.api.observing.events import EventsRoute
+from tsctl.daemon.api.observing.live import live_routes
+from tsctl.daemon.api.observing.periodic_metrics import PeriodicMetrics
+from tsctl.daemon.api.oip.repository import repository_routes
+from tsctl.daemon.api.oip.routes import oip_routes
+from tsctl.daemon.api.openai.routes import openai_routes
+from tsctl.daemon.api.room import while_there_is_room
+from tsctl.daemon.api.torchserve_logs import TorchServeLogs, selection_of
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.endpoints import address_of
+from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.config.worker_env import model_environment
+from tsctl.daemon.config.written import properties_of
+from tsctl.daemon.core import logs
+from tsctl.daemon.core.arena import open_arena
+from tsctl.daemon.core.clock import LoopClock
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.events.journal import Journal
+from tsctl.daemon.events.loop_watch import LoopWatch
+from tsctl.daemon.events.recurring import Recurring
+from tsctl.daemon.http.access_log import AccessLog
+from tsctl.daemon.http.bounds.full import connections_within
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.http.bounds.sending import SendBudget
+from tsctl.daemon.http.bounds.trimming import Trimming
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.listener import Listener
+from tsctl.daemon.http.router import Router, join
+from tsctl.daemon.lifecycle.boot import Boot, BootParts
+from tsctl.daemon.lifecycle.early import raise_file_limit
+from tsctl.daemon.lifecycle.instance import Instance
+from tsctl.daemon.lifecycle.printed import PrintedLog
+from tsctl.daemon.lifecycle.shutdown import Shutdown
+from tsctl.daemon.lifecycle.sockets import SupervisedListener
+from tsctl.daemon.lifecycle.supervision import BackgroundService, Supervision
+from tsctl.daemon.lifecycle.upgrade.messages import Expected
+from tsctl.daemon.lifecycle.upgrade.old import Upgrade
+from tsctl.daemon.lifecycle.upgrade.successor import Launch, NewDaemon, start
+from tsctl.daemon.metrics.machine.gpu import Gpus
+from tsctl.daemon.metrics.machine.host import HostMonitor
+from tsctl.daemon.metrics.machine.memory import memory_of
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.recent_timer import RecentTimer
+from tsctl.daemon.models.archives.store import sizes
+from tsctl.daemon.models.optimizing.trials import AutoOptimizing
+from tsctl.daemon.models.persistence.torchserve_snapshots import TorchServeSnapshots
+from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import answering
+from tsctl.daemon.models.scaling.autoscaling import Autoscaling
+from tsctl.daemon.tracing.export import TraceExport
+from tsctl.daemon.workers.local_engine import LocalEngine
+from tsctl.daemon.workers.ray.engines import Engines
 
 _METRICS_BODY = 64 * 1024  # bytes: requests for metrics need no body
 

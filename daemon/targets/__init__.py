@@ -4,16 +4,16 @@ A door: standard library only, imported by the command line and by the daemon. F
 files with `ast`.
 """
 
-from daemon.targets.bare import ServeTarget as ServeTarget
-from daemon.targets.bare import bare_target as bare_target
-from daemon.targets.errors import TargetError as TargetError
-from daemon.targets.files import BARE_SUFFIXES as BARE_SUFFIXES
-from daemon.targets.files import is_bare as is_bare
-from daemon.targets.files import model_name_of as model_name_of
-from daemon.targets.files import split_function as split_function
-from daemon.targets.source import check_syntax as check_syntax
-from daemon.targets.source import local_files as local_files
-from daemon.targets.source import top_imports as top_imports
-from daemon.targets.target import KINDS as KINDS
-from daemon.targets.target import MODULE as MODULE
-from daemon.targets.target import read_target as read_target
+from tsctl.daemon.targets.bare import ServeTarget as ServeTarget
+from tsctl.daemon.targets.bare import bare_target as bare_target
+from tsctl.daemon.targets.errors import TargetError as TargetError
+from tsctl.daemon.targets.files import BARE_SUFFIXES as BARE_SUFFIXES
+from tsctl.daemon.targets.files import is_bare as is_bare
+from tsctl.daemon.targets.files import model_name_of as model_name_of
+from tsctl.daemon.targets.files import split_function as split_function
+from tsctl.daemon.targets.source import check_syntax as check_syntax
+from tsctl.daemon.targets.source import local_files as local_files
+from tsctl.daemon.targets.source import top_imports as top_imports
+from tsctl.daemon.targets.target import KINDS as KINDS
+from tsctl.daemon.targets.target import MODULE as MODULE
+from tsctl.daemon.targets.target import read_target as read_target

@@ -5,9 +5,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from daemon.targets.errors import TargetError
-from daemon.targets.files import MODEL_SUFFIXES, WEIGHTS, is_torchscript, model_name_of
-from daemon.targets.source import LARGEST, module_classes, parse, top_names
+from tsctl.daemon.targets.errors import TargetError
+from tsctl.daemon.targets.files import MODEL_SUFFIXES, WEIGHTS, is_torchscript, model_name_of
+from tsctl.daemon.targets.source import LARGEST, module_classes, parse, top_names
 
 CONFIG = "model-config.yaml"
 BASE_HANDLER = "base_handler"

@@ -5,7 +5,7 @@ import unicodedata
 import zipfile
 from pathlib import Path
 
-from daemon.marfile import NAME
+from tsctl.daemon.marfile import NAME
 
 WEIGHTS = ".pth"
 MODEL_SUFFIXES = (".pt", ".pt2", ".onnx", WEIGHTS)

@@ -14,10 +14,10 @@ from difflib import get_close_matches
 from importlib.util import find_spec
 from pathlib import Path
 
-from daemon.marfile import MANIFEST
-from daemon.targets.bare import PLAIN_NAMES, VERSION, ServeTarget, bare_target, files_beside, read_handler
-from daemon.targets.errors import TargetError
-from daemon.targets.files import ARCHIVE_SUFFIXES, BARE_SUFFIXES, MODEL_SUFFIXES, model_name_of, split_function
+from tsctl.daemon.marfile import MANIFEST
+from tsctl.daemon.targets.bare import PLAIN_NAMES, VERSION, ServeTarget, bare_target, files_beside, read_handler
+from tsctl.daemon.targets.errors import TargetError
+from tsctl.daemon.targets.files import ARCHIVE_SUFFIXES, BARE_SUFFIXES, MODEL_SUFFIXES, model_name_of, split_function
 
 KINDS = "a handler (.py), a model (.pt, .pt2, .onnx, .pth), an archive (.mar), a directory, or module:attribute"
 HANDLER = "handler.py"

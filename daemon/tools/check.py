@@ -1,4 +1,4 @@
-"""`python -m daemon.tools.check ARCHIVE`: load an archive, or a file, in a throw-away worker, and report the outcome.
+"""`python -m tsctl.daemon.tools.check ARCHIVE`: load an archive, or a file, in a throw-away worker, and report it.
 
 Writes JSON objects, a line each, to stdout; the worker's output goes to stderr. Uses the same
 registration, pool and dispatcher as the daemon, in a temporary state directory, and listens nowhere.
@@ -17,23 +17,23 @@ from typing import Any
 
 import uvloop
 
-from daemon import paths
-from daemon.config.config import resolve
-from daemon.core.clock import LoopClock
-from daemon.core.errors import DaemonError, StartError
-from daemon.core.job import Job, Param, Piece, Reply
-from daemon.core.logs import ModelLogs
-from daemon.http.messages import new_request_id
-from daemon.models.registering.spec import mode_of
-from daemon.models.registrar import Registrar, Registration
-from daemon.models.registry import Registry
-from daemon.models.reporting.optimized import optimized_of
-from daemon.models.reporting.trial import trial_of
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelVersion
-from daemon.tools.telling import tell
-from daemon.workers.local_engine import LocalEngine
-from handlers.wire import Declared
+from tsctl.daemon import paths
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.core.clock import LoopClock
+from tsctl.daemon.core.errors import DaemonError, StartError
+from tsctl.daemon.core.job import Job, Param, Piece, Reply
+from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.http.messages import new_request_id
+from tsctl.daemon.models.registering.spec import mode_of
+from tsctl.daemon.models.registrar import Registrar, Registration
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.reporting.optimized import optimized_of
+from tsctl.daemon.models.reporting.trial import trial_of
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.tools.telling import tell
+from tsctl.daemon.workers.local_engine import LocalEngine
+from tsctl.handlers.wire import Declared
 
 
 def describe(model: ModelVersion) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def describe(model: ModelVersion) -> dict[str, Any]:
 
 
 def declared_document(declared: Declared | None) -> dict[str, Any] | None:
-    """Return a typed handler's declaration (handlers.wire.Declared) as JSON; None if there is none."""
+    """Return a typed handler's declaration (tsctl.handlers.wire.Declared) as JSON; None if there is none."""
     if declared is None or declared.built_in:
         return None
     inputs = [{"name": each.name, "kind": each.kind, "annotation": each.annotation} for each in declared.inputs]
@@ -134,7 +134,7 @@ async def check(
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m daemon.tools.check", description="Try an archive without a daemon."
+        prog="python -m tsctl.daemon.tools.check", description="Try an archive without a daemon."
     )
     parser.add_argument("archive", help="An absolute path; of a file to serve in place perhaps with `:function`.")
     parser.add_argument("--model-name", default="")
@@ -153,7 +153,7 @@ def main(arguments: Sequence[str]) -> int:
         local_paths=True,
     )
     # The lines on stdout tell all of it: without a handler, logging would print the events' warnings to stderr, too.
-    logging.getLogger("daemon.events").addHandler(logging.NullHandler())
+    logging.getLogger("tsctl.daemon.events").addHandler(logging.NullHandler())
     with tempfile.TemporaryDirectory(prefix="tsctl-check-") as state_dir:
         try:
             good = uvloop.run(check(asked, sample, given.content_type, Path(state_dir), given.metrics_config))

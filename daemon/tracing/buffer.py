@@ -10,14 +10,14 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from daemon.tracing.span import Span
+from tsctl.daemon.tracing.span import Span
 
 MOST_WAITING = 8192  # spans; about a kilobyte each
 MOST_AT_ONCE = 512
 DELAY = 1.0  # seconds in which spans are collected, before they are sent
 FLUSH = 2.0  # seconds that the last spans have at a stop; none while the collector is away
 
-_log = logging.getLogger("daemon.tracing")
+_log = logging.getLogger("tsctl.daemon.tracing")
 
 
 class Sender(Protocol):

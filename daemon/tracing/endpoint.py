@@ -5,8 +5,8 @@ from importlib.util import find_spec
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from daemon.config.config import Config
-from daemon.core.errors import StartError
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.errors import StartError
 
 OFF = "none"
 PATH = "/v1/traces"  # of OTLP over HTTP, after the address of a collector

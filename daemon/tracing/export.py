@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from daemon.config.config import Config
-from daemon.core.clock import Clock
-from daemon.tracing.buffer import Sender, SpanBuffer
-from daemon.tracing.endpoint import check, endpoint_of, installed
-from daemon.tracing.tracer import Traces
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.tracing.buffer import Sender, SpanBuffer
+from tsctl.daemon.tracing.endpoint import check, endpoint_of, installed
+from tsctl.daemon.tracing.tracer import Traces
 
 
 class TraceExport:
@@ -36,7 +36,7 @@ class TraceExport:
         if missing is not None:
             self.notes = (f"warning: {missing}",)
             return
-        from daemon.tracing.otlp import OtlpSender  # 0.3 s and 20 MB, for those who ask for traces
+        from tsctl.daemon.tracing.otlp import OtlpSender  # 0.3 s and 20 MB, for those who ask for traces
 
         self.sender = OtlpSender(endpoint.url, version)
 

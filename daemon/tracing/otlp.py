@@ -14,9 +14,9 @@ from opentelemetry.sdk.trace.export import SpanExportResult
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import Link, SpanContext, SpanKind, Status, StatusCode, TraceFlags, TraceState
 
-from daemon.core.texts.json_text import whole_text
-from daemon.core.trace import TraceContext
-from daemon.tracing.span import SERVER, Span
+from tsctl.daemon.core.texts.json_text import whole_text
+from tsctl.daemon.core.trace import TraceContext
+from tsctl.daemon.tracing.span import SERVER, Span
 
 _NANO = 1_000_000_000
 _FINE = Status(StatusCode.UNSET)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from daemon.core.trace import TraceContext
+from tsctl.daemon.core.trace import TraceContext
 
 SERVER, INTERNAL = "server", "internal"
 

@@ -21,15 +21,15 @@ import time
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from daemon.core.clock import Clock
-from daemon.core.endings import WHOSE, Ending, Whose
-from daemon.core.errors import DaemonError, RequestExpired
-from daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
-from daemon.core.trace import RANDOM, SAMPLED, TraceContext, caller_of, records, with_context
-from daemon.metrics.exemplars import Exemplars, TracedLatency
-from daemon.metrics.version import VersionMetrics
-from daemon.tracing.span import INTERNAL, SERVER, Span
-from handlers.wire import STAGE_TIME, STAGES, Measurement
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.endings import WHOSE, Ending, Whose
+from tsctl.daemon.core.errors import DaemonError, RequestExpired
+from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
+from tsctl.daemon.core.trace import RANDOM, SAMPLED, TraceContext, caller_of, records, with_context
+from tsctl.daemon.metrics.exemplars import Exemplars, TracedLatency
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.daemon.tracing.span import INTERNAL, SERVER, Span
+from tsctl.handlers.wire import STAGE_TIME, STAGES, Measurement
 
 Attributes = dict[str, str | int | float | bool]
 
@@ -156,7 +156,7 @@ class RequestTrace:
 
 
 class ModelTracer:
-    """The tracer of one version: a `daemon.batching.observer.VersionTracer`."""
+    """The tracer of one version: a `tsctl.daemon.batching.observer.VersionTracer`."""
 
     def __init__(self, traces: Traces, name: str, version: str, exemplars: Exemplars) -> None:
         self.traces = traces

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from daemon.core.job import Batch, Job, Outcome, Reply
-from daemon.core.logs import OutputLog
-from daemon.workers.inflight import InFlight
-from daemon.workers.state import WorkerState
-from handlers.ray.messages import ActorOptions
-from handlers.wire import Declared, Isolation, Kind, Measurement, Mode, Optimized, Ranks
+from tsctl.daemon.core.job import Batch, Job, Outcome, Reply
+from tsctl.daemon.core.logs import OutputLog
+from tsctl.daemon.workers.inflight import InFlight
+from tsctl.daemon.workers.state import WorkerState
+from tsctl.handlers.ray.messages import ActorOptions
+from tsctl.handlers.wire import Declared, Isolation, Kind, Measurement, Mode, Optimized, Ranks
 
 STOPPED = "stopped"
 LOAD_FAILED = "load_failed"
@@ -58,13 +58,13 @@ class WorkerSpec:
         isolate: whether the jobs of a batch for which the handler raised run alone; None as for `retry`.
         max_memory: the worker's limit in bytes (processes/memory_limit.py); None for no limit.
         cpus: the processors that the worker may use, by number; empty for all.
-        mode: as in `handlers.wire.Load`.
+        mode: as in `tsctl.handlers.wire.Load`.
         rows: the most rows at the same time, if the mode is not `batch`; of `continuous` a multiple of the batch size.
         python: the interpreter; None for the daemon's own.
         in_place: whether the model's directory is its author's own, and not an unpacked archive.
         ray: resources of a worker on a node of the Ray cluster; None for a worker on this machine.
         optimize: as in ModelSettings.
-        metrics: the declared metrics (see `handlers.wire.Load`).
+        metrics: the declared metrics (see `tsctl.handlers.wire.Load`).
         log: called with the worker's output.
         measured: called with the handler's measurements, whenever it reports some.
         isolated: called for each batch whose jobs ran alone.

@@ -6,13 +6,13 @@ frame. A row whose client has gone gets none, and the worker is notified once.
 
 from collections.abc import Callable
 
-from handlers.credit import GRANT, WINDOW
+from tsctl.handlers.credit import GRANT, WINDOW
 
 Grant = Callable[[int, int, int], None]  # batch, row and bytes; 0 bytes: the row's pieces are not wanted any more
 
 
 class RowFlow:
-    """The pieces of one row; see `daemon.core.job.Flow`.
+    """The pieces of one row; see `tsctl.daemon.core.job.Flow`.
 
     Attributes:
         wanted: a client waits for the pieces.

@@ -5,11 +5,11 @@ import socket
 from collections.abc import Iterable
 from typing import cast
 
-from daemon.core.arena import Arena, Lease
-from daemon.core.errors import ResponseTimeout
-from daemon.core.job import Batch, Flow, Job, Outcome, Piece, Reply
-from handlers import wire
-from handlers.tensor_heads import Head
+from tsctl.daemon.core.arena import Arena, Lease
+from tsctl.daemon.core.errors import ResponseTimeout
+from tsctl.daemon.core.job import Batch, Flow, Job, Outcome, Piece, Reply
+from tsctl.handlers import wire
+from tsctl.handlers.tensor_heads import Head
 
 
 def share(sock: socket.socket, arena: Arena | None) -> None:

@@ -27,8 +27,8 @@ each batch that is done (`Done.kept`), and their leases last until it no longer 
 
 from collections.abc import Iterator, Sequence
 
-from daemon.core.arena import Lease
-from daemon.core.job import Batch, Fate, Outcome, Reply
+from tsctl.daemon.core.arena import Lease
+from tsctl.daemon.core.job import Batch, Fate, Outcome, Reply
 
 CAPACITY = 2  # batches: one runs, one is there when it ends
 

@@ -10,21 +10,29 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import cast
 
-from daemon.core.arena import Arena
-from daemon.core.clock import Clock, Timer
-from daemon.core.job import Batch, Fate, Job, Piece
-from daemon.workers.engine import LOAD_FAILED, UNREACHABLE, BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
-from daemon.workers.flows import Flows
-from daemon.workers.frames import check_measured, late_reply, outcomes_of, piece_of, predict_of, row_of
-from daemon.workers.inflight import CAPACITY, InFlight
-from daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of, memory_of_group
-from daemon.workers.processes.process import WorkerProcess
-from daemon.workers.processes.spawn import ProcessSource, load_of
-from daemon.workers.state import WorkerEvent, WorkerState, advance
-from handlers import wire
-from handlers.credit import PATIENCE, cost_of
-from handlers.frame_reader import FrameReader
-from handlers.runtime.compiling import mypyc_attr
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.job import Batch, Fate, Job, Piece
+from tsctl.daemon.workers.engine import (
+    LOAD_FAILED,
+    UNREACHABLE,
+    BatchEvents,
+    Exit,
+    LoadFailure,
+    WorkerListener,
+    WorkerSpec,
+)
+from tsctl.daemon.workers.flows import Flows
+from tsctl.daemon.workers.frames import check_measured, late_reply, outcomes_of, piece_of, predict_of, row_of
+from tsctl.daemon.workers.inflight import CAPACITY, InFlight
+from tsctl.daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of, memory_of_group
+from tsctl.daemon.workers.processes.process import WorkerProcess
+from tsctl.daemon.workers.processes.spawn import ProcessSource, load_of
+from tsctl.daemon.workers.state import WorkerEvent, WorkerState, advance
+from tsctl.handlers import wire
+from tsctl.handlers.credit import PATIENCE, cost_of
+from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.runtime.compiling import mypyc_attr
 
 UNREAD = f"The client did not read the streamed answer; its batch waited {PATIENCE:g} s, and continues without it."
 LEAVE_TIME = 5.0  # seconds between closing the socket and SIGKILL

@@ -6,16 +6,16 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 
-from daemon.core.arena import Arena
-from daemon.core.clock import Clock
-from daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
-from daemon.workers.local import LocalWorker
-from daemon.workers.processes.cgroups import Cgroups
-from daemon.workers.processes.reaper import Children
-from daemon.workers.processes.spawn import StartedTemplate, base_environment
-from daemon.workers.processes.templates.tree import Templates
-from daemon.workers.rows.worker import RowWorker
-from handlers.wire import Kind
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.local import LocalWorker
+from tsctl.daemon.workers.processes.cgroups import Cgroups
+from tsctl.daemon.workers.processes.reaper import Children
+from tsctl.daemon.workers.processes.spawn import StartedTemplate, base_environment
+from tsctl.daemon.workers.processes.templates.tree import Templates
+from tsctl.daemon.workers.rows.worker import RowWorker
+from tsctl.handlers.wire import Kind
 
 
 class LocalEngine:
@@ -25,7 +25,7 @@ class LocalEngine:
         environment: the base of the workers' environment; by default the daemon's own.
         arena: where large values of jobs may be; None for no shared memory.
         template: fork workers from warm processes.
-        metrics: the metrics that the operator has declared (see `handlers.wire.Load`).
+        metrics: the metrics that the operator has declared (see `tsctl.handlers.wire.Load`).
         started: the first template, if its process was started already.
         alone: all of this process's children in other sessions are the engine's: leftovers of workers are killed.
 

@@ -9,13 +9,13 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from daemon.core.clock import Clock, Timer
-from daemon.core.job import Job
-from daemon.workers.cores import oversubscription, threads_for
-from daemon.workers.engine import BatchEvents, Engine, Exit, LoadFailure, Worker, WorkerSpec
-from daemon.workers.gpus import Placement
-from daemon.workers.slot import RESTART_LIMIT, Slot, SlotState, after_exit, plan
-from daemon.workers.state import WorkerState
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.job import Job
+from tsctl.daemon.workers.cores import oversubscription, threads_for
+from tsctl.daemon.workers.engine import BatchEvents, Engine, Exit, LoadFailure, Worker, WorkerSpec
+from tsctl.daemon.workers.gpus import Placement
+from tsctl.daemon.workers.slot import RESTART_LIMIT, Slot, SlotState, after_exit, plan
+from tsctl.daemon.workers.state import WorkerState
 
 
 class PoolListener(Protocol):

@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from daemon.workers.engine import Worker
+from tsctl.daemon.workers.engine import Worker
 
 RESTART_LIMIT = 5
 RESTART_WINDOW = 60.0  # seconds

@@ -12,7 +12,7 @@ reader of a log line knows which arrows are still possible.
 
 from enum import Enum, auto
 
-from daemon.core.states import follow
+from tsctl.daemon.core.states import follow
 
 
 class WorkerState(Enum):

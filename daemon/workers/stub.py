@@ -9,13 +9,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from daemon.core.clock import Clock, Timer
-from daemon.core.job import Batch, Fate, Job, Outcome, Reply
-from daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
-from daemon.workers.inflight import CAPACITY, InFlight
-from daemon.workers.rows.in_flight import RowsInFlight
-from daemon.workers.state import WorkerEvent, WorkerState, advance
-from handlers.wire import Declared, Optimized
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Reply
+from tsctl.daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.inflight import CAPACITY, InFlight
+from tsctl.daemon.workers.rows.in_flight import RowsInFlight
+from tsctl.daemon.workers.state import WorkerEvent, WorkerState, advance
+from tsctl.handlers.wire import Declared, Optimized
 
 
 def echo(job: Job) -> Reply:

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 import click
 
 from docs.generate.markdown import code, table
-from handlers import wire
 from tsctl import errors
 from tsctl.cli import VERBS, main
+from tsctl.handlers import wire
 from tsctl.terminal.examples import EXAMPLES
 from tsctl.terminal.verb import Verb
 

@@ -3,8 +3,8 @@
 import inspect
 from collections.abc import Iterator
 
-from daemon.core import errors as tree
 from docs.generate.markdown import code, table
+from tsctl.daemon.core import errors as tree
 
 
 def errors() -> str:

@@ -1,7 +1,7 @@
 """The kinds of events, from their table."""
 
-from daemon.events.event import KINDS
 from docs.generate.markdown import code, table
+from tsctl.daemon.events.event import KINDS
 
 
 def events() -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from grpc_tools import _proto, protoc
 
-from daemon.api.grpc.protos.messages import DESCRIPTIONS
+from tsctl.daemon.api.grpc.protos.messages import DESCRIPTIONS
 
 PROTOS = DESCRIPTIONS.parent
 # The name under which others import the file → its file in `protos`.

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from daemon.api.inference.openapi import describe_api
-from daemon.api.management.openapi import describe_management
 from docs.generate.markdown import code, table
+from tsctl.daemon.api.inference.openapi import describe_api
+from tsctl.daemon.api.management.openapi import describe_management
 
 
 def http() -> str:

@@ -5,15 +5,15 @@ from collections.abc import Iterator
 
 from prometheus_client import Metric
 
-from daemon.api import gauges
-from daemon.api.residency import metrics as residency
-from daemon.metrics import families
-from daemon.metrics.exposition import family
-from daemon.metrics.machine.gpu import Gpu
-from daemon.metrics.machine.host import HostMonitor
-from daemon.metrics.metrics import Metrics
-from daemon.metrics.version import VersionMetrics
 from docs.generate.markdown import code, table
+from tsctl.daemon.api import gauges
+from tsctl.daemon.api.residency import metrics as residency
+from tsctl.daemon.metrics import families
+from tsctl.daemon.metrics.exposition import family
+from tsctl.daemon.metrics.machine.gpu import Gpu
+from tsctl.daemon.metrics.machine.host import HostMonitor
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.version import VersionMetrics
 
 HIDDEN = ("le",)
 

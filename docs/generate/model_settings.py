@@ -1,8 +1,8 @@
 """Prints docs/model-settings.md, the reference of a model's settings, from their table (`python -m tests.lab references`)."""
 
-from daemon.model_settings import MODEL_SETTINGS, ModelSetting
-from daemon.model_settings.kinds import Boolean
 from docs.generate.markdown import code, table
+from tsctl.daemon.model_settings import MODEL_SETTINGS, ModelSetting
+from tsctl.daemon.model_settings.kinds import Boolean
 
 _HEAD = """# Settings of a model
 

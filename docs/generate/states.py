@@ -7,13 +7,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from daemon.core import job
-from daemon.http.states import connection, receiver
-from daemon.lifecycle.upgrade import states as room
-from daemon.models.residency import state as residence
-from daemon.models.rollouts import rollout
-from daemon.workers import state
 from docs.generate.markdown import code, table
+from tsctl.daemon.core import job
+from tsctl.daemon.http.states import connection, receiver
+from tsctl.daemon.lifecycle.upgrade import states as room
+from tsctl.daemon.models.residency import state as residence
+from tsctl.daemon.models.rollouts import rollout
+from tsctl.daemon.workers import state
 
 ROOT = Path(__file__).parents[2]
 # Title → what it is the life of, the module with `TRANSITIONS`.

@@ -11,20 +11,20 @@ from typing import Any, ClassVar
 
 import torch
 
-from handlers.builtin.support import profiling
-from handlers.builtin.support.compiling import compiled
-from handlers.builtin.support.insights import target_of
-from handlers.builtin.support.labels import load_label_mapping
-from handlers.builtin.support.modelfile import load_model
-from handlers.builtin.support.onnx import is_session, run_session
-from handlers.builtin.support.whole_numbers import dtype_for, is_whole
-from handlers.requests.kinds import Kind, answer, kind_of
-from handlers.sdk.context import Context
-from handlers.sdk.errors import TooManyPixels, UnreadablePayload, UnreadableRows
-from handlers.sdk.per_batch import PerBatch
-from handlers.sdk.plain_model import PlainModel
-from handlers.sdk.stages import report_stages
-from handlers.sdk.timer import timed
+from tsctl.handlers.builtin.support import profiling
+from tsctl.handlers.builtin.support.compiling import compiled
+from tsctl.handlers.builtin.support.insights import target_of
+from tsctl.handlers.builtin.support.labels import load_label_mapping
+from tsctl.handlers.builtin.support.modelfile import load_model
+from tsctl.handlers.builtin.support.onnx import is_session, run_session
+from tsctl.handlers.builtin.support.whole_numbers import dtype_for, is_whole
+from tsctl.handlers.requests.kinds import Kind, answer, kind_of
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.per_batch import PerBatch
+from tsctl.handlers.sdk.plain_model import PlainModel
+from tsctl.handlers.sdk.stages import report_stages
+from tsctl.handlers.sdk.timer import timed
 
 
 class PreparedRow(dict[str, Any]):

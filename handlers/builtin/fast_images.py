@@ -14,7 +14,7 @@ import torch
 from PIL import Image
 from torch.nn.functional import interpolate
 
-from handlers.builtin.support.decoders import Decoders
+from tsctl.handlers.builtin.support.decoders import Decoders
 
 RESIZED, CROP = 256, 224  # pixels: the shorter side, and the square crop
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -28,7 +28,7 @@ def use(handler: Any) -> bool:
     Returns:
         Whether the handler was switched; a handler with its own transforms keeps them.
     """
-    from handlers.builtin.image_classifier import ImageClassifier, middle
+    from tsctl.handlers.builtin.image_classifier import ImageClassifier, middle
 
     usual: Callable[[Image.Image], torch.Tensor] = ImageClassifier.image_processing
     if not is_usual(handler):
@@ -48,14 +48,14 @@ def use(handler: Any) -> bool:
 
 def is_usual(handler: Any) -> bool:
     """Return whether a handler prepares images as our `image_classifier` does, in whichever way."""
-    from handlers.builtin.image_classifier import ImageClassifier
+    from tsctl.handlers.builtin.image_classifier import ImageClassifier
 
     processing = getattr(handler, "image_processing", None)
     return processing is ImageClassifier.image_processing or getattr(processing, "__module__", "") == __name__
 
 
 def decodes_as_usual(handler: Any) -> bool:
-    from handlers.builtin.vision import VisionHandler
+    from tsctl.handlers.builtin.vision import VisionHandler
 
     return type(handler).decode_row is VisionHandler.decode_row
 

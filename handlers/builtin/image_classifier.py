@@ -3,10 +3,10 @@
 import torch
 from PIL import Image
 
-from handlers.builtin.support.labels import map_class_to_label
-from handlers.builtin.torchvision_import import transforms
-from handlers.builtin.vision import VisionHandler, as_rgb
-from handlers.sdk.timer import timed
+from tsctl.handlers.builtin.support.labels import map_class_to_label
+from tsctl.handlers.builtin.torchvision_import import transforms
+from tsctl.handlers.builtin.vision import VisionHandler, as_rgb
+from tsctl.handlers.sdk.timer import timed
 
 LONGEST = 16  # times as long as wide
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 
-from handlers.builtin.image_classifier import ImageClassifier
-from handlers.builtin.vision import VisionHandler
-from handlers.sdk.timer import timed
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.sdk.timer import timed
 
 
 class ImageSegmenter(VisionHandler):

@@ -5,14 +5,14 @@ from typing import Any
 import torch
 from PIL import Image
 
-from handlers.builtin.base import PreparedRow, decode_rows, is_prepared, prepare_rows
-from handlers.builtin.support.labels import map_class_to_label
-from handlers.builtin.torchvision_import import transforms
-from handlers.builtin.vision import VisionHandler, as_rgb
-from handlers.requests.pixels import Pixels
-from handlers.requests.rows import items_of
-from handlers.sdk.errors import UnreadablePayload, UnreadableRows
-from handlers.sdk.timer import timed
+from tsctl.handlers.builtin.base import PreparedRow, decode_rows, is_prepared, prepare_rows
+from tsctl.handlers.builtin.support.labels import map_class_to_label
+from tsctl.handlers.builtin.torchvision_import import transforms
+from tsctl.handlers.builtin.vision import VisionHandler, as_rgb
+from tsctl.handlers.requests.pixels import Pixels
+from tsctl.handlers.requests.rows import items_of
+from tsctl.handlers.sdk.errors import UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.timer import timed
 
 
 class ObjectDetector(VisionHandler):

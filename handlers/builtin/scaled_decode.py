@@ -11,10 +11,10 @@ from typing import Any
 
 from PIL import Image
 
-from handlers.builtin import fast_images
-from handlers.builtin.base import payload_of
-from handlers.builtin.fast_images import RESIZED
-from handlers.requests.images import decode_image
+from tsctl.handlers.builtin import fast_images
+from tsctl.handlers.builtin.base import payload_of
+from tsctl.handlers.builtin.fast_images import RESIZED
+from tsctl.handlers.requests.images import decode_image
 
 LEAST_SIDE = 2 * RESIZED  # pixels
 ENLARGED = 4 * RESIZED  # pixels of the shorter side: a sample of less is tried at this size

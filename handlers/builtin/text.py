@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 
-from handlers.builtin.base import BaseHandler, payload_of
-from handlers.builtin.support import cleaning
-from handlers.builtin.support.insights import captum_attr
-from handlers.builtin.support.modelfile import read_weights
-from handlers.builtin.support.tokens import tokenize
-from handlers.sdk.context import Context
-from handlers.sdk.errors import HandlerError, UnreadablePayload
+from tsctl.handlers.builtin.base import BaseHandler, payload_of
+from tsctl.handlers.builtin.support import cleaning
+from tsctl.handlers.builtin.support.insights import captum_attr
+from tsctl.handlers.builtin.support.modelfile import read_weights
+from tsctl.handlers.builtin.support.tokens import tokenize
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import HandlerError, UnreadablePayload
 
 
 class TextHandler(BaseHandler):

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import torch
 
-from handlers.builtin.base import decode_rows, prepare_rows
-from handlers.builtin.support.cleaning import clean
-from handlers.builtin.support.insights import captum_attr
-from handlers.builtin.support.labels import map_class_to_label
-from handlers.builtin.support.tokens import ngrams_iterator
-from handlers.builtin.text import TextHandler
-from handlers.sdk.errors import UnreadablePayload
-from handlers.sdk.timer import timed
+from tsctl.handlers.builtin.base import decode_rows, prepare_rows
+from tsctl.handlers.builtin.support.cleaning import clean
+from tsctl.handlers.builtin.support.insights import captum_attr
+from tsctl.handlers.builtin.support.labels import map_class_to_label
+from tsctl.handlers.builtin.support.tokens import ngrams_iterator
+from tsctl.handlers.builtin.text import TextHandler
+from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.sdk.timer import timed
 
 
 class Bags(NamedTuple):

@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from PIL import Image
 
-from handlers.builtin.base import BaseHandler, decode_rows, payload_of, prepare_rows
-from handlers.builtin.support.decoders import admission
-from handlers.builtin.support.example_image import example_image
-from handlers.builtin.support.insights import captum_attr
-from handlers.requests.images import decode_image
-from handlers.sdk.context import Context
-from handlers.sdk.errors import UnreadablePayload
-from handlers.sdk.timer import timed
+from tsctl.handlers.builtin.base import BaseHandler, decode_rows, payload_of, prepare_rows
+from tsctl.handlers.builtin.support.decoders import admission
+from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.builtin.support.insights import captum_attr
+from tsctl.handlers.requests.images import decode_image
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.sdk.timer import timed
 
 
 def as_rgb(image: Image.Image) -> Image.Image:

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from handlers.envelopes.envelope import Envelope, Opened
-from handlers.envelopes.payload import payload_of
-from handlers.sdk.context import Context
+from tsctl.handlers.envelopes.envelope import Envelope, Opened
+from tsctl.handlers.envelopes.payload import payload_of
+from tsctl.handlers.sdk.context import Context
 
 
 class BodyEnvelope(Envelope):

@@ -3,17 +3,17 @@
 import importlib
 from typing import Any
 
-from handlers.envelopes.envelope import Envelope, Opened
-from handlers.sdk.context import Context
-from handlers.sdk.errors import HandlerError, UnreadablePayload
-from handlers.sdk.loader import EntryPoint
+from tsctl.handlers.envelopes.envelope import Envelope, Opened
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import HandlerError, UnreadablePayload
+from tsctl.handlers.sdk.loader import EntryPoint
 
 # Name → (module, class), imported on use.
 ENVELOPES = {
-    "body": ("handlers.envelopes.body", "BodyEnvelope"),
-    "json": ("handlers.envelopes.json", "JSONEnvelope"),
-    "kserve": ("handlers.envelopes.kserve", "KServeEnvelope"),
-    "kservev2": ("handlers.envelopes.kservev2", "KServev2Envelope"),
+    "body": ("tsctl.handlers.envelopes.body", "BodyEnvelope"),
+    "json": ("tsctl.handlers.envelopes.json", "JSONEnvelope"),
+    "kserve": ("tsctl.handlers.envelopes.kserve", "KServeEnvelope"),
+    "kservev2": ("tsctl.handlers.envelopes.kservev2", "KServev2Envelope"),
 }
 
 

@@ -15,10 +15,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from handlers.requests.kinds import Kind, has_requests, kinds_of
-from handlers.requests.rows import items_of
-from handlers.sdk.context import Context
-from handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
+from tsctl.handlers.requests.kinds import Kind, has_requests, kinds_of
+from tsctl.handlers.requests.rows import items_of
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
 
 Handle = Callable[[Any, Context], Any]
 

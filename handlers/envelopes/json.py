@@ -7,11 +7,11 @@ import base64
 import json
 from typing import Any
 
-from handlers.envelopes.envelope import Envelope, Opened
-from handlers.envelopes.payload import list_of, object_of
-from handlers.requests.kinds import has_requests
-from handlers.sdk.context import Context
-from handlers.sdk.errors import NotSerialisable, UnreadablePayload
+from tsctl.handlers.envelopes.envelope import Envelope, Opened
+from tsctl.handlers.envelopes.payload import list_of, object_of
+from tsctl.handlers.requests.kinds import has_requests
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import NotSerialisable, UnreadablePayload
 
 
 class JSONEnvelope(Envelope):

@@ -5,10 +5,10 @@
 
 from typing import Any
 
-from handlers.envelopes.envelope import Envelope, Opened
-from handlers.envelopes.payload import list_of, object_of
-from handlers.requests.kinds import Kind, kinds_of
-from handlers.sdk.context import Context
+from tsctl.handlers.envelopes.envelope import Envelope, Opened
+from tsctl.handlers.envelopes.payload import list_of, object_of
+from tsctl.handlers.requests.kinds import Kind, kinds_of
+from tsctl.handlers.sdk.context import Context
 
 
 class KServeEnvelope(Envelope):

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from handlers.envelopes.envelope import Envelope, Opened
-from handlers.envelopes.payload import list_of, object_of
-from handlers.sdk.context import Context
-from handlers.sdk.errors import NotSerialisable, UnreadablePayload
+from tsctl.handlers.envelopes.envelope import Envelope, Opened
+from tsctl.handlers.envelopes.payload import list_of, object_of
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import NotSerialisable, UnreadablePayload
 
 # NumPy's name of an element type → the protocol's
 DATATYPES = {

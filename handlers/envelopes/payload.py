@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.sdk.errors import UnreadablePayload
 
 
 def payload_of(row: Any) -> Any:

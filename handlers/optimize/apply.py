@@ -15,21 +15,21 @@ from typing import Any, NamedTuple
 import msgspec
 import torch
 
-from handlers import wire
-from handlers.names import AUTO
-from handlers.optimize.apart import Apart
-from handlers.optimize.asked import chosen, clash_of
-from handlers.optimize.int8.calibration import Scales
-from handlers.optimize.steps import NotApplied, Steps, in_words
-from handlers.optimize.together import apply_together
-from handlers.optimize.trial import Clock, Trial
-from handlers.optimize.trials.archive import archive_of
-from handlers.optimize.trials.drift import TOLERANCES
-from handlers.optimize.trials.processor import read_processor
-from handlers.optimize.trials.speed import MARGIN
-from handlers.optimize.trials.verdicts import entry_of
-from handlers.requests.excerpt import message_of
-from handlers.sdk.errors import HandlerError
+from tsctl.handlers import wire
+from tsctl.handlers.names import AUTO
+from tsctl.handlers.optimize.apart import Apart
+from tsctl.handlers.optimize.asked import chosen, clash_of
+from tsctl.handlers.optimize.int8.calibration import Scales
+from tsctl.handlers.optimize.steps import NotApplied, Steps, in_words
+from tsctl.handlers.optimize.together import apply_together
+from tsctl.handlers.optimize.trial import Clock, Trial
+from tsctl.handlers.optimize.trials.archive import archive_of
+from tsctl.handlers.optimize.trials.drift import TOLERANCES
+from tsctl.handlers.optimize.trials.processor import read_processor
+from tsctl.handlers.optimize.trials.speed import MARGIN
+from tsctl.handlers.optimize.trials.verdicts import entry_of
+from tsctl.handlers.requests.excerpt import message_of
+from tsctl.handlers.sdk.errors import HandlerError
 
 _log = logging.getLogger(__name__)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from handlers.names import DEFAULT_OPTIMIZATIONS, NO_OPTIMIZATION, OPTIMIZATIONS
+from tsctl.handlers.names import DEFAULT_OPTIMIZATIONS, NO_OPTIMIZATION, OPTIMIZATIONS
 
 # A model on integers has next to nothing left in floating point for these to make faster.
 CLASHES = {"int8": ("bf16", "compile")}

@@ -22,11 +22,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from handlers.optimize.around import ModelWrapper
-from handlers.optimize.compiler import find_compiler
-from handlers.optimize.packages.package import Packages
-from handlers.optimize.trees import map_tensors
-from handlers.optimize.trials.drift import drift
+from tsctl.handlers.optimize.around import ModelWrapper
+from tsctl.handlers.optimize.compiler import find_compiler
+from tsctl.handlers.optimize.packages.package import Packages
+from tsctl.handlers.optimize.trees import map_tensors
+from tsctl.handlers.optimize.trials.drift import drift
 
 
 def refusal(model: Any, device: torch.device) -> str:

@@ -9,22 +9,22 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 
-from handlers.builtin import fast_images, scaled_decode
-from handlers.optimize import bfloat16, folding, inductor
-from handlers.optimize.apart import Apart
-from handlers.optimize.compiler import find_compiler
-from handlers.optimize.int8.calibration import Scales
-from handlers.optimize.int8.model import Int8, refusal
-from handlers.optimize.packages import keeping
-from handlers.optimize.packages.package import Packages
-from handlers.optimize.packages.recording import Recorded, record
-from handlers.optimize.trials.agreement import agreement
-from handlers.optimize.trials.drift import TF32_TOLERANCE, TOLERANCES, drift
-from handlers.optimize.trials.samples import CHECKED_ROWS, archive_rows, digest_of, made_up_rows
-from handlers.optimize.trials.variants import varied
-from handlers.requests.excerpt import message_of
-from handlers.requests.sample import samples_of
-from handlers.sdk.plain_model import PlainModel
+from tsctl.handlers.builtin import fast_images, scaled_decode
+from tsctl.handlers.optimize import bfloat16, folding, inductor
+from tsctl.handlers.optimize.apart import Apart
+from tsctl.handlers.optimize.compiler import find_compiler
+from tsctl.handlers.optimize.int8.calibration import Scales
+from tsctl.handlers.optimize.int8.model import Int8, refusal
+from tsctl.handlers.optimize.packages import keeping
+from tsctl.handlers.optimize.packages.package import Packages
+from tsctl.handlers.optimize.packages.recording import Recorded, record
+from tsctl.handlers.optimize.trials.agreement import agreement
+from tsctl.handlers.optimize.trials.drift import TF32_TOLERANCE, TOLERANCES, drift
+from tsctl.handlers.optimize.trials.samples import CHECKED_ROWS, archive_rows, digest_of, made_up_rows
+from tsctl.handlers.optimize.trials.variants import varied
+from tsctl.handlers.requests.excerpt import message_of
+from tsctl.handlers.requests.sample import samples_of
+from tsctl.handlers.sdk.plain_model import PlainModel
 
 _log = logging.getLogger(__name__)
 
@@ -284,7 +284,7 @@ class Steps:
             kept = keeping.find(folder, self.handler.model)
             if kept is not None or not self._compiles:
                 return kept
-            from handlers.optimize.packages.making import make
+            from tsctl.handlers.optimize.packages.making import make
 
             model, compiler = self.handler.model, find_compiler() or ""
 

@@ -19,11 +19,11 @@ from typing import Any, NamedTuple
 import msgspec
 import torch
 
-from handlers import wire
-from handlers.optimize.apart import Apart
-from handlers.optimize.steps import READING, NotApplied, Steps
-from handlers.optimize.trials.drift import drift
-from handlers.requests.excerpt import message_of
+from tsctl.handlers import wire
+from tsctl.handlers.optimize.apart import Apart
+from tsctl.handlers.optimize.steps import READING, NotApplied, Steps
+from tsctl.handlers.optimize.trials.drift import drift
+from tsctl.handlers.requests.excerpt import message_of
 
 _log = logging.getLogger(__name__)
 

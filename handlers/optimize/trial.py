@@ -20,13 +20,21 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from handlers import wire
-from handlers.optimize.steps import INT8, READING, NotApplied, Steps, in_words
-from handlers.optimize.trials.drift import drift
-from handlers.optimize.trials.samples import CHECKED_ROWS
-from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET, LONGEST_DEFAULT, Result, Speed, measured_rows, race
-from handlers.requests.excerpt import message_of
-from handlers.sdk.errors import HandlerError
+from tsctl.handlers import wire
+from tsctl.handlers.optimize.steps import INT8, READING, NotApplied, Steps, in_words
+from tsctl.handlers.optimize.trials.drift import drift
+from tsctl.handlers.optimize.trials.samples import CHECKED_ROWS
+from tsctl.handlers.optimize.trials.speed import (
+    BUDGET,
+    DEFAULT_BUDGET,
+    LONGEST_DEFAULT,
+    Result,
+    Speed,
+    measured_rows,
+    race,
+)
+from tsctl.handlers.requests.excerpt import message_of
+from tsctl.handlers.sdk.errors import HandlerError
 
 Clock = Callable[[], float]
 

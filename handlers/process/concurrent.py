@@ -10,12 +10,12 @@ The socket is read when it is readable, between the steps of the tasks; no row w
 
 import asyncio
 
-from handlers import wire
-from handlers.process.connection import DaemonConnection
-from handlers.process.row_window import LEFT, RowWindow
-from handlers.process.threads import set_threads
-from handlers.runtime.failures import tell_failure
-from handlers.runtime.tasks import Answered, TaskRuntime
+from tsctl.handlers import wire
+from tsctl.handlers.process.connection import DaemonConnection
+from tsctl.handlers.process.row_window import LEFT, RowWindow
+from tsctl.handlers.process.threads import set_threads
+from tsctl.handlers.runtime.failures import tell_failure
+from tsctl.handlers.runtime.tasks import Answered, TaskRuntime
 
 
 class Concurrent:

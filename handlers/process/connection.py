@@ -27,8 +27,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import NoReturn, Protocol
 
-from handlers import wire
-from handlers.requests.rows import failure
+from tsctl.handlers import wire
+from tsctl.handlers.requests.rows import failure
 
 PAUSE = 0.02  # seconds without a message until a worker counts as idle; under load the next message comes sooner
 # The minimum seconds between two calls of `idle`. Freed memory is fetched again page by page: the next batch of eight

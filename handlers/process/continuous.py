@@ -10,13 +10,13 @@ No row waits for the client of another (row_window.py).
 from collections.abc import Sequence
 from typing import cast
 
-from handlers import wire
-from handlers.credit import OVERHEAD
-from handlers.process.connection import DaemonConnection
-from handlers.process.row_window import LEFT, RowConnection, RowWindow
-from handlers.process.threads import set_threads
-from handlers.runtime.compiling import mypyc_attr
-from handlers.runtime.steps import ActiveRow, ActiveRows, Stepped, SteppedRuntime
+from tsctl.handlers import wire
+from tsctl.handlers.credit import OVERHEAD
+from tsctl.handlers.process.connection import DaemonConnection
+from tsctl.handlers.process.row_window import LEFT, RowConnection, RowWindow
+from tsctl.handlers.process.threads import set_threads
+from tsctl.handlers.runtime.compiling import mypyc_attr
+from tsctl.handlers.runtime.steps import ActiveRow, ActiveRows, Stepped, SteppedRuntime
 
 
 class Active(ActiveRow):

@@ -21,8 +21,8 @@ import time
 from collections.abc import Callable, Collection
 from functools import partial
 
-from handlers.memory import give_memory_back
-from handlers.process.threads import set_threads
+from tsctl.handlers.memory import give_memory_back
+from tsctl.handlers.process.threads import set_threads
 
 _PR_SET_PDEATHSIG = 1  # prctl(2)
 PIPE_BYTES = 65536

@@ -5,9 +5,9 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from handlers import wire
-from handlers.credit import Windows
-from handlers.requests.rows import failure
+from tsctl.handlers import wire
+from tsctl.handlers.credit import Windows
+from tsctl.handlers.requests.rows import failure
 
 
 class Conversation(Protocol):

@@ -17,10 +17,10 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-from handlers import wire
-from handlers.runtime.runtime import Runtime, SendPieces, no_pieces
-from handlers.sdk.errors import HandlerError
-from handlers.sdk.per_batch import own_values
+from tsctl.handlers import wire
+from tsctl.handlers.runtime.runtime import Runtime, SendPieces, no_pieces
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.per_batch import own_values
 
 LANES = 2
 STAGES = ("prepare", "preprocess", "inference", "postprocess")
@@ -52,7 +52,7 @@ def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
         return False
     if wanted is not None:
         return bool(wanted)
-    ours = all(getattr(type(handler), stage).__module__.startswith("handlers.builtin.") for stage in STAGES)
+    ours = all(getattr(type(handler), stage).__module__.startswith("tsctl.handlers.builtin.") for stage in STAGES)
     return ours and handler.device.type != "cpu"
 
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from handlers import wire
-from handlers.credit import LATE_WINDOW, OVERHEAD
-from handlers.process.connection import Credited
-from handlers.requests.rows import failure
+from tsctl.handlers import wire
+from tsctl.handlers.credit import LATE_WINDOW, OVERHEAD
+from tsctl.handlers.process.connection import Credited
+from tsctl.handlers.requests.rows import failure
 
 LEFT = failure("The client does not wait for the rest.")
 

@@ -4,13 +4,13 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from handlers import wire
-from handlers.process.connection import DaemonConnection
-from handlers.process.pieces import Pieces
-from handlers.process.threads import set_threads
-from handlers.runtime.compiling import mypyc_attr
-from handlers.runtime.runtime import Runtime, SendPieces
-from handlers.sdk.errors import HandlerError
+from tsctl.handlers import wire
+from tsctl.handlers.process.connection import DaemonConnection
+from tsctl.handlers.process.pieces import Pieces
+from tsctl.handlers.process.threads import set_threads
+from tsctl.handlers.runtime.compiling import mypyc_attr
+from tsctl.handlers.runtime.runtime import Runtime, SendPieces
+from tsctl.handlers.sdk.errors import HandlerError
 
 
 class Running(Protocol):
@@ -57,14 +57,14 @@ def alone(
 def row_by_row(mode: wire.Mode, runtime: Runtime, connection: DaemonConnection) -> RowConversation | None:
     """Return the conversation of a mode in which rows run on their own; None if whole batches run."""
     if mode == "continuous":
-        from handlers.process.continuous import Continuous
-        from handlers.runtime.steps import SteppedRuntime
+        from tsctl.handlers.process.continuous import Continuous
+        from tsctl.handlers.runtime.steps import SteppedRuntime
 
         assert isinstance(runtime, SteppedRuntime)
         return Continuous(runtime, connection)
     if mode == "async":
-        from handlers.process.concurrent import Concurrent
-        from handlers.runtime.tasks import TaskRuntime
+        from tsctl.handlers.process.concurrent import Concurrent
+        from tsctl.handlers.runtime.tasks import TaskRuntime
 
         assert isinstance(runtime, TaskRuntime)
         return Concurrent(runtime, connection)
@@ -85,7 +85,7 @@ def running(runtime: Runtime, connection: DaemonConnection, threads: int) -> Run
         if wanted:
             raise HandlerError("model-config.yaml: `pipeline: true` needs a handler class, and this one is a function")
         return InTurn(runtime, connection)
-    from handlers.process.pipeline import suits
+    from tsctl.handlers.process.pipeline import suits
 
     if suits(handler, runtime.own_handle, runtime.config):
         return Overlapped(runtime, connection, threads)
@@ -93,7 +93,7 @@ def running(runtime: Runtime, connection: DaemonConnection, threads: int) -> Run
 
 
 def _is_ours(handler: object) -> bool:
-    return any(parent.__module__.startswith("handlers.builtin.") for parent in type(handler).__mro__)
+    return any(parent.__module__.startswith("tsctl.handlers.builtin.") for parent in type(handler).__mro__)
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -128,7 +128,7 @@ class Overlapped:
     """Starts the next batch while one runs; each start is reported to the daemon."""
 
     def __init__(self, runtime: Runtime, connection: DaemonConnection, threads: int) -> None:
-        from handlers.process.pipeline import Pipeline
+        from tsctl.handlers.process.pipeline import Pipeline
 
         self._runtime = runtime
         self._connection = connection

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from handlers.orders import THREAD_VARIABLES
+from tsctl.handlers.orders import THREAD_VARIABLES
 
 
 def announce_threads(count: int) -> None:

@@ -3,7 +3,7 @@
     daemon ── orders (messages.py) ──▶ bridge ── actor calls ──▶ actor on a node
            ◀─ frames of each worker ─▶        ◀─ frames, output ─      │ frames
                                                                        ▼
-                                                                handlers.worker
+                                                                tsctl.handlers.worker
 
     messages        the daemon's orders to the bridge, and the bridge's reports
     bridge          the program: one connection to the cluster, many workers

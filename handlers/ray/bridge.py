@@ -1,4 +1,4 @@
-"""`python -P -m handlers.ray.bridge FD DAEMON`: the daemon's orders in, actors on a Ray cluster out.
+"""`python -P -m tsctl.handlers.ray.bridge FD DAEMON`: the daemon's orders in, actors on a Ray cluster out.
 
 The bridge's actors end with it: Ray ends the actors of a driver that has gone. The bridge ends with the daemon, or
 when the daemon closes the socket; and Ray ends it where the cluster is lost for good. The daemon starts another one.
@@ -11,9 +11,9 @@ import sys
 
 import ray
 
-from handlers.process.forking import die_with
-from handlers.ray.cluster import Cluster
-from handlers.ray.order_taker import OrderTaker
+from tsctl.handlers.process.forking import die_with
+from tsctl.handlers.ray.cluster import Cluster
+from tsctl.handlers.ray.order_taker import OrderTaker
 
 
 async def run(descriptor: int) -> None:

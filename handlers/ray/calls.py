@@ -6,7 +6,7 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError, ActorUnavailableError, RayError, RayTaskError
 
-from handlers.ray.errors import ActorLost, ActorSilent, MethodFailed
+from tsctl.handlers.ray.errors import ActorLost, ActorSilent, MethodFailed
 
 MOST_DETAIL = 300  # characters of a reason that Ray gives
 NOT_INSTALLED = "failed to import"  # in Ray's message about an actor whose module a node does not have

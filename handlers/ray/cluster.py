@@ -14,12 +14,12 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from handlers.ray.calls import RayActor, first_line
-from handlers.ray.errors import OptionsRefused
-from handlers.ray.messages import ActorOptions
-from handlers.ray.node.actor import WorkerActor
-from handlers.ray.node.model_files import FilesChanged, digest_of, pieces_of
-from handlers.ray.nodes import RayNode, selector, why_pending
+from tsctl.handlers.ray.calls import RayActor, first_line
+from tsctl.handlers.ray.errors import OptionsRefused
+from tsctl.handlers.ray.messages import ActorOptions
+from tsctl.handlers.ray.node.actor import WorkerActor
+from tsctl.handlers.ray.node.model_files import FilesChanged, digest_of, pieces_of
+from tsctl.handlers.ray.nodes import RayNode, selector, why_pending
 
 LOOK_EVERY = 2.0  # seconds between two looks at nodes that are avoided
 RECONNECT = 1.0  # seconds between two attempts to connect

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 
 import msgspec
 
-from handlers.wire import Frame
+from tsctl.handlers.wire import Frame
 
 LOAD, PREDICT, DONE = 1, 2, 4  # tags
 _LONG_ARRAY = 0xDC  # msgpack: two bytes of length follow; an array of up to 15 members begins with one byte

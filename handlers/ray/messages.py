@@ -11,8 +11,8 @@ from typing import Literal
 
 import msgspec
 
-from handlers.orders import LARGEST as LARGEST
-from handlers.texts.encodable import packed
+from tsctl.handlers.orders import LARGEST as LARGEST
+from tsctl.handlers.texts.encodable import packed
 
 Placement = Literal["SPREAD", "PACK"]
 

@@ -6,7 +6,7 @@ Functions of the facts that Ray gives; without Ray.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from handlers.ray.messages import ActorOptions
+from tsctl.handlers.ray.messages import ActorOptions
 
 NODE_ID = "ray.io/node-id"  # a label that every node has
 

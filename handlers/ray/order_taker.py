@@ -4,7 +4,7 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from handlers.ray.messages import (
+from tsctl.handlers.ray.messages import (
     LARGEST,
     BridgeReport,
     Connect,
@@ -14,7 +14,7 @@ from handlers.ray.messages import (
     decode_order,
     encode,
 )
-from handlers.ray.remote_worker import Actors, Channels, RemoteWorker
+from tsctl.handlers.ray.remote_worker import Actors, Channels, RemoteWorker
 
 
 class OrderTaker:

@@ -16,13 +16,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from handlers import wire
-from handlers.frame_reader import FrameReader
-from handlers.ray.errors import ActorSilent, CallError, MethodFailed, OptionsRefused
-from handlers.ray.frames import PREDICT, FrameOrder, tag_of
-from handlers.ray.messages import ActorOptions, BridgeReport, Placed, RemoteEnded, StartRemote, Waits
-from handlers.ray.node.actor import ActorFacts
-from handlers.ray.node.versions import mismatch, versions_here
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.ray.errors import ActorSilent, CallError, MethodFailed, OptionsRefused
+from tsctl.handlers.ray.frames import PREDICT, FrameOrder, tag_of
+from tsctl.handlers.ray.messages import ActorOptions, BridgeReport, Placed, RemoteEnded, StartRemote, Waits
+from tsctl.handlers.ray.node.actor import ActorFacts
+from tsctl.handlers.ray.node.versions import mismatch, versions_here
 
 PENDING = 2.0  # seconds until the daemon is told why an actor has no node yet, and again
 AGAIN = 1.0  # seconds between two actors, while no process runs

@@ -1,6 +1,6 @@
 """Advice in an error, for a body that did not reach the handler: `curl -d TEXT` sends a form."""
 
-from handlers import wire
+from tsctl.handlers import wire
 
 _FORM = "application/x-www-form-urlencoded"
 

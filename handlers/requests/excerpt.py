@@ -1,6 +1,6 @@
 """Texts of exceptions, cut before they are sent: a handler's exception may contain a whole tensor as text."""
 
-from handlers.texts.encodable import sendable
+from tsctl.handlers.texts.encodable import sendable
 
 LONGEST_MESSAGE = 10_000  # characters
 LONGEST_TRACEBACK = 50_000  # characters; with the note on the cut, less than wire.LONGEST_TEXT

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from handlers.sdk.errors import TooManyPixels, UnreadablePayload
+from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload
 
 
 def decode_image(

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import Enum, auto
 from typing import Any, Protocol
 
-from handlers.requests.rows import items_of
-from handlers.sdk.context import Context
-from handlers.sdk.errors import UnreadableRows
-from handlers.sdk.plain_model import with_plain_model
+from tsctl.handlers.requests.rows import items_of
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import UnreadableRows
+from tsctl.handlers.sdk.plain_model import with_plain_model
 
 
 class Kind(Enum):

@@ -6,7 +6,7 @@ fit wait until those before them have been answered: the function is called agai
 
 from typing import Any, final
 
-from handlers.sdk.errors import TooManyPixels
+from tsctl.handlers.sdk.errors import TooManyPixels
 
 
 @final

@@ -12,13 +12,13 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
-from handlers import wire
-from handlers.requests.arrays import NPY, is_array, to_list, to_npy, wanted_type
-from handlers.requests.excerpt import excerpt
-from handlers.sdk.context import RequestProcessor
-from handlers.sdk.errors import InvalidResult, NotSerialisable
-from handlers.texts.encodable import sendable
-from handlers.wire import LONGEST_TEXT, MOST_HEADERS
+from tsctl.handlers import wire
+from tsctl.handlers.requests.arrays import NPY, is_array, to_list, to_npy, wanted_type
+from tsctl.handlers.requests.excerpt import excerpt
+from tsctl.handlers.sdk.context import RequestProcessor
+from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable
+from tsctl.handlers.texts.encodable import sendable
+from tsctl.handlers.wire import LONGEST_TEXT, MOST_HEADERS
 
 FAILED = "InternalServerException"  # TorchServe's type for every failure in a worker
 

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from handlers.names import sample_files
-from handlers.sdk.errors import HandlerError
+from tsctl.handlers.names import sample_files
+from tsctl.handlers.sdk.errors import HandlerError
 
 
 class SampleRequest(NamedTuple):

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from handlers.requests.excerpt import LONGEST_TRACEBACK, message_of
-from handlers.sdk.errors import HandlerError
-from handlers.texts.encodable import class_of
+from tsctl.handlers.requests.excerpt import LONGEST_TRACEBACK, message_of
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.texts.encodable import class_of
 
 _OURS = f"{Path(__file__).parent.parent}/"
-_PACKAGE = _OURS.removesuffix("handlers/")
-_COMPILED = "handlers/"  # the modules that mypyc compiles name their files so
+_PACKAGE = _OURS.removesuffix("tsctl/handlers/")
+_COMPILED = "tsctl/handlers/"  # the modules that mypyc compiles name their files so
 _IMPORTING = "<frozen importlib"
 
 

@@ -11,7 +11,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-from handlers.torchserve.table import ABSENT, TABLE
+from tsctl.handlers.torchserve.table import ABSENT, TABLE
 
 
 class _Module(ModuleType):

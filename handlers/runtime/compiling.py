@@ -1,11 +1,11 @@
-"""Attributes of classes for mypyc, which compiles their modules for a wheel; nothing without the compiler."""
+"""Attributes of classes for mypyc, which compiles their modules for a wheel; nothing at run time."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-try:
+if TYPE_CHECKING:
     from mypy_extensions import mypyc_attr as mypyc_attr
-except ImportError:  # only the compiler needs the package
+else:
 
-    def mypyc_attr(*attrs: str, **kwattrs: object) -> Callable[[Any], Any]:  # type: ignore[misc]  # noqa: ARG001
+    def mypyc_attr(*_attrs: str, **_kwattrs: object) -> Callable[[Any], Any]:
         return lambda decorated: decorated

@@ -4,13 +4,13 @@ import contextlib
 import sys
 from typing import cast
 
-from handlers import wire
-from handlers.requests.advice import advice_for
-from handlers.requests.excerpt import excerpt, message_of
-from handlers.requests.rows import failure
-from handlers.requests.tracebacks import describe_error
-from handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload
-from handlers.texts.encodable import class_of, text_of
+from tsctl.handlers import wire
+from tsctl.handlers.requests.advice import advice_for
+from tsctl.handlers.requests.excerpt import excerpt, message_of
+from tsctl.handlers.requests.rows import failure
+from tsctl.handlers.requests.tracebacks import describe_error
+from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload
+from tsctl.handlers.texts.encodable import class_of, text_of
 
 
 def tell_failure(error: BaseException, model_dir: str) -> str:

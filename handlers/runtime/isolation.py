@@ -6,8 +6,8 @@ most a tenth of a worker's time; beyond that limit a batch fails whole.
 
 from collections.abc import Sequence
 
-from handlers.sdk.context import RequestProcessor
-from handlers.sdk.errors import InvalidResult, PredictionException
+from tsctl.handlers.sdk.context import RequestProcessor
+from tsctl.handlers.sdk.errors import InvalidResult, PredictionException
 
 SHARE = 0.1  # of a worker's time
 SAVED = 1.0  # seconds a new worker starts with, and the most that idle time can accumulate

@@ -7,23 +7,23 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from handlers import wire
-from handlers.envelopes.entry import enveloped
-from handlers.optimize.asked import chosen
-from handlers.requests.kinds import Kind, kind_of
-from handlers.requests.rows import decode_rows, encode_item, headers_of, items_of
-from handlers.runtime.compiling import mypyc_attr
-from handlers.runtime.failures import bad_request, failed, tell_failure
-from handlers.runtime.isolation import Allowance, may_isolate
-from handlers.sdk.built_in import declaration_under
-from handlers.sdk.context import Context
-from handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
-from handlers.sdk.loader import EntryPoint, load_handler
-from handlers.tensor_heads import InferHead
-from handlers.tensors.views import Views
+from tsctl.handlers import wire
+from tsctl.handlers.envelopes.entry import enveloped
+from tsctl.handlers.optimize.asked import chosen
+from tsctl.handlers.requests.kinds import Kind, kind_of
+from tsctl.handlers.requests.rows import decode_rows, encode_item, headers_of, items_of
+from tsctl.handlers.runtime.compiling import mypyc_attr
+from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
+from tsctl.handlers.runtime.isolation import Allowance, may_isolate
+from tsctl.handlers.sdk.built_in import declaration_under
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.loader import EntryPoint, load_handler
+from tsctl.handlers.tensor_heads import InferHead
+from tsctl.handlers.tensors.views import Views
 
 if TYPE_CHECKING:
-    from handlers.optimize.apart import Apart
+    from tsctl.handlers.optimize.apart import Apart
 
 
 def read_model_config(load: wire.Load) -> dict[str, Any]:
@@ -172,7 +172,7 @@ class Runtime:
         """
         if not chosen(asked, type(self._entry.instance)):
             return []  # without importing torch, which a handler may not need
-        from handlers.optimize.apply import optimize
+        from tsctl.handlers.optimize.apply import optimize
 
         self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
         try:
@@ -185,7 +185,7 @@ class Runtime:
 
     def is_unsure(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int, threads: int) -> bool:
         """Return whether an earlier load could not tell for sure how fast the model's optimisations are."""
-        from handlers.optimize.apply import is_unsure
+        from tsctl.handlers.optimize.apply import is_unsure
 
         return is_unsure(self._entry.instance, asked, model_dir, self.config, batch_size, threads)
 
@@ -195,7 +195,7 @@ class Runtime:
         Returns:
             Whether workers should load the model anew.
         """
-        from handlers.optimize.apply import time_later
+        from tsctl.handlers.optimize.apply import time_later
 
         self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
         return time_later(self._entry.instance, asked, model_dir, self.config, batch_size, threads)
@@ -234,7 +234,7 @@ class Runtime:
         else:
             data = self._read(rows)
             return data, self._find_unreadable(rows, data)
-        from handlers.tensors.rows import read_rows  # with numpy, which not every handler needs
+        from tsctl.handlers.tensors.rows import read_rows  # with numpy, which not every handler needs
 
         data, refused = read_rows(rows, self._read, self.views, typed=self._entry.read is not None)
         return data, self._find_unreadable(rows, data) | refused
@@ -326,7 +326,7 @@ class Runtime:
         answers = [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
         if not wants_bytes or pieces.sent:
             return answers
-        from handlers.tensors.rows import as_asked
+        from tsctl.handlers.tensors.rows import as_asked
 
         return as_asked(rows, answers)
 
@@ -357,7 +357,7 @@ class Runtime:
             infer = row.infer
             if infer is None or not isinstance(infer, InferHead):
                 return encode_item(item, processor)
-            from handlers.tensors.outputs import encode_outputs
+            from tsctl.handlers.tensors.outputs import encode_outputs
 
             return encode_outputs(item, infer, self._outputs, self._context, processor)
         except (NotSerialisable, InvalidResult) as error:
@@ -389,13 +389,13 @@ def _as_declared(entry: EntryPoint, inputs: Sequence[Mapping[str, Any]] | None) 
     elif declared is not None and declared.built_in:
         entry.declared = declaration_under(declared, inputs)
     elif declared is not None:
-        from handlers.typed.contradiction import check_inputs
+        from tsctl.handlers.typed.contradiction import check_inputs
 
         check_inputs(declared, inputs)
     return entry
 
 
 def _typed_entry(function: Callable[..., Any], instance: Any) -> EntryPoint | None:
-    from handlers.typed.entry import typed_entry  # only where there are type hints: 10 ms
+    from tsctl.handlers.typed.entry import typed_entry  # only where there are type hints: 10 ms
 
     return typed_entry(function, instance)

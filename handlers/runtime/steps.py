@@ -8,13 +8,13 @@ import time
 from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
-from handlers import wire
-from handlers.requests.rows import headers_of, items_of
-from handlers.runtime.failures import bad_request, failed, tell_failure
-from handlers.runtime.runtime import BatchPieces, Runtime, SendPieces, is_exception
-from handlers.sdk.context import RequestProcessor
-from handlers.sdk.streaming import NEXT
-from handlers.tensor_heads import InferHead
+from tsctl.handlers import wire
+from tsctl.handlers.requests.rows import headers_of, items_of
+from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
+from tsctl.handlers.runtime.runtime import BatchPieces, Runtime, SendPieces, is_exception
+from tsctl.handlers.sdk.context import RequestProcessor
+from tsctl.handlers.sdk.streaming import NEXT
+from tsctl.handlers.tensor_heads import InferHead
 
 # The outcome of a call for one row: a piece, or with True its end; bytes are a piece of an answer that has begun.
 Stepped = tuple[wire.Answer, bool] | bytes

@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from handlers import wire
-from handlers.requests.rows import headers_of, items_of
-from handlers.runtime.failures import bad_request, failed, tell_failure
-from handlers.runtime.runtime import Runtime, is_exception
-from handlers.sdk.errors import HandlerError
-from handlers.tensor_heads import InferHead
+from tsctl.handlers import wire
+from tsctl.handlers.requests.rows import headers_of, items_of
+from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
+from tsctl.handlers.runtime.runtime import Runtime, is_exception
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.tensor_heads import InferHead
 
 
 class Answered(NamedTuple):
@@ -103,7 +103,7 @@ class TaskRuntime(Runtime):
         traceback = tell_failure(item, self._model_dir) if is_exception(item) else ""
         answer = one._encode(0, row, item)
         if row.infer is not None and not begun:
-            from handlers.tensors.rows import as_asked
+            from tsctl.handlers.tensors.rows import as_asked
 
             (answer,) = as_asked([row], [answer])
         return Answered(answer, seconds, traceback)

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from handlers import wire
-from handlers.requests.sample import sample_of
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.errors import HandlerError
+from tsctl.handlers import wire
+from tsctl.handlers.requests.sample import sample_of
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.errors import HandlerError
 
 
 def warm_up(runtime: Runtime, load: wire.Load, config: Mapping[str, Any]) -> int:

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handlers import wire
-from handlers.sdk.errors import HandlerError
+from tsctl.handlers import wire
+from tsctl.handlers.sdk.errors import HandlerError
 
 # Handler → its input's kind. `vision_handler` and `text_handler` are bases, and serve nothing by themselves; what
 # `vllm_handler` takes is a request of OpenAI's API.

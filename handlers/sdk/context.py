@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from handlers.sdk.metrics import MetricsCache
+from tsctl.handlers.sdk.metrics import MetricsCache
 
 SERVER_NAME = "MMS"  # TorchServe's value, which handlers compare
 

@@ -17,12 +17,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from handlers import wire
-from handlers.names import BUILT_IN, split_handler
-from handlers.sdk.built_in import declaration_of
-from handlers.sdk.context import Context
-from handlers.sdk.errors import HandlerError, UnreadablePayload
-from handlers.sdk.loading_branch import passed_over
+from tsctl.handlers import wire
+from tsctl.handlers.names import BUILT_IN, split_handler
+from tsctl.handlers.sdk.built_in import declaration_of
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import HandlerError, UnreadablePayload
+from tsctl.handlers.sdk.loading_branch import passed_over
 
 MakeTyped = Callable[[Callable[..., Any], Any], "EntryPoint | None"]
 
@@ -127,7 +127,7 @@ def _has_hints(function: Callable[..., Any]) -> bool:
 
     False for our own functions, such as the `handle` that a subclass of BaseHandler inherits.
     """
-    if str(getattr(function, "__module__", "")).startswith("handlers."):
+    if str(getattr(function, "__module__", "")).startswith("tsctl.handlers."):
         return False
     try:
         return bool(getattr(function, "__annotations__", {}).keys() - {"return", "context"})
@@ -161,7 +161,10 @@ def classes_of(module: ModuleType) -> list[type]:
 
 
 def _handle_is_ours(instance: Any) -> bool:
-    base, micro = sys.modules.get("handlers.builtin.base"), sys.modules.get("handlers.torchserve.micro_batching")
+    base, micro = (
+        sys.modules.get("tsctl.handlers.builtin.base"),
+        sys.modules.get("tsctl.handlers.torchserve.micro_batching"),
+    )
     if base is None or not isinstance(instance, base.BaseHandler):
         return False
     if type(instance).handle is not base.BaseHandler.handle:

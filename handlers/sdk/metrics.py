@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 
-from handlers.sdk.pending_metrics import PendingMetrics
-from handlers.texts.encodable import class_of, text_of
+from tsctl.handlers.sdk.pending_metrics import PendingMetrics
+from tsctl.handlers.texts.encodable import class_of, text_of
 
 UNITS = {
     "ms": "Milliseconds", "s": "Seconds", "percent": "Percent", "count": "Count", "MB": "Megabytes",

@@ -9,9 +9,9 @@ import threading
 from bisect import bisect_left
 from collections.abc import Iterable
 
-from handlers import wire
-from handlers.texts.encodable import sendable
-from handlers.wire import LONGEST_LABEL, MOST_LABELS, MOST_SERIES, Kind
+from tsctl.handlers import wire
+from tsctl.handlers.texts.encodable import sendable
+from tsctl.handlers.wire import LONGEST_LABEL, MOST_LABELS, MOST_SERIES, Kind
 
 
 def _short(value: object) -> str:

@@ -24,7 +24,7 @@ class PlainModel:
     @classmethod
     def of(cls, handler: Any) -> "PlainModel":
         """Create one for a handler just initialized. A model that our code did not load is copied now."""
-        ours = type(handler).initialize.__module__.startswith("handlers.builtin.")
+        ours = type(handler).initialize.__module__.startswith("tsctl.handlers.builtin.")
         if ours and handler.load_again is not None:
             return cls(handler.load_again)
         kept = copy.deepcopy(handler.model)

@@ -7,7 +7,7 @@ They are those of the worker's thread: work that a GPU does later counts for the
 from collections.abc import Sequence
 from typing import Any
 
-from handlers.wire import STAGE_TIME, STAGES
+from tsctl.handlers.wire import STAGE_TIME, STAGES
 
 
 def report_stages(context: Any, seconds: Sequence[float]) -> None:

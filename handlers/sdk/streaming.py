@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from handlers.sdk.context import Context
-from handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import HandlerError
 
 NEXT = "ts_stream_next"  # response header: whether a further piece follows, "true" or "false"
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from handlers import wire
-from handlers.tensor_heads import InferHead, TensorHead
-from handlers.tensors.datatypes import BF16, BYTES, DTYPES
-from handlers.tensors.views import Views
+from tsctl.handlers import wire
+from tsctl.handlers.tensor_heads import InferHead, TensorHead
+from tsctl.handlers.tensors.datatypes import BF16, BYTES, DTYPES
+from tsctl.handlers.tensors.views import Views
 
 _LENGTH = struct.Struct("<I")  # before each element of BYTES
 

@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from handlers import wire
-from handlers.tensor_heads import ElementHeads
-from handlers.tensors.datatypes import BF16, BYTES, DTYPES
-from handlers.tensors.outputs import HEAD_LENGTH, SIZE, bytes_of
+from tsctl.handlers import wire
+from tsctl.handlers.tensor_heads import ElementHeads
+from tsctl.handlers.tensors.datatypes import BF16, BYTES, DTYPES
+from tsctl.handlers.tensors.outputs import HEAD_LENGTH, SIZE, bytes_of
 
 _OWN = ("content-type", HEAD_LENGTH.lower())
 _OPENING = re.compile(rb"[\[ \t\r\n]*")  # of all lists that contain the first element

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from handlers import wire
-from handlers.requests.rows import decode_rows, decodes
-from handlers.sdk.errors import UnreadablePayload
-from handlers.tensor_heads import ElementHeads, TensorHead
-from handlers.tensors.arrays import received
+from tsctl.handlers import wire
+from tsctl.handlers.requests.rows import decode_rows, decodes
+from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
+from tsctl.handlers.tensors.arrays import received
 
 _REMEDY = "declare the model's `inputs` in its model-config.yaml, and its handler gets tensors"
 _MOST_SIGNED = 2**63 - 1

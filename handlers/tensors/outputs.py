@@ -8,12 +8,12 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from handlers import wire
-from handlers.requests.rows import encode_item
-from handlers.sdk.context import Context, RequestProcessor
-from handlers.sdk.errors import InvalidResult, NotSerialisable
-from handlers.tensor_heads import InferHead
-from handlers.tensors.datatypes import BF16, BYTES, DTYPES, datatype_of
+from tsctl.handlers import wire
+from tsctl.handlers.requests.rows import encode_item
+from tsctl.handlers.sdk.context import Context, RequestProcessor
+from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable
+from tsctl.handlers.tensor_heads import InferHead
+from tsctl.handlers.tensors.datatypes import BF16, BYTES, DTYPES, datatype_of
 
 HEAD_LENGTH, SIZE = "Inference-Header-Content-Length", "binary_data_size"
 OUTPUT = "output"  # the name of a bare answer, where the archive declares no outputs

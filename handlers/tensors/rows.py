@@ -3,13 +3,13 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from handlers import wire
-from handlers.sdk.errors import UnreadablePayload
-from handlers.tensor_heads import ElementHeads, InferHead
-from handlers.tensors.arrays import arrays_of
-from handlers.tensors.documents import in_bytes
-from handlers.tensors.numbers import fields_of
-from handlers.tensors.views import Views
+from tsctl.handlers import wire
+from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.tensor_heads import ElementHeads, InferHead
+from tsctl.handlers.tensors.arrays import arrays_of
+from tsctl.handlers.tensors.documents import in_bytes
+from tsctl.handlers.tensors.numbers import fields_of
+from tsctl.handlers.tensors.views import Views
 
 Read = Callable[[Sequence[wire.Row]], list[Any]]
 

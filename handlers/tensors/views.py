@@ -9,7 +9,7 @@ import threading
 import weakref
 from typing import Any
 
-from handlers import wire
+from tsctl.handlers import wire
 
 Arrays = list["weakref.ref[Any]"]
 

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from handlers.sdk.context import Context
+from tsctl.handlers.sdk.context import Context
 
 
 class BaseEnvelope(ABC):

@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from handlers.sdk.metrics import UNITS, CachingMetric, Dimension, MetricTypes
+from tsctl.handlers.sdk.metrics import UNITS, CachingMetric, Dimension, MetricTypes
 
 
 class Metric:

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
-from handlers.requests.kinds import answer
-from handlers.requests.rows import items_of
-from handlers.sdk.errors import UnreadableRows
+from tsctl.handlers.requests.kinds import answer
+from tsctl.handlers.requests.rows import items_of
+from tsctl.handlers.sdk.errors import UnreadableRows
 
 STAGES = ("preprocess", "inference", "postprocess")
 

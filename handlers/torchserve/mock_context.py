@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from handlers.torchserve.metrics_store import MetricsStore
-from handlers.torchserve.util import get_yaml_config
+from tsctl.handlers.torchserve.metrics_store import MetricsStore
+from tsctl.handlers.torchserve.util import get_yaml_config
 
 
 class MockContext:

@@ -4,16 +4,16 @@ The table covers all imports in TorchServe's examples and documentation, except 
 not include: those are in ABSENT.
 """
 
-_BASE = "handlers.builtin"
-_METRICS = "handlers.sdk.metrics"
-_OWN = "handlers.torchserve"
+_BASE = "tsctl.handlers.builtin"
+_METRICS = "tsctl.handlers.sdk.metrics"
+_OWN = "tsctl.handlers.torchserve"
 _CONTEXT = {
-    "Context": ("handlers.sdk.context", "Context"),
-    "RequestProcessor": ("handlers.sdk.context", "RequestProcessor"),
+    "Context": ("tsctl.handlers.sdk.context", "Context"),
+    "RequestProcessor": ("tsctl.handlers.sdk.context", "RequestProcessor"),
 }
-_CLEANUP = {"CLEANUP_REGEX": ("handlers.builtin.support.cleaning", "CLEANUP_REGEX")}
-_STREAM = {"send_intermediate_predict_response": ("handlers.sdk.streaming", "send_intermediate_predict_response")}
-_TIMED = {"timed": ("handlers.sdk.timer", "timed")}
+_CLEANUP = {"CLEANUP_REGEX": ("tsctl.handlers.builtin.support.cleaning", "CLEANUP_REGEX")}
+_STREAM = {"send_intermediate_predict_response": ("tsctl.handlers.sdk.streaming", "send_intermediate_predict_response")}
+_TIMED = {"timed": ("tsctl.handlers.sdk.timer", "timed")}
 _VERSION = {"__version__": (f"{_OWN}.version", "__version__")}
 
 # ts module → {name in it: (our module, our name)}
@@ -24,10 +24,10 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.handler_utils.hf_batch_streamer": {
         "TextIteratorStreamerBatch": (f"{_OWN}.batch_streamer", "TextIteratorStreamerBatch"),
     },
-    "ts.handler_utils.micro_batching": {"MicroBatching": ("handlers.torchserve.micro_batching", "MicroBatching")},
+    "ts.handler_utils.micro_batching": {"MicroBatching": ("tsctl.handlers.torchserve.micro_batching", "MicroBatching")},
     "ts.handler_utils.text_utils": {
-        "get_tokenizer": ("handlers.builtin.support.tokens", "get_tokenizer"),
-        "ngrams_iterator": ("handlers.builtin.support.tokens", "ngrams_iterator"),
+        "get_tokenizer": ("tsctl.handlers.builtin.support.tokens", "get_tokenizer"),
+        "ngrams_iterator": ("tsctl.handlers.builtin.support.tokens", "ngrams_iterator"),
     },
     "ts.handler_utils.timer": _TIMED,
     "ts.handler_utils.utils": {
@@ -66,11 +66,13 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.torch_handler.object_detector": {"ObjectDetector": (f"{_BASE}.object_detector", "ObjectDetector")},
     "ts.torch_handler.request_envelope": {},
     "ts.torch_handler.request_envelope.base": {"BaseEnvelope": (f"{_OWN}.base_envelope", "BaseEnvelope")},
-    "ts.torch_handler.request_envelope.body": {"BodyEnvelope": ("handlers.envelopes.body", "BodyEnvelope")},
-    "ts.torch_handler.request_envelope.json": {"JSONEnvelope": ("handlers.envelopes.json", "JSONEnvelope")},
-    "ts.torch_handler.request_envelope.kserve": {"KServeEnvelope": ("handlers.envelopes.kserve", "KServeEnvelope")},
+    "ts.torch_handler.request_envelope.body": {"BodyEnvelope": ("tsctl.handlers.envelopes.body", "BodyEnvelope")},
+    "ts.torch_handler.request_envelope.json": {"JSONEnvelope": ("tsctl.handlers.envelopes.json", "JSONEnvelope")},
+    "ts.torch_handler.request_envelope.kserve": {
+        "KServeEnvelope": ("tsctl.handlers.envelopes.kserve", "KServeEnvelope")
+    },
     "ts.torch_handler.request_envelope.kservev2": {
-        "KServev2Envelope": ("handlers.envelopes.kservev2", "KServev2Envelope"),
+        "KServev2Envelope": ("tsctl.handlers.envelopes.kservev2", "KServev2Envelope"),
     },
     "ts.torch_handler.text_classifier": {"TextClassifier": (f"{_BASE}.text_classifier", "TextClassifier")},
     "ts.torch_handler.text_handler": {"TextHandler": (f"{_BASE}.text", "TextHandler"), **_CLEANUP},
@@ -81,7 +83,7 @@ TABLE: dict[str, dict[str, tuple[str, str]]] = {
     "ts.torch_handler.vllm_handler": {"VLLMHandler": (f"{_BASE}.vllm.handler", "VLLMHandler")},
     "ts.utils": {},
     "ts.utils.util": {
-        "PredictionException": ("handlers.sdk.errors", "PredictionException"),
+        "PredictionException": ("tsctl.handlers.sdk.errors", "PredictionException"),
         "check_valid_pt2_backend": (f"{_BASE}.support.compiling", "check_valid_pt2_backend"),
         "get_yaml_config": (f"{_OWN}.util", "get_yaml_config"),
         "list_classes_from_module": (f"{_OWN}.util", "list_classes_from_module"),

@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
-from handlers.wire import InputKind
+from tsctl.handlers.wire import InputKind
 
 
 class Target(NamedTuple):

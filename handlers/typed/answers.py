@@ -13,10 +13,10 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from handlers.requests.arrays import JSON, NPY, is_array, to_list, to_npy
-from handlers.sdk.errors import InvalidResult, NotSerialisable
-from handlers.typed.annotations import written
-from handlers.typed.signature import Signature
+from tsctl.handlers.requests.arrays import JSON, NPY, is_array, to_list, to_npy
+from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable
+from tsctl.handlers.typed.annotations import written
+from tsctl.handlers.typed.signature import Signature
 
 TEXT = "text/plain; charset=utf-8"
 LINES = "application/x-ndjson"

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from handlers.sdk.errors import UnreadablePayload
-from handlers.tensor_heads import TensorHead
-from handlers.tensors.numbers import numbers_of
+from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.tensor_heads import TensorHead
+from tsctl.handlers.tensors.numbers import numbers_of
 
 MAGIC = b"\x93NUMPY"
 _LONGEST_HEADER = 10_000  # characters; NumPy's own limit

@@ -10,10 +10,10 @@ from typing import Any, final
 
 import msgspec
 
-from handlers import wire
-from handlers.sdk.errors import UnreadablePayload
-from handlers.tensor_heads import ElementHeads, TensorHead
-from handlers.typed.signature import Argument
+from tsctl.handlers import wire
+from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
+from tsctl.handlers.typed.signature import Argument
 
 _WHOLE = ("data", "body")  # the names that the daemon and TorchServe's clients give to a body without a form
 JSON = "application/json"

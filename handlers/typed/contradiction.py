@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from handlers.sdk.errors import HandlerError
-from handlers.wire import Declared
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.wire import Declared
 
 _ARRAYS = ("array", "tensor")
 

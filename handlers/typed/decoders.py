@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from handlers.requests.excerpt import message_of
-from handlers.requests.pixels import Pixels
-from handlers.sdk.errors import UnreadablePayload
-from handlers.typed.annotations import is_pydantic
-from handlers.typed.body import JSON, Part
-from handlers.typed.signature import Argument
+from tsctl.handlers.requests.excerpt import message_of
+from tsctl.handlers.requests.pixels import Pixels
+from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.typed.annotations import is_pydantic
+from tsctl.handlers.typed.body import JSON, Part
+from tsctl.handlers.typed.signature import Argument
 
 Decode = Callable[[Part], Any]
 _MOST_REASONS = 5
@@ -121,7 +121,7 @@ def _bytes(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
 
 
 def _image(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
-    from handlers.requests.images import decode_image
+    from tsctl.handlers.requests.images import decode_image
 
     return lambda part: decode_image(_bytes_of(part), pixels.most, admit=pixels.admit)
 
@@ -139,7 +139,7 @@ def _bytes_of(part: Part) -> bytes:
 
 
 def _array(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
-    from handlers.typed.arrays import array_of, array_of_elements
+    from tsctl.handlers.typed.arrays import array_of, array_of_elements
 
     dtype = argument.target.dtype
 
@@ -152,7 +152,7 @@ def _array(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
 
 
 def _tensor(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
-    from handlers.typed.arrays import tensor_of, tensor_of_elements
+    from tsctl.handlers.typed.arrays import tensor_of, tensor_of_elements
 
     def decode(part: Part) -> Any:
         return tensor_of(part.value) if part.tensor is None else tensor_of_elements(part.tensor, part.value)

@@ -7,8 +7,8 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from handlers.sdk.errors import HandlerError
-from handlers.typed.signature import Signature, is_torchserve_form, read_signature
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.typed.signature import Signature, is_torchserve_form, read_signature
 
 
 def signature_of(function: Callable[..., Any]) -> Signature | None:

@@ -5,18 +5,24 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from handlers.requests.arrays import is_array, wanted_type
-from handlers.requests.kinds import Kind, kinds_of
-from handlers.requests.pixels import Pixels
-from handlers.sdk.context import Context, RequestProcessor
-from handlers.sdk.errors import HandlerError, NotSerialisable, PredictionException, TooManyPixels, UnreadablePayload
-from handlers.sdk.loader import EntryPoint
-from handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
-from handlers.typed.body import RequestBody, parts_of, read_rows
-from handlers.typed.decoders import decoder_of
-from handlers.typed.detection import signature_of
-from handlers.typed.pieces import END, send_batch, stream_rows
-from handlers.typed.signature import Signature
+from tsctl.handlers.requests.arrays import is_array, wanted_type
+from tsctl.handlers.requests.kinds import Kind, kinds_of
+from tsctl.handlers.requests.pixels import Pixels
+from tsctl.handlers.sdk.context import Context, RequestProcessor
+from tsctl.handlers.sdk.errors import (
+    HandlerError,
+    NotSerialisable,
+    PredictionException,
+    TooManyPixels,
+    UnreadablePayload,
+)
+from tsctl.handlers.sdk.loader import EntryPoint
+from tsctl.handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
+from tsctl.handlers.typed.body import RequestBody, parts_of, read_rows
+from tsctl.handlers.typed.decoders import decoder_of
+from tsctl.handlers.typed.detection import signature_of
+from tsctl.handlers.typed.pieces import END, send_batch, stream_rows
+from tsctl.handlers.typed.signature import Signature
 
 Values = dict[str, Any]  # parameter → value, of one row
 
@@ -235,7 +241,7 @@ class TypedEntryPoint(EntryPoint):
 
     def _event_loop(self) -> Any:
         if self._loop is None:
-            from handlers.typed.waiting import EventLoop
+            from tsctl.handlers.typed.waiting import EventLoop
 
             self._loop = EventLoop()
         return self._loop

@@ -8,9 +8,9 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from handlers.sdk.errors import InvalidResult
-from handlers.typed.answers import check_batch
-from handlers.typed.signature import Signature
+from tsctl.handlers.sdk.errors import InvalidResult
+from tsctl.handlers.typed.answers import check_batch
+from tsctl.handlers.typed.signature import Signature
 
 END = b""  # the last piece of an answer whose pieces have been sent
 SendPiece = Callable[[int, Any], None]

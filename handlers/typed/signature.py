@@ -10,9 +10,9 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, get_args, get_origin
 
-from handlers import wire
-from handlers.sdk.errors import HandlerError
-from handlers.typed.annotations import Target, target_of, written
+from tsctl.handlers import wire
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.typed.annotations import Target, target_of, written
 
 _CONTEXT = "context"
 _TORCHSERVES_CONTEXT = ("context", "ctx", "")  # without underscores

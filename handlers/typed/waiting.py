@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Any
 
-from handlers.typed.pieces import END, SendPiece
+from tsctl.handlers.typed.pieces import END, SendPiece
 
 
 class EventLoop:

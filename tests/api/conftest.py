@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.models import build
+from tsctl.daemon.models import build
 
 
 @pytest.fixture(autouse=True)

@@ -7,35 +7,35 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from daemon import paths
-from daemon.api.guards import Guard
-from daemon.api.inference.held import HeldRequests
-from daemon.api.inference.routes import inference_routes
-from daemon.api.inference.turns import Turns
-from daemon.api.management.routes import management_routes
-from daemon.api.metrics import metrics_routes
-from daemon.api.observing.batches import batches_routes
-from daemon.api.observing.events import EventsRoute
-from daemon.api.observing.live import live_routes
-from daemon.api.oip.repository import repository_routes
-from daemon.api.oip.routes import oip_routes
-from daemon.api.openai.routes import openai_routes
-from daemon.api.room import while_there_is_room
-from daemon.config.config import resolve
-from daemon.core.logs import ModelLogs
-from daemon.http.exchange import Exchange
-from daemon.http.limits import HttpLimits
-from daemon.http.router import Router, join
-from daemon.metrics.machine.gpu import Gpus
-from daemon.metrics.machine.host import HostMonitor
-from daemon.metrics.metrics import Metrics
-from daemon.models.registrar import Registrar
-from daemon.models.registrar import Registration as Wanted
-from daemon.models.registry import Registry
-from daemon.models.routing.steering import answering
-from daemon.models.version import ModelVersion
-from daemon.workers.stub import StubEngine
 from tests.http.peer import Answer, Peer, Server
+from tsctl.daemon import paths
+from tsctl.daemon.api.guards import Guard
+from tsctl.daemon.api.inference.held import HeldRequests
+from tsctl.daemon.api.inference.routes import inference_routes
+from tsctl.daemon.api.inference.turns import Turns
+from tsctl.daemon.api.management.routes import management_routes
+from tsctl.daemon.api.metrics import metrics_routes
+from tsctl.daemon.api.observing.batches import batches_routes
+from tsctl.daemon.api.observing.events import EventsRoute
+from tsctl.daemon.api.observing.live import live_routes
+from tsctl.daemon.api.oip.repository import repository_routes
+from tsctl.daemon.api.oip.routes import oip_routes
+from tsctl.daemon.api.openai.routes import openai_routes
+from tsctl.daemon.api.room import while_there_is_room
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.router import Router, join
+from tsctl.daemon.metrics.machine.gpu import Gpus
+from tsctl.daemon.metrics.machine.host import HostMonitor
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registrar import Registration as Wanted
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import answering
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.stub import StubEngine
 
 PATIENCE = 20.0  # seconds until a test that hangs fails; no test waits for it
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.api.auth import (
+from tests.http.peer import Server
+from tsctl.daemon.api.auth import (
     OPEN,
     Check,
     bearer,
@@ -19,11 +20,10 @@ from daemon.api.auth import (
     matches,
     own_hosts,
 )
-from daemon.core.errors import DaemonError, Forbidden, MissingToken, ResourceNotFound, WrongToken
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Request, Response
-from daemon.http.router import Router, join
-from tests.http.peer import Server
+from tsctl.daemon.core.errors import DaemonError, Forbidden, MissingToken, ResourceNotFound, WrongToken
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Request, Response
+from tsctl.daemon.http.router import Router, join
 
 HOST = ("Host", "127.0.0.1:8081")
 HOSTS = own_hosts(["gpu1"], 8081, ["models.example.com", "edge:9000"])

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.cors import cors_headers, with_preflight
-from daemon.config.config import Config, resolve
-from daemon.core.errors import MissingToken, StartError
-from daemon.http.exchange import Exchange
 from tests.http.peer import Server
+from tsctl.daemon.api.cors import cors_headers, with_preflight
+from tsctl.daemon.config.config import Config, resolve
+from tsctl.daemon.core.errors import MissingToken, StartError
+from tsctl.daemon.http.exchange import Exchange
 
 ALLOWED = {
     "cors_allowed_origin": "https://app.example",

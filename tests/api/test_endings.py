@@ -9,18 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.grpc.heads import read_head
-from daemon.api.grpc.prediction import CallFailed, replies_at_end
-from daemon.api.grpc.waiting.arrivals import Arrivals
-from daemon.core.errors import DaemonError
-from daemon.core.job import Param, Reply
-from daemon.http.bounds.known_client import KnownClient
-from daemon.http.exchange import Exchange
-from daemon.models.rollouts.conditions import parse_condition, trials_of
-from daemon.models.rollouts.sequential import Trials
-from daemon.models.version import ModelVersion
 from tests.api.house import House
 from tests.http.peer import Peer
+from tsctl.daemon.api.grpc.heads import read_head
+from tsctl.daemon.api.grpc.prediction import CallFailed, replies_at_end
+from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Param, Reply
+from tsctl.daemon.http.bounds.known_client import KnownClient
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.models.rollouts.conditions import parse_condition, trials_of
+from tsctl.daemon.models.rollouts.sequential import Trials
+from tsctl.daemon.models.version import ModelVersion
 
 TENSOR = json.dumps({"inputs": [{"name": "a", "datatype": "FP32", "shape": [1], "data": [1]}]}).encode()
 ASKED = {

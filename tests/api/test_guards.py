@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.guards import Guard, guard
-from daemon.config.endpoints import choose_endpoints
-from daemon.config.tokens import Tokens
-from daemon.core.errors import Forbidden
-from daemon.http.exchange import Exchange
-from daemon.http.limits import HttpLimits
-from daemon.http.messages import status_response
-from daemon.lifecycle.sockets import bind_endpoints
 from tests.api.house import House
 from tests.http.peer import Peer, Server
 from tests.kit.build import make_config
+from tsctl.daemon.api.guards import Guard, guard
+from tsctl.daemon.config.endpoints import choose_endpoints
+from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.errors import Forbidden
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.messages import status_response
+from tsctl.daemon.lifecycle.sockets import bind_endpoints
 
 TOKENS = Tokens("m", "i")
 INFERENCE, MANAGEMENT = {"inference_address": "127.0.0.1:0"}, {"management_address": "127.0.0.1:0"}

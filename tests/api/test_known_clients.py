@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from daemon.api.guards import guard
-from daemon.api.inference.paths import model_named
-from daemon.api.known_clients import KnownClients, digest_of
-from daemon.config.endpoints import choose_endpoints
-from daemon.config.tokens import Tokens
-from daemon.lifecycle.sockets import bind_endpoints
 from tests.api.house import House
 from tests.http.peer import Answer, Server
 from tests.kit.build import make_config
+from tsctl.daemon.api.guards import guard
+from tsctl.daemon.api.inference.paths import model_named
+from tsctl.daemon.api.known_clients import KnownClients, digest_of
+from tsctl.daemon.config.endpoints import choose_endpoints
+from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.lifecycle.sockets import bind_endpoints
 
 KEYS = {
     "mobile": 'models = ["one", "sh*"]\n',

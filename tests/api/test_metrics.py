@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.metrics.refusals import OTHER, REASONS
-from daemon.workers.engine import ENDS, LoadFailure
-from handlers.wire import Measurement
 from tests.api.house import House
 from tests.metrics.reading import types, values
+from tsctl.daemon.metrics.refusals import OTHER, REASONS
+from tsctl.daemon.workers.engine import ENDS, LoadFailure
+from tsctl.handlers.wire import Measurement
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 M = "model=m,version=1.0"

@@ -13,19 +13,19 @@ from typing import Any
 import pytest
 from google.protobuf.message import DecodeError
 
-from daemon.api.grpc.protos.limits import check_steps
-from daemon.api.grpc.protos.messages import request_class
-from daemon.api.grpc.tensor_contents import read_steps as message_steps
-from daemon.api.json_text.syntax import check_syntax
-from daemon.api.oip.unpack import Unpacked, unpack_steps
-from daemon.api.openai import requests as openai
-from daemon.api.tensors import requests as tensors
-from daemon.api.tensors.steps import Steps
-from daemon.core.errors import BadRequest
-from daemon.http.bounds.receiving import ReceiveBudget
-from daemon.http.messages import Request
-from daemon.http.parsing.sizes import BodyTooLarge
 from tests.lab.benchmarks import schemas
+from tsctl.daemon.api.grpc.protos.limits import check_steps
+from tsctl.daemon.api.grpc.protos.messages import request_class
+from tsctl.daemon.api.grpc.tensor_contents import read_steps as message_steps
+from tsctl.daemon.api.json_text.syntax import check_syntax
+from tsctl.daemon.api.oip.unpack import Unpacked, unpack_steps
+from tsctl.daemon.api.openai import requests as openai
+from tsctl.daemon.api.tensors import requests as tensors
+from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.parsing.sizes import BodyTooLarge
 
 SIZE = 160 * 1024  # bytes; the bodies that were slow took 120 ms of these
 SMALL = 64 * 1024  # bytes; of these, they took 40 times their size

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.torchserve_logs import TorchServeLogs, access_line, selection_of
-from daemon.config.config import resolve
-from daemon.core.clock import FakeClock
-from daemon.http.messages import Request
+from tsctl.daemon.api.torchserve_logs import TorchServeLogs, access_line, selection_of
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.http.messages import Request
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from daemon.batching import quarantine
-from daemon.batching.fingerprint import fingerprint
-from daemon.batching.quarantine import AT_ONCE
-from daemon.core.job import Job
-from daemon.workers.slot import SlotState
-from daemon.workers.stub import StubWorker
 from tests.kit.version import StubVersion
+from tsctl.daemon.batching import quarantine
+from tsctl.daemon.batching.fingerprint import fingerprint
+from tsctl.daemon.batching.quarantine import AT_ONCE
+from tsctl.daemon.core.job import Job
+from tsctl.daemon.workers.slot import SlotState
+from tsctl.daemon.workers.stub import StubWorker
 
 SMALL, LARGE = b"poison", b"poison" * AT_ONCE
 

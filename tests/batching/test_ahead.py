@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from daemon.batching.ahead import may_send_ahead
-from daemon.batching.policies.collector import Facts
-from daemon.batching.policies.table import make_collector
-from daemon.core.arena import SHARED_FROM, Arena
-from daemon.core.errors import QueueFull
-from daemon.core.job import Job, JobPhase, Param, Reply
 from tests.kit.version import StubVersion
+from tsctl.daemon.batching.ahead import may_send_ahead
+from tsctl.daemon.batching.policies.collector import Facts
+from tsctl.daemon.batching.policies.table import make_collector
+from tsctl.daemon.core.arena import SHARED_FROM, Arena
+from tsctl.daemon.core.errors import QueueFull
+from tsctl.daemon.core.job import Job, JobPhase, Param, Reply
 
 
 @pytest.mark.parametrize(

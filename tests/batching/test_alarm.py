@@ -2,8 +2,8 @@
 
 import math
 
-from daemon.batching.alarm import Alarm
-from daemon.core.clock import FakeClock
+from tsctl.daemon.batching.alarm import Alarm
+from tsctl.daemon.core.clock import FakeClock
 
 
 class SetAlarm:

@@ -7,9 +7,9 @@ import random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.batching.deadlines import JobDeadlines
-from daemon.core.job import Job, TimeBudget
 from tests.kit.client import Client
+from tsctl.daemon.batching.deadlines import JobDeadlines
+from tsctl.daemon.core.job import Job, TimeBudget
 
 
 def job(deadline: float) -> Job:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from daemon.batching.policies.collector import Facts, Send, Wait
-from daemon.core.errors import QueueFull, Stopping
-from daemon.core.job import Fate, JobPhase, Reply
 from tests.kit.version import StubVersion
+from tsctl.daemon.batching.policies.collector import Facts, Send, Wait
+from tsctl.daemon.core.errors import QueueFull, Stopping
+from tsctl.daemon.core.job import Fate, JobPhase, Reply
 
 LATE = Reply(500, b"late")
 

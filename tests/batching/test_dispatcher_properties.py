@@ -11,15 +11,15 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from daemon.batching.policies.fixed import Fixed
-from daemon.core.clock import FakeClock
-from daemon.core.errors import DaemonError
-from daemon.core.job import MAX_ATTEMPTS, Batch, Job, JobPhase, Param, Reply, TimeBudget
-from daemon.models.version import ModelVersion
-from daemon.workers.slot import SlotState
-from daemon.workers.state import WorkerState
-from daemon.workers.stub import StubEngine, StubWorker
 from tests.kit.build import make_model
+from tsctl.daemon.batching.policies.fixed import Fixed
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import MAX_ATTEMPTS, Batch, Job, JobPhase, Param, Reply, TimeBudget
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.slot import SlotState
+from tsctl.daemon.workers.state import WorkerState
+from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
 MAX_DELAY = 0.1
 

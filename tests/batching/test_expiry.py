@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from daemon.batching.expiry import Expiry
-from daemon.batching.queue import Queue
-from daemon.core.clock import FakeClock
-from daemon.core.job import JobPhase
 from tests.batching.limited import learn, limited, told
+from tsctl.daemon.batching.expiry import Expiry
+from tsctl.daemon.batching.queue import Queue
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.job import JobPhase
 
 
 def test_one_that_waits_is_told_at_its_deadline_and_never_sent() -> None:

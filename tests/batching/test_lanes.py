@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.batching.queue import Queue, patience
-from daemon.core.job import Job, TimeBudget
 from tests.kit.client import Client
 from tests.lab.simulation.invariants import in_order
+from tsctl.daemon.batching.queue import Queue, patience
+from tsctl.daemon.core.job import Job, TimeBudget
 
 
 def make(name: str, at: float = 0.0) -> Job:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from daemon.core.job import Job
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.job import Job
 
 SHORT, LONG = b"-" * 100, b"-" * 900
 

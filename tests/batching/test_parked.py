@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from daemon.batching import quarantine
-from daemon.batching.quarantine import AT_ONCE
-from daemon.core.errors import QueueFull
-from daemon.core.job import JobPhase, Reply, TimeBudget
 from tests.batching.poisoned import LARGE, SMALL, PoisonedVersion, hashed
+from tsctl.daemon.batching import quarantine
+from tsctl.daemon.batching.quarantine import AT_ONCE
+from tsctl.daemon.core.errors import QueueFull
+from tsctl.daemon.core.job import JobPhase, Reply, TimeBudget
 
 __all__ = ["hashed"]  # a fixture
 

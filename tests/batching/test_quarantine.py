@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from daemon.batching.quarantine import Quarantined
-from daemon.core.job import Fate, JobPhase, Reply, TimeBudget
 from tests.batching.poisoned import LARGE, SMALL, PoisonedVersion, hashed
+from tsctl.daemon.batching.quarantine import Quarantined
+from tsctl.daemon.core.job import Fate, JobPhase, Reply, TimeBudget
 
 __all__ = ["hashed"]  # a fixture
 

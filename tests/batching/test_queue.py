@@ -2,10 +2,10 @@
 
 import pytest
 
-from daemon.batching.queue import Queue
-from daemon.core.errors import QueueFull
-from daemon.core.job import Job
 from tests.kit.client import Client
+from tsctl.daemon.batching.queue import Queue
+from tsctl.daemon.core.errors import QueueFull
+from tsctl.daemon.core.job import Job
 
 
 def jobs(*sizes: int) -> list[Job]:

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.errors import QueueFull
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.errors import QueueFull
 
 
 def submit(bench: StubVersion, *names: str) -> None:

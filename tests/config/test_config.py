@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config.config import Config, resolve
-from daemon.core.errors import StartError
-from daemon.setting_values import MIB, Setting
-from daemon.settings import SETTINGS
+from tsctl.daemon.config.config import Config, resolve
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.setting_values import MIB, Setting
+from tsctl.daemon.settings import SETTINGS
 
 
 def test_the_fields_are_the_settings() -> None:

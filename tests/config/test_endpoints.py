@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 import uvloop
 
-from daemon.config.config import Config
-from daemon.config.endpoints import Endpoint, choose_endpoints, tls_context
-from daemon.core.clock import LoopClock
-from daemon.core.errors import StartError
-from daemon.http.exchange import Exchange
-from daemon.http.limits import HttpLimits
-from daemon.http.listener import Listener
-from daemon.http.messages import status_response
-from daemon.lifecycle.sockets import bind_endpoints, listen
 from tests.certificate import make_certificate, needs_openssl
 from tests.kit.build import make_config
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.endpoints import Endpoint, choose_endpoints, tls_context
+from tsctl.daemon.core.clock import LoopClock
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.listener import Listener
+from tsctl.daemon.http.messages import status_response
+from tsctl.daemon.lifecycle.sockets import bind_endpoints, listen
 
 PAIR = {"certificate_file": "/c.pem", "private_key_file": "/k.pem"}
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config.config import Config, resolve
-from daemon.config.log4j import LOGGERS, LONGEST_FILE
-from daemon.config.log_files import NAMES, pattern_of
-from daemon.core.errors import StartError
+from tsctl.daemon.config.config import Config, resolve
+from tsctl.daemon.config.log4j import LOGGERS, LONGEST_FILE
+from tsctl.daemon.config.log_files import NAMES, pattern_of
+from tsctl.daemon.core.errors import StartError
 
 LOGS = {"ts_log", "model_log", "access_log"}
 METRICS = {"ts_metrics", "model_metrics"}

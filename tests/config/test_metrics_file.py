@@ -4,9 +4,15 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config.config import resolve
-from daemon.config.metrics_file import MOST_METRICS, DeclaredMetric, MetricsFile, models_metrics, read_metrics_file
-from daemon.core.errors import StartError
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.config.metrics_file import (
+    MOST_METRICS,
+    DeclaredMetric,
+    MetricsFile,
+    models_metrics,
+    read_metrics_file,
+)
+from tsctl.daemon.core.errors import StartError
 
 DECLARED = """
 dimensions:

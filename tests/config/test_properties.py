@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config.config import Config, resolve
-from daemon.config.properties import INSTEAD, KEYS, MEANINGLESS, STOPS, read_config_file
-from daemon.config.torchserve_grpc import GRPC_KEYS
-from daemon.core.errors import StartError
-from daemon.settings import SETTINGS
+from tsctl.daemon.config.config import Config, resolve
+from tsctl.daemon.config.properties import INSTEAD, KEYS, MEANINGLESS, STOPS, read_config_file
+from tsctl.daemon.config.torchserve_grpc import GRPC_KEYS
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.settings import SETTINGS
 
 
 def write(folder: Path, *lines: str) -> Path:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config.tokens import Tokens, read_tokens
-from daemon.core.errors import StartError
 from tests.kit.build import make_config
+from tsctl.daemon.config.tokens import Tokens, read_tokens
+from tsctl.daemon.core.errors import StartError
 
 MANAGED = {"management_address": "127.0.0.1:8081"}
 

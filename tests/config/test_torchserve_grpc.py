@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config.config import Config, resolve
+from tsctl.daemon.config.config import Config, resolve
 
 SECRET = {"TSCTL_TOKEN": "secret"}
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config.worker_env import model_environment
 from tests.kit.build import make_config
+from tsctl.daemon.config.worker_env import model_environment
 
 CACHE = "TORCHINDUCTOR_CACHE_DIR"
 TRIALS = "OPTIMIZE_TRIALS_DIR"

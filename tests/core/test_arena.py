@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.arena import (
+from tsctl.daemon.core.arena import (
     COPIED_AT_ONCE,
     GIVEN_AT_ONCE,
     KEPT,
@@ -24,8 +24,8 @@ from daemon.core.arena import (
     open_arena,
     share_steps,
 )
-from daemon.core.clock import FakeClock
-from daemon.core.places import PAGE, Allocator, Places, pages
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.places import PAGE, Allocator, Places, pages
 
 MIB = 1024**2
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.core.job import MAX_ATTEMPTS, TRANSITIONS, Batch, Job, JobEvent, JobPhase, Reply, TimeBudget
-from daemon.core.states import IllegalTransition
 from tests.kit.client import Client
+from tsctl.daemon.core.job import MAX_ATTEMPTS, TRANSITIONS, Batch, Job, JobEvent, JobPhase, Reply, TimeBudget
+from tsctl.daemon.core.states import IllegalTransition
 
 REPLY = Reply(200, b"yes")
 MOVES: dict[JobEvent, Callable[[Job], None]] = {

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core import logs
+from tsctl.daemon.core import logs
 
 
 def test_a_log_that_cannot_be_written_costs_its_lines_and_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,7 +125,7 @@ def test_a_line_that_a_crash_has_torn_stays_by_itself(tmp_path: Path) -> None:
 LATIN = """
 import sys
 from pathlib import Path
-from daemon.core import log_file, logs
+from tsctl.daemon.core import log_file, logs
 log = logs.LineLog(Path(sys.argv[1]), "model", foreground=False)
 log.write("caf\\u00e9 \\u2192 \\udcff")
 log.close()

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon import paths
-from daemon.core import log_file, logs
-from daemon.core.clock import FakeClock
-from daemon.core.logs import LineLog
-from daemon.http.access_log import AccessLog, line_of
-from daemon.http.messages import Request
+from tsctl.daemon import paths
+from tsctl.daemon.core import log_file, logs
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.logs import LineLog
+from tsctl.daemon.http.access_log import AccessLog, line_of
+from tsctl.daemon.http.messages import Request
 
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d"
 TIMED = re.compile(rf"^{STAMP} (.*)\n", re.MULTILINE)
@@ -24,7 +24,7 @@ TIMED = re.compile(rf"^{STAMP} (.*)\n", re.MULTILINE)
 @pytest.fixture
 def daemon_logger() -> Iterator[logging.Logger]:
     """The logger that `set_up` changes, as it was before when the test is over."""
-    logger = logging.getLogger("daemon")
+    logger = logging.getLogger("tsctl.daemon")
     handlers, level, propagate = logger.handlers, logger.level, logger.propagate
     yield logger
     for handler in logger.handlers:
@@ -38,8 +38,8 @@ def test_the_daemon_logs_into_the_state_directory(tmp_path: Path, capsys: pytest
     paths.make_private(paths.logs_dir(tmp_path), strict=False)
     logs.set_up(paths.daemon_log(tmp_path), "info", foreground=False)
 
-    logging.getLogger("daemon.server").info("listening")
-    logging.getLogger("daemon.server").debug("too much")
+    logging.getLogger("tsctl.daemon.server").info("listening")
+    logging.getLogger("tsctl.daemon.server").debug("too much")
 
     text = paths.daemon_log(tmp_path).read_text()
     assert TIMED.findall(text) == ["INFO    listening"]
@@ -51,7 +51,7 @@ def test_in_the_foreground_it_is_shown_too(tmp_path: Path, capsys: pytest.Captur
     paths.make_private(paths.logs_dir(tmp_path), strict=False)
     logs.set_up(paths.daemon_log(tmp_path), "debug", foreground=True)
 
-    logging.getLogger("daemon.server").debug("now it is wanted")
+    logging.getLogger("tsctl.daemon.server").debug("now it is wanted")
 
     assert "DEBUG   now it is wanted" in capsys.readouterr().err
     assert "now it is wanted" in paths.daemon_log(tmp_path).read_text()
@@ -166,7 +166,7 @@ def test_the_daemons_log_has_no_passwords(tmp_path: Path) -> None:
     paths.make_private(paths.logs_dir(tmp_path), strict=False)
     logs.set_up(paths.daemon_log(tmp_path), "info", foreground=False)
 
-    logging.getLogger("daemon.models").info("registered %s from %s", "m", "https://me:word@host/a.mar?sig=abc")
+    logging.getLogger("tsctl.daemon.models").info("registered %s from %s", "m", "https://me:word@host/a.mar?sig=abc")
 
     assert paths.daemon_log(tmp_path).read_text().endswith("registered m from https://host/a.mar?…\n")
 

@@ -7,13 +7,13 @@ from types import ModuleType
 
 import pytest
 
-from daemon.core.states import IllegalTransition, follow
-from daemon.http.states import connection
-from daemon.lifecycle.upgrade import states as upgrade
-from daemon.models.optimizing import state as trial
-from daemon.models.residency import state as residence
-from daemon.models.rollouts import rollout
-from daemon.workers import state as worker
+from tsctl.daemon.core.states import IllegalTransition, follow
+from tsctl.daemon.http.states import connection
+from tsctl.daemon.lifecycle.upgrade import states as upgrade
+from tsctl.daemon.models.optimizing import state as trial
+from tsctl.daemon.models.residency import state as residence
+from tsctl.daemon.models.rollouts import rollout
+from tsctl.daemon.workers import state as worker
 
 
 class Door(Enum):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.core.trace import TraceContext, caller_of, parse_traceparent, records, with_context
+from tsctl.daemon.core.trace import TraceContext, caller_of, parse_traceparent, records, with_context
 
 TRACE, SPAN = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 VALID = f"00-{TRACE}-{SPAN}-01"

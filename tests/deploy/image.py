@@ -22,9 +22,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from daemon.marfile import Packing, write_archive
 from tests.e2e.container import Container
 from tsctl.container.torchserve import STORE
+from tsctl.daemon.marfile import Packing, write_archive
 
 ROOT = Path(__file__).parents[2]
 TOOLS = ("buildah", "debootstrap", "unshare", "nsenter", "setpriv", "curl", "ip")

@@ -11,13 +11,13 @@ from typing import Any
 import pytest
 import yaml
 
-from daemon.api import gauges
-from daemon.api.inference.openapi import describe_api
-from daemon.settings import SETTINGS
 from tests.deploy.manifests import FOLDER, documents, expand, files, start_of
 from tests.e2e.served import TSCTL
 from tsctl.container.entry import Program, read_words
 from tsctl.container.torchserve import torchserve
+from tsctl.daemon.api import gauges
+from tsctl.daemon.api.inference.openapi import describe_api
+from tsctl.daemon.settings import SETTINGS
 
 PROGRAMS = Path(__file__).parent / "programs"
 PYTHON = Path(__file__).parents[2] / ".deploy" / "manifests" / "bin" / "python"

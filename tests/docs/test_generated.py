@@ -5,18 +5,18 @@ import re
 
 import pytest
 
-from daemon.api import gauges
-from daemon.api.inference.openapi import describe_api
-from daemon.api.management.openapi import describe_management
-from daemon.api.residency import metrics as residency
-from daemon.core import errors
-from daemon.events.event import KINDS
-from daemon.metrics import families
-from daemon.settings import SETTINGS
 from docs.generate import PAGES
 from docs.generate.badges import PICTURE, badges, draw
 from docs.generate.states import MACHINES, drawing
 from tsctl.cli import VERBS, main
+from tsctl.daemon.api import gauges
+from tsctl.daemon.api.inference.openapi import describe_api
+from tsctl.daemon.api.management.openapi import describe_management
+from tsctl.daemon.api.residency import metrics as residency
+from tsctl.daemon.core import errors
+from tsctl.daemon.events.event import KINDS
+from tsctl.daemon.metrics import families
+from tsctl.daemon.settings import SETTINGS
 from tsctl.terminal.examples import EXAMPLES
 
 TOLD = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, errors.DaemonError)]

@@ -9,12 +9,12 @@ from collections.abc import Mapping
 
 import uvloop
 
-from daemon.core.arena import Arena
-from daemon.core.clock import LoopClock
-from daemon.http.exchange import Exchange
-from daemon.http.limits import HttpLimits
-from daemon.http.listener import Listener
-from daemon.http.messages import Response
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.clock import LoopClock
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.listener import Listener
+from tsctl.daemon.http.messages import Response
 
 
 class Backend:

@@ -30,9 +30,10 @@ ROOT = Path(__file__).parents[2]
 EARLY = ("PYTHON", "LC_", "LANG", "NO_COLOR", "COLUMNS", "LINES", "TERM", "FORCE_COLOR", "GRPC_")
 # What a daemon, or `tsctl`, imports while it runs, and nothing that only some of them need.
 IMPORTED = (
-    "daemon.__main__", "daemon.lifecycle.activation", "daemon.lifecycle.early", "daemon.lifecycle.notify",
-    "daemon.lifecycle.upgrade.shim", "daemon.lifecycle.upgrade.successor", "daemon.server", "uvloop",
-    "rich.table", "tsctl.client", "tsctl.terminal.suggestions",
+    "tsctl.daemon.__main__", "tsctl.daemon.lifecycle.activation", "tsctl.daemon.lifecycle.early",
+    "tsctl.daemon.lifecycle.notify", "tsctl.daemon.lifecycle.upgrade.shim",
+    "tsctl.daemon.lifecycle.upgrade.successor", "tsctl.daemon.server", "uvloop", "rich.table", "tsctl.client",
+    "tsctl.terminal.suggestions",
 )  # fmt: skip
 
 
@@ -107,9 +108,9 @@ class Background:
         if self.pid == 0:
             os.setsid()
             _move({0: os.open(os.devnull, os.O_RDONLY), 1: stdout, 2: stderr}, keep=pass_fds)
-            from daemon.__main__ import main as run
+            from tsctl.daemon.__main__ import main as run
 
-            _finish(lambda: run(command[command.index("daemon") + 1 :]))
+            _finish(lambda: run(command[command.index("tsctl.daemon") + 1 :]))
 
     def wait(self) -> int:
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])

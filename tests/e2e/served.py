@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
-from daemon.marfile import Packing, write_archive
 from tests.e2e import forked
+from tsctl.daemon.marfile import Packing, write_archive
 
 TSCTL = Path(sys.executable).parent / "tsctl"
 ARCHIVES = Path(__file__).parent / "archives"

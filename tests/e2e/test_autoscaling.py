@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from daemon.workers.cores import usable_cores
 from tests.e2e.served import Served, eventually
+from tsctl.daemon.workers.cores import usable_cores
 
 
 @pytest.mark.thin

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.model_settings.declarations import DATATYPES
 from tests.e2e.served import Served, free_address
 from tests.e2e.test_tensors import register
+from tsctl.daemon.model_settings.declarations import DATATYPES
 
 CLIENTS = Path(__file__).parent / "clients"
 ENVIRONMENTS = Path(__file__).parents[2] / ".clients"

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from daemon.marfile import Packing, write_archive
 from tests.e2e.served import ARCHIVES, PATIENCE, TSCTL, Served, eventually
+from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.terminal.examples import EXAMPLES
 
 MINUTES = ("tune", "optimize", "demo")  # whose lines are parsed only, in tests/tsctl/terminal/test_help.py

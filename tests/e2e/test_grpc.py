@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
-from daemon.api.grpc.protos.messages import message_class
 from tests.api.grpc.client import HEALTH, INFERENCE, grpc, prediction
 from tests.e2e.served import PATIENCE, Served, eventually, free_address
 from tests.kit.http2 import ENDS_THE_LOOP
+from tsctl.daemon.api.grpc.protos.messages import message_class
 
 MANAGEMENT = "org.pytorch.serve.grpc.management.ManagementAPIsService"
 RETRIES = (  # what gRPC's clients repeat where they are told to

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.workers.processes.cgroups import own_directory
-from daemon.workers.processes.leftovers import children_of
 from tests.e2e.served import Answer, Served, eventually, running
+from tsctl.daemon.workers.processes.cgroups import own_directory
+from tsctl.daemon.workers.processes.leftovers import children_of
 
 needs_cgroups = pytest.mark.skipif(
     (here := own_directory()) is None or not os.access(here / "cgroup.procs", os.W_OK),
@@ -37,7 +37,7 @@ def gone(*pids: int) -> None:
 
 # Read by each Python that starts with it on its path.
 NO_CGROUPS = """
-from daemon.workers.processes.cgroups import Cgroups
+from tsctl.daemon.workers.processes.cgroups import Cgroups
 Cgroups.open = classmethod(lambda cls, here=None: None)
 """
 

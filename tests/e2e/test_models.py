@@ -11,9 +11,9 @@ import pytest
 import torch
 from PIL import Image
 
-from daemon.marfile import Packing, write_archive
-from handlers.sdk.loader import import_file
 from tests.e2e.served import ARCHIVES, Served
+from tsctl.daemon.marfile import Packing, write_archive
+from tsctl.handlers.sdk.loader import import_file
 
 COLOURS = ("red", "green", "blue")
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import torch
 
-from daemon.marfile import Packing, write_archive
-from handlers.builtin.support.example_image import example_image
-from handlers.optimize import inductor
 from tests.e2e.served import Served, eventually, processes_of, raise_priority
 from tests.handlers.optimize.nets import put_archive
+from tsctl.daemon.marfile import Packing, write_archive
+from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.optimize import inductor
 
 LONG = 600.0  # seconds of patience: a trial loads several sets, some of which compile
 # Sixty passes over memory, which a compiler makes one: several times as fast.
@@ -83,7 +83,7 @@ def trials_of(served: Served) -> list[int]:
     found = []
     for process in processes_of(served):
         with contextlib.suppress(OSError):
-            if b"daemon.tools.optimize" in (process / "cmdline").read_bytes():
+            if b"tsctl.daemon.tools.optimize" in (process / "cmdline").read_bytes():
                 found.append(int(process.name))
     return found
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from daemon.marfile import Packing, write_archive
-from handlers.builtin.support.example_image import example_image
 from tests.e2e.served import Served
 from tests.handlers.optimize.nets import put_archive
+from tsctl.daemon.marfile import Packing, write_archive
+from tsctl.handlers.builtin.support.example_image import example_image
 
 LONG = 300.0  # seconds of patience: seven loads, two of which compile
 SETS = ["none", "default", "bf16", "int8", "compile", "bf16,compile"]

@@ -44,7 +44,7 @@ def owned(served: Served, *arguments: str) -> Iterator["subprocess.Popen[bytes]"
     ready, told = os.pipe()
     with open(ready, "rb") as said:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "daemon", "--background", f"--parent-fd={reading}", f"--ready-fd={told}",
+            [sys.executable, "-P", "-m", "tsctl.daemon", "--background", f"--parent-fd={reading}", f"--ready-fd={told}",
              "--inference-address=none", *arguments],
             env=served.environment, pass_fds=(reading, told), stdin=subprocess.DEVNULL,
         )  # fmt: skip

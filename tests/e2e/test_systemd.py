@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
-from daemon.marfile import Packing, write_archive
 from tests.e2e.served import ARCHIVES, PATIENCE, eventually
 from tests.e2e.systemd import Systemd, booted, missing
+from tsctl.daemon.marfile import Packing, write_archive
 
 pytestmark = pytest.mark.systemd
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from daemon.workers.cores import usable_cores
 from tests.e2e.served import Served, eventually, running
+from tsctl.daemon.workers.cores import usable_cores
 
 FIRST = "the template torch is ready"
 
@@ -69,7 +69,7 @@ def test_a_worker_is_a_child_of_the_daemon_and_says_so(warm: Served) -> None:
 
     assert answer["parent"] == warm.pid
     assert answer["threads"] == max(1, usable_cores() // 2)
-    assert b"handlers.template" in Path(f"/proc/{answer['pid']}/cmdline").read_bytes()
+    assert b"tsctl.handlers.template" in Path(f"/proc/{answer['pid']}/cmdline").read_bytes()
     assert f"initialized {answer['pid']}" in (warm.folder / "state" / "logs" / "warm@1.0.log").read_text()
 
 
@@ -214,7 +214,7 @@ def test_workers_are_executed_where_no_template_can_start(torch: str, idle: Serv
     idle.register("echo")
 
     assert idle.ask("/predictions/echo", b"x").status == 200
-    assert b"handlers.worker" in Path(f"/proc/{pid_of(idle, 'echo')}/cmdline").read_bytes()
+    assert b"tsctl.handlers.worker" in Path(f"/proc/{pid_of(idle, 'echo')}/cmdline").read_bytes()
 
 
 def test_where_no_model_needs_torch_nobody_imports_it(idle: Served) -> None:
@@ -224,7 +224,7 @@ def test_where_no_model_needs_torch_nobody_imports_it(idle: Served) -> None:
     eventually(lambda: idle.ask("/ready").status == 200, "the model is ready")
 
     commands = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children(idle.pid)]
-    assert commands and all(b"handlers.worker" in command for command in commands)
+    assert commands and all(b"tsctl.handlers.worker" in command for command in commands)
 
 
 def test_where_nothing_is_served_yet_torch_is_imported_ahead(idle: Served) -> None:

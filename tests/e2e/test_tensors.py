@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daemon.core.arena import SHARED_FROM
-from daemon.model_settings.declarations import DATATYPES
 from tests.e2e.served import Answer, Served
 from tests.handlers.tensors.test_arrays import VALUES
+from tsctl.daemon.core.arena import SHARED_FROM
+from tsctl.daemon.model_settings.declarations import DATATYPES
 
 pytestmark = pytest.mark.thin
 
@@ -54,7 +54,7 @@ def sent_back(answer: Answer) -> tuple[bytes, bool]:
 
 @pytest.mark.parametrize("datatype", DATATYPES)
 def test_every_datatype_comes_back_bit_for_bit(tensors: Served, datatype: str) -> None:
-    from daemon.api.tensors.elements import pack
+    from tsctl.daemon.api.tensors.elements import pack
 
     model = register(tensors, datatype)
     texts = ["a", "é"] if datatype == "BYTES" else VALUES[datatype]

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.marfile import Packing, write_archive
 from tests.e2e.served import PAGE, Served
+from tsctl.daemon.marfile import Packing, write_archive
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "text-generation"
 SENTENCES = {

@@ -3,10 +3,10 @@
 import threading
 from pathlib import Path
 
-from daemon.marfile import Packing, write_archive
-from handlers.builtin.support.example_image import example_image
 from tests.e2e.served import Served, eventually, raise_priority
 from tests.handlers.optimize.nets import RESIDUAL, put_archive
+from tsctl.daemon.marfile import Packing, write_archive
+from tsctl.handlers.builtin.support.example_image import example_image
 
 LONG = 120.0  # seconds of patience: of a worker that times its defaults, and of one that is loaded then
 # A model whose code is slow unless its normalisation is one: folding it away is a loss, also where others disturb it.

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 
-from daemon.marfile import Packing, write_archive
-from handlers.sdk.loader import import_file
 from tests.e2e.served import ARCHIVES, Answer, Served, eventually
+from tsctl.daemon.marfile import Packing, write_archive
+from tsctl.handlers.sdk.loader import import_file
 
 OURS = ARCHIVES / "torchserve"
 JSON = {"content_type": "application/json"}

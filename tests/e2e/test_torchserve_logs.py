@@ -28,7 +28,7 @@ TIMES = r"#hostname:[^,]+,timestamp:\d+$"
 # file → a line of it, behind the stamp; NAME is the request's id
 LINES = [
     ("logs/access_log.log", r'- /127\.0\.0\.1:\d+ "POST /predictions/measures HTTP/1\.1" 200 \d+$'),
-    ("logs/ts_log.log", r"\[INFO \] main daemon\.events - measures/1\.0: registered from measures\.mar$"),
+    ("logs/ts_log.log", r"\[INFO \] main tsctl\.daemon\.events - measures/1\.0: registered from measures\.mar$"),
     ("logs/model_log.log", r"\[INFO \] W-9000-prints_1\.0-stdout MODEL_LOG - 0$"),
     ("logs/ts_log.log", r"\[INFO \] W-9000-prints_1\.0-stdout MODEL_LOG - 0$"),
     ("metrics/ts_metrics.log", r"- ts_inference_requests_total\.Count:1\.0\|#model_name:measures,model_version:"),

@@ -7,12 +7,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from daemon.lifecycle.upgrade.shim import lives
 from tests.e2e.conftest import begin_upgrade
 from tests.e2e.served import PATIENCE, Served, eventually
 from tests.lab.chaos.upgrades import Unharmed, judge, serve, upgrade
 from tests.lab.harness.daemon import marked
 from tests.lab.harness.ledger import Ledger
+from tsctl.daemon.lifecycle.upgrade.shim import lives
 
 
 def test_clients_that_never_pause_notice_nothing_of_upgrades(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from daemon.events.event import KINDS, LEVELS, Event
-from daemon.events.events import MOST_REQUESTS, MOST_TEXT, Events
-from daemon.events.journal import Journal
+from tsctl.daemon.events.event import KINDS, LEVELS, Event
+from tsctl.daemon.events.events import MOST_REQUESTS, MOST_TEXT, Events
+from tsctl.daemon.events.journal import Journal
 
 
 def texts(events: list[Event]) -> list[str]:
@@ -76,7 +76,7 @@ def test_an_event_is_bounded_and_has_one_line_without_secrets() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_event_is_one_line_of_the_log_at_its_level(kind: str, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.DEBUG, "daemon"):
+    with caplog.at_level(logging.DEBUG, "tsctl.daemon"):
         Events().add(kind, "100 % is said", model="m", version="1.0", requests=["r1", "r2"])
 
     assert [(record.levelno, record.getMessage()) for record in caplog.records] == [

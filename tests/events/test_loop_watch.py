@@ -2,8 +2,8 @@
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.events.loop_watch import EVERY, LATE, LoopWatch
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.events.loop_watch import EVERY, LATE, LoopWatch
 
 
 def watched() -> tuple[FakeClock, list[float], LoopWatch]:

@@ -1,8 +1,8 @@
 """What recurs is told at once, and then once a minute with its count."""
 
-from daemon.core.clock import FakeClock
-from daemon.events.events import Events
-from daemon.events.recurring import EVERY, MOST_IDS, MOST_SERIES, Recurring
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.events.recurring import EVERY, MOST_IDS, MOST_SERIES, Recurring
 
 
 class Told:

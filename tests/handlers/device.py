@@ -6,8 +6,8 @@ from typing import TypeVar
 import torch
 from torch import nn
 
-from handlers.builtin.base import BaseHandler
-from handlers.optimize.trials.drift import TF32_TOLERANCE
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.optimize.trials.drift import TF32_TOLERANCE
 
 VARIABLE = "TSCTL_TEST_DEVICE"
 DEVICE = torch.device(os.environ.get(VARIABLE, "cpu"))

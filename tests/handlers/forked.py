@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from handlers import orders, wire
+from tsctl.handlers import orders, wire
 
 _PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
-_PROGRAM = "import sys; from handlers import template as t; t.FIRST = ({first}); sys.exit(t.main(sys.argv[1:]))"
+_PROGRAM = "import sys; from tsctl.handlers import template as t; t.FIRST = ({first}); sys.exit(t.main(sys.argv[1:]))"
 PATIENCE = 30.0  # seconds
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from handlers.sdk.context import Context
-from handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload
-from handlers.sdk.metrics import Dimension, MetricTypes
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload
+from tsctl.handlers.sdk.metrics import Dimension, MetricTypes
 
 texts = st.text(st.characters(exclude_categories=()), max_size=12)  # with lone surrogates
 _RAISED: tuple[type[BaseException], ...] = (

@@ -5,9 +5,9 @@ from pathlib import Path
 from textwrap import dedent
 from typing import Any
 
-from handlers import wire
-from handlers.sdk.context import Context
 from tests.handlers.device import GPU_ID
+from tsctl.handlers import wire
+from tsctl.handlers.sdk.context import Context
 
 
 def context_of(

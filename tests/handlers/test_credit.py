@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from handlers import wire
-from handlers.credit import LATE_WINDOW, OVERHEAD, WINDOW, Pieces, Windows, cost_of
+from tsctl.handlers import wire
+from tsctl.handlers.credit import LATE_WINDOW, OVERHEAD, WINDOW, Pieces, Windows, cost_of
 
 
 def piece(row: int, size: int = WINDOW) -> tuple[int, wire.Answer]:

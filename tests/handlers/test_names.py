@@ -4,7 +4,7 @@ import importlib
 
 import pytest
 
-from handlers.names import BUILT_IN, RESERVED_MODULES, split_handler
+from tsctl.handlers.names import BUILT_IN, OWN_PACKAGE, split_handler
 
 
 @pytest.mark.parametrize(
@@ -35,6 +35,5 @@ def test_a_built_in_name_leads_to_a_handler_class(name: str) -> None:
     assert callable(handler.initialize)
 
 
-def test_no_built_in_handler_has_the_name_of_a_reserved_module() -> None:
-    assert {"daemon", "handlers", "tsctl"} == RESERVED_MODULES
-    assert RESERVED_MODULES.isdisjoint(BUILT_IN)
+def test_no_built_in_handler_has_the_name_of_our_package() -> None:
+    assert OWN_PACKAGE not in BUILT_IN

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from handlers import orders, wire
 from tests.handlers.forked import kill, status_of, template
 from tests.handlers.samples import row, write
+from tsctl.handlers import orders, wire
 
 pytestmark = pytest.mark.slow
 
@@ -204,7 +204,7 @@ def test_a_model_whose_file_does_more_than_define_it_is_not_shared(further: str,
 
 def test_it_forks_no_more_once_it_has_a_thread(tmp_path: Path) -> None:
     (tmp_path / "late.py").write_text(
-        "import threading, os\nfrom handlers import template\nfreeze = template.freeze\n"
+        "import threading, os\nfrom tsctl.handlers import template\nfreeze = template.freeze\n"
         "def late(**_):\n    threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
         "template.freeze = late\n"
     )

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from handlers import orders, wire
-from handlers.optimize.trials.verdicts import VARIABLE
 from tests.handlers.forked import template
 from tests.handlers.optimize.nets import put_archive
+from tsctl.handlers import orders, wire
+from tsctl.handlers.optimize.trials.verdicts import VARIABLE
 
 pytestmark = [pytest.mark.slow, pytest.mark.heavy]
 

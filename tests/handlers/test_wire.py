@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers import wire
-from handlers.frame_reader import FrameReader
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20)
 pairs = st.lists(st.tuples(texts, texts), max_size=3)

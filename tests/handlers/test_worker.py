@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from handlers import wire
-from handlers.frame_reader import FrameReader
-from handlers.process.connection import DaemonConnection
-from handlers.worker import alike, load_failure, log_to_output, serve
 from tests.handlers.samples import row, write
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.process.connection import DaemonConnection
+from tsctl.handlers.worker import alike, load_failure, log_to_output, serve
 
 ECHO = """
     import torch

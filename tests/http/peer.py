@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from daemon.core.clock import FakeClock
-from daemon.http.connection import CONTINUE
-from daemon.http.exchange import Exchange
-from daemon.http.limits import HttpLimits
-from daemon.http.listener import Listener
-from daemon.http.messages import Request, Response
 from tests.http.fake import FakeTransport
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.http.connection import CONTINUE
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.listener import Listener
+from tsctl.daemon.http.messages import Request, Response
 
 LIMITS = HttpLimits(max_body=1000, max_head=2000, max_headers=10, pipeline=3)
 GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -5,13 +5,13 @@ Four of them read the same stream: with and without heads that are known again, 
 
 from collections.abc import Sequence
 
-from daemon.core.arena import Arena
-from daemon.core.errors import DaemonError
-from daemon.http.connection import READ_SIZE
-from daemon.http.limits import HttpLimits
-from daemon.http.messages import Request
-from daemon.http.parsing.parser import Receiver
-from daemon.http.states.receiver import CLOSED
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.http.connection import READ_SIZE
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.parsing.parser import Receiver
+from tsctl.daemon.http.states.receiver import CLOSED
 
 Told = tuple[str, str, list[tuple[str, str]], bytes, bool, bool, str | None, str | None]
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.http.connection import CONTINUE
-from daemon.http.limits import HttpLimits
-from daemon.http.messages import Response
 from tests.http.peer import GET, LAST, LIMITS, Server, chunked, echo, get, post
+from tsctl.daemon.http.connection import CONTINUE
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.messages import Response
 
 
 def answer(server: Server, index: int, body: bytes = b"") -> None:

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.http.limits import HttpLimits
-from daemon.http.messages import Response
 from tests.http.peer import GET, Peer, Server, echo
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.messages import Response
 
 FAST = HttpLimits(max_body=10**6, pipeline=3)
 

@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.http.deadlines import ConnectionDeadlines, ConnectionPhase
+from tsctl.daemon.http.deadlines import ConnectionDeadlines, ConnectionPhase
 
 ALLOWANCES = {
     ConnectionPhase.IDLE: 75.0,

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.core.errors import DaemonError, QueueFull
-from daemon.core.job import Caller
-from daemon.http.bounds.sending import OVERHEAD
-from daemon.http.exchange import JOINED_BODY, Exchange
-from daemon.http.messages import Request, Response
 from tests.http.peer import GET, LAST, Peer, Server, get, read_answers
+from tsctl.daemon.core.errors import DaemonError, QueueFull
+from tsctl.daemon.core.job import Caller
+from tsctl.daemon.http.bounds.sending import OVERHEAD
+from tsctl.daemon.http.exchange import JOINED_BODY, Exchange
+from tsctl.daemon.http.messages import Request, Response
 
 
 def begin(data: bytes = GET) -> tuple[Server, Peer, Exchange]:

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.core.arena import Arena, Lease
-from daemon.core.places import PAGE
-from daemon.http.connection import Connection
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Response
-from daemon.http.parsing import body, parser
 from tests.http.peer import GET, LIMITS, Peer, Server, chunked, echo, get, post
+from tsctl.daemon.core.arena import Arena, Lease
+from tsctl.daemon.core.places import PAGE
+from tsctl.daemon.http.connection import Connection
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Response
+from tsctl.daemon.http.parsing import body, parser
 
 LARGE = 10  # bytes, for these tests
 BODY = bytes(range(40))

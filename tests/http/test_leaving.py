@@ -2,9 +2,9 @@
 
 import pytest
 
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Response
 from tests.http.peer import GET, LAST, Peer, Server, get, post
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Response
 
 
 class Work:

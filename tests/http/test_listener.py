@@ -1,7 +1,7 @@
 """A listener knows its connections, and stops them without losing an answer."""
 
-from daemon.http.messages import Response
 from tests.http.peer import GET, Server, echo, get, post
+from tsctl.daemon.http.messages import Response
 
 
 def test_a_listener_knows_its_connections() -> None:

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.errors import BadRequest, DaemonError, ModelNotFound, QueueFull
-from daemon.core.job import Reply
-from daemon.http.messages import (
+from tests.http.peer import Answer, read_answers
+from tsctl.daemon.core.errors import BadRequest, DaemonError, ModelNotFound, QueueFull
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.http.messages import (
     Request,
     Response,
     error_response,
@@ -18,8 +19,7 @@ from daemon.http.messages import (
     reply_response,
     status_response,
 )
-from daemon.http.parsing.sizes import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET
-from tests.http.peer import Answer, read_answers
+from tsctl.daemon.http.parsing.sizes import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET
 
 
 def request(target: str = "/", headers: list[tuple[str, str]] | None = None, body: bytes = b"") -> Request:

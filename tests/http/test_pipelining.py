@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.core.arena import SHARED_FROM
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Response
 from tests.http.peer import GET, LAST, LIMITS, Peer, Server, chunked, get, post
+from tsctl.daemon.core.arena import SHARED_FROM
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Response
 
 MOST = LIMITS.pipeline
 WIDE = replace(LIMITS, max_body=2 * SHARED_FROM)

@@ -6,12 +6,12 @@ import struct
 
 import pytest
 
-from daemon.http.bounds.lingering import LINGER_MOST
-from daemon.http.connection import CONTINUE
-from daemon.http.limits import HttpLimits
-from daemon.http.listener import LINGERING
-from daemon.http.messages import Response
 from tests.http.peer import GET, LAST, Peer, Server, chunked, echo, post
+from tsctl.daemon.http.bounds.lingering import LINGER_MOST
+from tsctl.daemon.http.connection import CONTINUE
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.listener import LINGERING
+from tsctl.daemon.http.messages import Response
 
 TOO_LARGE = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n"
 

@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from daemon.http.limits import HttpLimits
 from tests.http.peer import Server, echo, get, post
+from tsctl.daemon.http.limits import HttpLimits
 
 OURS = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}")
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.core.errors import QueueFull, ResourceNotFound
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Response
-from daemon.http.router import Route, Router, join
 from tests.http.peer import Peer, Server, get
+from tsctl.daemon.core.errors import QueueFull, ResourceNotFound
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Response
+from tsctl.daemon.http.router import Route, Router, join
 
 
 def name_of(name: str) -> Route:
@@ -102,7 +102,7 @@ async def late_bug(exchange: Exchange, path: list[str]) -> None:
 
 @pytest.mark.parametrize("route", [bug, late_bug])
 def test_a_bug_is_a_500_and_its_traceback_is_in_the_log(route: Route, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.ERROR, "daemon.http"):
+    with caplog.at_level(logging.ERROR, "tsctl.daemon.http"):
         peer = ask(route)
 
     assert peer.statuses == [500]

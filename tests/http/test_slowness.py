@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from daemon.http.limits import HttpLimits
-from daemon.http.messages import Response
 from tests.http.peer import GET, LAST, LIMITS, Peer, Server, echo, get, post
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.messages import Response
 
 FAST = HttpLimits(max_body=10**6, pipeline=3)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from daemon.http.messages import Response
 from tests.http.fake import FakeTransport
 from tests.http.peer import GET, LAST, Peer, Server, echo, post
+from tsctl.daemon.http.messages import Response
 
 
 def connect(server: Server) -> Peer:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from daemon.http.bounds.farewell import SILENCE, Farewell
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Response
 from tests.http.peer import GET, Peer, Server, get, post
+from tsctl.daemon.http.bounds.farewell import SILENCE, Farewell
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Response
 
 
 def echo(exchange: Exchange) -> None:

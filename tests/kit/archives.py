@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from daemon.marfile import MANIFEST
+from tsctl.daemon.marfile import MANIFEST
 
 
 def manifest_document(name: str = "m", version: str = "1.0", **model: Any) -> dict[str, Any]:

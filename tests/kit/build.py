@@ -4,13 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from daemon.batching.observer import Tracing
-from daemon.config.config import Config, resolve
-from daemon.core.clock import Clock
-from daemon.marfile import parse_manifest
-from daemon.models.settings import ModelSettings
-from daemon.models.version import ModelVersion, Source
-from daemon.workers.engine import Engine, WorkerSpec
+from tsctl.daemon.batching.observer import Tracing
+from tsctl.daemon.config.config import Config, resolve
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.marfile import parse_manifest
+from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.models.version import ModelVersion, Source
+from tsctl.daemon.workers.engine import Engine, WorkerSpec
 
 
 def make_spec(**changes: Any) -> WorkerSpec:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from daemon.core.job import Job, Param, Reply
+from tsctl.daemon.core.job import Job, Param, Reply
 
 
 @dataclass

@@ -6,19 +6,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from daemon import paths
-from daemon.core.clock import LoopClock
-from daemon.core.logs import ModelLogs
-from daemon.models.persistence.snapshot import SnapshotEntry, read_snapshot
-from daemon.models.persistence.startup import Startup
-from daemon.models.registrar import Registrar, Registration
-from daemon.models.registry import Registry
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelVersion
-from daemon.workers.stub import StubEngine
 from tests.kit.archives import model_files, write_mar
 from tests.kit.build import make_config
 from tests.kit.client import Client
+from tsctl.daemon import paths
+from tsctl.daemon.core.clock import LoopClock
+from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.models.persistence.snapshot import SnapshotEntry, read_snapshot
+from tsctl.daemon.models.persistence.startup import Startup
+from tsctl.daemon.models.registrar import Registrar, Registration
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.stub import StubEngine
 
 NEVER = 1e6  # seconds; a load or a batch that the test ends itself
 

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from daemon.core.clock import FakeClock
-from daemon.core.job import Batch, Fate, Job, Outcome, Reply
-from daemon.workers.engine import Exit, Worker
-from daemon.workers.gpus import Placement
-from daemon.workers.pool import Pool
-from daemon.workers.stub import StubEngine, StubWorker
 from tests.kit.build import make_spec
 from tests.kit.client import Client
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Reply
+from tsctl.daemon.workers.engine import Exit, Worker
+from tsctl.daemon.workers.gpus import Placement
+from tsctl.daemon.workers.pool import Pool
+from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
 
 @dataclass

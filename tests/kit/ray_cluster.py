@@ -5,10 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from handlers.ray.errors import CallError, OptionsRefused
-from handlers.ray.messages import ActorOptions
-from handlers.ray.node.actor import ActorFacts
-from handlers.ray.node.versions import versions_here
+from tsctl.handlers.ray.errors import CallError, OptionsRefused
+from tsctl.handlers.ray.messages import ActorOptions
+from tsctl.handlers.ray.node.actor import ActorFacts
+from tsctl.handlers.ray.node.versions import versions_here
 
 
 class FakeActor:

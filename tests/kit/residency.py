@@ -3,16 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from daemon.core.clock import FakeClock
-from daemon.core.job import Job, TimeBudget
-from daemon.models.residency.decision import Memory
-from daemon.models.residency.residency import Residency
-from daemon.models.residency.state import ResidenceState
-from daemon.models.version import ModelVersion
-from daemon.workers.stub import StubEngine
 from tests.kit.build import make_model
 from tests.kit.client import Client
 from tests.kit.version import HEADER
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.job import Job, TimeBudget
+from tsctl.daemon.models.residency.decision import Memory
+from tsctl.daemon.models.residency.residency import Residency
+from tsctl.daemon.models.residency.state import ResidenceState
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.stub import StubEngine
 
 
 class WarmStubs:

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from daemon.batching.dispatcher import Dispatcher
-from daemon.core.clock import FakeClock
-from daemon.core.job import Job, TimeBudget
-from daemon.metrics.version import VersionMetrics
-from daemon.models.version import ModelVersion
-from daemon.workers.engine import LoadFailure
-from daemon.workers.inflight import CAPACITY
-from daemon.workers.stub import StubEngine, StubWorker
 from tests.kit.build import make_model
 from tests.kit.client import Client
+from tsctl.daemon.batching.dispatcher import Dispatcher
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.job import Job, TimeBudget
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.engine import LoadFailure
+from tsctl.daemon.workers.inflight import CAPACITY
+from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
 HEADER = "x-request-deadline-ms"
 

@@ -5,16 +5,25 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 from unittest.mock import patch
 
-from daemon.core.arena import Arena
-from daemon.core.clock import FakeClock
-from daemon.core.job import Batch, Job, Outcome, Reply
-from daemon.workers import local
-from daemon.workers.engine import ENDS, STOPPED, BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
-from daemon.workers.local import LocalWorker
-from daemon.workers.rows.worker import RowWorker
-from handlers import wire
 from tests.http.fake import FakeTransport
 from tests.kit.client import Client
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.job import Batch, Job, Outcome, Reply
+from tsctl.daemon.workers import local
+from tsctl.daemon.workers.engine import (
+    ENDS,
+    STOPPED,
+    BatchEvents,
+    Exit,
+    LoadFailure,
+    Worker,
+    WorkerListener,
+    WorkerSpec,
+)
+from tsctl.daemon.workers.local import LocalWorker
+from tsctl.daemon.workers.rows.worker import RowWorker
+from tsctl.handlers import wire
 
 W = TypeVar("W", bound=Worker)
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config.config import Config
-from daemon.config.endpoints import choose_endpoints
-from daemon.core.errors import StartError
-from daemon.lifecycle import activation, instance
-from daemon.lifecycle.activation import PassedSocket, match_sockets, take_passed
 from tests.kit.build import make_config
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.endpoints import choose_endpoints
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.lifecycle import activation, instance
+from tsctl.daemon.lifecycle.activation import PassedSocket, match_sockets, take_passed
 
 PID = 4711
 

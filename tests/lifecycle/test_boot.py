@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from daemon import paths
-from daemon.config.endpoints import choose_endpoints
-from daemon.core.errors import StartError, Upgrading
-from daemon.lifecycle.boot import Boot, BootParts, ColdStart, Takeover
-from daemon.lifecycle.instance import Instance
-from daemon.lifecycle.upgrade.channel import Channel
-from daemon.lifecycle.upgrade.messages import (
+from tests.kit.daemon import StubDaemon
+from tsctl.daemon import paths
+from tsctl.daemon.config.endpoints import choose_endpoints
+from tsctl.daemon.core.errors import StartError, Upgrading
+from tsctl.daemon.lifecycle.boot import Boot, BootParts, ColdStart, Takeover
+from tsctl.daemon.lifecycle.instance import Instance
+from tsctl.daemon.lifecycle.upgrade.channel import Channel
+from tsctl.daemon.lifecycle.upgrade.messages import (
     Bound,
     Expected,
     Inheritance,
@@ -24,8 +25,7 @@ from daemon.lifecycle.upgrade.messages import (
     decode_from_new,
     encode,
 )
-from daemon.lifecycle.upgrade.new import Predecessor
-from tests.kit.daemon import StubDaemon
+from tsctl.daemon.lifecycle.upgrade.new import Predecessor
 
 ADDRESS = {"inference_address": "127.0.0.1:0"}
 LEFTOVER = "0" * 40  # a directory in which no model is

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from daemon import paths
-from daemon.lifecycle import early
-from daemon.lifecycle.early import start_early, wants_torch
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.build import make_config
+from tsctl.daemon import paths
+from tsctl.daemon.lifecycle import early
+from tsctl.daemon.lifecycle.early import start_early, wants_torch
 
 TORCH = {"net.py": b"import torch\n"}
 

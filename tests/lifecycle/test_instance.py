@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from daemon import paths
-from daemon.config.config import Config
-from daemon.config.endpoints import choose_endpoints
-from daemon.core.errors import StartError
-from daemon.lifecycle import instance
-from daemon.lifecycle.instance import Instance
-from daemon.lifecycle.sockets import take_place
-from daemon.lifecycle.upgrade.messages import Inheritance
 from tests.kit.build import make_config
+from tsctl.daemon import paths
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.endpoints import choose_endpoints
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.lifecycle import instance
+from tsctl.daemon.lifecycle.instance import Instance
+from tsctl.daemon.lifecycle.sockets import take_place
+from tsctl.daemon.lifecycle.upgrade.messages import Inheritance
 
 
 def config_of(folder: Path, **flags: str) -> Config:

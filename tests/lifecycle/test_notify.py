@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.lifecycle.notify import Notifier, every, message, notifier_of, status_of, watchdog_of
-from daemon.models.registry import Registry
-from daemon.workers.stub import StubEngine
 from tests.kit.build import make_model
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.lifecycle.notify import Notifier, every, message, notifier_of, status_of, watchdog_of
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.workers.stub import StubEngine
 
 PID = 4711
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.__main__ import launch_arguments, main, parse_arguments
-from daemon.core.errors import StartError
-from daemon.lifecycle.parent import check_parent, watch_parent
-from daemon.lifecycle.shutdown import Shutdown
+from tsctl.daemon.__main__ import launch_arguments, main, parse_arguments
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.lifecycle.parent import check_parent, watch_parent
+from tsctl.daemon.lifecycle.shutdown import Shutdown
 
 
 @pytest.fixture

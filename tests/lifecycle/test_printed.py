@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.lifecycle.printed import LOOK_EVERY, MOST_BYTES, PrintedLog
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.lifecycle.printed import LOOK_EVERY, MOST_BYTES, PrintedLog
 
 
 @pytest.fixture(params=[os.O_APPEND, 0], ids=["appended", "written"])

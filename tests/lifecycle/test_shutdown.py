@@ -5,10 +5,10 @@ from typing import cast
 
 import pytest
 
-from daemon.lifecycle.shutdown import Shutdown
-from daemon.lifecycle.sockets import SupervisedListener
-from daemon.models.version import ModelState
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon.lifecycle.shutdown import Shutdown
+from tsctl.daemon.lifecycle.sockets import SupervisedListener
+from tsctl.daemon.models.version import ModelState
 
 
 class Server:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.config.endpoints import address_of, parse_address
-from daemon.core.errors import StartError
-from daemon.lifecycle.sockets import Lock, bind_control, bind_tcp, take_place, unlink_if_ours
+from tsctl.daemon.config.endpoints import address_of, parse_address
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.lifecycle.sockets import Lock, bind_control, bind_tcp, take_place, unlink_if_ours
 
 
 def test_a_stale_socket_file_is_replaced(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ def imports_of_a_start(folder: Path) -> list[str]:
     """Return the modules that a daemon without models has imported until it listens, in this order."""
     reading, writing = os.pipe()
     command: list[str | Path] = [
-        sys.executable, "-P", "-X", "importtime", "-m", "daemon", "--socket", folder / "s",
+        sys.executable, "-P", "-X", "importtime", "-m", "tsctl.daemon", "--socket", folder / "s",
         "--state-dir", folder / "state", "--inference-address", "127.0.0.1:0", "--template", "false",
         "--ready-fd", str(writing),
     ]  # fmt: skip
@@ -45,5 +45,5 @@ def test_a_start_imports_few_modules_and_none_of_the_heavy_ones(tmp_path: Path) 
 
     heavy = {name for name in found if any(name == each or name.startswith(f"{each}.") for each in UNWANTED)}
     assert heavy == set()
-    assert "daemon.server.assembly" in found
+    assert "tsctl.daemon.server.assembly" in found
     assert len(found) <= MOST, f"{len(found)} modules"

@@ -9,24 +9,24 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.api.observing.events import EventStream
-from daemon.api.observing.periodic_metrics import PeriodicMetrics
-from daemon.core.clock import FakeClock, LoopClock, Ticker
-from daemon.events import loop_watch
-from daemon.events.events import Events
-from daemon.events.loop_watch import LoopWatch
-from daemon.events.recurring import Recurring
-from daemon.http.deadlines import ConnectionPhase
-from daemon.http.limits import HttpLimits
-from daemon.http.listener import Listener
-from daemon.lifecycle import sockets
-from daemon.lifecycle.notify import Notifier
-from daemon.lifecycle.sockets import SupervisedListener
-from daemon.lifecycle.supervision import FIRST_PAUSE, LONGEST_PAUSE, STEADY, Supervision, pause_after
-from daemon.metrics.families import servers as server_families
-from daemon.metrics.metrics import Metrics
-from daemon.models.rollouts.rollouts import Rollouts
-from daemon.workers.processes.reaper import Children
+from tsctl.daemon.api.observing.events import EventStream
+from tsctl.daemon.api.observing.periodic_metrics import PeriodicMetrics
+from tsctl.daemon.core.clock import FakeClock, LoopClock, Ticker
+from tsctl.daemon.events import loop_watch
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.events.loop_watch import LoopWatch
+from tsctl.daemon.events.recurring import Recurring
+from tsctl.daemon.http.deadlines import ConnectionPhase
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.listener import Listener
+from tsctl.daemon.lifecycle import sockets
+from tsctl.daemon.lifecycle.notify import Notifier
+from tsctl.daemon.lifecycle.sockets import SupervisedListener
+from tsctl.daemon.lifecycle.supervision import FIRST_PAUSE, LONGEST_PAUSE, STEADY, Supervision, pause_after
+from tsctl.daemon.metrics.families import servers as server_families
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.models.rollouts.rollouts import Rollouts
+from tsctl.daemon.workers.processes.reaper import Children
 
 LIMITS = HttpLimits(1024, 1.0, 1.0, 1.0)
 

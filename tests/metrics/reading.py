@@ -4,11 +4,11 @@ import re
 import socket
 from collections.abc import Iterable
 
-from daemon.metrics.exposition import MetricFamily, render
-from daemon.metrics.metrics import Metrics
-from daemon.metrics.version import VersionMetrics
-from handlers.sdk.pending_metrics import PendingMetrics
-from handlers.wire import Kind
+from tsctl.daemon.metrics.exposition import MetricFamily, render
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.handlers.sdk.pending_metrics import PendingMetrics
+from tsctl.handlers.wire import Kind
 
 HOSTNAME = socket.gethostname()
 _LINE = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)")

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import BadRequest, CutOff, DaemonError, Loading, NoReadyWorker, QueueFull, Stopping
-from daemon.core.job import Reply
-from daemon.metrics.refusals import reason_of
-from daemon.workers.engine import ENDS
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.errors import BadRequest, CutOff, DaemonError, Loading, NoReadyWorker, QueueFull, Stopping
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.metrics.refusals import reason_of
+from tsctl.daemon.workers.engine import ENDS
 
 
 def served(**settings: Any) -> StubVersion:

@@ -4,13 +4,13 @@ import logging
 
 import pytest
 
-from daemon.metrics.emitted import LONGEST_VALUE, MOST_SERIES
-from daemon.metrics.exposition import render
-from daemon.metrics.merged import emitted
-from daemon.metrics.version import VersionMetrics
-from handlers import wire
-from handlers.wire import STAGE_TIME
 from tests.metrics.reading import registered, report, shown, types
+from tsctl.daemon.metrics.emitted import LONGEST_VALUE, MOST_SERIES
+from tsctl.daemon.metrics.exposition import render
+from tsctl.daemon.metrics.merged import emitted
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.handlers import wire
+from tsctl.handlers.wire import STAGE_TIME
 
 M = "ModelName=m,ModelVersion=1.0"
 
@@ -102,7 +102,7 @@ def test_a_name_with_other_dimensions_has_a_line_for_each(version: VersionMetric
 
 
 def test_a_name_keeps_its_first_type(version: VersionMetrics, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, "daemon.metrics"):
+    with caplog.at_level(logging.WARNING, "tsctl.daemon.metrics"):
         report(version, "counter", "Seen", 1)
         report(version, "gauge", "Seen", 7)
         report(version, "gauge", "Seen", 8)
@@ -140,7 +140,7 @@ def test_of_two_versions_types_the_later_registered_counts(caplog: pytest.LogCap
     report(old, "counter", "Seen", 1)
     report(new, "gauge", "Seen", 2)
 
-    with caplog.at_level(logging.WARNING, "daemon.metrics"):
+    with caplog.at_level(logging.WARNING, "tsctl.daemon.metrics"):
         assert shown(emitted(metrics)) == {"Seen{ModelName=m,ModelVersion=2}": 2}
         assert shown(emitted(metrics)) == {"Seen{ModelName=m,ModelVersion=2}": 2}
     sentence = "metrics of handlers: `Seen` is a gauge in one version and a counter in another, and is not shown"

@@ -11,17 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prometheus_client.parser import text_string_to_metric_families
 
-from daemon.api import gauges
-from daemon.metrics import families
-from daemon.metrics.exposition import MetricFamily, family, histograms, render, texts
-from daemon.metrics.histogram import Histogram
-from daemon.metrics.machine.gpu import Gpu
-from daemon.metrics.machine.host import HostMonitor
-from daemon.metrics.merged import emitted
-from daemon.metrics.metrics import Metrics
-from handlers.wire import Kind
 from tests.metrics.reading import registered, report, types, values
 from tests.metrics.test_metrics import run
+from tsctl.daemon.api import gauges
+from tsctl.daemon.metrics import families
+from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, render, texts
+from tsctl.daemon.metrics.histogram import Histogram
+from tsctl.daemon.metrics.machine.gpu import Gpu
+from tsctl.daemon.metrics.machine.host import HostMonitor
+from tsctl.daemon.metrics.merged import emitted
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.handlers.wire import Kind
 
 # What promtool finds wrong with the names that TorchServe chose: they are what its users' dashboards ask for.
 TORCHSERVE = re.compile(

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.metrics.families import gpus as gpu_families
-from daemon.metrics.machine import gpu as room
-from daemon.metrics.machine.gpu import BACKOFF, FRESH, Gpu, Gpus, parse_gpus
 from tests.metrics.reading import shown
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.metrics.families import gpus as gpu_families
+from tsctl.daemon.metrics.machine import gpu as room
+from tsctl.daemon.metrics.machine.gpu import BACKOFF, FRESH, Gpu, Gpus, parse_gpus
 
 
 def program(folder: Path, script: str) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.metrics.histogram import FINE, SECONDS, Histogram, quantile
+from tsctl.daemon.metrics.histogram import FINE, SECONDS, Histogram, quantile
 
 TIMES = st.lists(st.floats(0.0001, 120.0), min_size=1, max_size=300)
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.metrics.families import machine
-from daemon.metrics.machine.host import GB, HostMonitor
 from tests.metrics.reading import shown
+from tsctl.daemon.metrics.families import machine
+from tsctl.daemon.metrics.machine.host import GB, HostMonitor
 
 MEMINFO = "MemTotal:        8192 kB\nMemFree:         1024 kB\nMemAvailable:    2048 kB\nHugePages_Total:       0\n"
 

@@ -2,13 +2,21 @@
 
 import pytest
 
-from daemon.core.endings import WHOSE, Ending, Whose, counts, ending_of_deadline, ending_of_refusal, ending_of_status
-from daemon.core.errors import BadRequest, CutOff, Loading, NoReadyWorker, QueueFull, ResponseTimeout, Stopping
-from daemon.core.job import Fate, Job, JobPhase, Outcome, Reply, TimeBudget
-from daemon.http.bounds.known_client import KnownClient, ModelNotAllowed, TooManyRequests
-from daemon.workers.stub import StubRowWorker
 from tests.batching.poisoned import SMALL
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.endings import (
+    WHOSE,
+    Ending,
+    Whose,
+    counts,
+    ending_of_deadline,
+    ending_of_refusal,
+    ending_of_status,
+)
+from tsctl.daemon.core.errors import BadRequest, CutOff, Loading, NoReadyWorker, QueueFull, ResponseTimeout, Stopping
+from tsctl.daemon.core.job import Fate, Job, JobPhase, Outcome, Reply, TimeBudget
+from tsctl.daemon.http.bounds.known_client import KnownClient, ModelNotAllowed, TooManyRequests
+from tsctl.daemon.workers.stub import StubRowWorker
 
 HUNG = Reply(ResponseTimeout.status, b"hung", error=ResponseTimeout.kind)
 

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from prometheus_client import Metric, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
-from daemon.metrics.exemplars import TracedLatency
-from daemon.metrics.exposition import MetricFamily, family, histograms, texts
-from daemon.metrics.histogram import SECONDS, Histogram
+from tsctl.daemon.metrics.exemplars import TracedLatency
+from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, texts
+from tsctl.daemon.metrics.histogram import SECONDS, Histogram
 
 names = st.sampled_from(["jobs", "a_b", "Requests2XX", "Took"])
 labels = st.dictionaries(st.sampled_from(["a", "model", "version", "Zone", "lf", "ld"]), st.text(max_size=5))

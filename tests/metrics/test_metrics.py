@@ -2,12 +2,12 @@
 
 import pytest
 
-from daemon.core.job import Batch, Job
-from daemon.metrics import families
-from daemon.metrics.merged import emitted
-from daemon.metrics.metrics import KEPT_VERSIONS, Metrics
-from daemon.metrics.version import VersionMetrics
 from tests.metrics.reading import registered, report, shown
+from tsctl.daemon.core.job import Batch, Job
+from tsctl.daemon.metrics import families
+from tsctl.daemon.metrics.merged import emitted
+from tsctl.daemon.metrics.metrics import KEPT_VERSIONS, Metrics
+from tsctl.daemon.metrics.version import VersionMetrics
 
 
 def run(

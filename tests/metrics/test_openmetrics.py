@@ -3,13 +3,13 @@
 import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
-from daemon.metrics import families
-from daemon.metrics.exemplars import Exemplars, TracedLatency
-from daemon.metrics.exposition import MetricFamily, family, histograms, render, texts, wants_open
-from daemon.metrics.histogram import SECONDS, Histogram
 from tests.metrics.reading import registered, report, values
 from tests.metrics.test_exposition import everything
 from tests.metrics.test_metrics import run
+from tsctl.daemon.metrics import families
+from tsctl.daemon.metrics.exemplars import Exemplars, TracedLatency
+from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, render, texts, wants_open
+from tsctl.daemon.metrics.histogram import SECONDS, Histogram
 
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.metrics.metrics import Metrics
-from daemon.metrics.recent_timer import RecentTimer
-from daemon.metrics.version import VersionMetrics
 from tests.metrics.test_metrics import run
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.recent_timer import RecentTimer
+from tsctl.daemon.metrics.version import VersionMetrics
 
 
 class Minute:

@@ -4,13 +4,13 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.errors import QueueFull
-from daemon.metrics import families
-from daemon.metrics.merged import emitted
-from daemon.metrics.metrics import Metrics
-from daemon.metrics.totals import IncomingCounts, OutgoingCounts, Totals
-from daemon.metrics.version import VersionMetrics
 from tests.metrics.reading import report, shown
+from tsctl.daemon.core.errors import QueueFull
+from tsctl.daemon.metrics import families
+from tsctl.daemon.metrics.merged import emitted
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.totals import IncomingCounts, OutgoingCounts, Totals
+from tsctl.daemon.metrics.version import VersionMetrics
 
 Step = tuple[str, float]
 STEPS = st.lists(

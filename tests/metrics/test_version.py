@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import DaemonError
-from daemon.core.job import Batch
-from daemon.metrics.histogram import Histogram
-from daemon.metrics.version import VersionMetrics
-from handlers.wire import Isolation
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Batch
+from tsctl.daemon.metrics.histogram import Histogram
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.handlers.wire import Isolation
 
 
 def served(**settings: Any) -> StubVersion:

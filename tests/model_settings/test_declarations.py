@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import InvalidModel
-from daemon.model_settings.declarations import DATATYPES, Declarations, DeclaredTensor
-from daemon.models.settings import Overrides, merge
 from tests.kit.build import make_config
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.model_settings.declarations import DATATYPES, Declarations, DeclaredTensor
+from tsctl.daemon.models.settings import Overrides, merge
 
 INPUT: dict[str, Any] = {"name": "INPUT0", "datatype": "INT32", "shape": [-1, 16]}
 

@@ -9,14 +9,14 @@ import sys
 
 import pytest
 
-from tests.test_imports import ROOT
+from tests.places import ROOT
 
 PROGRAM = """
 import asyncio, json, sys
 from pathlib import Path
 
-import daemon.model_settings as model_settings
-from daemon.model_settings.kinds import Integer
+import tsctl.daemon.model_settings as model_settings
+from tsctl.daemon.model_settings.kinds import Integer
 
 row = model_settings.ModelSetting(
     name="shelves", kind=Integer(1, 9), help="Shelves that a model stands on.", label="number of shelves",
@@ -25,7 +25,7 @@ row = model_settings.ModelSetting(
 model_settings.MODEL_SETTINGS += (row,)
 
 from click.testing import CliRunner
-from daemon.models.persistence.snapshot import read_snapshot
+from tsctl.daemon.models.persistence.snapshot import read_snapshot
 from docs.generate.model_settings import page
 from tests.api.house import House
 from tsctl.commands.register import command as register

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import BadRequest, InvalidModel
-from daemon.model_settings.resources import Cpus, Size, cpus_text
-from daemon.models.settings import Overrides, merge, missing_cpus
 from tests.kit.build import make_config
+from tsctl.daemon.core.errors import BadRequest, InvalidModel
+from tsctl.daemon.model_settings.resources import Cpus, Size, cpus_text
+from tsctl.daemon.models.settings import Overrides, merge, missing_cpus
 
 
 @pytest.mark.parametrize(

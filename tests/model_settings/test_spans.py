@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.model_settings.spans import TimeSpan
-from daemon.models.residency.residency import limits_of
-from daemon.setting_values import FOREVER, parse_memory_budget, parse_span, span_text
+from tsctl.daemon.model_settings.spans import TimeSpan
+from tsctl.daemon.models.residency.residency import limits_of
+from tsctl.daemon.setting_values import FOREVER, parse_memory_budget, parse_span, span_text
 
 GIB = 2**30
 

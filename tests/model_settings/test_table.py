@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from daemon.batching.policies import table
-from daemon.model_settings import MODEL_SETTINGS, POLICIES, ModelSetting
-from daemon.model_settings.kinds import Boolean
-from daemon.settings import SETTINGS
 from docs.generate.model_settings import page
-from tests.test_imports import ROOT
+from tests.places import ROOT
+from tsctl.daemon.batching.policies import table
+from tsctl.daemon.model_settings import MODEL_SETTINGS, POLICIES, ModelSetting
+from tsctl.daemon.model_settings.kinds import Boolean
+from tsctl.daemon.settings import SETTINGS
 
 each_row = pytest.mark.parametrize("row", MODEL_SETTINGS, ids=lambda row: row.name)
 

@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from daemon.config.config import resolve
-from daemon.core.errors import StartError
-from daemon.model_settings import ModelSetting
-from daemon.models.settings import TIMEOUTS
-from daemon.settings import SETTINGS
 from tests.api.house import House
 from tsctl.commands.register import command as register
 from tsctl.commands.set import command as set_
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.model_settings import ModelSetting
+from tsctl.daemon.models.settings import TIMEOUTS
+from tsctl.daemon.settings import SETTINGS
 
 KEYS = {setting.name: setting.key for setting in SETTINGS}
 each_timeout = pytest.mark.parametrize("row", TIMEOUTS, ids=lambda row: row.name)

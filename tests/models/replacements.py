@@ -3,11 +3,11 @@
 import asyncio
 from typing import Any
 
-from daemon.models.registrar import Registration
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelVersion
 from tests.kit.archives import model_files, write_mar
 from tests.kit.daemon import NEVER, StubDaemon, until
+from tsctl.daemon.models.registrar import Registration
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelVersion
 
 
 def other(bench: StubDaemon, name: str = "m", version: str = "1.0", content: bytes = b"other") -> str:

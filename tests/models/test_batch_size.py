@@ -5,15 +5,15 @@ from typing import Any
 
 import pytest
 
-from daemon.models.change import change_settings
-from daemon.models.registering.batch_size import default_batch_size
-from daemon.models.registrar import Registration
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelVersion
-from handlers.wire import Declared, Input
 from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import other, ready, replace
+from tsctl.daemon.models.change import change_settings
+from tsctl.daemon.models.registering.batch_size import default_batch_size
+from tsctl.daemon.models.registrar import Registration
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.wire import Declared, Input
 
 
 def declared(*, batches: bool = True, batch_size: int = 0) -> Declared:

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.errors import BadRequest, QueueFull
-from daemon.models.archives.sample import RECORDED, Sample
-from daemon.models.change import change_settings
-from daemon.models.settings import Overrides
 from tests.kit.daemon import StubDaemon
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.errors import BadRequest, QueueFull
+from tsctl.daemon.models.archives.sample import RECORDED, Sample
+from tsctl.daemon.models.change import change_settings
+from tsctl.daemon.models.settings import Overrides
 
 
 def slow(**options: Any) -> StubVersion:

@@ -5,16 +5,16 @@ from typing import Any
 
 import pytest
 
-from daemon.config.config import Config
-from daemon.core.errors import BadRequest, InvalidModel
-from daemon.marfile import parse_manifest
-from daemon.models.registering import cluster as room
-from daemon.models.registering.cluster import check_cluster
-from daemon.models.registering.spec import worker_spec
-from daemon.models.settings import Overrides, merge
-from daemon.workers.engine import WorkerSpec
-from handlers.ray.messages import ActorOptions
 from tests.kit.build import make_config
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.errors import BadRequest, InvalidModel
+from tsctl.daemon.marfile import parse_manifest
+from tsctl.daemon.models.registering import cluster as room
+from tsctl.daemon.models.registering.cluster import check_cluster
+from tsctl.daemon.models.registering.spec import worker_spec
+from tsctl.daemon.models.settings import Overrides, merge
+from tsctl.daemon.workers.engine import WorkerSpec
+from tsctl.handlers.ray.messages import ActorOptions
 
 
 @pytest.fixture

@@ -7,17 +7,17 @@ from unittest.mock import patch
 
 import pytest
 
-from daemon.core.errors import Conflict
-from daemon.lifecycle.upgrade.messages import Inheritance, decode, encode
-from daemon.lifecycle.upgrade.new import handed_entries
-from daemon.lifecycle.upgrade.old import expected
-from daemon.models.change import change_settings
-from daemon.models.persistence.startup import Startup
-from daemon.models.registrar import Registrar, Registration
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelVersion
 from tests.kit.daemon import StubDaemon, until
 from tests.models.replacements import other
+from tsctl.daemon.core.errors import Conflict
+from tsctl.daemon.lifecycle.upgrade.messages import Inheritance, decode, encode
+from tsctl.daemon.lifecycle.upgrade.new import handed_entries
+from tsctl.daemon.lifecycle.upgrade.old import expected
+from tsctl.daemon.models.change import change_settings
+from tsctl.daemon.models.persistence.startup import Startup
+from tsctl.daemon.models.registrar import Registrar, Registration
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelVersion
 
 
 async def serve(

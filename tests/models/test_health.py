@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import DaemonError
-from daemon.models.version import ModelState
-from daemon.workers.engine import LoadFailure
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.workers.engine import LoadFailure
 
 LOAD = 1.0  # seconds of a load
 

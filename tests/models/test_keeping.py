@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from daemon.models.change import change_settings
-from daemon.models.registrar import Registration, no_progress
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelState, ModelVersion
-from daemon.workers.engine import LoadFailure
 from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import StubDaemon, until
 from tests.models.replacements import other, replace
+from tsctl.daemon.models.change import change_settings
+from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.workers.engine import LoadFailure
 
 
 async def chosen(bench: StubDaemon, **overrides: Any) -> ModelVersion:

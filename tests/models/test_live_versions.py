@@ -2,14 +2,14 @@
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.core.errors import Conflict, Stopping, VersionNotFound
-from daemon.metrics.metrics import Metrics
-from daemon.models.registry import Registry
-from daemon.models.retirement import LiveVersions
-from daemon.models.version import ModelVersion
-from daemon.workers.stub import StubEngine
 from tests.kit.build import make_model
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import Conflict, Stopping, VersionNotFound
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.retirement import LiveVersions
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.stub import StubEngine
 
 
 class Lives:

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import Stopping
-from daemon.lifecycle.upgrade.new import handed_entries
-from daemon.lifecycle.upgrade.old import expected
-from daemon.models.persistence.startup import Startup
-from daemon.models.registering import owner_watch
-from daemon.models.registrar import Registration
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelVersion
 from tests.kit.daemon import StubDaemon, until
+from tsctl.daemon.core.errors import Stopping
+from tsctl.daemon.lifecycle.upgrade.new import handed_entries
+from tsctl.daemon.lifecycle.upgrade.old import expected
+from tsctl.daemon.models.persistence.startup import Startup
+from tsctl.daemon.models.registering import owner_watch
+from tsctl.daemon.models.registrar import Registration
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelVersion
 
 
 @pytest.fixture

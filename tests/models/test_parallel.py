@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from daemon.config.config import Config
-from daemon.core.errors import InvalidModel
-from daemon.marfile import parse_manifest
-from daemon.models.registering.parallel import Parallel, parallel_of, without_effect
-from daemon.models.registering.spec import worker_spec
-from daemon.models.settings import Overrides, merge
-from handlers.wire import Ranks
 from tests.kit.build import make_config
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.marfile import parse_manifest
+from tsctl.daemon.models.registering.parallel import Parallel, parallel_of, without_effect
+from tsctl.daemon.models.registering.spec import worker_spec
+from tsctl.daemon.models.settings import Overrides, merge
+from tsctl.handlers.wire import Ranks
 
 
 @pytest.fixture

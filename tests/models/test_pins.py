@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import ArchiveNotFound, BadRequest, InvalidModel
-from daemon.models.archives.digests import is_sealed, sums_of
-from daemon.models.persistence import restore
-from daemon.models.persistence.startup import Startup
-from daemon.models.registering.pins import sha256_pin
-from daemon.models.version import ModelState
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.daemon import StubDaemon, until
+from tsctl.daemon.core.errors import ArchiveNotFound, BadRequest, InvalidModel
+from tsctl.daemon.models.archives.digests import is_sealed, sums_of
+from tsctl.daemon.models.persistence import restore
+from tsctl.daemon.models.persistence.startup import Startup
+from tsctl.daemon.models.registering.pins import sha256_pin
+from tsctl.daemon.models.version import ModelState
 
 
 def digest_of(file: Path) -> str:

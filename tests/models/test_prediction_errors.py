@@ -3,10 +3,10 @@
 import time
 from functools import partial
 
-from daemon.api.management.describe import describe
-from daemon.core.job import Job, Reply
-from daemon.models.reporting.errors import KEPT, LONGEST_MESSAGE, LONGEST_TRACEBACK, PredictionError
 from tests.kit.version import StubVersion
+from tsctl.daemon.api.management.describe import describe
+from tsctl.daemon.core.job import Job, Reply
+from tsctl.daemon.models.reporting.errors import KEPT, LONGEST_MESSAGE, LONGEST_TRACEBACK, PredictionError
 
 
 def kept(bench: StubVersion) -> list[PredictionError]:

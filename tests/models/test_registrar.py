@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import (
+from tests.kit.archives import model_files, write_files, write_mar
+from tests.kit.daemon import StubDaemon, until
+from tsctl.daemon.core.errors import (
     ArchiveNotFound,
     Conflict,
     DaemonError,
@@ -14,15 +16,13 @@ from daemon.core.errors import (
     Stopping,
     WorkersFailed,
 )
-from daemon.models.archives import directories, unpack
-from daemon.models.registrar import Registration, no_progress
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelState
-from daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
-from daemon.workers.state import WorkerState
-from daemon.workers.stub import StubEngine, StubWorker
-from tests.kit.archives import model_files, write_files, write_mar
-from tests.kit.daemon import StubDaemon, until
+from tsctl.daemon.models.archives import directories, unpack
+from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.state import WorkerState
+from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 

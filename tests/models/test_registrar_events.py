@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import DaemonError, WorkersFailed
-from daemon.models.change import change_settings
-from daemon.models.registrar import no_progress
-from daemon.workers.engine import LoadFailure
 from tests.kit.daemon import StubDaemon, until
 from tests.models.replacements import other, replace
+from tsctl.daemon.core.errors import DaemonError, WorkersFailed
+from tsctl.daemon.models.change import change_settings
+from tsctl.daemon.models.registrar import no_progress
+from tsctl.daemon.workers.engine import LoadFailure
 
 
 def told(bench: StubDaemon) -> list[tuple[str, str, str]]:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.core.errors import Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
-from daemon.models.registry import Registry
-from daemon.models.version import ModelState, ModelVersion
-from daemon.workers.engine import LoadFailure
-from daemon.workers.stub import StubEngine
 from tests.kit.build import make_model
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import Conflict, DefaultVersionKept, ModelNotFound, VersionNotFound
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.workers.engine import LoadFailure
+from tsctl.daemon.workers.stub import StubEngine
 
 
 def model(name: str = "m", version: str = "1.0") -> ModelVersion:

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import InvalidModel, WorkersFailed
-from daemon.models.version import ModelState
-from daemon.workers.engine import LoadFailure
-from daemon.workers.state import WorkerState
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import begin, other, ready, replace
+from tsctl.daemon.core.errors import InvalidModel, WorkersFailed
+from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.workers.engine import LoadFailure
+from tsctl.daemon.workers.state import WorkerState
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import BeingReplaced, Conflict, NotRemembered, Stopping, VersionNotFound
-from daemon.models import retirement
-from daemon.models.change import change_settings
-from daemon.models.persistence import snapshot
-from daemon.models.registrar import no_progress
-from daemon.workers.state import WorkerState
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import begin, other, ready, replace
+from tsctl.daemon.core.errors import BeingReplaced, Conflict, NotRemembered, Stopping, VersionNotFound
+from tsctl.daemon.models import retirement
+from tsctl.daemon.models.change import change_settings
+from tsctl.daemon.models.persistence import snapshot
+from tsctl.daemon.models.registrar import no_progress
+from tsctl.daemon.workers.state import WorkerState
 
 
 async def test_while_it_is_being_replaced_nothing_else_changes_it(tmp_path: Path) -> None:

@@ -2,13 +2,13 @@
 
 import pytest
 
-from daemon.core.errors import QueueFull
-from daemon.core.job import Reply
-from daemon.events.event import Event
-from daemon.events.events import Events
-from daemon.events.recurring import EVERY
-from daemon.workers.engine import LoadFailure
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.errors import QueueFull
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.events.event import Event
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.events.recurring import EVERY
+from tsctl.daemon.workers.engine import LoadFailure
 
 
 def told(bench: StubVersion, *kinds: str) -> list[Event]:

@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import BadRequest, BeingReplaced, NotFailed, Stopping, WorkersFailed
-from daemon.models.registrar import Registration, no_progress
-from daemon.models.version import ModelState, ModelVersion
-from daemon.workers.engine import LoadFailure
 from tests.kit.daemon import NEVER, StubDaemon, until
+from tsctl.daemon.core.errors import BadRequest, BeingReplaced, NotFailed, Stopping, WorkersFailed
+from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.workers.engine import LoadFailure
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from daemon.config.config import Config, resolve
-from daemon.core.errors import BadRequest, InvalidModel
-from daemon.models.archives.model_yaml import read_yaml, without_effect
-from daemon.models.settings import ModelSettings, Overrides, merge
 from tests.kit.build import make_config
+from tsctl.daemon.config.config import Config, resolve
+from tsctl.daemon.core.errors import BadRequest, InvalidModel
+from tsctl.daemon.models.archives.model_yaml import read_yaml, without_effect
+from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 
 REPEATED_MERGES = b"a0: &a0 {x: 1}\n" + b"".join(
     b"a%d: &a%d {<<: [%b]}\n" % (number, number, b", ".join([b"*a%d" % (number - 1)] * 8)) for number in range(1, 12)

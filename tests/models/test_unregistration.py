@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import CleaningTimedOut, ModelNotFound, Stopping
-from daemon.core.job import Job, TimeBudget
-from daemon.models import retirement
-from daemon.models.registrar import no_progress
-from daemon.workers.stub import StubWorker
 from tests.kit.daemon import NEVER, StubDaemon, until
+from tsctl.daemon.core.errors import CleaningTimedOut, ModelNotFound, Stopping
+from tsctl.daemon.core.job import Job, TimeBudget
+from tsctl.daemon.models import retirement
+from tsctl.daemon.models.registrar import no_progress
+from tsctl.daemon.workers.stub import StubWorker
 
 
 async def test_unregistering_what_is_still_loading_leaves_the_archive_to_its_other_user(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.core.errors import Loading, NoReadyWorker, QueueFull, Stopping
-from daemon.models.version import ModelState, ModelVersion
-from daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
-from daemon.workers.stub import StubEngine, StubWorker
 from tests.kit.build import make_model
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import Loading, NoReadyWorker, QueueFull, Stopping
+from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
 BROKEN = LoadFailure("ValueError: bad weights")
 

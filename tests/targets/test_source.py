@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.targets import TargetError, check_syntax, local_files, top_imports
 from tests.kit.archives import write_files
+from tsctl.daemon.targets import TargetError, check_syntax, local_files, top_imports
 
 
 def names(files: list[Path], root: Path) -> set[str]:

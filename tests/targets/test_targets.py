@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.marfile import MANIFEST, NAME
-from daemon.targets import ServeTarget, TargetError, model_name_of, read_target
 from tests.kit.archives import write_files
+from tsctl.daemon.marfile import MANIFEST, NAME
+from tsctl.daemon.targets import ServeTarget, TargetError, model_name_of, read_target
 
 NET = b"from torch import nn\nclass Net(nn.Module):\n    pass\n"
 HANDLE = b"def handle(data, context):\n    return data\n"

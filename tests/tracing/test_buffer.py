@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from daemon.core.trace import TraceContext
-from daemon.tracing.buffer import MOST_AT_ONCE, MOST_WAITING, SpanBuffer
-from daemon.tracing.span import INTERNAL, Span
+from tsctl.daemon.core.trace import TraceContext
+from tsctl.daemon.tracing.buffer import MOST_AT_ONCE, MOST_WAITING, SpanBuffer
+from tsctl.daemon.tracing.span import INTERNAL, Span
 
 SPAN = Span("queued", TraceContext("1" * 32, "2" * 16), "", INTERNAL, 1.0, 2.0, {})
 NEVER = 1e6  # seconds

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.core.errors import StartError
-from daemon.tracing import export
-from daemon.tracing.endpoint import Destination, check, endpoint_of
-from daemon.tracing.export import TraceExport
 from tests.kit.build import make_config
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.tracing import export
+from tsctl.daemon.tracing.endpoint import Destination, check, endpoint_of
+from tsctl.daemon.tracing.export import TraceExport
 
 BASE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://all:4318/"}
 EXACT = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://traces/there"}
@@ -73,8 +73,9 @@ def test_opentelemetry_is_loaded_only_where_traces_are_asked_for(
     tmp_path: Path, environment: dict[str, str], loaded: str
 ) -> None:
     program = (
-        "import sys; from pathlib import Path; import daemon.server; from daemon.tracing.export import TraceExport;"
-        "from daemon.config.config import resolve;"
+        "import sys; from pathlib import Path; import tsctl.daemon.server;"
+        "from tsctl.daemon.tracing.export import TraceExport;"
+        "from tsctl.daemon.config.config import resolve;"
         "config = resolve({'state_dir': sys.argv[1], 'socket': sys.argv[1] + '/s'}, {});"
         f"TraceExport(config, {environment!r}, '1'); print('opentelemetry' in sys.modules)"
     )

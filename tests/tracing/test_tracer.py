@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.core.errors import QueueFull
-from daemon.core.job import Job, Piece, Reply, TimeBudget
-from daemon.core.trace import parse_traceparent
-from daemon.tracing.span import Span
-from daemon.tracing.tracer import MOST_PATH, Traces, placed
-from handlers.wire import STAGE_TIME, Measurement
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import QueueFull
+from tsctl.daemon.core.job import Job, Piece, Reply, TimeBudget
+from tsctl.daemon.core.trace import parse_traceparent
+from tsctl.daemon.tracing.span import Span
+from tsctl.daemon.tracing.tracer import MOST_PATH, Traces, placed
+from tsctl.handlers.wire import STAGE_TIME, Measurement
 
 CALLER = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 UNSAMPLED = CALLER[:-2] + "00"
@@ -33,7 +33,7 @@ class Traced(StubVersion):
         super().__init__(clock=clock, tracing=Traces(clock, ratio, self.spans.append), **further)  # type: ignore[arg-type]
 
     def predict(self, name: str, traceparent: str = "", **further: object) -> Job:
-        """Let a request arrive, as `daemon.api.inference.predict` does."""
+        """Let a request arrive, as `tsctl.daemon.api.inference.predict` does."""
         headers = [("traceparent", traceparent)] if traceparent else []
         job = self.client.job(name, headers=headers, **further)  # type: ignore[arg-type]
         assert self.model.tracer is not None

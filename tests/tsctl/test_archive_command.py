@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from click.testing import Result
 
-from daemon.marfile import MANIFEST
 from tests.tsctl.conftest import Invoke
+from tsctl.daemon.marfile import MANIFEST
 
 REQUIRED = ("--model-name", "net", "--version", "1.0")
 

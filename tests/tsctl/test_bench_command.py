@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.protos.messages import message_class
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl import generator
 from tsctl.commands.bench import notes, target_of
+from tsctl.daemon.api.grpc.protos.messages import message_class
 from tsctl.loadgen.processor import ProcessorTime
 from tsctl.loadgen.tally import Tally
 

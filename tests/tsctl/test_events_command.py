@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from daemon import paths
-from daemon.events.event import LEVELS
-from daemon.events.events import Events
-from daemon.events.journal import Journal
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.commands import events
+from tsctl.daemon import paths
+from tsctl.daemon.events.event import LEVELS
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.events.journal import Journal
 from tsctl.terminal.since import parse_since
 
 DIED: dict[str, Any] = {

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from daemon.api.known_clients import digest_of, read_clients
-from daemon.http.bounds.known_client import KnownClient
 from tsctl.cli import main
+from tsctl.daemon.api.known_clients import digest_of, read_clients
+from tsctl.daemon.http.bounds.known_client import KnownClient
 
 
 def make(file: Path, *arguments: str) -> Result:

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon import paths
 from tsctl import launch
+from tsctl.daemon import paths
 
 
 @pytest.fixture

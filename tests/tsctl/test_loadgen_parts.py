@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from daemon.core.clock import FakeClock
 from tests.http.fake import FakeTransport
+from tsctl.daemon.core.clock import FakeClock
 from tsctl.loadgen.connection import LoadConnection, LoadConnectionState
 from tsctl.loadgen.order import read
 from tsctl.loadgen.repeated import remember

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon import paths
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.commands import logs
+from tsctl.daemon import paths
 from tsctl.logs.lines import stamp_of
 
 T = 1_700_000_000.0

@@ -8,10 +8,10 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from daemon.__main__ import parse_arguments
-from daemon.config.config import resolve
-from daemon.setting_values import Setting, parse_boolean
-from daemon.settings import SETTINGS
+from tsctl.daemon.__main__ import parse_arguments
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.setting_values import Setting, parse_boolean
+from tsctl.daemon.settings import SETTINGS
 from tsctl.options import daemon_arguments, setting_options
 
 SAMPLES = {

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.workers import cores as room
-from daemon.workers.cores import chosen_threads, cpu_groups, oversubscription, quota_of, threads_for, usable_cores
+from tsctl.daemon.workers import cores as room
+from tsctl.daemon.workers.cores import chosen_threads, cpu_groups, oversubscription, quota_of, threads_for, usable_cores
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from daemon.workers.flows import Flows
-from handlers.credit import GRANT, WINDOW
+from tsctl.daemon.workers.flows import Flows
+from tsctl.handlers.credit import GRANT, WINDOW
 
 
 @pytest.fixture

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from daemon.core.arena import Arena
-from daemon.core.job import Batch, Job, Param
-from daemon.workers.frames import outcomes_of, predict_of, share
-from handlers import wire
-from handlers.process.connection import DaemonConnection
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.job import Batch, Job, Param
+from tsctl.daemon.workers.frames import outcomes_of, predict_of, share
+from tsctl.handlers import wire
+from tsctl.handlers.process.connection import DaemonConnection
 
 
 @pytest.fixture

@@ -2,10 +2,10 @@
 
 import pytest
 
-from daemon.core.job import Reply
-from daemon.workers.engine import LoadFailure
-from daemon.workers.slot import RESTART_LIMIT
 from tests.kit.pool import StubPool
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.workers.engine import LoadFailure
+from tsctl.daemon.workers.slot import RESTART_LIMIT
 
 LATE = Reply(500, b"late")
 BROKEN = LoadFailure("SyntaxError: in net.py", "Traceback …")

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from daemon.workers.gpus import Placement, choose, visible_gpus
+from tsctl.daemon.workers.gpus import Placement, choose, visible_gpus
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from daemon.core.arena import Arena, Lease
-from daemon.core.job import Batch, Fate, Reply
-from daemon.workers.inflight import InFlight
 from tests.kit.client import Client
+from tsctl.daemon.core.arena import Arena, Lease
+from tsctl.daemon.core.job import Batch, Fate, Reply
+from tsctl.daemon.workers.inflight import InFlight
 
 LATE = Reply(500, b"late")
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import pytest
 
-from daemon.core.arena import SHARED_FROM, Arena, Lease
-from daemon.core.clock import FakeClock
-from daemon.core.job import Job, JobPhase, Param, Reply, TimeBudget
-from daemon.workers.engine import BatchEvents, Exit, WorkerListener, WorkerSpec
-from daemon.workers.local import LocalWorker
-from handlers import wire
-from handlers.frame_reader import FrameReader
 from tests.kit.build import make_model
 from tests.kit.worker import PlayedProcess
+from tsctl.daemon.core.arena import SHARED_FROM, Arena, Lease
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.job import Job, JobPhase, Param, Reply, TimeBudget
+from tsctl.daemon.workers.engine import BatchEvents, Exit, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.local import LocalWorker
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
 
 
 class Process(PlayedProcess):

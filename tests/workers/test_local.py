@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from daemon.core.job import Batch, Fate
-from daemon.workers.engine import UNREACHABLE, Exit
-from daemon.workers.local import LocalWorker
-from daemon.workers.state import WorkerState
-from handlers import wire
 from tests.kit.build import make_spec
 from tests.kit.worker import LoneWorker, PlayedProcess
 from tests.lab.fuzz.targets.conversation import LIES
+from tsctl.daemon.core.job import Batch, Fate
+from tsctl.daemon.workers.engine import UNREACHABLE, Exit
+from tsctl.daemon.workers.local import LocalWorker
+from tsctl.daemon.workers.state import WorkerState
+from tsctl.handlers import wire
 
 
 class Conversation(LoneWorker[LocalWorker]):

@@ -1,7 +1,7 @@
 """A worker that would be better if it were started now is replaced, and no request notices."""
 
-from daemon.workers.state import WorkerState
 from tests.kit.pool import StubPool
+from tsctl.daemon.workers.state import WorkerState
 
 
 def test_an_outdated_worker_ends_its_batch_and_another_one_takes_its_place() -> None:

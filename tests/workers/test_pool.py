@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
-from daemon.workers.gpus import Placement
-from daemon.workers.pool import Pool
-from daemon.workers.slot import SlotState
-from daemon.workers.state import WorkerEvent, WorkerState, advance
-from daemon.workers.stub import StubEngine, StubWorker
-from handlers.ray.messages import ActorOptions
 from tests.kit.build import make_spec
 from tests.kit.pool import Heard, StubPool
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.gpus import Placement
+from tsctl.daemon.workers.pool import Pool
+from tsctl.daemon.workers.slot import SlotState
+from tsctl.daemon.workers.state import WorkerEvent, WorkerState, advance
+from tsctl.daemon.workers.stub import StubEngine, StubWorker
+from tsctl.handlers.ray.messages import ActorOptions
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback …")
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from daemon.workers.slot import (
+from tsctl.daemon.workers.slot import (
     LONGEST_BACKOFF,
     LONGEST_PAUSE,
     RESTART_LIMIT,
@@ -140,7 +140,7 @@ def test_a_place_recovers_only_from_an_exit_with_a_started_batch(answered: bool,
 
 
 def test_no_wait_is_longer_than_the_longest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daemon.workers.slot.RESTART_LIMIT", 50)
+    monkeypatch.setattr("tsctl.daemon.workers.slot.RESTART_LIMIT", 50)
     slot = Slot(STARTING, failures=[NOW] * 20)
 
     after_exit(slot, answered=False, now=NOW)

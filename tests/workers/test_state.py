@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.workers.state import TRANSITIONS, WorkerEvent, WorkerState, advance
+from tsctl.daemon.workers.state import TRANSITIONS, WorkerEvent, WorkerState, advance
 
 
 @pytest.mark.parametrize("state", [state for state in WorkerState if state is not WorkerState.EXITED])

@@ -2,12 +2,12 @@
 
 import pytest
 
-from daemon.core.job import Job, Piece, Reply
-from daemon.workers.engine import Worker
-from handlers import wire
-from handlers.credit import OVERHEAD, PATIENCE, WINDOW
-from handlers.frame_reader import FrameReader
 from tests.workers.test_local import Conversation, answers
+from tsctl.daemon.core.job import Job, Piece, Reply
+from tsctl.daemon.workers.engine import Worker
+from tsctl.handlers import wire
+from tsctl.handlers.credit import OVERHEAD, PATIENCE, WINDOW
+from tsctl.handlers.frame_reader import FrameReader
 
 LARGE = wire.Answer(200, bytes(WINDOW - OVERHEAD))
 

@@ -26,12 +26,12 @@ from typing import Any
 
 import yaml
 
-from daemon.marfile import NAME, VERSION
-from daemon.model_settings import MODEL_SETTINGS, MOST_WORKERS
 from tsctl.apply.node import FileNode, MarkedLoader
 from tsctl.apply.route import read_route
 from tsctl.apply.sources import read_source
 from tsctl.apply.state import ModelSpec, VersionSpec
+from tsctl.daemon.marfile import NAME, VERSION
+from tsctl.daemon.model_settings import MODEL_SETTINGS, MOST_WORKERS
 from tsctl.errors import CliError
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE
 

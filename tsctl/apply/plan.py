@@ -12,8 +12,8 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.model_settings import MODEL_SETTINGS
 from tsctl.apply.state import FAILED, ModelSpec, State, VersionSpec
+from tsctl.daemon.model_settings import MODEL_SETTINGS
 
 _CHANGEABLE = {row.yaml for row in MODEL_SETTINGS if row.changes}
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from daemon.marfile import MANIFEST, ManifestError, parse_manifest
-from daemon.targets import MODULE, ServeTarget
 from tsctl.apply.state import absolute
+from tsctl.daemon.marfile import MANIFEST, ManifestError, parse_manifest
+from tsctl.daemon.targets import MODULE, ServeTarget
 from tsctl.errors import CliError
 from tsctl.serving.requests import parameters_of, registered_target
 

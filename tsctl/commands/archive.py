@@ -5,8 +5,8 @@ from typing import Any
 
 import click
 
-from daemon.marfile import FORMATS, PackError, Packing, write_archive
-from daemon.targets import ServeTarget, local_files
+from tsctl.daemon.marfile import FORMATS, PackError, Packing, write_archive
+from tsctl.daemon.targets import ServeTarget, local_files
 from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
 from tsctl.serving.requests import checked_target

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from daemon.targets import ServeTarget
 from tsctl.client import content_type_of
+from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError
 from tsctl.options import json_option
 from tsctl.render import LiveProgress, batching_text, bytes_text, live
@@ -21,7 +21,7 @@ from tsctl.terminal.optimized import coming_trial, line_of
 from tsctl.terminal.relay import relayed
 from tsctl.terminal.verb import Verb
 
-CHECK = (sys.executable, "-P", "-m", "daemon.tools.check")
+CHECK = (sys.executable, "-P", "-m", "tsctl.daemon.tools.check")
 
 
 @click.command(cls=Verb)

@@ -10,8 +10,8 @@ from typing import Any
 
 import click
 
-from daemon import paths
 from tsctl.client import DaemonClient
+from tsctl.daemon import paths
 from tsctl.errors import CliError, NoDaemon, hint
 from tsctl.options import optional_model_argument
 from tsctl.streams import echo

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from daemon.setting_values import parse_size
+from tsctl.daemon.setting_values import parse_size
 from tsctl.errors import CliError
 from tsctl.streams import echo
 from tsctl.terminal.verb import Verb

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from daemon import paths
 from tsctl.client import DaemonClient, model_path
+from tsctl.daemon import paths
 from tsctl.errors import CliError
 from tsctl.logs.merging import Followed, documents, follow, merged
 from tsctl.logs.sources import Line, LogSource, model_source, model_sources

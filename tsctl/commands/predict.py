@@ -11,8 +11,8 @@ from typing import Any
 
 import click
 
-from daemon.setting_values import size_text
 from tsctl.client import DaemonClient, checked, content_type_of, model_path
+from tsctl.daemon.setting_values import size_text
 from tsctl.errors import CliError
 from tsctl.options import model_argument
 from tsctl.streams import echo, write

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from daemon import paths
+from tsctl.daemon import paths
 from tsctl.errors import CliError
 from tsctl.launch import run, start
 from tsctl.options import daemon_arguments, setting_options

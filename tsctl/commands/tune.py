@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from daemon import paths
 from tsctl.client import DaemonClient, model_path
+from tsctl.daemon import paths
 from tsctl.errors import CliError
 from tsctl.options import content_type_option, input_option, json_option, model_argument
 from tsctl.streams import echo

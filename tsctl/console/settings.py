@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from daemon.model_settings import MODEL_SETTINGS
-from daemon.model_settings.kinds import Boolean, Choice
+from tsctl.daemon.model_settings import MODEL_SETTINGS
+from tsctl.daemon.model_settings.kinds import Boolean, Choice
 
 _SECONDS = {"ms": 0.001, "s": 1.0}
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from daemon.marfile import MANIFEST
+from tsctl.daemon.marfile import MANIFEST
 from tsctl.errors import CliError
 
 

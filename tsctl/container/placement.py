@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from daemon import paths
-from daemon.config.properties import ConfigFile
-from daemon.settings import SETTINGS
 from tsctl.container.host import PROTOCOL, Host
+from tsctl.daemon import paths
+from tsctl.daemon.config.properties import ConfigFile
+from tsctl.daemon.settings import SETTINGS
 
 EVERYWHERE, LOOPBACK = "0.0.0.0", "127.0.0.1"
 _PORTS = {"inference_address": ("8080", "8443"), "management_address": ("8081", "8444")}  # TorchServe's: http, https

@@ -12,12 +12,12 @@ from typing import Any, NoReturn
 
 import click
 
-from daemon import paths
-from daemon.core.errors import StartError
 from tsctl.container.host import MOUNTED, SAGEMAKER_MODEL, Host, host_of, without_absent
 from tsctl.container.init import supervise
 from tsctl.container.models import mounted_models, sagemaker_models
 from tsctl.container.placement import grpc_installed, place
+from tsctl.daemon import paths
+from tsctl.daemon.core.errors import StartError
 from tsctl.errors import CliError
 from tsctl.launch import DAEMON, start
 from tsctl.options import daemon_arguments, setting_options
@@ -133,7 +133,7 @@ def _config_file(given: Mapping[str, Any], environment: Mapping[str, str]) -> An
     named = given.get("ts_config") or environment.get("TSCTL_TS_CONFIG") or environment.get("TS_CONFIG_FILE")
     if not named:
         return None
-    from daemon.config.properties import read_config_file  # here, because most containers have no such file
+    from tsctl.daemon.config.properties import read_config_file  # here, because most containers have no such file
 
     return read_config_file(Path(named), environment)
 

@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from daemon.workers.cores import chosen_threads, control_groups, quota_of
-from daemon.workers.gpus import visible_gpus
+from tsctl.daemon.workers.cores import chosen_threads, control_groups, quota_of
+from tsctl.daemon.workers.gpus import visible_gpus
 from tsctl.doctor.facts import Clocks, GpuFacts, Installation, MemoryFacts, ProcessLimits, Processors, Space
 
 _NVIDIA = 0x10DE  # vendor of PCI
@@ -139,7 +139,7 @@ class Machine:
 
 def installed() -> Installation:
     """Return what is installed in this environment, without importing it."""
-    spec = find_spec("daemon.core.job")
+    spec = find_spec("tsctl.daemon.core.job")
     return Installation(
         version=_version("tsctl"),
         python=sys.version.split()[0],

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from daemon import paths
-from daemon.config.config import Config, resolve
-from daemon.config.endpoints import choose_endpoints
-from daemon.core.errors import StartError
 from tsctl.client import DaemonClient
+from tsctl.daemon import paths
+from tsctl.daemon.config.config import Config, resolve
+from tsctl.daemon.config.endpoints import choose_endpoints
+from tsctl.daemon.core.errors import StartError
 from tsctl.doctor.facts import ConfiguredAddress, DoctorFacts, PathAccess, RunningDaemon, Space
 from tsctl.doctor.machine import Machine, installed, space_of
 from tsctl.doctor.services import services

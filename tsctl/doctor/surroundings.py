@@ -1,6 +1,6 @@
 """Checks of the installation, services, limits, addresses, directories, clocks and disks."""
 
-from daemon.paths import SOCKET_PATH_LIMIT
+from tsctl.daemon.paths import SOCKET_PATH_LIMIT
 from tsctl.doctor.facts import ConfiguredAddress, DoctorFacts, PathAccess, Space
 from tsctl.doctor.verdict import OK, PROBLEM, WARNING, Verdict, worst
 from tsctl.render import bytes_text

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from daemon import paths
+from tsctl.daemon import paths
 from tsctl.logs.lines import moment_of, parse, stamp_of, text_of
 
 _MODEL_LOG = re.compile(r"(.+)@([^@]+)\.log")

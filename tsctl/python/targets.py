@@ -14,7 +14,7 @@ def parameters_of(target: str | os.PathLike[str], directory: Path) -> dict[str, 
         ValueError: there is nothing there, or it cannot be served; the message ends with the remedy.
     """
     # Here: the doors read Python files, which costs 20 ms and is for registrations only.
-    from daemon.targets import MODULE, TargetError, check_syntax, read_target, split_function
+    from tsctl.daemon.targets import MODULE, TargetError, check_syntax, read_target, split_function
 
     text = os.fspath(target)
     if "://" in text:

@@ -7,9 +7,9 @@ from ipaddress import ip_address
 from pathlib import Path
 
 import tsctl
-from daemon.config.config import Config, resolve
-from daemon.config.endpoints import Endpoint, choose_endpoints
-from daemon.core.errors import StartError
+from tsctl.daemon.config.config import Config, resolve
+from tsctl.daemon.config.endpoints import Endpoint, choose_endpoints
+from tsctl.daemon.core.errors import StartError
 from tsctl.errors import CliError
 from tsctl.service.reach import Account, account_of, closed_at, group_exists
 

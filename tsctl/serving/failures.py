@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from daemon.targets import ServeTarget
+from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError
 
 _FRAME = re.compile(

@@ -11,8 +11,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from daemon.targets import ServeTarget
 from tsctl.client import DaemonClient
+from tsctl.daemon.targets import ServeTarget
 from tsctl.render import live
 from tsctl.serving import screen, watching
 from tsctl.serving.place import OwnDaemon, check_joinable, running_daemon

@@ -15,9 +15,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from daemon import paths
-from daemon.targets import ServeTarget
 from tsctl.client import DaemonClient
+from tsctl.daemon import paths
+from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError, NoDaemon
 from tsctl.launch import start, stop
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from daemon.targets import MODULE, ServeTarget, TargetError, check_syntax, read_target, split_function
+from tsctl.daemon.targets import MODULE, ServeTarget, TargetError, check_syntax, read_target, split_function
 from tsctl.errors import CliError
 
 FALLBACK_BATCH_SIZE = 8  # where neither the user, the handler nor model-config.yaml says one

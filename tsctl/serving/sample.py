@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from daemon.targets import ServeTarget
+from tsctl.daemon.targets import ServeTarget
 from tsctl.serving.torchscript import RowShape, row_shape
 
 WIDTH = 79  # characters of a line that a terminal of 80 columns does not wrap
@@ -47,7 +47,7 @@ class SamplePart(NamedTuple):
 
 
 class Declaration(NamedTuple):
-    """One declared input: `kind` as in handlers.wire, `annotation` of one value, not of a batch."""
+    """One declared input: `kind` as in tsctl.handlers.wire, `annotation` of one value, not of a batch."""
 
     name: str
     kind: str

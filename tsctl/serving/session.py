@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from daemon.targets import ServeTarget
 from tsctl.client import DaemonClient, model_path
+from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError, NoDaemon
 from tsctl.logs.following import FollowedLog
 from tsctl.logs.lines import printed

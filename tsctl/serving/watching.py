@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from daemon.targets import ServeTarget, local_files
+from tsctl.daemon.targets import ServeTarget, local_files
 from tsctl.errors import CliError
 
 POLL = 0.1  # seconds between two looks; a look at ten files takes 20 µs

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from daemon.marfile import Packing, write_archive
 from tsctl.client import checked
+from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.errors import CliError
 from tsctl.generator import generator
 from tsctl.showcase.facts import MeasuredPace

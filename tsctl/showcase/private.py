@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from daemon import paths
 from tsctl.client import DaemonClient
+from tsctl.daemon import paths
 from tsctl.errors import CliError, NoDaemon
 from tsctl.launch import start, stop
 

@@ -14,7 +14,7 @@ from tsctl.terminal.relay import relayed
 from tsctl.tuning.choice import TriedSetting, setting_text
 from tsctl.tuning.verdict import MeasuredSetting, Turn
 
-SERVE = (sys.executable, "-P", "-m", "daemon.tools.tune")
+SERVE = (sys.executable, "-P", "-m", "tsctl.daemon.tools.tune")
 ROUNDS = 3
 WARM_UP = 0.5  # of a measurement's time, before each: the collector learns the traffic
 LEAST_ANSWERS = 5  # of a client: a slow model is measured for longer

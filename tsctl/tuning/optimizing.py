@@ -7,7 +7,7 @@ from tsctl.errors import CliError
 from tsctl.render import live
 from tsctl.tuning.events import events_of
 
-OPTIMIZE = (sys.executable, "-P", "-m", "daemon.tools.optimize")
+OPTIMIZE = (sys.executable, "-P", "-m", "tsctl.daemon.tools.optimize")
 
 
 def run(order: dict[str, Any], body: bytes, name: str) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from daemon import paths
+from tsctl.daemon import paths
 
 LARGEST = 1 << 20  # bytes of a file that is read; a result has some 20 kB
 MOST = 200  # results that are read

@@ -2,8 +2,8 @@
 
 from enum import IntEnum
 
-from daemon.api.grpc.waiting.limits import TooManyCalls, TooManyWatchers
-from daemon.core.errors import (
+from tsctl.daemon.api.grpc.waiting.limits import TooManyCalls, TooManyWatchers
+from tsctl.daemon.core.errors import (
     BeingReplaced,
     Conflict,
     DaemonError,
@@ -13,8 +13,8 @@ from daemon.core.errors import (
     PredictionFailed,
     WorkerKilled,
 )
-from daemon.http.bounds.receiving import NoRoom
-from daemon.http.bounds.sending import NoRoomToSend
+from tsctl.daemon.http.bounds.receiving import NoRoom
+from tsctl.daemon.http.bounds.sending import NoRoomToSend
 
 
 class Code(IntEnum):

@@ -6,14 +6,14 @@ from typing import NamedTuple
 
 import msgspec
 
-from daemon.api.auth import matches
-from daemon.core.errors import BadRequest, MissingToken, WrongToken
-from daemon.core.job import TimeBudget
-from daemon.http.bounds.known_client import KnownClient
-from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
-from daemon.http.messages import new_request_id
-from daemon.http.parsing.headers import LONGEST_ID
-from daemon.models.routing.steering import VERSION_HEADER
+from tsctl.daemon.api.auth import matches
+from tsctl.daemon.core.errors import BadRequest, MissingToken, WrongToken
+from tsctl.daemon.core.job import TimeBudget
+from tsctl.daemon.http.bounds.known_client import KnownClient
+from tsctl.daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
+from tsctl.daemon.http.messages import new_request_id
+from tsctl.daemon.http.parsing.headers import LONGEST_ID
+from tsctl.daemon.models.routing.steering import VERSION_HEADER
 
 CALL_DEADLINE = "the call's deadline"
 CLIENT_TIMEOUT = "clientTimeoutInMills"

@@ -11,13 +11,13 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from typing import Any
 
-from daemon.api.grpc.codes import Code
-from daemon.api.grpc.heads import CallHead
-from daemon.api.grpc.prediction import CallFailed
-from daemon.api.grpc.waiting.limits import WATCHERS, WATCHERS_OF_ONE, TooManyWatchers
-from daemon.core.errors import ModelNotFound, NoReadyWorker, VersionNotFound
-from daemon.models.registry import Registry
-from daemon.models.routing.steering import answering, answering_of, are_ready
+from tsctl.daemon.api.grpc.codes import Code
+from tsctl.daemon.api.grpc.heads import CallHead
+from tsctl.daemon.api.grpc.prediction import CallFailed
+from tsctl.daemon.api.grpc.waiting.limits import WATCHERS, WATCHERS_OF_ONE, TooManyWatchers
+from tsctl.daemon.core.errors import ModelNotFound, NoReadyWorker, VersionNotFound
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready
 
 SERVICE = "grpc.health.v1.Health"
 SERVING, NOT_SERVING, SERVICE_UNKNOWN = 1, 2, 3
@@ -41,7 +41,9 @@ class HealthService:
     def __init__(
         self, registry: Registry, started: Callable[[], bool], services: Collection[str], every: float = _LOOK_EVERY
     ) -> None:
-        from daemon.api.grpc.protos.messages import message_class  # here, because protobuf is an optional dependency
+        from tsctl.daemon.api.grpc.protos.messages import (
+            message_class,  # here, because protobuf is an optional dependency
+        )
 
         self._registry = registry
         self._started = started

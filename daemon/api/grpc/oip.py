@@ -8,21 +8,21 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from daemon.api.grpc.codes import Code
-from daemon.api.grpc.heads import CallHead
-from daemon.api.grpc.prediction import CallFailed, replies_at_end, replies_to
-from daemon.api.grpc.tensor_contents import read_steps, write_steps
-from daemon.api.grpc.waiting.arrivals import Arrivals
-from daemon.api.grpc.waiting.awaited import AwaitedModels
-from daemon.api.grpc.waiting.in_order import in_order
-from daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
-from daemon.api.oip.prepared import PreparedRequest, prepare
-from daemon.core.arena import Take
-from daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, VersionNotFound
-from daemon.core.job import Reply
-from daemon.models.registry import Registry
-from daemon.models.routing.steering import answering, answering_of, are_ready
-from daemon.models.version import ModelVersion
+from tsctl.daemon.api.grpc.codes import Code
+from tsctl.daemon.api.grpc.heads import CallHead
+from tsctl.daemon.api.grpc.prediction import CallFailed, replies_at_end, replies_to
+from tsctl.daemon.api.grpc.tensor_contents import read_steps, write_steps
+from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
+from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.api.grpc.waiting.in_order import in_order
+from tsctl.daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
+from tsctl.daemon.api.oip.prepared import PreparedRequest, prepare
+from tsctl.daemon.core.arena import Take
+from tsctl.daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, VersionNotFound
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready
+from tsctl.daemon.models.version import ModelVersion
 
 SERVICES = ("inference.GRPCInferenceService", "org.pytorch.serve.grpc.openinference.GRPCInferenceService")
 
@@ -46,7 +46,9 @@ class OpenInferenceService:
         arrivals: Arrivals,
         take: Take | None = None,
     ) -> None:
-        from daemon.api.grpc.protos.messages import message_class  # here, because protobuf is an optional dependency
+        from tsctl.daemon.api.grpc.protos.messages import (
+            message_class,  # here, because protobuf is an optional dependency
+        )
 
         self.name = name
         self._registry = registry

@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from random import random
 
-from daemon.api.grpc.codes import Code, code_of_status
-from daemon.api.grpc.heads import CallHead
-from daemon.api.grpc.waiting.arrivals import Arrivals
-from daemon.api.inference.predict import names_caller
-from daemon.core.errors import DaemonError
-from daemon.core.job import Flow, Job, JobPhase, Param, Piece, Reply
-from daemon.http.bounds.known_client import share_holder
-from daemon.http.bounds.sending import OVERHEAD, NotRead
-from daemon.models.shadowing.watching import AskedOf, Receivers
-from daemon.models.version import ModelVersion
-from handlers.tensor_heads import Head
+from tsctl.daemon.api.grpc.codes import Code, code_of_status
+from tsctl.daemon.api.grpc.heads import CallHead
+from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
+from tsctl.daemon.api.inference.predict import names_caller
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Flow, Job, JobPhase, Param, Piece, Reply
+from tsctl.daemon.http.bounds.known_client import share_holder
+from tsctl.daemon.http.bounds.sending import OVERHEAD, NotRead
+from tsctl.daemon.models.shadowing.watching import AskedOf, Receivers
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.tensor_heads import Head
 
 MOST_KEPT = 16 * 1024 * 1024  # bytes of the pieces that are joined to one answer, as for OpenAI's API
 

@@ -3,9 +3,9 @@
 from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from typing import Any
 
-from daemon.api.grpc.codes import Code
-from daemon.api.grpc.heads import CallHead
-from daemon.api.grpc.server import Method, methods_of
+from tsctl.daemon.api.grpc.codes import Code
+from tsctl.daemon.api.grpc.heads import CallHead
+from tsctl.daemon.api.grpc.server import Method, methods_of
 
 SERVICES = ("grpc.reflection.v1.ServerReflection", "grpc.reflection.v1alpha.ServerReflection")
 
@@ -19,7 +19,10 @@ class ReflectionService:
     """
 
     def __init__(self, name: str, services: Collection[str]) -> None:
-        from daemon.api.grpc.protos.messages import message_class, pool  # here: protobuf is an optional dependency
+        from tsctl.daemon.api.grpc.protos.messages import (  # here: protobuf is an optional dependency
+            message_class,
+            pool,
+        )
 
         self.name = name
         self._services = sorted(services)

@@ -21,19 +21,19 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from daemon.api.grpc.codes import Code, code_of
-from daemon.api.grpc.heads import CallHead, bearer_of, check_call, read_head
-from daemon.api.grpc.prediction import CallFailed
-from daemon.api.grpc.protos.limits import check_steps
-from daemon.api.grpc.waiting.arrivals import Arrivals
-from daemon.api.grpc.waiting.incoming import Incoming
-from daemon.api.grpc.waiting.limits import CALLS, OPEN_CALLS, SHARE, TooManyCalls
-from daemon.api.grpc.waiting.writing import Writing
-from daemon.api.known_clients import KnownClients
-from daemon.core.clock import Clock
-from daemon.core.errors import DaemonError, StartError, Stopping
-from daemon.http.bounds.known_client import KnownClient
-from daemon.http.messages import Request, new_request_id
+from tsctl.daemon.api.grpc.codes import Code, code_of
+from tsctl.daemon.api.grpc.heads import CallHead, bearer_of, check_call, read_head
+from tsctl.daemon.api.grpc.prediction import CallFailed
+from tsctl.daemon.api.grpc.protos.limits import check_steps
+from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
+from tsctl.daemon.api.grpc.waiting.incoming import Incoming
+from tsctl.daemon.api.grpc.waiting.limits import CALLS, OPEN_CALLS, SHARE, TooManyCalls
+from tsctl.daemon.api.grpc.waiting.writing import Writing
+from tsctl.daemon.api.known_clients import KnownClients
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.errors import DaemonError, StartError, Stopping
+from tsctl.daemon.http.bounds.known_client import KnownClient
+from tsctl.daemon.http.messages import Request, new_request_id
 
 INSTALL = "install it with `pip install 'tsctl[grpc]'`"
 Answered = Callable[[Request, int, float], None]
@@ -49,7 +49,7 @@ _LONGEST_MESSAGE = 2000  # characters, which may quote a long name; clients take
 _THEIR_LOG = "grpc._cython.cygrpc"
 _SILENT_FOR = 60.0  # seconds between two lines about text that is not UTF-8
 _SHOWN = 100  # bytes of it
-_log = logging.getLogger("daemon.grpc")
+_log = logging.getLogger("tsctl.daemon.grpc")
 
 
 def load_grpc() -> Any:
@@ -116,7 +116,7 @@ def methods_of(service: Any, *, open: bool = False) -> dict[str, Method]:  # noq
     Args:
         open: the calls need no token.
     """
-    from daemon.api.grpc.protos import messages  # here, because protobuf is an optional dependency
+    from tsctl.daemon.api.grpc.protos import messages  # here, because protobuf is an optional dependency
 
     found = {}
     for each in messages.service(service.name).methods:

@@ -5,30 +5,30 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from daemon.api.grpc.health import HealthService
-from daemon.api.grpc.management.relay import Routes
-from daemon.api.grpc.management.repository import RepositoryService
-from daemon.api.grpc.management.torchserve import ManagementService
-from daemon.api.grpc.oip import SERVICES, OpenInferenceService
-from daemon.api.grpc.reflection import reflection_of
-from daemon.api.grpc.server import Answered, Calls, GrpcServer, Method, load_grpc, methods_of
-from daemon.api.grpc.torchserve import SERVICE, InferenceService
-from daemon.api.grpc.waiting.arrivals import Arrivals
-from daemon.api.grpc.waiting.awaited import AwaitedModels
-from daemon.api.grpc.waiting.incoming import Incoming
-from daemon.api.grpc.waiting.limits import calls_at_once
-from daemon.api.grpc.waiting.writing import Writing
-from daemon.api.known_clients import KnownClients
-from daemon.config.config import Config
-from daemon.config.endpoints import parse_address
-from daemon.config.tokens import Tokens
-from daemon.core.arena import Take
-from daemon.core.clock import Clock
-from daemon.core.errors import StartError
-from daemon.http.bounds.receiving import ReceiveBudget
-from daemon.http.bounds.sending import SendBudget
-from daemon.http.bounds.trimming import Trimming
-from daemon.models.registry import Registry
+from tsctl.daemon.api.grpc.health import HealthService
+from tsctl.daemon.api.grpc.management.relay import Routes
+from tsctl.daemon.api.grpc.management.repository import RepositoryService
+from tsctl.daemon.api.grpc.management.torchserve import ManagementService
+from tsctl.daemon.api.grpc.oip import SERVICES, OpenInferenceService
+from tsctl.daemon.api.grpc.reflection import reflection_of
+from tsctl.daemon.api.grpc.server import Answered, Calls, GrpcServer, Method, load_grpc, methods_of
+from tsctl.daemon.api.grpc.torchserve import SERVICE, InferenceService
+from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
+from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.api.grpc.waiting.incoming import Incoming
+from tsctl.daemon.api.grpc.waiting.limits import calls_at_once
+from tsctl.daemon.api.grpc.waiting.writing import Writing
+from tsctl.daemon.api.known_clients import KnownClients
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.endpoints import parse_address
+from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.arena import Take
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.http.bounds.sending import SendBudget
+from tsctl.daemon.http.bounds.trimming import Trimming
+from tsctl.daemon.models.registry import Registry
 
 PORT = 7070  # TorchServe's
 MANAGEMENT_PORT = 7071  # TorchServe's

@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from daemon.api.grpc.protos.contents import pack_contents
-from daemon.api.grpc.protos.limits import MOST_PARAMETERS
-from daemon.api.tensors.elements import size_of, slices
-from daemon.api.tensors.forms import InferAnswer, InferRequest, Parameters, Tensor, WantedOutput
-from daemon.api.tensors.sizes import check_shape, check_steps
-from daemon.api.tensors.steps import Steps, finish
-from daemon.core.arena import Payload, Take, share_steps
-from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
+from tsctl.daemon.api.grpc.protos.contents import pack_contents
+from tsctl.daemon.api.grpc.protos.limits import MOST_PARAMETERS
+from tsctl.daemon.api.tensors.elements import size_of, slices
+from tsctl.daemon.api.tensors.forms import InferAnswer, InferRequest, Parameters, Tensor, WantedOutput
+from tsctl.daemon.api.tensors.sizes import check_shape, check_steps
+from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.core.arena import Payload, Take, share_steps
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
 
 # Datatype → the field of InferTensorContents; FP16 and BF16 have none.
 _FIELDS = {
@@ -142,7 +142,7 @@ def _packed(what: str, written: Any, shape: Sequence[int], take: Take | None) ->
 def _values(field: str, message: bytes) -> list[Any]:
     from google.protobuf.message import DecodeError  # here, because protobuf is an optional dependency
 
-    from daemon.api.grpc.protos.messages import message_class
+    from tsctl.daemon.api.grpc.protos.messages import message_class
 
     try:
         return list(getattr(message_class("inference.InferTensorContents").FromString(message), field))

@@ -6,15 +6,15 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from typing import Any
 
-from daemon.api.grpc.heads import CallHead
-from daemon.api.grpc.prediction import replies_at_end, replies_to
-from daemon.api.grpc.waiting.arrivals import Arrivals
-from daemon.api.grpc.waiting.awaited import AwaitedModels
-from daemon.core.arena import Take, share_steps
-from daemon.core.job import Param, Reply
-from daemon.models.registry import Registry
-from daemon.models.routing.steering import answering
-from daemon.models.version import ModelVersion
+from tsctl.daemon.api.grpc.heads import CallHead
+from tsctl.daemon.api.grpc.prediction import replies_at_end, replies_to
+from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
+from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.core.arena import Take, share_steps
+from tsctl.daemon.core.job import Param, Reply
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import answering
+from tsctl.daemon.models.version import ModelVersion
 
 SERVICE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
 _PACKAGE = "org.pytorch.serve.grpc.inference"
@@ -30,7 +30,9 @@ class InferenceService:
     name = SERVICE
 
     def __init__(self, registry: Registry, models: AwaitedModels, arrivals: Arrivals, take: Take | None = None) -> None:
-        from daemon.api.grpc.protos.messages import message_class  # here, because protobuf is an optional dependency
+        from tsctl.daemon.api.grpc.protos.messages import (
+            message_class,  # here, because protobuf is an optional dependency
+        )
 
         self._registry = registry
         self._models = models

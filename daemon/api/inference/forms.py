@@ -14,12 +14,12 @@ Forms are parsed in slices, so that a large form does not block the event loop: 
 from functools import lru_cache
 from typing import Final
 
-from daemon.api.inference.multipart import FILE_TYPE, Multipart
-from daemon.api.inference.options import parse_options
-from daemon.api.inference.urlencoded import SLICE, Urlencoded, read_fields
-from daemon.core.arena import Lease, Payload
-from daemon.core.errors import BadRequest
-from daemon.core.job import Param
+from tsctl.daemon.api.inference.multipart import FILE_TYPE, Multipart
+from tsctl.daemon.api.inference.options import parse_options
+from tsctl.daemon.api.inference.urlencoded import SLICE, Urlencoded, read_fields
+from tsctl.daemon.core.arena import Lease, Payload
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.job import Param
 
 __all__ = ["FILE_TYPE", "Form", "parse_body", "read_body"]
 

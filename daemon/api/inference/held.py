@@ -7,8 +7,8 @@ as may wait in a queue; a deadline ends the waiting, and so does a client that l
 from collections.abc import Callable
 from functools import partial
 
-from daemon.core.clock import Clock, Timer
-from daemon.core.errors import (
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.errors import (
     BadRequest,
     DaemonError,
     Loading,
@@ -17,9 +17,9 @@ from daemon.core.errors import (
     Stopping,
     VersionNotFound,
 )
-from daemon.http.deadline_header import read_budget
-from daemon.http.exchange import Exchange
-from daemon.models.registry import Registry
+from tsctl.daemon.http.deadline_header import read_budget
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.models.registry import Registry
 
 # Routes that tell about a model: their answer is that it is not ready.
 READY, OIP, OIP_RUNS = "ready", "v2", ("infer", "explain")

@@ -14,10 +14,10 @@ The parts of a body in the arena stay there.
 import re
 from typing import Final
 
-from daemon.api.inference.options import parse_options
-from daemon.core.arena import Lease, Payload
-from daemon.core.errors import BadRequest
-from daemon.core.job import Param
+from tsctl.daemon.api.inference.options import parse_options
+from tsctl.daemon.core.arena import Lease, Payload
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.job import Param
 
 FILE_TYPE = "application/octet-stream"  # of a file part without a Content-Type
 MOST_PARTS: Final = 256

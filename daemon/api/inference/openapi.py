@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from daemon.api.openapi import (
+from tsctl.daemon.api.openapi import (
     STATUS,
     STRING,
     UNKNOWN_CALLER,
@@ -20,7 +20,7 @@ from daemon.api.openapi import (
     query_parameters,
     whole,
 )
-from daemon.model_settings.declarations import DeclaredTensor, show_declaration
+from tsctl.daemon.model_settings.declarations import DeclaredTensor, show_declaration
 
 _FAILURES = UNKNOWN_CALLER | {
     "400": "The request is malformed.",

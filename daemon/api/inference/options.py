@@ -6,7 +6,7 @@ not end a value, names are case-insensitive, the last of repeated names wins, an
 RFC 7578, section 4.2, forbids them in forms.
 """
 
-from daemon.core.errors import BadRequest
+from tsctl.daemon.core.errors import BadRequest
 
 MOST_OPTIONS = 100
 

@@ -5,22 +5,22 @@ from functools import partial
 from random import random
 from typing import Protocol
 
-from daemon.api.inference.forms import Form, read_body
-from daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
-from daemon.core.errors import BadRequest, DaemonError, PredictionFailed
-from daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
-from daemon.core.timing import Timing
-from daemon.core.trace import TRACEPARENT
-from daemon.http.bounds.known_client import share_holder
-from daemon.http.bounds.sending import NotRead
-from daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Request, Response, reply_response
-from daemon.models.archives.sample import MOST_BYTES, RECORDED, Sample
-from daemon.models.shadowing.watching import AskedOf, Receivers
-from daemon.models.version import ModelVersion
-from handlers.tensor_heads import Head
-from handlers.wire import Declared, Input
+from tsctl.daemon.api.inference.forms import Form, read_body
+from tsctl.daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
+from tsctl.daemon.core.errors import BadRequest, DaemonError, PredictionFailed
+from tsctl.daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
+from tsctl.daemon.core.timing import Timing
+from tsctl.daemon.core.trace import TRACEPARENT
+from tsctl.daemon.http.bounds.known_client import share_holder
+from tsctl.daemon.http.bounds.sending import NotRead
+from tsctl.daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Request, Response, reply_response
+from tsctl.daemon.models.archives.sample import MOST_BYTES, RECORDED, Sample
+from tsctl.daemon.models.shadowing.watching import AskedOf, Receivers
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.tensor_heads import Head
+from tsctl.handlers.wire import Declared, Input
 
 CLIENT_TIMEOUT = "clientTimeoutInMills"
 

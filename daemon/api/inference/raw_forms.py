@@ -14,11 +14,11 @@ Large bodies are searched in slices; a form in one is then parsed in slices, too
 from typing import Final
 from urllib.parse import quote
 
-from daemon.api.inference.urlencoded import SLICE, Urlencoded, read_fields
-from daemon.core.arena import Lease, Payload
-from daemon.core.job import Param
-from daemon.http.messages import Request
-from handlers.wire import Input
+from tsctl.daemon.api.inference.urlencoded import SLICE, Urlencoded, read_fields
+from tsctl.daemon.core.arena import Lease, Payload
+from tsctl.daemon.core.job import Param
+from tsctl.daemon.http.messages import Request
+from tsctl.handlers.wire import Input
 
 WINDOW: Final = 256 * 1024  # bytes searched at a time: at most 0.8 ms, whatever they are (2-core Xeon VM)
 _TYPE = "application/x-www-form-urlencoded"

@@ -18,21 +18,21 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any
 
-from daemon.api.inference.forms import Form
-from daemon.api.inference.openapi import describe_api, describe_model
-from daemon.api.inference.paths import INVOKE, LEGACY, VERBS
-from daemon.api.inference.predict import form_input_of, parameters_of, predict, with_query
-from daemon.api.inference.raw_forms import RawForm, take_as_json
-from daemon.api.inference.turns import Turns
-from daemon.api.tensors.declared import tensors_of
-from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
-from daemon.core.job import Param
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Request, json_response, status_response
-from daemon.http.router import ELSEWHERE, Route
-from daemon.models.registry import Registry
-from daemon.models.routing.steering import answering, answering_of, are_ready, steer, steer_again
-from daemon.models.version import ModelVersion
+from tsctl.daemon.api.inference.forms import Form
+from tsctl.daemon.api.inference.openapi import describe_api, describe_model
+from tsctl.daemon.api.inference.paths import INVOKE, LEGACY, VERBS
+from tsctl.daemon.api.inference.predict import form_input_of, parameters_of, predict, with_query
+from tsctl.daemon.api.inference.raw_forms import RawForm, take_as_json
+from tsctl.daemon.api.inference.turns import Turns
+from tsctl.daemon.api.tensors.declared import tensors_of
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.job import Param
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Request, json_response, status_response
+from tsctl.daemon.http.router import ELSEWHERE, Route
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready, steer, steer_again
+from tsctl.daemon.models.version import ModelVersion
 
 Work = Coroutine[Any, Any, None] | None
 MOST_NAME = 1024  # bytes of a form's field `model_name`

@@ -10,12 +10,12 @@ import time
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from daemon.api.inference.predict import budget_of
-from daemon.api.tensors.steps import Steps
-from daemon.core.errors import DaemonError, Stopping, WaitedTooLong
-from daemon.core.job import Param, TimeBudget
-from daemon.core.timing import duration
-from daemon.http.exchange import Exchange
+from tsctl.daemon.api.inference.predict import budget_of
+from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.errors import DaemonError, Stopping, WaitedTooLong
+from tsctl.daemon.core.job import Param, TimeBudget
+from tsctl.daemon.core.timing import duration
+from tsctl.daemon.http.exchange import Exchange
 
 MOST_BYTES = 256 * 1024**2  # of all forms being read; `queue_bytes` is the same for requests that wait for a worker
 

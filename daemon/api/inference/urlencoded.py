@@ -17,9 +17,9 @@ import re
 from binascii import a2b_qp
 from typing import Final
 
-from daemon.core.arena import Lease, Payload
-from daemon.core.errors import BadRequest
-from daemon.core.job import Param
+from tsctl.daemon.core.arena import Lease, Payload
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.job import Param
 
 MOST_FIELDS: Final = 256
 MOST_NAME_BYTES: Final = 8192  # of a field, as sent

@@ -9,8 +9,8 @@ from typing import Final
 
 import msgspec
 
-from daemon.api.json_text.walk import WINDOW, no_json
-from daemon.api.tensors.steps import Steps
+from tsctl.daemon.api.json_text.walk import WINDOW, no_json
+from tsctl.daemon.api.tensors.steps import Steps
 
 MOST_DEPTH: Final = 512  # lists and objects in each other; msgspec's own limit is that of Python's recursion
 _UP_TO_COMMA = re.compile(rb'(?:(?:[^",]++|"(?:[^"\\]++|\\.)*+")*+,)++', re.DOTALL)

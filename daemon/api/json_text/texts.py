@@ -4,8 +4,8 @@ import re
 
 import msgspec
 
-from daemon.api.json_text.walk import WINDOW, no_json
-from daemon.api.tensors.steps import Steps
+from tsctl.daemon.api.json_text.walk import WINDOW, no_json
+from tsctl.daemon.api.tensors.steps import Steps
 
 # Whole characters, and whole escapes; the two halves of a character outside the basic plane stay together.
 _WHOLE = re.compile(

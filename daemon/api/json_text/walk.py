@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from daemon.api.tensors.steps import Steps
-from daemon.core.errors import BadRequest
+from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.errors import BadRequest
 
 WINDOW: Final = 16 * 1024  # bytes at a time: at most 2.5 ms, of nothing but empty texts (2-core Xeon VM)
 MOST_SPACE: Final = 16 * 1024  # bytes of white space in one place

@@ -22,9 +22,9 @@ expired                                 requests that expired in the queue, and 
 
 from typing import Any
 
-from daemon.batching.policies.collector import REASONS
-from daemon.models.registering.spec import mode_of, places_of
-from daemon.models.version import ModelVersion
+from tsctl.daemon.batching.policies.collector import REASONS
+from tsctl.daemon.models.registering.spec import mode_of, places_of
+from tsctl.daemon.models.version import ModelVersion
 
 
 def batching_of(model: ModelVersion) -> dict[str, Any]:

@@ -18,16 +18,16 @@ from typing import Any
 
 import msgspec
 
-from daemon.api.management.batching import batching_of
-from daemon.api.management.describe import settings_of
-from daemon.core.errors import MethodNotAllowed, NoSample, ResourceNotFound
-from daemon.core.texts.json_text import json_bytes
-from daemon.http.exchange import Exchange
-from daemon.http.messages import JSON, Response, json_response
-from daemon.http.router import Route
-from daemon.models.archives.sample import warmup_sample
-from daemon.models.registry import Registry
-from daemon.models.version import ModelVersion
+from tsctl.daemon.api.management.batching import batching_of
+from tsctl.daemon.api.management.describe import settings_of
+from tsctl.daemon.core.errors import MethodNotAllowed, NoSample, ResourceNotFound
+from tsctl.daemon.core.texts.json_text import json_bytes
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import JSON, Response, json_response
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.archives.sample import warmup_sample
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.version import ModelVersion
 
 
 def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:

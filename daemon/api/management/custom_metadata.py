@@ -8,10 +8,10 @@ import asyncio
 import json
 from typing import Any
 
-from daemon.core.errors import DescribeFailed, NoReadyWorker
-from daemon.core.job import Job, JobPhase, Reply
-from daemon.http.exchange import Exchange
-from daemon.models.version import ModelVersion
+from tsctl.daemon.core.errors import DescribeFailed, NoReadyWorker
+from tsctl.daemon.core.job import Job, JobPhase, Reply
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.models.version import ModelVersion
 
 
 async def customized_metadata(model: ModelVersion, exchange: Exchange) -> dict[str, Any] | None:

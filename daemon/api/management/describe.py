@@ -7,19 +7,19 @@ from typing import Any
 
 import msgspec
 
-from daemon.api.management.batching import batching_of
-from daemon.api.management.routing.route import shown_route
-from daemon.api.observing.scaling import autoscaling_of
-from daemon.api.residency.documents import residence_of
-from daemon.model_settings import MODEL_SETTINGS
-from daemon.models.registering.parallel import parallel_of
-from daemon.models.reporting.optimized import optimized_of
-from daemon.models.reporting.trial import trial_of
-from daemon.models.routing.routes import Routes
-from daemon.models.shadowing.comparison import RESULTS
-from daemon.models.version import ModelState, ModelVersion
-from daemon.workers.engine import Worker, local_pid, resident_bytes
-from daemon.workers.state import WorkerState
+from tsctl.daemon.api.management.batching import batching_of
+from tsctl.daemon.api.management.routing.route import shown_route
+from tsctl.daemon.api.observing.scaling import autoscaling_of
+from tsctl.daemon.api.residency.documents import residence_of
+from tsctl.daemon.model_settings import MODEL_SETTINGS
+from tsctl.daemon.models.registering.parallel import parallel_of
+from tsctl.daemon.models.reporting.optimized import optimized_of
+from tsctl.daemon.models.reporting.trial import trial_of
+from tsctl.daemon.models.routing.routes import Routes
+from tsctl.daemon.models.shadowing.comparison import RESULTS
+from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.workers.engine import Worker, local_pid, resident_bytes
+from tsctl.daemon.workers.state import WorkerState
 
 FIRST_WORKER_ID = 9000  # TorchServe numbers workers by their ports, from this one
 

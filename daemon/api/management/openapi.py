@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from daemon.api.management.patch import CHANGEABLE
-from daemon.api.openapi import (
+from tsctl.daemon.api.management.patch import CHANGEABLE
+from tsctl.daemon.api.openapi import (
     BOOLEAN,
     SECONDS,
     STATUS,
@@ -20,7 +20,7 @@ from daemon.api.openapi import (
     query_parameters,
     whole,
 )
-from daemon.model_settings import MODEL_SETTINGS
+from tsctl.daemon.model_settings import MODEL_SETTINGS
 
 _SETTINGS: dict[str, Schema] = {row.rest: row.kind.schema for row in CHANGEABLE.values()}
 _SYNCHRONOUS = {"synchronous": BOOLEAN}

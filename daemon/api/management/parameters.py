@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from daemon.core.errors import BadRequest
-from daemon.http.messages import Request
-from daemon.model_settings import MOST, ModelSetting
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.model_settings import MOST, ModelSetting
 
 
 class Parameters:

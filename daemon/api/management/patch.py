@@ -7,12 +7,12 @@ before and after, under its name in `model-config.yaml` and in that file's units
 from collections.abc import Mapping
 from typing import Any
 
-from daemon.api.management.describe import settings_of
-from daemon.api.management.parameters import Parameters
-from daemon.core.errors import BadRequest
-from daemon.model_settings import MODEL_SETTINGS, ModelSetting
-from daemon.models.change import change_settings
-from daemon.models.version import ModelVersion
+from tsctl.daemon.api.management.describe import settings_of
+from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings import MODEL_SETTINGS, ModelSetting
+from tsctl.daemon.models.change import change_settings
+from tsctl.daemon.models.version import ModelVersion
 
 CHANGEABLE: Mapping[str, ModelSetting] = {row.rest: row for row in MODEL_SETTINGS if row.changes}
 _ELSE = "Scale workers with PUT; other settings take a new registration."

@@ -9,10 +9,10 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from daemon.core.errors import DaemonError
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Response, error_body, json_response
-from daemon.models.registrar import Progress, no_progress
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Response, error_body, json_response
+from tsctl.daemon.models.registrar import Progress, no_progress
 
 NDJSON = "application/x-ndjson"
 

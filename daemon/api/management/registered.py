@@ -11,9 +11,9 @@ Settings have their names and units of model-config.yaml.
 
 from typing import Any
 
-from daemon.api.management.describe import settings_of, shown_settings
-from daemon.models.settings import ROWS
-from daemon.models.version import ModelVersion
+from tsctl.daemon.api.management.describe import settings_of, shown_settings
+from tsctl.daemon.models.settings import ROWS
+from tsctl.daemon.models.version import ModelVersion
 
 
 def registered(model: ModelVersion) -> dict[str, Any]:

@@ -25,30 +25,30 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from daemon.api.management.control import own_route
-from daemon.api.management.custom_metadata import customized_metadata
-from daemon.api.management.describe import describe
-from daemon.api.management.openapi import describe_management
-from daemon.api.management.parameters import Parameters
-from daemon.api.management.patch import asked_of, change
-from daemon.api.management.progress import Command, run
-from daemon.api.management.registered import registered
-from daemon.api.management.routing.rollout import ROLLOUT, answer_rollout
-from daemon.api.management.routing.route import ROUTE, answer_route
-from daemon.api.residency.commands import ACTIONS, residence_command
-from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
-from daemon.http.exchange import Exchange
-from daemon.http.messages import json_response, status_response
-from daemon.http.router import Route
-from daemon.model_settings import MODEL_SETTINGS
-from daemon.models.persistence.earlier import one_change
-from daemon.models.registering.ownership import check_owner_token
-from daemon.models.registering.pins import sha256_pin
-from daemon.models.registrar import Progress, Registrar, Registration
-from daemon.models.registry import Registry
-from daemon.models.routing.steering import answering_of, are_ready
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelVersion
+from tsctl.daemon.api.management.control import own_route
+from tsctl.daemon.api.management.custom_metadata import customized_metadata
+from tsctl.daemon.api.management.describe import describe
+from tsctl.daemon.api.management.openapi import describe_management
+from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.patch import asked_of, change
+from tsctl.daemon.api.management.progress import Command, run
+from tsctl.daemon.api.management.registered import registered
+from tsctl.daemon.api.management.routing.rollout import ROLLOUT, answer_rollout
+from tsctl.daemon.api.management.routing.route import ROUTE, answer_route
+from tsctl.daemon.api.residency.commands import ACTIONS, residence_command
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import json_response, status_response
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.model_settings import MODEL_SETTINGS
+from tsctl.daemon.models.persistence.earlier import one_change
+from tsctl.daemon.models.registering.ownership import check_owner_token
+from tsctl.daemon.models.registering.pins import sha256_pin
+from tsctl.daemon.models.registrar import Progress, Registrar, Registration
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import answering_of, are_ready
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelVersion
 
 PAGE = 100
 CHANGE_HEADER = "x-tsctl-change"  # a token that the commands of one change have in common, see `tsctl rollback`

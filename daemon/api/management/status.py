@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from daemon.config.config import Config
-from daemon.config.endpoints import Endpoint, address_of
-from daemon.config.tokens import Tokens
-from daemon.core import job
-from daemon.metrics.recent import Recent
-from daemon.models.registry import Registry
-from daemon.models.version import ModelVersion
-from daemon.settings import SETTINGS
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.endpoints import Endpoint, address_of
+from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core import job
+from tsctl.daemon.metrics.recent import Recent
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.settings import SETTINGS
 
 
 def is_compiled() -> bool:

@@ -6,12 +6,12 @@ daemon; by default the old daemon's), `check_memory` (true or false).
 
 from typing import Any, Protocol
 
-from daemon.api.management.parameters import Parameters
-from daemon.api.management.progress import run
-from daemon.core.errors import MethodNotAllowed, ResourceNotFound
-from daemon.http.exchange import Exchange
-from daemon.http.router import Route
-from daemon.models.archives.directories import Progress
+from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.progress import run
+from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.archives.directories import Progress
 
 
 class UpgradeCommand(Protocol):

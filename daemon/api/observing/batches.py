@@ -15,15 +15,15 @@ batches               those behind `after`, the oldest first; at most 256 are ke
 import time
 from typing import Any
 
-from daemon.api.management.parameters import Parameters
-from daemon.batching.policies.collector import REASONS
-from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
-from daemon.core.texts.json_text import json_bytes
-from daemon.http.exchange import Exchange
-from daemon.http.messages import JSON, Response
-from daemon.http.router import Route
-from daemon.models.registry import Registry
-from daemon.models.version import ModelVersion
+from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.batching.policies.collector import REASONS
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.texts.json_text import json_bytes
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import JSON, Response
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.version import ModelVersion
 
 _DIGITS = 18  # of a sequence
 

@@ -13,16 +13,16 @@ The document: `events`, the oldest first, and `last`, the sequence to ask for ne
 import math
 from collections.abc import Callable
 
-from daemon.api.management.parameters import Parameters
-from daemon.core.clock import Clock, Timer
-from daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
-from daemon.core.texts.json_text import json_bytes
-from daemon.events.event import LEVELS, Event
-from daemon.events.events import Events
-from daemon.http.bounds.sending import NotRead
-from daemon.http.exchange import Exchange
-from daemon.http.messages import JSON, Response
-from daemon.http.router import Route
+from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.texts.json_text import json_bytes
+from tsctl.daemon.events.event import LEVELS, Event
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.http.bounds.sending import NotRead
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import JSON, Response
+from tsctl.daemon.http.router import Route
 
 LIMIT = 1000  # events in an answer, unless the client asks for another number
 HEARTBEAT = 15.0  # seconds: a comment, by which a dead client is noticed

@@ -33,22 +33,22 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from daemon.api.management.routing.rollout import rollout_document
-from daemon.api.management.status import recent_document, shared, tsctl_version
-from daemon.api.observing.processes import process_facts
-from daemon.api.observing.scaling import autoscaling_of
-from daemon.api.residency.documents import residence_of
-from daemon.core.errors import MethodNotAllowed, ResourceNotFound
-from daemon.core.texts.json_text import json_bytes
-from daemon.http.exchange import Exchange
-from daemon.http.messages import JSON, Response
-from daemon.http.router import Route
-from daemon.models.registrar import Registrar
-from daemon.models.registry import Registry
-from daemon.models.residency.residency import Residency
-from daemon.models.rollouts.rollouts import Rollouts
-from daemon.models.version import ModelVersion
-from daemon.workers.engine import local_pid
+from tsctl.daemon.api.management.routing.rollout import rollout_document
+from tsctl.daemon.api.management.status import recent_document, shared, tsctl_version
+from tsctl.daemon.api.observing.processes import process_facts
+from tsctl.daemon.api.observing.scaling import autoscaling_of
+from tsctl.daemon.api.residency.documents import residence_of
+from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.texts.json_text import json_bytes
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import JSON, Response
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.residency.residency import Residency
+from tsctl.daemon.models.rollouts.rollouts import Rollouts
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.engine import local_pid
 
 
 def live_routes(registry: Registry, registrar: Registrar, started: float) -> dict[str, Route]:

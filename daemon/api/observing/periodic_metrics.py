@@ -2,15 +2,15 @@
 
 import asyncio
 
-from daemon.api.management.describe import FIRST_WORKER_ID
-from daemon.core.clock import Clock, Timer
-from daemon.events.event import Event
-from daemon.events.events import Events
-from daemon.metrics.families import gpu_values
-from daemon.metrics.machine.gpu import Gpus
-from daemon.metrics.machine.host import HostMonitor
-from daemon.metrics.torchserve.metric_log import MetricLog
-from daemon.models.registry import Registry
+from tsctl.daemon.api.management.describe import FIRST_WORKER_ID
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.events.event import Event
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.metrics.families import gpu_values
+from tsctl.daemon.metrics.machine.gpu import Gpus
+from tsctl.daemon.metrics.machine.host import HostMonitor
+from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
+from tsctl.daemon.models.registry import Registry
 
 LOOK_EVERY = 1.0  # seconds, for workers that have loaded
 

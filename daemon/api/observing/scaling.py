@@ -13,9 +13,9 @@ takenAwayAfter            after so many quiet seconds one is taken away
 import time
 from typing import Any
 
-from daemon.models.scaling.autoscaler import Autoscaler
-from daemon.models.scaling.rule import quiet_time
-from daemon.models.version import ModelVersion
+from tsctl.daemon.models.scaling.autoscaler import Autoscaler
+from tsctl.daemon.models.scaling.rule import quiet_time
+from tsctl.daemon.models.version import ModelVersion
 
 
 def autoscaling_of(model: ModelVersion) -> dict[str, Any] | None:

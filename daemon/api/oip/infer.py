@@ -4,21 +4,21 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
-from daemon.api.inference.predict import predict
-from daemon.api.inference.turns import Reading, Turns
-from daemon.api.json_text.syntax import check_syntax
-from daemon.api.oip.prepared import HEAD_LENGTH, as_asked, prepare
-from daemon.api.oip.unpack import Unpacked, is_packed, unpack_steps
-from daemon.api.tensors.forms import InferRequest
-from daemon.api.tensors.requests import READ_AT_ONCE, parse_steps
-from daemon.api.tensors.steps import Steps, finish
-from daemon.core.arena import Lease, Payload, Take
-from daemon.core.errors import BadRequest, DaemonError
-from daemon.http.bounds.receiving import ReceiveBudget
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Request
-from daemon.http.router import Route
-from daemon.models.version import ModelVersion
+from tsctl.daemon.api.inference.predict import predict
+from tsctl.daemon.api.inference.turns import Reading, Turns
+from tsctl.daemon.api.json_text.syntax import check_syntax
+from tsctl.daemon.api.oip.prepared import HEAD_LENGTH, as_asked, prepare
+from tsctl.daemon.api.oip.unpack import Unpacked, is_packed, unpack_steps
+from tsctl.daemon.api.tensors.forms import InferRequest
+from tsctl.daemon.api.tensors.requests import READ_AT_ONCE, parse_steps
+from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.core.arena import Lease, Payload, Take
+from tsctl.daemon.core.errors import BadRequest, DaemonError
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.version import ModelVersion
 
 _JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 _START = 64  # bytes, in which JSON may begin with white space

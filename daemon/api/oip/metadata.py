@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from importlib.metadata import version
 from typing import Any
 
-from daemon.api.tensors.declared import tensors_of
-from daemon.metrics.version import VersionMetrics
-from daemon.model_settings.declarations import DeclaredTensor, show_declaration
-from daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.api.tensors.declared import tensors_of
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.daemon.model_settings.declarations import DeclaredTensor, show_declaration
+from tsctl.daemon.models.version import ModelState, ModelVersion
 
 SERVER = "tsctl"
 EXTENSIONS = ("binary_tensor_data", "model_configuration", "model_repository", "statistics")

@@ -12,15 +12,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from daemon.api.oip.typed import output_of, typed_answer, typed_params
-from daemon.api.tensors.answers import parse_answer, write_answer
-from daemon.api.tensors.declared import check_request
-from daemon.api.tensors.documents import described_request
-from daemon.api.tensors.forms import InferAnswer, InferRequest
-from daemon.core.errors import PredictionFailed
-from daemon.core.job import Param, Reply
-from daemon.models.version import ModelVersion
-from handlers.tensor_heads import ElementHeads, Head, InferHead, TensorHead, WantedTensor
+from tsctl.daemon.api.oip.typed import output_of, typed_answer, typed_params
+from tsctl.daemon.api.tensors.answers import parse_answer, write_answer
+from tsctl.daemon.api.tensors.declared import check_request
+from tsctl.daemon.api.tensors.documents import described_request
+from tsctl.daemon.api.tensors.forms import InferAnswer, InferRequest
+from tsctl.daemon.core.errors import PredictionFailed
+from tsctl.daemon.core.job import Param, Reply
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.tensor_heads import ElementHeads, Head, InferHead, TensorHead, WantedTensor
 
 HEAD_LENGTH = "Inference-Header-Content-Length"  # bytes of JSON before the tensors' own bytes
 

@@ -10,14 +10,14 @@ and `unload`). The answer comes when the workers are ready.
 
 from typing import Any
 
-from daemon.api.oip.metadata import READY, index_entry
-from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
-from daemon.http.exchange import Exchange
-from daemon.http.messages import json_response
-from daemon.http.router import Route
-from daemon.models.registrar import Registrar, no_progress
-from daemon.models.registry import Registry
-from daemon.models.residency.commands import load, unload
+from tsctl.daemon.api.oip.metadata import READY, index_entry
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.registrar import Registrar, no_progress
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.residency.commands import load, unload
 
 _LOADING = "load"
 _ACTIONS = (_LOADING, "unload")

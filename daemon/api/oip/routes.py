@@ -13,19 +13,19 @@ Health needs no token, as `/ping`. The repository's routes are management (repos
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
-from daemon.api.inference.turns import Turns
-from daemon.api.oip.infer import InferReader
-from daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
-from daemon.core.arena import Take
-from daemon.core.errors import MethodNotAllowed, ResourceNotFound
-from daemon.http.bounds.known_client import KnownClient
-from daemon.http.bounds.receiving import ReceiveBudget
-from daemon.http.exchange import Exchange
-from daemon.http.messages import json_response
-from daemon.http.router import Route
-from daemon.models.registry import Registry
-from daemon.models.routing.steering import Steered, answering, answering_of, are_ready
-from daemon.models.version import ModelVersion
+from tsctl.daemon.api.inference.turns import Turns
+from tsctl.daemon.api.oip.infer import InferReader
+from tsctl.daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
+from tsctl.daemon.core.arena import Take
+from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.http.bounds.known_client import KnownClient
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import Steered, answering, answering_of, are_ready
+from tsctl.daemon.models.version import ModelVersion
 
 _READING = ("GET", "HEAD")
 _RUNS = ("infer", "explain")

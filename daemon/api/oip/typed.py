@@ -13,14 +13,14 @@ import math
 import re
 from collections.abc import Sequence
 
-from daemon.api.tensors.declared import ARRAYS, OUTPUT
-from daemon.api.tensors.elements import unpack
-from daemon.api.tensors.forms import InferAnswer, InferRequest, Tensor
-from daemon.core.errors import BadRequest
-from daemon.core.job import Param, Reply
-from daemon.model_settings.declarations import DeclaredTensor
-from handlers.tensor_heads import ElementHeads, TensorHead
-from handlers.wire import Declared
+from tsctl.daemon.api.tensors.declared import ARRAYS, OUTPUT
+from tsctl.daemon.api.tensors.elements import unpack
+from tsctl.daemon.api.tensors.forms import InferAnswer, InferRequest, Tensor
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.job import Param, Reply
+from tsctl.daemon.model_settings.declarations import DeclaredTensor
+from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
+from tsctl.handlers.wire import Declared
 
 _MOST_EMPTY = 100_000  # lists without elements
 _BASE64 = re.compile(rb"[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]+={0,2}\Z")  # the start; lines have 76 characters, or 64

@@ -3,12 +3,12 @@
 import zlib
 from typing import Final
 
-from daemon.api.tensors.steps import Steps
-from daemon.core.arena import Gathered, Take
-from daemon.core.errors import BadRequest
-from daemon.http.bounds.receiving import ReceiveBudget, Waiting
-from daemon.http.messages import Request
-from daemon.http.parsing.sizes import BodyTooLarge
+from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.arena import Gathered, Take
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget, Waiting
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.parsing.sizes import BodyTooLarge
 
 STEP: Final = 256 * 1024  # unpacked bytes at a time: 0.6 ms (2-core Xeon VM)
 _FED: Final = 64 * 1024  # packed bytes at a time: zlib copies what it does not use

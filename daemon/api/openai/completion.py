@@ -2,12 +2,12 @@
 
 import json
 
-from daemon.core.errors import PredictionFailed
-from daemon.core.job import Piece, Reply
-from daemon.http.bounds.sending import NotRead
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Response, error_body, json_response, reply_response
-from handlers.envelopes.openai_wording import Wording, event_of
+from tsctl.daemon.core.errors import PredictionFailed
+from tsctl.daemon.core.job import Piece, Reply
+from tsctl.daemon.http.bounds.sending import NotRead
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Response, error_body, json_response, reply_response
+from tsctl.handlers.envelopes.openai_wording import Wording, event_of
 
 MOST_TEXT = 16 * 1024 * 1024  # bytes of the pieces that are joined to one answer
 _EVENT = b"data:"

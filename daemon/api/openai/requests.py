@@ -9,13 +9,13 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from daemon.api.json_text.syntax import check_syntax
-from daemon.api.json_text.texts import text_of
-from daemon.api.json_text.walk import WINDOW, Found, JsonText
-from daemon.api.tensors.steps import Steps, finish
-from daemon.core.arena import Lease, Payload
-from daemon.core.errors import BadRequest
-from daemon.core.job import Param
+from tsctl.daemon.api.json_text.syntax import check_syntax
+from tsctl.daemon.api.json_text.texts import text_of
+from tsctl.daemon.api.json_text.walk import WINDOW, Found, JsonText
+from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.core.arena import Lease, Payload
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.job import Param
 
 COMPLETIONS, CHAT = "v1/completions", "v1/chat/completions"
 _JSON, _TEXT = "application/json", "text/plain"

@@ -8,19 +8,19 @@ GET  /v1/models              the registered models
 from collections.abc import Coroutine
 from typing import Any
 
-from daemon.api.inference.openapi import describe_api
-from daemon.api.inference.predict import predict
-from daemon.api.inference.turns import Reading, Turns
-from daemon.api.openai.completion import Completion
-from daemon.api.openai.requests import CHAT, COMPLETIONS, Asked, is_long, read_request, read_steps
-from daemon.core.errors import MethodNotAllowed, ResourceNotFound
-from daemon.http.bounds.known_client import KnownClient
-from daemon.http.exchange import Exchange
-from daemon.http.messages import json_response
-from daemon.http.router import Route
-from daemon.models.registry import Registry
-from daemon.models.routing.steering import steer
-from handlers.envelopes.openai_wording import Wording
+from tsctl.daemon.api.inference.openapi import describe_api
+from tsctl.daemon.api.inference.predict import predict
+from tsctl.daemon.api.inference.turns import Reading, Turns
+from tsctl.daemon.api.openai.completion import Completion
+from tsctl.daemon.api.openai.requests import CHAT, COMPLETIONS, Asked, is_long, read_request, read_steps
+from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.http.bounds.known_client import KnownClient
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import steer
+from tsctl.handlers.envelopes.openai_wording import Wording
 
 Work = Coroutine[Any, Any, None] | None
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from daemon.api.management.parameters import Parameters
-from daemon.api.management.progress import Command
-from daemon.http.exchange import Exchange
-from daemon.models.registrar import Progress, Registrar
-from daemon.models.residency.commands import load, unload
-from daemon.models.version import ModelVersion
+from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.progress import Command
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.models.registrar import Progress, Registrar
+from tsctl.daemon.models.residency.commands import load, unload
+from tsctl.daemon.models.version import ModelVersion
 
 LOAD, UNLOAD = ACTIONS = ("load", "unload")
 

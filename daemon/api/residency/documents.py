@@ -16,9 +16,9 @@ import math
 import time
 from typing import Any
 
-from daemon.models.residency.state import ResidenceState
-from daemon.models.residency.use import has_work, is_movable, keep_alive_of
-from daemon.models.version import ModelVersion
+from tsctl.daemon.models.residency.state import ResidenceState
+from tsctl.daemon.models.residency.use import has_work, is_movable, keep_alive_of
+from tsctl.daemon.models.version import ModelVersion
 
 
 def residence_of(model: ModelVersion) -> dict[str, Any]:

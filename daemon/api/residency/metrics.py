@@ -2,10 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from daemon.metrics.exposition import MetricFamily, family
-from daemon.models.registry import Registry
-from daemon.models.residency.state import ResidenceState
-from daemon.models.version import ModelVersion
+from tsctl.daemon.metrics.exposition import MetricFamily, family
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.residency.state import ResidenceState
+from tsctl.daemon.models.version import ModelVersion
 
 GAUGES: tuple[tuple[str, str, Callable[[ModelVersion], float]], ...] = (
     (

@@ -5,12 +5,12 @@ from typing import Any
 
 import msgspec
 
-from daemon.api.tensors.documents import document_of
-from daemon.api.tensors.forms import InferAnswer
-from daemon.api.tensors.requests import SIZE, RawParameters, WrittenTensor, read_parameters, tensor_steps
-from daemon.api.tensors.steps import finish
-from daemon.core.arena import Lease
-from daemon.core.errors import BadRequest
+from tsctl.daemon.api.tensors.documents import document_of
+from tsctl.daemon.api.tensors.forms import InferAnswer
+from tsctl.daemon.api.tensors.requests import SIZE, RawParameters, WrittenTensor, read_parameters, tensor_steps
+from tsctl.daemon.api.tensors.steps import finish
+from tsctl.daemon.core.arena import Lease
+from tsctl.daemon.core.errors import BadRequest
 
 
 class _WrittenAnswer(msgspec.Struct):

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from daemon.api.tensors.forms import InferRequest, Tensor
-from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import LONGEST_NAME, DeclaredTensor
-from daemon.models.version import ModelVersion
-from handlers.wire import Declared
+from tsctl.daemon.api.tensors.forms import InferRequest, Tensor
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings.declarations import LONGEST_NAME, DeclaredTensor
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.wire import Declared
 
 OUTPUT = "output"  # of typed and built-in handlers
 OUTPUTS = (DeclaredTensor(OUTPUT, "BYTES", (1,)),)

@@ -5,10 +5,10 @@ from typing import Any
 
 import msgspec
 
-from daemon.api.tensors.elements import Element, unpack
-from daemon.api.tensors.forms import InferRequest, Tensor
-from daemon.core.arena import Lease
-from daemon.core.errors import BadRequest
+from tsctl.daemon.api.tensors.elements import Element, unpack
+from tsctl.daemon.api.tensors.forms import InferRequest, Tensor
+from tsctl.daemon.core.arena import Lease
+from tsctl.daemon.core.errors import BadRequest
 
 _REMEDY = "which JSON cannot hold: use binary data."
 _FLOATS = ("FP16", "BF16", "FP32", "FP64")

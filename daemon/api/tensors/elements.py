@@ -7,9 +7,9 @@ length in four bytes, and then its content. BF16 is the upper half of an FP32, r
 import struct
 from collections.abc import Iterator, Sequence
 
-from daemon.api.tensors.steps import Steps
-from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import DATATYPES
+from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings.declarations import DATATYPES
 
 Element = bool | int | float | str | bytes
 

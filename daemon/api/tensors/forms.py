@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from daemon.core.arena import Payload
+from tsctl.daemon.core.arena import Payload
 
 Parameter = bool | int | float | str
 Parameters = dict[str, Parameter]

@@ -12,13 +12,13 @@ from typing import Any
 
 import msgspec
 
-from daemon.api.tensors.elements import pack_typed, size_of
-from daemon.api.tensors.sizes import check_shape
-from daemon.api.tensors.slices import SLICED_FROM, pack_numbers, pack_texts
-from daemon.api.tensors.steps import Steps
-from daemon.core.arena import Payload, Take
-from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import MOST_RANK
+from tsctl.daemon.api.tensors.elements import pack_typed, size_of
+from tsctl.daemon.api.tensors.sizes import check_shape
+from tsctl.daemon.api.tensors.slices import SLICED_FROM, pack_numbers, pack_texts
+from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.arena import Payload, Take
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings.declarations import MOST_RANK
 
 _TYPES: dict[str, type] = {"BOOL": bool, "BYTES": str}
 _OPENING = re.compile(rb"[\[ \t\r\n]*")  # of all lists that contain the first element

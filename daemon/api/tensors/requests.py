@@ -10,15 +10,15 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from daemon.api.json_text.syntax import check_syntax
-from daemon.api.json_text.walk import Found, JsonText
-from daemon.api.tensors.forms import InferRequest, Parameters, Tensor, WantedOutput
-from daemon.api.tensors.json_data import pack_steps
-from daemon.api.tensors.sizes import check_steps
-from daemon.api.tensors.steps import Steps, finish
-from daemon.core.arena import Lease, Payload
-from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
+from tsctl.daemon.api.json_text.syntax import check_syntax
+from tsctl.daemon.api.json_text.walk import Found, JsonText
+from tsctl.daemon.api.tensors.forms import InferRequest, Parameters, Tensor, WantedOutput
+from tsctl.daemon.api.tensors.json_data import pack_steps
+from tsctl.daemon.api.tensors.sizes import check_steps
+from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.core.arena import Lease, Payload
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
 
 SIZE, BINARY, ALL_BINARY = "binary_data_size", "binary_data", "binary_data_output"  # parameters of the extension
 # Parameters of extensions that are not served, and without which a tensor is not the one that is meant.

@@ -3,11 +3,11 @@
 import math
 from collections.abc import Sequence
 
-from daemon.api.tensors.elements import LENGTH, count_steps, size_of
-from daemon.api.tensors.steps import Steps, finish
-from daemon.core.arena import Lease, Payload
-from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import MOST_RANK
+from tsctl.daemon.api.tensors.elements import LENGTH, count_steps, size_of
+from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.core.arena import Lease, Payload
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings.declarations import MOST_RANK
 
 # Of a tensor with a dimension of 0 the bytes do not bound the other dimensions, and NumPy refuses what it could not
 # address if the 0 were a 1.

@@ -15,10 +15,10 @@ from typing import Any, Final
 
 import msgspec
 
-from daemon.api.tensors.elements import pack_typed, size_of
-from daemon.api.tensors.steps import Steps
-from daemon.core.arena import Gathered, Payload, Take
-from daemon.core.errors import BadRequest
+from tsctl.daemon.api.tensors.elements import pack_typed, size_of
+from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.arena import Gathered, Payload, Take
+from tsctl.daemon.core.errors import BadRequest
 
 SLICED_FROM: Final = 16 * 1024  # bytes of JSON; at most 2.5 ms in one go, whatever they are (2-core Xeon VM)
 WINDOW: Final = 32 * 1024  # bytes of numbers at a time, at most 2 ms

@@ -15,11 +15,11 @@ Where the worker waits for the daemon and the clients instead, these may be serv
 
 from typing import Final
 
-from daemon.batching.policies.collector import Facts, Send, Wait, latest
-from daemon.batching.policies.split import best_parts, parts_now
-from daemon.batching.traffic.halves import Halves
-from daemon.batching.traffic.survival import Survival
-from daemon.batching.traffic.traffic import Traffic
+from tsctl.daemon.batching.policies.collector import Facts, Send, Wait, latest
+from tsctl.daemon.batching.policies.split import best_parts, parts_now
+from tsctl.daemon.batching.traffic.halves import Halves
+from tsctl.daemon.batching.traffic.survival import Survival
+from tsctl.daemon.batching.traffic.traffic import Traffic
 
 LEAST_GAIN: Final = 0.002  # seconds; timers step by a millisecond, so less cannot be won by waiting
 LEAST_HOLD: Final = 0.001  # seconds, a step of a timer; a hold that pays only for less is not started

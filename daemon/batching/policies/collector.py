@@ -12,7 +12,7 @@ from typing import Protocol
 
 import msgspec
 
-from daemon.batching.traffic.times import BatchTimes
+from tsctl.daemon.batching.traffic.times import BatchTimes
 
 SLACK = 0.003  # seconds kept between the expected end of a batch and a deadline
 REASONS: dict[str, str] = {

@@ -6,8 +6,8 @@ never waits. (TorchServe 0.12, BatchAggregator and Model.pollBatch.) Only a dead
 does not have, shortens the wait.
 """
 
-from daemon.batching.policies.collector import Facts, Send, Wait, latest
-from daemon.batching.traffic.times import BatchTimes
+from tsctl.daemon.batching.policies.collector import Facts, Send, Wait, latest
+from tsctl.daemon.batching.traffic.times import BatchTimes
 
 
 class Fixed:

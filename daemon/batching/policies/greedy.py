@@ -1,6 +1,6 @@
 """`greedy`: an idle worker takes all waiting jobs, up to a batch, at once."""
 
-from daemon.batching.policies.collector import Facts, Send
+from tsctl.daemon.batching.policies.collector import Facts, Send
 
 
 class Greedy:

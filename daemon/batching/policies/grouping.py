@@ -11,9 +11,9 @@ The time of a batch of n is per_batch + n·(cost of its longest job); see traffi
 import math
 from collections.abc import Sequence
 
-from daemon.batching.policies.collector import SLACK
-from daemon.batching.traffic.padded import PaddedTimes
-from daemon.core.job import Job
+from tsctl.daemon.batching.policies.collector import SLACK
+from tsctl.daemon.batching.traffic.padded import PaddedTimes
+from tsctl.daemon.core.job import Job
 
 # Times as long by age. With lengths whose deviation is a fifth of the mean, four batches of clients and batches of 32,
 # simulated with three batches considered: 1.18 times the answers and 1.7 times the p99 at 1.1; 1.03 and 1.15 at 1.2.

@@ -5,7 +5,7 @@ handler. Otherwise the call runs with the first of them, and the others wait for
 waits for one turn of the event loop, some microseconds.
 """
 
-from daemon.batching.policies.collector import Facts, Send, Wait
+from tsctl.daemon.batching.policies.collector import Facts, Send, Wait
 
 
 class RowByRow:

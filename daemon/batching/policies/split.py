@@ -4,7 +4,7 @@ k simultaneous batches take the time learned for k busy workers (traffic/togethe
 splitting saves nothing, and where each has its own, splitting saves all but the fixed cost.
 """
 
-from daemon.batching.traffic.together import Together
+from tsctl.daemon.batching.traffic.together import Together
 
 WORTH_IT = 1.02  # times as fast: for less no further worker is used
 

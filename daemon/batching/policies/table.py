@@ -1,11 +1,11 @@
 """The collectors by name."""
 
-from daemon.batching.policies.auto import Auto
-from daemon.batching.policies.collector import Collector
-from daemon.batching.policies.fixed import Fixed
-from daemon.batching.policies.greedy import Greedy
-from daemon.batching.policies.row_by_row import RowByRow
-from daemon.batching.traffic.traffic import Traffic
+from tsctl.daemon.batching.policies.auto import Auto
+from tsctl.daemon.batching.policies.collector import Collector
+from tsctl.daemon.batching.policies.fixed import Fixed
+from tsctl.daemon.batching.policies.greedy import Greedy
+from tsctl.daemon.batching.policies.row_by_row import RowByRow
+from tsctl.daemon.batching.traffic.traffic import Traffic
 
 POLICIES = ("auto", "fixed", "greedy")
 DEFAULT_POLICY = "auto"

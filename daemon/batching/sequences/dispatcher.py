@@ -7,12 +7,19 @@ compared with those that ended workers: each belongs to its worker, and cannot r
 
 from collections.abc import Sequence
 
-from daemon.batching.dispatcher import Dispatcher
-from daemon.batching.sequences.marks import SequenceHeaders, SequenceMark, ended_by, read_mark, with_mark, with_new_id
-from daemon.batching.sequences.table import Sequences
-from daemon.core.errors import DaemonError
-from daemon.core.job import Batch, Fate, Job, Outcome, Reply
-from daemon.workers.engine import Worker
+from tsctl.daemon.batching.dispatcher import Dispatcher
+from tsctl.daemon.batching.sequences.marks import (
+    SequenceHeaders,
+    SequenceMark,
+    ended_by,
+    read_mark,
+    with_mark,
+    with_new_id,
+)
+from tsctl.daemon.batching.sequences.table import Sequences
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Reply
+from tsctl.daemon.workers.engine import Worker
 
 _OVER = (Fate.ANSWERED, Fate.CANCELLED)  # the worker goes on, and has done with the request
 

@@ -3,7 +3,7 @@
 from collections import deque
 from typing import NamedTuple
 
-from daemon.core.job import Batch
+from tsctl.daemon.core.job import Batch
 
 KEPT = 256
 
@@ -15,7 +15,7 @@ class EndedBatch(NamedTuple):
         sequence: rises with each batch of a version.
         sent: seconds on the daemon's clock.
         size: its requests; `limit`: the most that it might have had.
-        reason: why it was due; see `daemon.batching.policies.collector`.
+        reason: why it was due; see `tsctl.daemon.batching.policies.collector`.
         waited: seconds from the arrival of its first request until it was sent, or until its worker began it if it was
             sent ahead. A request that runs again has waited since its worker ended.
         queued: requests that were left in the queue when it was sent.

@@ -8,8 +8,8 @@ a while ago. When each of them already has a job here, no further client can joi
 from collections import OrderedDict
 from typing import Final
 
-from daemon.batching.traffic.survival import Survival
-from daemon.core.job import Caller, Home, Job
+from tsctl.daemon.batching.traffic.survival import Survival
+from tsctl.daemon.core.job import Caller, Home, Job
 
 LEAST_WHILE: Final = 1.0  # seconds
 WHILE: Final = 10.0  # times the median from a reply to the next arrival

@@ -9,8 +9,8 @@ of a job's bytes, such as a JSON document around the text, is absorbed by `per_j
 
 from collections.abc import Sequence
 
-from daemon.batching.traffic.times import CLIP, FORGETTING, BatchTimes
-from daemon.core.job import Job
+from tsctl.daemon.batching.traffic.times import CLIP, FORGETTING, BatchTimes
+from tsctl.daemon.core.job import Job
 
 RIDGE = 0.001  # of the mean squared: added to the variance of sizes, which may be 0
 

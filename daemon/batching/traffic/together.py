@@ -12,7 +12,7 @@ batches or so of other kinds (optimism in the face of uncertainty, as in bandit 
 import math
 from typing import Final
 
-from daemon.batching.traffic.times import BatchTimes
+from tsctl.daemon.batching.traffic.times import BatchTimes
 
 SETTLED: Final = 8.0  # batches after which one more of its kind changes no decision …
 NOTABLE: Final = 0.02  # … unless it changes the average by this share …

@@ -11,13 +11,13 @@ from collections import deque
 from contextlib import suppress
 from typing import Final
 
-from daemon.batching.traffic.callers import Callers
-from daemon.batching.traffic.halves import Halves
-from daemon.batching.traffic.padded import PaddedTimes
-from daemon.batching.traffic.survival import Survival
-from daemon.batching.traffic.times import BatchTimes
-from daemon.batching.traffic.together import Together
-from daemon.core.job import Batch, Caller, Job, JobPhase
+from tsctl.daemon.batching.traffic.callers import Callers
+from tsctl.daemon.batching.traffic.halves import Halves
+from tsctl.daemon.batching.traffic.padded import PaddedTimes
+from tsctl.daemon.batching.traffic.survival import Survival
+from tsctl.daemon.batching.traffic.times import BatchTimes
+from tsctl.daemon.batching.traffic.together import Together
+from tsctl.daemon.core.job import Batch, Caller, Job, JobPhase
 
 REPLY_LIFE: Final = 2.0  # seconds until an unmatched reply is forgotten
 TRACE_LENGTH = 20_000  # arrivals kept for the autoscaler's rate

@@ -7,8 +7,8 @@ workers and for files: so operators can connect, and workers are replaced, howev
 import asyncio
 from typing import cast
 
-from daemon.core.errors import DaemonError
-from daemon.http.messages import error_response, new_request_id
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.http.messages import error_response, new_request_id
 
 KEPT = 128  # descriptors that no client gets, or half of few; an idle daemon has 26, and a worker 4
 

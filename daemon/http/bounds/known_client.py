@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from urllib.parse import unquote
 
-from daemon.core.errors import DaemonError, Forbidden
-from daemon.core.timing import duration
+from tsctl.daemon.core.errors import DaemonError, Forbidden
+from tsctl.daemon.core.timing import duration
 
 
 class ModelNotAllowed(Forbidden):

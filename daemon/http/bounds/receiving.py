@@ -13,8 +13,8 @@ import math
 from collections.abc import Callable
 from typing import Protocol
 
-from daemon.core.errors import DaemonError
-from daemon.core.places import PAGE
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.places import PAGE
 
 STEP = 64 * 1024  # bytes that a waiting connection may receive before it is counted again
 PATIENCE = 1.0  # seconds

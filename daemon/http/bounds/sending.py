@@ -15,7 +15,7 @@ import math
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import DaemonError
 
 STUCK = 2.0  # seconds without a byte read, after which a connection is closed where others need room
 SHARE = 8  # one connection may hold this part of the budget

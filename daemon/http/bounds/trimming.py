@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from daemon.core.clock import Clock
+from tsctl.daemon.core.clock import Clock
 
 MUCH = 16 * 1024 * 1024  # bytes of messages
 QUIET = 5.0  # seconds

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from daemon.core.clock import Clock
-from daemon.core.errors import DaemonError
-from daemon.http.bounds.receiving import ReceiveBudget, Waiting
-from daemon.http.deadline_header import BodyDeadline
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget, Waiting
+from tsctl.daemon.http.deadline_header import BodyDeadline
 
 
 class Upload:

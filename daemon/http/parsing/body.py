@@ -1,6 +1,6 @@
 """The body of the request that is being received: in memory, or a large one where it stays, in the arena."""
 
-from daemon.core.arena import SHARED_FROM, Lease, Payload, Storage, Unshared, gather
+from tsctl.daemon.core.arena import SHARED_FROM, Lease, Payload, Storage, Unshared, gather
 
 CHEAP = 64 * 1024  # bytes of a body that are copied to free arena memory: 5 µs
 

@@ -1,10 +1,10 @@
 """The head of the request that is being parsed: its lines, within the limits."""
 
-from daemon.core.errors import MethodNotAllowed
-from daemon.http.limits import HttpLimits
-from daemon.http.parsing.headers import LENGTHS, NAMES, InterpretedHeaders
-from daemon.http.parsing.refusals import RequestRejected, head_too_large
-from daemon.http.parsing.target import check_target
+from tsctl.daemon.core.errors import MethodNotAllowed
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.parsing.headers import LENGTHS, NAMES, InterpretedHeaders
+from tsctl.daemon.http.parsing.refusals import RequestRejected, head_too_large
+from tsctl.daemon.http.parsing.target import check_target
 
 
 class Head:

@@ -8,7 +8,7 @@ and the cache is told what became of their heads.
 
 import re
 
-from daemon.http.messages import Request, new_request_id
+from tsctl.daemon.http.messages import Request, new_request_id
 
 _LENGTH = re.compile(rb"\r\ncontent-length: ([0-9]{1,8})(?=\r\n)", re.IGNORECASE)
 _FRAMING = ("content-length", "transfer-encoding")

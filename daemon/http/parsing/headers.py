@@ -1,8 +1,8 @@
 """The request headers that the daemon interprets: the body's length, and the client's expectations of the answer."""
 
-from daemon.core.errors import BadRequest
-from daemon.http.parsing.refusals import RequestRejected
-from daemon.http.parsing.target import check_host
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.http.parsing.refusals import RequestRejected
+from tsctl.daemon.http.parsing.target import check_host
 
 NAMES = frozenset((
     b"host", b"content-length", b"transfer-encoding", b"expect", b"x-request-id", b"x-request-deadline-ms",

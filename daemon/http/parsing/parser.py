@@ -21,16 +21,16 @@ from collections.abc import Callable
 
 import httptools
 
-from daemon.core.arena import SHARED_FROM, Storage
-from daemon.core.errors import BadRequest
-from daemon.http.limits import HttpLimits
-from daemon.http.messages import Request, new_request_id
-from daemon.http.parsing.body import Body
-from daemon.http.parsing.boundaries import Boundaries
-from daemon.http.parsing.head import Head
-from daemon.http.parsing.head_cache import CachedHead, HeadCache
-from daemon.http.parsing.refusals import body_too_large, head_too_large
-from daemon.http.states.receiver import BODY, CLOSED, HEAD, IDLE, STORED
+from tsctl.daemon.core.arena import SHARED_FROM, Storage
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.messages import Request, new_request_id
+from tsctl.daemon.http.parsing.body import Body
+from tsctl.daemon.http.parsing.boundaries import Boundaries
+from tsctl.daemon.http.parsing.head import Head
+from tsctl.daemon.http.parsing.head_cache import CachedHead, HeadCache
+from tsctl.daemon.http.parsing.refusals import body_too_large, head_too_large
+from tsctl.daemon.http.states.receiver import BODY, CLOSED, HEAD, IDLE, STORED
 
 
 class Receiver:

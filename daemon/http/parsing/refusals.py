@@ -1,7 +1,7 @@
 """Errors for requests that are rejected before they are complete."""
 
-from daemon.core.errors import DaemonError
-from daemon.http.limits import HttpLimits
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.http.limits import HttpLimits
 
 MIN_RATE = 1000.0  # bytes a second: the lowest average rate of a body
 

@@ -5,7 +5,7 @@ Inference bodies are not among these: they go to a worker unread, except forms (
 
 from typing import Final
 
-from daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import DaemonError
 
 # Parsing 8 KiB of `%FF` takes 3 ms, 64 KiB 25 ms (tests/lab/benchmarks/callbacks.py). RFC 9110, section 4.1, requires
 # 8 000 characters of a target; Netty reads 4 096.

@@ -2,7 +2,7 @@
 
 import re
 
-from daemon.core.errors import BadRequest
+from tsctl.daemon.core.errors import BadRequest
 
 # RFC 3986, section 3.2.2: a name, an address, or an IPv6 address in brackets; then a port, which may be empty.
 _AUTHORITY = r"(?:\[[0-9A-Za-z:.%_~\-]+\]|(?:[A-Za-z0-9\-._~!$&'()*+,;=]|%[0-9A-Fa-f]{2})*)(?::[0-9]*)?"

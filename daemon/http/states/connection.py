@@ -15,7 +15,7 @@ closing: the transport is closed in ANSWERING or LEAVING, and reports that it is
 from enum import IntEnum, auto
 from typing import Final
 
-from daemon.core.states import follow
+from tsctl.daemon.core.states import follow
 
 
 class ConnectionState(IntEnum):

@@ -6,7 +6,7 @@ import socket
 
 import msgspec
 
-from daemon.lifecycle.upgrade.messages import LONGEST, BrokenUpgradeMessage, encode
+from tsctl.daemon.lifecycle.upgrade.messages import LONGEST, BrokenUpgradeMessage, encode
 
 _LAST_TIME = 5.0  # seconds
 

@@ -8,9 +8,9 @@ under the cgroup's limits. GPU memory is not counted: there a load that does not
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.metrics.machine.memory import PROC, descendants, parents_in, taken
-from daemon.models.scaling.memory import available
-from daemon.setting_values import size_text
+from tsctl.daemon.metrics.machine.memory import PROC, descendants, parents_in, taken
+from tsctl.daemon.models.scaling.memory import available
+from tsctl.daemon.setting_values import size_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from typing import TypeVar
 
 import msgspec
 
-from daemon.core.texts.json_text import json_bytes
-from daemon.metrics.totals import Totals
+from tsctl.daemon.core.texts.json_text import json_bytes
+from tsctl.daemon.metrics.totals import Totals
 
 FORM = 1
 LONGEST = 4 * 1024 * 1024  # bytes of a line: a traceback, or some thousand models

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from daemon.core.errors import DaemonError, StartError
-from daemon.lifecycle.upgrade.channel import Channel, HungUp, first_line
-from daemon.lifecycle.upgrade.messages import (
+from tsctl.daemon.core.errors import DaemonError, StartError
+from tsctl.daemon.lifecycle.upgrade.channel import Channel, HungUp, first_line
+from tsctl.daemon.lifecycle.upgrade.messages import (
     FORM,
     BrokenUpgradeMessage,
     Expected,
@@ -25,11 +25,11 @@ from daemon.lifecycle.upgrade.messages import (
     TakeoverFailed,
     decode,
 )
-from daemon.metrics.totals import Totals
-from daemon.models.persistence.snapshot import BrokenSnapshot, SnapshotEntry, decode_snapshot, read_snapshot
-from daemon.models.persistence.startup import Startup
-from daemon.models.registry import Registry
-from daemon.models.wait import all_ready
+from tsctl.daemon.metrics.totals import Totals
+from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, SnapshotEntry, decode_snapshot, read_snapshot
+from tsctl.daemon.models.persistence.startup import Startup
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.wait import all_ready
 
 Report = Callable[[int, int], None]  # workers that are ready, and the target
 

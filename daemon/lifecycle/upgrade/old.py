@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.core.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
-from daemon.lifecycle.upgrade.memory_check import MemoryCheck, measure, shortage
-from daemon.lifecycle.upgrade.messages import (
+from tsctl.daemon.core.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
+from tsctl.daemon.lifecycle.upgrade.memory_check import MemoryCheck, measure, shortage
+from tsctl.daemon.lifecycle.upgrade.messages import (
     COUNTS,
     Expected,
     Progress,
@@ -24,15 +24,15 @@ from daemon.lifecycle.upgrade.messages import (
     TakeoverFailed,
     within,
 )
-from daemon.lifecycle.upgrade.states import Step, UpgradeEvent, advance
-from daemon.lifecycle.upgrade.successor import Successor, SuccessorGone
-from daemon.metrics.totals import OutgoingCounts
-from daemon.models.archives.directories import Progress as Report
-from daemon.models.persistence.encoding import encode_snapshot
-from daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
-from daemon.models.registrar import Registrar
-from daemon.models.registry import Registry
-from daemon.models.version import ModelState
+from tsctl.daemon.lifecycle.upgrade.states import Step, UpgradeEvent, advance
+from tsctl.daemon.lifecycle.upgrade.successor import Successor, SuccessorGone
+from tsctl.daemon.metrics.totals import OutgoingCounts
+from tsctl.daemon.models.archives.directories import Progress as Report
+from tsctl.daemon.models.persistence.encoding import encode_snapshot
+from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
+from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.version import ModelState
 
 COUNT_TIME = 1.0  # seconds that the new daemon may need to read counts
 TAKE_TIME = 10.0  # seconds that a new daemon which is ready may need to begin to serve
@@ -42,7 +42,7 @@ Start = Callable[[str | None, list[Expected]], Successor]
 GRACE = 30.0  # seconds
 TIMEOUT = 300.0
 
-_log = logging.getLogger("daemon.upgrade")
+_log = logging.getLogger("tsctl.daemon.upgrade")
 
 
 @dataclass(frozen=True, slots=True)

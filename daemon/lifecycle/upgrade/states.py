@@ -13,7 +13,7 @@ until HANDING has ended. From DRAINING on the new one is the daemon, and no arro
 
 from enum import Enum, auto
 
-from daemon.core.states import follow
+from tsctl.daemon.core.states import follow
 
 
 class Step(Enum):

@@ -16,12 +16,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from daemon.lifecycle.activation import PassedSocket
-from daemon.lifecycle.notify import Notifier
-from daemon.lifecycle.upgrade.channel import Channel, HungUp
-from daemon.lifecycle.upgrade.messages import BrokenUpgradeMessage, FromNew, Inheritance, TakeOver, decode_from_new
-from daemon.metrics.totals import Totals
-from daemon.workers.processes.spawn import StartedTemplate
+from tsctl.daemon.lifecycle.activation import PassedSocket
+from tsctl.daemon.lifecycle.notify import Notifier
+from tsctl.daemon.lifecycle.upgrade.channel import Channel, HungUp
+from tsctl.daemon.lifecycle.upgrade.messages import (
+    BrokenUpgradeMessage,
+    FromNew,
+    Inheritance,
+    TakeOver,
+    decode_from_new,
+)
+from tsctl.daemon.metrics.totals import Totals
+from tsctl.daemon.workers.processes.spawn import StartedTemplate
 
 LEAVE_TIME = 10.0  # seconds that an unwanted successor has to end its workers
 _TAIL = 20  # lines
@@ -32,7 +38,7 @@ class Launch:
     """The way this daemon was started.
 
     Attributes:
-        arguments: after `python -P -m daemon`.
+        arguments: after `python -P -m tsctl.daemon`.
         directory: the working directory at the start, for relative paths.
         supervised: in the foreground, by a supervisor that knows this very process.
         parent: the descriptor of `--parent-fd`, which the new daemon inherits; None without.
@@ -210,7 +216,7 @@ def start(launch: Launch, python: str | None, inheritance: Inheritance) -> NewDa
 def _execute(launch: Launch, python: str, inheritance: Inheritance, channel: int) -> subprocess.Popen[bytes]:
     try:
         return subprocess.Popen(
-            [python, "-P", "-m", "daemon", *launch.arguments, f"--inherit={channel}"],
+            [python, "-P", "-m", "tsctl.daemon", *launch.arguments, f"--inherit={channel}"],
             stdin=subprocess.DEVNULL,
             pass_fds=(
                 *inheritance.locks,

@@ -11,8 +11,8 @@ from functools import cache
 from prometheus_client.samples import Exemplar, Sample
 from prometheus_client.utils import floatToGoString
 
-from daemon.metrics.exemplars import TracedLatency
-from daemon.metrics.histogram import Histogram
+from tsctl.daemon.metrics.exemplars import TracedLatency
+from tsctl.daemon.metrics.histogram import Histogram
 
 _EXACT = 1_000_000  # whole numbers below are written without an exponent
 

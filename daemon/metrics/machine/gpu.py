@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from daemon.core.clock import Clock
+from tsctl.daemon.core.clock import Clock
 
 FRESH = 5.0  # seconds
 TIMEOUT = 3.0  # seconds

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
-from daemon.core.clock import Clock
-from daemon.core.log_file import LogFile
-from daemon.core.texts.log_format import without_secrets
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.log_file import LogFile
+from tsctl.daemon.core.texts.log_format import without_secrets
 
 _LINES_AT_ONCE = 1000
 _LEVELS = {"WARNING": "WARN", "CRITICAL": "FATAL"}

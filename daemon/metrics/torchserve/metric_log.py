@@ -4,8 +4,8 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 
-from daemon.metrics.torchserve.lines import PrintedMetric, dimensions_text, metric_line
-from daemon.metrics.torchserve.selection import Selection
+from tsctl.daemon.metrics.torchserve.lines import PrintedMetric, dimensions_text, metric_line
+from tsctl.daemon.metrics.torchserve.selection import Selection
 
 UNITS = {
     "Requests2XX": "Count", "Requests4XX": "Count", "Requests5XX": "Count", "ts_inference_requests_total": "Count",

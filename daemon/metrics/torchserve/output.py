@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from daemon.core.logs import OutputLog
-from daemon.metrics.torchserve.files import LineWriter
-from daemon.metrics.torchserve.lines import MARK, parse_printed
-from daemon.metrics.torchserve.metric_log import MetricLog
-from daemon.metrics.torchserve.worker_names import WorkerNames
+from tsctl.daemon.core.logs import OutputLog
+from tsctl.daemon.metrics.torchserve.files import LineWriter
+from tsctl.daemon.metrics.torchserve.lines import MARK, parse_printed
+from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
+from tsctl.daemon.metrics.torchserve.worker_names import WorkerNames
 
 
 class OutputCopies:

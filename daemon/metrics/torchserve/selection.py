@@ -12,7 +12,7 @@ The daemon's own metrics, `tsctl_…`, are on `/metrics` in every mode, and in n
 import re
 from collections.abc import Collection, Mapping, Sequence
 
-from handlers.wire import Kind
+from tsctl.handlers.wire import Kind
 
 LEGACY = frozenset(
     {"ts_inference_requests_total", "ts_inference_latency_microseconds", "ts_queue_latency_microseconds"}

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from daemon.metrics.exposition import MetricFamily, family
-from daemon.metrics.torchserve.selection import SERVER, Selection
+from tsctl.daemon.metrics.exposition import MetricFamily, family
+from tsctl.daemon.metrics.torchserve.selection import SERVER, Selection
 
 
 def shown(families: Iterable[MetricFamily], selection: Selection) -> Iterator[MetricFamily]:

@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daemon.core.errors import InvalidModel
+from tsctl.daemon.core.errors import InvalidModel
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

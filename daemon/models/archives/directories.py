@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from daemon.models.archives.digests import sums_of
-from daemon.models.archives.unpack import Limits, unpack
+from tsctl.daemon.models.archives.digests import sums_of
+from tsctl.daemon.models.archives.unpack import Limits, unpack
 
 _PROGRESS_EVERY = 0.05  # seconds
 DIGITS = 64  # of a SHA-256

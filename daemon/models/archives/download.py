@@ -18,14 +18,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from daemon import paths
-from daemon.config.config import Config
-from daemon.core.errors import ArchiveNotFound, DownloadFailed
-from daemon.models.archives.sources.allowed import check_url
-from daemon.models.archives.sources.objects import fetch_object, is_object
-from daemon.models.archives.sources.parts import fetch_rest
-from daemon.models.archives.sources.web import Progress, fetch
-from daemon.models.archives.store import locate
+from tsctl.daemon import paths
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
+from tsctl.daemon.models.archives.sources.allowed import check_url
+from tsctl.daemon.models.archives.sources.objects import fetch_object, is_object
+from tsctl.daemon.models.archives.sources.parts import fetch_rest
+from tsctl.daemon.models.archives.sources.web import Progress, fetch
+from tsctl.daemon.models.archives.store import locate
 
 _PROGRESS_EVERY = 0.05  # seconds
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")

@@ -5,14 +5,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from daemon.core.errors import InvalidModel
-from daemon.core.texts.json_text import parse_json
-from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
-from daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
-from handlers.names import BUILT_IN, NOT_BUILT_IN, RESERVED_MODULES, split_handler
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.core.texts.json_text import parse_json
+from tsctl.daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
+from tsctl.daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
+from tsctl.handlers.names import BUILT_IN, NOT_BUILT_IN, OWN_PACKAGE, split_handler
 
 MOST_TEXT = 256 * 1024  # bytes of a manifest, of a model-config.yaml, of a requirements.txt
-_WORKERS_OWN = "handlers"  # the only one of RESERVED_MODULES that a worker imports
 
 
 def read_text(file: Path, name: str) -> bytes:
@@ -106,7 +105,7 @@ def read_manifest(
         raise InvalidModel(str(error)) from None
     _check(manifest, model_dir)
     if own:
-        _check_no_reserved_modules(manifest, model_dir)
+        _check_no_module_is_ours(manifest, model_dir)
     else:
         _check_no_collision(manifest, model_dir)
     return manifest
@@ -155,33 +154,35 @@ def _own_stems(manifest: Manifest) -> set[str]:
     return {Path(name).stem for name in (f"{module}.py", manifest.model_file or "")}
 
 
-def _check_no_reserved_modules(manifest: Manifest, model_dir: Path) -> None:
-    """Raise InvalidModel if an archive holds a module whose name is one of tsctl's."""
-    for entry in model_dir.iterdir():
-        importable = entry.is_dir() or entry.suffix == ".py"
-        if importable and entry.stem in RESERVED_MODULES and entry.stem not in _own_stems(manifest):
-            raise InvalidModel(f"The archive holds a module `{entry.stem}`, a name that tsctl itself uses; rename it.")
+def _check_no_module_is_ours(manifest: Manifest, model_dir: Path) -> None:
+    """Raise InvalidModel if an archive holds a module with the name of tsctl's package."""
+    if _named_as_ours(model_dir) is not None and OWN_PACKAGE not in _own_stems(manifest):
+        raise InvalidModel(f"The archive holds a module `{OWN_PACKAGE}`, a name that tsctl itself uses; rename it.")
+
+
+def _named_as_ours(folder: Path) -> Path | None:
+    return next((each for each in (folder / OWN_PACKAGE, folder / f"{OWN_PACKAGE}.py") if each.exists()), None)
 
 
 def _check_no_collision(manifest: Manifest, model_dir: Path) -> None:
     """Raise InvalidModel if files served in place import a module of their folder that a worker takes for tsctl's.
 
-    Other modules of such names do no harm, and the folder is the user's.
+    Where they do not import it, it does no harm, and the folder is the user's.
     """
-    taken = next((each for each in (model_dir / _WORKERS_OWN, model_dir / f"{_WORKERS_OWN}.py") if each.exists()), None)
-    if taken is None or _WORKERS_OWN in _own_stems(manifest) or _is_ours(taken):
+    taken = _named_as_ours(model_dir)
+    if taken is None or OWN_PACKAGE in _own_stems(manifest) or _is_ours(taken):
         return
     module, _ = split_handler(manifest.handler)
     starts = [model_dir / Path(name).name for name in (f"{module}.py", manifest.model_file or "") if name]
     files = [file for start in starts if start.is_file() for file in local_files(start)]
-    if _WORKERS_OWN in top_imports(files):
+    if OWN_PACKAGE in top_imports(files):
         raise InvalidModel(
-            f"{starts[0].name} imports `{_WORKERS_OWN}`, a name that tsctl itself uses; rename `{taken.name}`."
+            f"{starts[0].name} imports `{OWN_PACKAGE}`, a name that tsctl itself uses; rename `{taken.name}`."
         )
 
 
 def _is_ours(entry: Path) -> bool:
     """Return whether a directory is tsctl's own package: its clone is a folder like any other."""
-    spec = importlib.util.find_spec(_WORKERS_OWN)
+    spec = importlib.util.find_spec(OWN_PACKAGE)
     places = spec.submodule_search_locations if spec is not None else None
     return any(entry.is_dir() and entry.samefile(place) for place in places or ())

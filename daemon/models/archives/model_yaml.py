@@ -10,8 +10,8 @@ from typing import Any
 
 import yaml
 
-from daemon.core.errors import InvalidModel
-from daemon.models.archives.manifest import read_text
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.models.archives.manifest import read_text
 
 # Errors of PyYAML: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own one.
 _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)

@@ -6,10 +6,10 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-from daemon.core.texts.json_text import parse_json
-from daemon.marfile import MANIFEST
-from daemon.models.archives.manifest import MOST_TEXT
-from daemon.models.archives.readers import CHUNK, DAMAGED, TarBytes, ZipBytes
+from tsctl.daemon.core.texts.json_text import parse_json
+from tsctl.daemon.marfile import MANIFEST
+from tsctl.daemon.models.archives.manifest import MOST_TEXT
+from tsctl.daemon.models.archives.readers import CHUNK, DAMAGED, TarBytes, ZipBytes
 
 _MOST_UNPACKED = 64 * 1024 * 1024  # bytes of a compressed archive, 0.2 s
 _FIRST = (

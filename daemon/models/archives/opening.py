@@ -10,14 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from daemon.config.config import Config
-from daemon.core.errors import InvalidModel
-from daemon.models.archives.digests import holds_its_files
-from daemon.models.archives.directories import Directories, Progress
-from daemon.models.archives.download import archive_of, is_remote
-from daemon.models.archives.unpack import ArchiveMark, check_digest, mark_of, model_root, open_steady
-from daemon.models.request import Registration
-from daemon.targets import is_bare
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.models.archives.digests import holds_its_files
+from tsctl.daemon.models.archives.directories import Directories, Progress
+from tsctl.daemon.models.archives.download import archive_of, is_remote
+from tsctl.daemon.models.archives.unpack import ArchiveMark, check_digest, mark_of, model_root, open_steady
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.targets import is_bare
 
 
 class Contents(NamedTuple):

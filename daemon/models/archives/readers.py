@@ -15,8 +15,8 @@ import zlib
 from collections.abc import Iterator
 from typing import IO
 
-from daemon.core.errors import InvalidModel
-from daemon.models.archives.digests import SteadyFile
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.models.archives.digests import SteadyFile
 
 CHUNK = 1024 * 1024
 _ENTRY = 512  # bytes of a zip's directory for each member that it may hold: 46, a name, extra fields

@@ -15,11 +15,11 @@ import sysconfig
 from collections.abc import Callable
 from pathlib import Path
 
-from daemon.core.errors import RequirementsFailed
-from daemon.marfile import Manifest
-from daemon.models.archives.manifest import read_text
+from tsctl.daemon.core.errors import RequirementsFailed
+from tsctl.daemon.marfile import Manifest
+from tsctl.daemon.models.archives.manifest import read_text
 
-_log = logging.getLogger("daemon.models")
+_log = logging.getLogger("tsctl.daemon.models")
 
 TIMEOUT = 1800.0  # seconds
 _SHOWN_LINES = 30

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from handlers.names import sample_files
+from tsctl.handlers.names import sample_files
 
 MOST_BYTES = 8 * 1024 * 1024  # a photograph; larger bodies are not recorded
 RECORDED = "recorded"
@@ -24,7 +24,7 @@ class Sample(NamedTuple):
 
 
 def warmup_sample(directory: Path, document: Mapping[str, Any]) -> Sample | None:
-    """Read the first file that `warmup` in `model-config.yaml` names, as handlers.runtime.warmup does. Blocks.
+    """Read the first file that `warmup` in `model-config.yaml` names, as tsctl.handlers.runtime.warmup does. Blocks.
 
     Returns:
         None if no file is named, or it cannot be read.

@@ -5,8 +5,8 @@ from pathlib import Path
 from stat import S_ISDIR
 from typing import Any
 
-from daemon.core.errors import ArchiveNotFound
-from daemon.targets import split_function
+from tsctl.daemon.core.errors import ArchiveNotFound
+from tsctl.daemon.targets import split_function
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://")
 _SUFFIXES = (".mar", ".tar.gz", ".tgz", ".model")

@@ -2,7 +2,7 @@
 
     a version is built ──▶ building.py  may it be tried, and is a result remembered (record.py)
     each second        ──▶ trials.py    for each version: waits_for (due.py), one trial at a time
-    the trial          ──▶ program.py   `python -m daemon.tools.optimize` with the lowest priority: sets.py, sample.py
+    the trial          ──▶ program.py   `tsctl.daemon.tools.optimize` with the lowest priority: sets.py, sample.py
     its result         ──▶ choice.py    the set to serve with; written down, and then
                            registrar    loads the version again beside itself, as the same version
 

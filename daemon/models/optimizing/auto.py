@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
-from daemon.models.optimizing.due import ATTEMPTS
-from daemon.models.optimizing.record import AutoRecord, TrialFacts
-from daemon.models.optimizing.state import TrialEvent, TrialState, advance
-from handlers.names import AUTO
+from tsctl.daemon.models.optimizing.due import ATTEMPTS
+from tsctl.daemon.models.optimizing.record import AutoRecord, TrialFacts
+from tsctl.daemon.models.optimizing.state import TrialEvent, TrialState, advance
+from tsctl.handlers.names import AUTO
 
 
 class AutoOptimization:

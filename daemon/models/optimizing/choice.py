@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from handlers.names import NO_OPTIMIZATION
+from tsctl.handlers.names import NO_OPTIMIZATION
 
 LEAST_GAIN = 1.02  # over the defaults: less is within the error
 MOST_LATER = 3.0  # seconds that a later load may take longer than with the defaults

@@ -7,7 +7,7 @@ only. A daemon that is never quiet begins after `PATIENCE`, with the rest that r
 
 from typing import NamedTuple
 
-from daemon.setting_values import size_text
+from tsctl.daemon.setting_values import size_text
 
 COST = 60.0  # seconds; about what a trial of ResNet-18 takes on two cores
 LIKELY_GAIN = 0.05

@@ -1,4 +1,4 @@
-"""The process of a trial: `python -P -m daemon.tools.optimize` (daemon/tools/optimize/order.py), one at a time."""
+"""The process of a trial: `python -P -m tsctl.daemon.tools.optimize` (its order.py), one at a time."""
 
 import asyncio
 import contextlib
@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from daemon.models.optimizing.choice import TrialRow
+from tsctl.daemon.models.optimizing.choice import TrialRow
 
-PROGRAM = (sys.executable, "-P", "-m", "daemon.tools.optimize")
+PROGRAM = (sys.executable, "-P", "-m", "tsctl.daemon.tools.optimize")
 LONGEST = 1800.0  # seconds: on a machine without idle time a trial does not end
 END_TIME = 5.0  # seconds in which the process ends its workers
 _LINE = 1 << 20  # bytes of a message, at most

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from daemon.models.optimizing.choice import TrialRow
+from tsctl.daemon.models.optimizing.choice import TrialRow
 
 VARIABLE = "OPTIMIZE_TRIALS_DIR"  # names the directory instead of the daemon, as for workers
 FORMAT = 1  # raised when trials are made differently, so that all are made again

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from daemon.models.archives.sample import Sample, warmup_sample
-from daemon.models.optimizing.sets import has_defaults
+from tsctl.daemon.models.archives.sample import Sample, warmup_sample
+from tsctl.daemon.models.optimizing.sets import has_defaults
 
 MADE_UP = "made up"
 WIDTH, HEIGHT, PATCH = 500, 375, 25  # pixels

@@ -10,8 +10,8 @@ Optimisations beyond rounding are tried where `optimizeTolerance` names them, wi
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from daemon.setting_values import AUTO_OPTIMIZE
-from handlers.names import AUTO, BUILT_IN, COMPILE, DEFAULT_OPTIMIZATIONS, LOSSY
+from tsctl.daemon.setting_values import AUTO_OPTIMIZE
+from tsctl.handlers.names import AUTO, BUILT_IN, COMPILE, DEFAULT_OPTIMIZATIONS, LOSSY
 
 BUILT_IN_TOO, _, NEVER = AUTO_OPTIMIZE
 

@@ -18,7 +18,7 @@ loaded with the chosen set, for example because compiled code was deleted.
 
 from enum import Enum
 
-from daemon.core.states import follow
+from tsctl.daemon.core.states import follow
 
 
 class TrialState(Enum):

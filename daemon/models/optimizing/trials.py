@@ -12,23 +12,23 @@ from typing import Any
 
 import msgspec
 
-from daemon.config.config import Config
-from daemon.config.worker_env import model_environment
-from daemon.core.clock import Clock, Ticker
-from daemon.core.errors import Conflict, DaemonError, ModelNotFound, Stopping, Upgrading, VersionNotFound
-from daemon.models.optimizing.auto import AutoOptimization
-from daemon.models.optimizing.choice import choose
-from daemon.models.optimizing.due import ATTEMPTS, PAUSES, Moment, is_worth_it, short_of_memory, waits_for
-from daemon.models.optimizing.program import LONGEST, RunTrial, TrialFailed, run_trial
-from daemon.models.optimizing.record import AutoRecord
-from daemon.models.optimizing.sample import sample_for
-from daemon.models.optimizing.state import TrialEvent, TrialState
-from daemon.models.registrar import Registrar
-from daemon.models.registry import Registry
-from daemon.models.scaling.resources import host_memory
-from daemon.models.version import ModelVersion
-from daemon.workers.engine import local_pid
-from daemon.workers.pool import Pool
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.worker_env import model_environment
+from tsctl.daemon.core.clock import Clock, Ticker
+from tsctl.daemon.core.errors import Conflict, DaemonError, ModelNotFound, Stopping, Upgrading, VersionNotFound
+from tsctl.daemon.models.optimizing.auto import AutoOptimization
+from tsctl.daemon.models.optimizing.choice import choose
+from tsctl.daemon.models.optimizing.due import ATTEMPTS, PAUSES, Moment, is_worth_it, short_of_memory, waits_for
+from tsctl.daemon.models.optimizing.program import LONGEST, RunTrial, TrialFailed, run_trial
+from tsctl.daemon.models.optimizing.record import AutoRecord
+from tsctl.daemon.models.optimizing.sample import sample_for
+from tsctl.daemon.models.optimizing.state import TrialEvent, TrialState
+from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.scaling.resources import host_memory
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.engine import local_pid
+from tsctl.daemon.workers.pool import Pool
 
 LOOK_EVERY = 1.0  # seconds
 AGAIN = 30.0  # seconds until memory, or a sample, is looked for again

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
 
-from daemon.models.persistence.snapshot import EarlierModel, Snapshot, SnapshotEntry
-from daemon.models.settings import Overrides
+from tsctl.daemon.models.persistence.snapshot import EarlierModel, Snapshot, SnapshotEntry
+from tsctl.daemon.models.settings import Overrides
 
 MOST_TOKEN = 100  # characters
 MOST = 1000  # states; the oldest go first

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from daemon.core.texts.json_text import json_bytes
-from daemon.models.persistence.snapshot import OVERRIDES, EarlierModel, Snapshot, SnapshotEntry
-from daemon.models.settings import Overrides
+from tsctl.daemon.core.texts.json_text import json_bytes
+from tsctl.daemon.models.persistence.snapshot import OVERRIDES, EarlierModel, Snapshot, SnapshotEntry
+from tsctl.daemon.models.settings import Overrides
 
 _STEP = b"\n  "  # of the indentation
 

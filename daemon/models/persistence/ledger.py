@@ -5,14 +5,14 @@ Each change writes the snapshot before the answer: every acknowledged change is 
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
-from daemon.models.archives.directories import Directories
-from daemon.models.persistence.snapshot import SnapshotEntry
-from daemon.models.persistence.snapshot_file import SnapshotFile
-from daemon.models.registering.source import Source
-from daemon.models.registry import Registry
-from daemon.models.request import Registration
-from daemon.models.version import ModelVersion
-from handlers.wire import Declared
+from tsctl.daemon.models.archives.directories import Directories
+from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
+from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
+from tsctl.daemon.models.registering.source import Source
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.wire import Declared
 
 _Facts = tuple[Registration, bool, bool, Source, Declared | None, tuple[str, ...], float | None, Mapping[str, int]]
 

@@ -7,20 +7,20 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from daemon.config.config import Config
-from daemon.core.errors import ArchiveNotFound, Conflict, InvalidModel
-from daemon.models.archives.digests import holds_its_files, is_sealed
-from daemon.models.archives.download import archive_of
-from daemon.models.archives.opening import directory_in_place, is_in_place
-from daemon.models.archives.store import locate
-from daemon.models.archives.unpack import model_root
-from daemon.models.build import ArchiveTexts
-from daemon.models.persistence.snapshot import SnapshotEntry
-from daemon.models.registrar import Registrar, no_progress
-from daemon.models.registry import Registry
-from daemon.models.request import Registration
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelVersion
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.errors import ArchiveNotFound, Conflict, InvalidModel
+from tsctl.daemon.models.archives.digests import holds_its_files, is_sealed
+from tsctl.daemon.models.archives.download import archive_of
+from tsctl.daemon.models.archives.opening import directory_in_place, is_in_place
+from tsctl.daemon.models.archives.store import locate
+from tsctl.daemon.models.archives.unpack import model_root
+from tsctl.daemon.models.build import ArchiveTexts
+from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
+from tsctl.daemon.models.registrar import Registrar, no_progress
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelVersion
 
 
 class _Found(NamedTuple):

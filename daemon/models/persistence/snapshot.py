@@ -19,13 +19,13 @@ from typing import Any
 
 import msgspec
 
-from daemon.marfile import NAME, VERSION
-from daemon.models.archives.unpack import ArchiveMark
-from daemon.models.request import Registration
-from daemon.models.rollouts.rollout import Rollout, is_possible
-from daemon.models.routing.route import Route, is_valid
-from daemon.models.settings import ROWS, Overrides
-from handlers.wire import Declared
+from tsctl.daemon.marfile import NAME, VERSION
+from tsctl.daemon.models.archives.unpack import ArchiveMark
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.rollouts.rollout import Rollout, is_possible
+from tsctl.daemon.models.routing.route import Route, is_valid
+from tsctl.daemon.models.settings import ROWS, Overrides
+from tsctl.handlers.wire import Declared
 
 FORMAT = 1
 OVERRIDES = "wishes"  # the key of a registration's `overrides` in the file

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from daemon.core.errors import NotRemembered
-from daemon.models.persistence import snapshot
-from daemon.models.persistence.earlier import CHANGE, earlier_after
-from daemon.models.persistence.encoding import SnapshotEncoder, encode_snapshot
-from daemon.models.persistence.snapshot import BrokenSnapshot, EarlierModel, Snapshot, SnapshotEntry
-from daemon.models.routing.routes import Routes
+from tsctl.daemon.core.errors import NotRemembered
+from tsctl.daemon.models.persistence import snapshot
+from tsctl.daemon.models.persistence.earlier import CHANGE, earlier_after
+from tsctl.daemon.models.persistence.encoding import SnapshotEncoder, encode_snapshot
+from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, EarlierModel, Snapshot, SnapshotEntry
+from tsctl.daemon.models.routing.routes import Routes
 
-_log = logging.getLogger("daemon.models")
+_log = logging.getLogger("tsctl.daemon.models")
 
 
 class SnapshotFile:

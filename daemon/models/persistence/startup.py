@@ -19,19 +19,19 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from daemon.config.config import Config
-from daemon.core.errors import Conflict, DaemonError, NotRemembered
-from daemon.models.archives.named import model_name_in
-from daemon.models.archives.store import archives
-from daemon.models.archives.unpack import mark_of
-from daemon.models.persistence.restore import Restoring
-from daemon.models.persistence.snapshot import SnapshotEntry
-from daemon.models.registrar import Registrar
-from daemon.models.registry import Registry
-from daemon.models.request import Registration
-from daemon.models.settings import Overrides, overrides_of
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.errors import Conflict, DaemonError, NotRemembered
+from tsctl.daemon.models.archives.named import model_name_in
+from tsctl.daemon.models.archives.store import archives
+from tsctl.daemon.models.archives.unpack import mark_of
+from tsctl.daemon.models.persistence.restore import Restoring
+from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
+from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.settings import Overrides, overrides_of
 
-_log = logging.getLogger("daemon.models")
+_log = logging.getLogger("tsctl.daemon.models")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from daemon.models.registry import Registry
-from daemon.models.version import ModelVersion
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.version import ModelVersion
 
 Models = dict[str, dict[str, dict[str, Any]]]
 Kind = Literal["startup", "snapshot", "shutdown"]
@@ -28,7 +28,7 @@ MOST_FILES = 100  # the oldest go first
 
 _OURS = re.compile(r"\d{17}-(startup|snapshot|shutdown)\.cfg")  # and TorchServe's; other files are left alone
 
-_log = logging.getLogger("daemon.models")
+_log = logging.getLogger("tsctl.daemon.models")
 
 
 class TorchServeSnapshots:

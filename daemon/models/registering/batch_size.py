@@ -13,10 +13,10 @@ A typed handler is known when its first worker is ready. A batch size of the reg
 `models` block always wins.
 """
 
-from daemon.model_settings import MOST
-from daemon.models.settings import ModelSettings
-from handlers.names import BUILT_IN
-from handlers.wire import Declared
+from tsctl.daemon.model_settings import MOST
+from tsctl.daemon.models.settings import ModelSettings
+from tsctl.handlers.names import BUILT_IN
+from tsctl.handlers.wire import Declared
 
 # Origins of a batch size, as describe shows them.
 DEFAULT = "default"

@@ -2,11 +2,11 @@
 
 from importlib.util import find_spec
 
-from daemon.config.config import Config
-from daemon.core.errors import BadRequest, InvalidModel
-from daemon.models.settings import ModelSettings
-from handlers.ray.messages import ActorOptions
-from handlers.wire import Mode
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.errors import BadRequest, InvalidModel
+from tsctl.daemon.models.settings import ModelSettings
+from tsctl.handlers.ray.messages import ActorOptions
+from tsctl.handlers.wire import Mode
 
 RAY = "ray"
 

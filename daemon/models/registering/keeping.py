@@ -11,9 +11,9 @@ the name and the runtime belong to the archive, and are not kept.
 
 from dataclasses import replace
 
-from daemon.models.request import Registration
-from daemon.models.settings import Overrides, SettingsBefore
-from daemon.models.version import ModelVersion
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.settings import Overrides, SettingsBefore
+from tsctl.daemon.models.version import ModelVersion
 
 
 def keep(request: Registration, old: ModelVersion) -> Registration:

@@ -10,13 +10,13 @@ import logging
 import os
 from collections.abc import Awaitable, Callable
 
-from daemon.core.errors import DaemonError
-from daemon.models.request import Registration
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.models.request import Registration
 
 RETRY = 0.5  # seconds until a version that is being replaced, or a daemon that is being upgraded, is asked again
 _ATTEMPTS = 600
 
-_log = logging.getLogger("daemon.models")
+_log = logging.getLogger("tsctl.daemon.models")
 
 
 class OwnerWatch:

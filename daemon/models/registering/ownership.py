@@ -7,9 +7,9 @@ Commands without a token (`tsctl unregister`, `register --replace`) are the oper
 
 from collections.abc import Iterable, Sequence
 
-from daemon.core.errors import BadRequest, Conflict
-from daemon.models.request import Registration
-from daemon.models.version import ModelVersion
+from tsctl.daemon.core.errors import BadRequest, Conflict
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.version import ModelVersion
 
 MOST_OWNER = 200  # characters
 

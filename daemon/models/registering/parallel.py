@@ -11,9 +11,9 @@ Without a level, from `torchrun` or from `parallelLevel`, the type has no effect
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from daemon.core.errors import InvalidModel
-from daemon.models.settings import ModelSettings
-from handlers.wire import Ranks
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.models.settings import ModelSettings
+from tsctl.handlers.wire import Ranks
 
 PROCESSES, THREADS, NODES = "nproc-per-node", "OMP_NUMBER_THREADS", "nnodes"
 _EFFECTIVE = (PROCESSES, THREADS, NODES)

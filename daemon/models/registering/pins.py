@@ -2,9 +2,9 @@
 
 import re
 
-from daemon.core.errors import BadRequest, InvalidModel
-from daemon.marfile import Manifest
-from daemon.models.request import Registration
+from tsctl.daemon.core.errors import BadRequest, InvalidModel
+from tsctl.daemon.marfile import Manifest
+from tsctl.daemon.models.request import Registration
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 

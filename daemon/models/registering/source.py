@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from daemon.marfile import Manifest
-from daemon.models.archives.unpack import ArchiveMark
+from tsctl.daemon.marfile import Manifest
+from tsctl.daemon.models.archives.unpack import ArchiveMark
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,15 +15,15 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from daemon.batching.sequences.table import Sequences
-from daemon.core.errors import InvalidModel
-from daemon.core.logs import OutputLog
-from daemon.marfile import Manifest
-from daemon.models.registering.cluster import actor_options_of
-from daemon.models.registering.parallel import parallel_of
-from daemon.models.settings import ModelSettings
-from daemon.workers.engine import Worker, WorkerSpec
-from handlers.wire import Isolation, Measurement, Mode
+from tsctl.daemon.batching.sequences.table import Sequences
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.core.logs import OutputLog
+from tsctl.daemon.marfile import Manifest
+from tsctl.daemon.models.registering.cluster import actor_options_of
+from tsctl.daemon.models.registering.parallel import parallel_of
+from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.workers.engine import Worker, WorkerSpec
+from tsctl.handlers.wire import Isolation, Measurement, Mode
 
 
 def mode_of(settings: ModelSettings) -> Mode:

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from daemon.core.job import Job, Outcome, Reply
+from tsctl.daemon.core.job import Job, Outcome, Reply
 
 KEPT = 5
 LONGEST_MESSAGE = 1_000  # characters

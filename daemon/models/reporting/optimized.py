@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from daemon.models.version import ModelVersion
-from handlers.wire import Optimized
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.wire import Optimized
 
 
 def optimized_of(model: ModelVersion) -> list[dict[str, Any]]:

@@ -7,14 +7,14 @@ end before (workers/engine.py).
 import time
 from collections.abc import Sequence
 
-from daemon.batching.observer import RETURNED, UNHEARD, BatchObserver
-from daemon.core.errors import DaemonError
-from daemon.core.job import Fate, Job, Outcome, Reply
-from daemon.events.event import Event
-from daemon.events.recurring import Recurring
-from daemon.models.reporting.errors import PredictionErrors
-from daemon.workers.engine import Exit, Worker
-from daemon.workers.pool import Pool
+from tsctl.daemon.batching.observer import RETURNED, UNHEARD, BatchObserver
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Fate, Job, Outcome, Reply
+from tsctl.daemon.events.event import Event
+from tsctl.daemon.events.recurring import Recurring
+from tsctl.daemon.models.reporting.errors import PredictionErrors
+from tsctl.daemon.workers.engine import Exit, Worker
+from tsctl.daemon.workers.pool import Pool
 
 LATEST = 10  # events of a version in its describe document
 MOST_IDS = 20  # request ids in a sentence

@@ -14,8 +14,8 @@ from typing import Any
 
 import msgspec
 
-from daemon.models.optimizing.auto import AutoOptimization
-from daemon.models.optimizing.state import TrialState
+from tsctl.daemon.models.optimizing.auto import AutoOptimization
+from tsctl.daemon.models.optimizing.state import TrialState
 
 
 def trial_of(auto: AutoOptimization | None) -> dict[str, Any] | None:

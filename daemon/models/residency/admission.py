@@ -1,8 +1,8 @@
 """The answer to a request for a version that has no ready worker, unless the request waits."""
 
-from daemon.core.errors import DaemonError, Loading, NoReadyWorker
-from daemon.models.reporting.model_state import ModelState
-from daemon.workers.engine import LoadFailure
+from tsctl.daemon.core.errors import DaemonError, Loading, NoReadyWorker
+from tsctl.daemon.models.reporting.model_state import ModelState
+from tsctl.daemon.workers.engine import LoadFailure
 
 
 def no_worker_error(name: str, failure: LoadFailure | None, *, unloaded: bool) -> DaemonError:

@@ -5,9 +5,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from daemon.core.clock import Clock
-from daemon.models.residency.state import TRANSITIONS, ResidenceEvent, ResidenceState, advance
-from daemon.workers.pool import Pool
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.models.residency.state import TRANSITIONS, ResidenceEvent, ResidenceState, advance
+from tsctl.daemon.workers.pool import Pool
 
 USUAL_LOAD = 5.0  # seconds: the estimate of a load before the first
 LONGEST_LOAD, MOST_MEMORY = 86_400.0, 2**50  # seconds and bytes that a snapshot may claim

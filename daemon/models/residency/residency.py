@@ -8,13 +8,13 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-from daemon.core.clock import Clock, Timer
-from daemon.core.errors import NoReadyWorker
-from daemon.models.residency.decision import IDLE, Memory, ResidencePlan, VersionFacts, decide, total
-from daemon.models.residency.state import ResidenceState
-from daemon.models.residency.use import has_work, is_movable, keep_alive_of
-from daemon.models.version import ModelVersion
-from daemon.setting_values import parse_size, size_text, span_text
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.errors import NoReadyWorker
+from tsctl.daemon.models.residency.decision import IDLE, Memory, ResidencePlan, VersionFacts, decide, total
+from tsctl.daemon.models.residency.state import ResidenceState
+from tsctl.daemon.models.residency.use import has_work, is_movable, keep_alive_of
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.setting_values import parse_size, size_text, span_text
 
 MEASURE_AGAIN = 30.0  # seconds after which a version that was used since is measured again, if there is a budget
 MOST_FILES = 10_000  # files whose sizes are added up for the estimate before the first load

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from daemon.models.residency.residence import Residence
-from daemon.models.residency.state import ResidenceEvent
-from daemon.models.residency.wanted import wanted_workers
-from daemon.workers.pool import Pool
+from tsctl.daemon.models.residency.residence import Residence
+from tsctl.daemon.models.residency.state import ResidenceEvent
+from tsctl.daemon.models.residency.wanted import wanted_workers
+from tsctl.daemon.workers.pool import Pool
 
 
 class Staffing:

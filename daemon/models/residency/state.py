@@ -16,7 +16,7 @@ operator takes a version out of HELD. A worker that ends by itself is the pool's
 
 from enum import Enum
 
-from daemon.core.states import follow
+from tsctl.daemon.core.states import follow
 
 
 class ResidenceState(Enum):

@@ -2,8 +2,8 @@
 
 import math
 
-from daemon.models.version import ModelVersion
-from daemon.setting_values import FOREVER
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.setting_values import FOREVER
 
 
 def has_work(model: ModelVersion) -> bool:

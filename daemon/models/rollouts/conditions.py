@@ -14,10 +14,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from daemon.core.errors import BadRequest
-from daemon.metrics.histogram import FINE
-from daemon.metrics.recent import Counts
-from daemon.models.rollouts.sequential import Trials
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.metrics.histogram import FINE
+from tsctl.daemon.metrics.recent import Counts
+from tsctl.daemon.models.rollouts.sequential import Trials
 
 ERRORS, DIFFERS, QUANTILE = "errors", "differs", "quantile"
 USUAL = ("errors>1%", "p99>1.5x")

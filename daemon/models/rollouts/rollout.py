@@ -18,11 +18,11 @@ import itertools
 from dataclasses import dataclass
 from enum import Enum
 
-from daemon.core.errors import BadRequest
-from daemon.core.states import follow
-from daemon.models.rollouts.conditions import DIFFERS, USUAL, Condition, parse_condition
-from daemon.models.rollouts.evidence import Samples
-from daemon.models.routing.route import Route
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.states import follow
+from tsctl.daemon.models.rollouts.conditions import DIFFERS, USUAL, Condition, parse_condition
+from tsctl.daemon.models.rollouts.evidence import Samples
+from tsctl.daemon.models.routing.route import Route
 
 MOST_STEPS = 20
 MOST_EVERY = 30 * 86400.0  # seconds

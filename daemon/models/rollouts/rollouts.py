@@ -10,22 +10,22 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from daemon.core.clock import Clock, Timer
-from daemon.core.errors import BadRequest, Conflict, NotRemembered, Upgrading
-from daemon.events.events import Events
-from daemon.metrics.recent import Counts
-from daemon.models.gate import Gate
-from daemon.models.persistence.ledger import Ledger
-from daemon.models.registry import Registry
-from daemon.models.rollouts.conditions import together
-from daemon.models.rollouts.decision import Decision, Finding, decide, find
-from daemon.models.rollouts.evidence import StepRecord
-from daemon.models.rollouts.rollout import Rollout, RolloutEvent, RolloutState, advance
-from daemon.models.rollouts.sequential import Trials
-from daemon.models.routing.changes import RouteChanges
-from daemon.models.routing.route import Route
-from daemon.models.shadowing.comparison import Agreement
-from daemon.models.version import ModelState
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.errors import BadRequest, Conflict, NotRemembered, Upgrading
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.metrics.recent import Counts
+from tsctl.daemon.models.gate import Gate
+from tsctl.daemon.models.persistence.ledger import Ledger
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.rollouts.conditions import together
+from tsctl.daemon.models.rollouts.decision import Decision, Finding, decide, find
+from tsctl.daemon.models.rollouts.evidence import StepRecord
+from tsctl.daemon.models.rollouts.rollout import Rollout, RolloutEvent, RolloutState, advance
+from tsctl.daemon.models.rollouts.sequential import Trials
+from tsctl.daemon.models.routing.changes import RouteChanges
+from tsctl.daemon.models.routing.route import Route
+from tsctl.daemon.models.shadowing.comparison import Agreement
+from tsctl.daemon.models.version import ModelState
 
 LOOK = 1.0  # seconds between two decisions
 

@@ -3,11 +3,11 @@
 A change is atomic: requests are read one after the other, and each finds the route before the change or after it.
 """
 
-from daemon.core.errors import BadRequest, VersionNotFound
-from daemon.events.events import Events
-from daemon.models.persistence.ledger import Ledger
-from daemon.models.registry import Registry
-from daemon.models.routing.route import Route
+from tsctl.daemon.core.errors import BadRequest, VersionNotFound
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.models.persistence.ledger import Ledger
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.route import Route
 
 
 class RouteChanges:

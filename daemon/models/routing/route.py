@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from daemon.core.errors import BadRequest
-from daemon.marfile import VERSION
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.marfile import VERSION
 
 IP, HEADER = "ip", "header"
 SESSION = "x-session-id"  # the header of `sticky header`

@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import replace
 from random import Random
 
-from daemon.core.errors import Conflict
-from daemon.models.rollouts.rollout import Rollout
-from daemon.models.routing.choice import choose, choose_for
-from daemon.models.routing.route import IP, Route
-from daemon.models.shadowing.watching import Mirroring
+from tsctl.daemon.core.errors import Conflict
+from tsctl.daemon.models.rollouts.rollout import Rollout
+from tsctl.daemon.models.routing.choice import choose, choose_for
+from tsctl.daemon.models.routing.route import IP, Route
+from tsctl.daemon.models.shadowing.watching import Mirroring
 
 
 class RoutedVersion(Conflict):

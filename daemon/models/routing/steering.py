@@ -11,10 +11,10 @@ A request for a model without a route costs one look into an empty table more th
 from collections.abc import Sequence
 from typing import Protocol
 
-from daemon.core.errors import BadRequest
-from daemon.models.registry import Registry
-from daemon.models.routing.routes import key_of
-from daemon.models.version import ModelVersion
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.routes import key_of
+from tsctl.daemon.models.version import ModelVersion
 
 VERSION_HEADER = "x-model-version"
 

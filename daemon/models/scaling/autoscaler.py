@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
 
-from daemon.batching.traffic.traffic import Traffic
-from daemon.models.scaling.facts import BatchModel, ScalingChange, ScalingDecision, ScalingFacts
-from daemon.models.scaling.recent import WaitingSamples, recent_rate, window_of
-from daemon.models.scaling.rule import decide, is_quiet
-from daemon.workers.pool import Pool
+from tsctl.daemon.batching.traffic.traffic import Traffic
+from tsctl.daemon.models.scaling.facts import BatchModel, ScalingChange, ScalingDecision, ScalingFacts
+from tsctl.daemon.models.scaling.recent import WaitingSamples, recent_rate, window_of
+from tsctl.daemon.models.scaling.rule import decide, is_quiet
+from tsctl.daemon.workers.pool import Pool
 
 KEPT = 50  # changes: more than the longest quiet time lets pass within any that counts
 

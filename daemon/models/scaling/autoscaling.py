@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from daemon.core.clock import Clock, Ticker
-from daemon.metrics.machine.gpu_memory import GpuMemory, read_gpu_memory
-from daemon.models.registering.spec import places_of
-from daemon.models.registry import Registry
-from daemon.models.scaling.autoscaler import Autoscaler
-from daemon.models.scaling.resources import WorkerRoom
-from daemon.models.version import ModelVersion
-from daemon.workers.gpus import usable_gpus
+from tsctl.daemon.core.clock import Clock, Ticker
+from tsctl.daemon.metrics.machine.gpu_memory import GpuMemory, read_gpu_memory
+from tsctl.daemon.models.registering.spec import places_of
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.scaling.autoscaler import Autoscaler
+from tsctl.daemon.models.scaling.resources import WorkerRoom
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.gpus import usable_gpus
 
 SAMPLED = 0.25  # seconds between samples of the queue …
 DECIDED = 4  # … and so many samples between decisions

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from daemon.metrics.machine.memory import PROC
-from daemon.workers.cores import control_groups
+from tsctl.daemon.metrics.machine.memory import PROC
+from tsctl.daemon.workers.cores import control_groups
 
 # The limit, the usage, and the line of memory.stat with the memory reclaimable at once: of version 2 and of version 1.
 _FILES = (

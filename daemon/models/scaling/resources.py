@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from daemon.core.clock import Clock
-from daemon.metrics.machine.gpu_memory import GpuMemory
-from daemon.metrics.machine.memory import taken
-from daemon.models.scaling.facts import DeviceMemory
-from daemon.models.scaling.memory import available
-from daemon.models.scaling.rule import memory_obstacle
-from daemon.workers.engine import local_pid
-from daemon.workers.pool import Pool
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.metrics.machine.gpu_memory import GpuMemory
+from tsctl.daemon.metrics.machine.memory import taken
+from tsctl.daemon.models.scaling.facts import DeviceMemory
+from tsctl.daemon.models.scaling.memory import available
+from tsctl.daemon.models.scaling.rule import memory_obstacle
+from tsctl.daemon.workers.engine import local_pid
+from tsctl.daemon.workers.pool import Pool
 
 FRESH = 5.0  # seconds that a reading of GPUs counts, while the workers are the same …
 BACKOFF = 60.0  # … and one that has told nothing: nvidia-smi may hang with its driver

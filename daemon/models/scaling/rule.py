@@ -12,10 +12,10 @@ times makes it short again.
 
 from collections.abc import Sequence
 
-from daemon.models.scaling.facts import DeviceMemory, ScalingChange, ScalingDecision, ScalingFacts
-from daemon.models.scaling.prediction import expected_wait, growing_wait, observed_wait
-from daemon.models.scaling.range import clamped
-from daemon.setting_values import size_text
+from tsctl.daemon.models.scaling.facts import DeviceMemory, ScalingChange, ScalingDecision, ScalingFacts
+from tsctl.daemon.models.scaling.prediction import expected_wait, growing_wait, observed_wait
+from tsctl.daemon.models.scaling.range import clamped
+from tsctl.daemon.setting_values import size_text
 
 QUIET = 60.0  # seconds until a worker is taken away
 LONGEST_QUIET = 960.0

@@ -11,8 +11,8 @@ import math
 from enum import Enum
 from typing import Any
 
-from daemon.core.endings import Ending, ending_of_status
-from daemon.core.job import Reply
+from tsctl.daemon.core.endings import Ending, ending_of_status
+from tsctl.daemon.core.job import Reply
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-6
 MOST_JSON = 256 * 1024  # bytes of an answer that is read as JSON; reading takes at most some milliseconds

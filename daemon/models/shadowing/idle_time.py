@@ -10,9 +10,9 @@ caches that it has used. On a node of a cluster a copy goes on.
 import math
 from collections.abc import Callable, Iterable
 
-from daemon.core.clock import Clock, Timer
-from daemon.core.job import Job
-from daemon.models.version import ModelVersion
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.job import Job
+from tsctl.daemon.models.version import ModelVersion
 
 QUIET = 0.01  # seconds without a request: a client that asks again at once is not to wake what it suspends
 

@@ -15,15 +15,15 @@ from functools import partial
 from random import Random
 from weakref import WeakSet
 
-from daemon.core.arena import Payload
-from daemon.core.clock import Clock, Timer
-from daemon.core.errors import DaemonError
-from daemon.core.job import Job, Param, Piece, Reply
-from daemon.models.routing.route import Route
-from daemon.models.shadowing.comparison import DROPPED, Agreement, compare, is_comparable
-from daemon.models.shadowing.idle_time import QUIET, IdleTime, Others
-from daemon.models.shadowing.watching import AskedOf, Receivers
-from daemon.models.version import ModelVersion
+from tsctl.daemon.core.arena import Payload
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Job, Param, Piece, Reply
+from tsctl.daemon.models.routing.route import Route
+from tsctl.daemon.models.shadowing.comparison import DROPPED, Agreement, compare, is_comparable
+from tsctl.daemon.models.shadowing.idle_time import QUIET, IdleTime, Others
+from tsctl.daemon.models.shadowing.watching import AskedOf, Receivers
+from tsctl.daemon.models.version import ModelVersion
 
 MOST_COPIES = 64  # of one model, from their request's arrival until the shadow has them
 MOST_BYTES = 16 * 1024 * 1024  # of these copies, with both answers to each

@@ -4,13 +4,13 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 
-from daemon.core.clock import Clock
-from daemon.events.recurring import Recurring
-from daemon.models.registry import Registry
-from daemon.models.routing.route import Route
-from daemon.models.routing.steering import answering_of
-from daemon.models.shadowing.mirror import Mirror
-from daemon.models.version import ModelVersion
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.events.recurring import Recurring
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.route import Route
+from tsctl.daemon.models.routing.steering import answering_of
+from tsctl.daemon.models.shadowing.mirror import Mirror
+from tsctl.daemon.models.version import ModelVersion
 
 
 class Shadows:

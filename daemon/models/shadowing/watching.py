@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from daemon.core.job import Param, Reply
+from tsctl.daemon.core.job import Param, Reply
 
 
 class AskedOf(NamedTuple):

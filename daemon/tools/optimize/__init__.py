@@ -1,6 +1,6 @@
 """`tsctl optimize`: load a model with one set of optimisations after the other, and measure each.
 
-A separate process, `python -P -m daemon.tools.optimize`: an order on stdin, JSON lines on stdout (order.py).
+A separate process, `python -P -m tsctl.daemon.tools.optimize`: an order on stdin, JSON lines on stdout (order.py).
 
     candidates     the sets to try
     jpeg           the size of a JPEG: small ones gain nothing from `scaled_decode`

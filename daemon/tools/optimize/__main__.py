@@ -1,4 +1,4 @@
-"""`python -P -m daemon.tools.optimize`: order.py describes its input and output."""
+"""`python -P -m tsctl.daemon.tools.optimize`: order.py describes its input and output."""
 
 import asyncio
 import os
@@ -9,24 +9,24 @@ from collections.abc import Callable
 import msgspec
 import uvloop
 
-from daemon.api.inference.forms import parse_body
-from daemon.config.config import resolve
-from daemon.config.worker_env import model_environment
-from daemon.core.clock import Clock, LoopClock
-from daemon.core.errors import DaemonError
-from daemon.tools.optimize.candidates import candidates, sets_of_trial
-from daemon.tools.optimize.harness import HarnessLoadFailed, SampleFailed
-from daemon.tools.optimize.jpeg import is_large_jpeg
-from daemon.tools.optimize.measuring import Measuring, NothingToOptimize
-from daemon.tools.optimize.order import OptimizeOrder, TrialOrder, read_order
-from daemon.tools.optimize.spec import spec_of
-from daemon.tools.optimize.turns import SetTurns
-from daemon.tools.optimize.verdict import changed_by, recommended
-from daemon.tools.telling import tell
-from daemon.workers.cores import chosen_threads, threads_for, usable_cores
-from daemon.workers.local_engine import LocalEngine
-from handlers.process.priority import VARIABLE as BACKGROUND
-from handlers.process.priority import step_back
+from tsctl.daemon.api.inference.forms import parse_body
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.config.worker_env import model_environment
+from tsctl.daemon.core.clock import Clock, LoopClock
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.tools.optimize.candidates import candidates, sets_of_trial
+from tsctl.daemon.tools.optimize.harness import HarnessLoadFailed, SampleFailed
+from tsctl.daemon.tools.optimize.jpeg import is_large_jpeg
+from tsctl.daemon.tools.optimize.measuring import Measuring, NothingToOptimize
+from tsctl.daemon.tools.optimize.order import OptimizeOrder, TrialOrder, read_order
+from tsctl.daemon.tools.optimize.spec import spec_of
+from tsctl.daemon.tools.optimize.turns import SetTurns
+from tsctl.daemon.tools.optimize.verdict import changed_by, recommended
+from tsctl.daemon.tools.telling import tell
+from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
+from tsctl.daemon.workers.local_engine import LocalEngine
+from tsctl.handlers.process.priority import VARIABLE as BACKGROUND
+from tsctl.handlers.process.priority import step_back
 
 
 async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from handlers.names import BUILT_IN, DEFAULT_OPTIMIZATIONS, NO_OPTIMIZATION
+from tsctl.handlers.names import BUILT_IN, DEFAULT_OPTIMIZATIONS, NO_OPTIMIZATION
 
 DEFAULT = "default"  # names the set without any name
 SCALED_DECODE = "scaled_decode"

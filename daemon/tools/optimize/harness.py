@@ -9,11 +9,11 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
-from daemon.core.clock import Clock
-from daemon.core.job import Batch, Job, Outcome, Param, Reply
-from daemon.http.messages import new_request_id
-from daemon.workers.engine import BatchEvents, Engine, Exit, Worker, WorkerSpec
-from daemon.workers.pool import Pool
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.job import Batch, Job, Outcome, Param, Reply
+from tsctl.daemon.http.messages import new_request_id
+from tsctl.daemon.workers.engine import BatchEvents, Engine, Exit, Worker, WorkerSpec
+from tsctl.daemon.workers.pool import Pool
 
 ENOUGH = 200  # batches
 LEAST = 5

@@ -12,12 +12,12 @@ from typing import Any
 
 import msgspec
 
-from daemon.core.clock import Clock
-from daemon.core.job import Param
-from daemon.tools.optimize.candidates import OptimizationSet
-from daemon.tools.optimize.harness import Harness, HarnessLoadFailed, SampleFailed
-from daemon.workers.engine import Engine, Worker, WorkerSpec, local_pid, resident_bytes
-from handlers.wire import Optimized
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.job import Param
+from tsctl.daemon.tools.optimize.candidates import OptimizationSet
+from tsctl.daemon.tools.optimize.harness import Harness, HarnessLoadFailed, SampleFailed
+from tsctl.daemon.workers.engine import Engine, Worker, WorkerSpec, local_pid, resident_bytes
+from tsctl.handlers.wire import Optimized
 
 _CANNOT = "cannot be done: "  # after the name of the exception and that of the optimisation
 _SAME = 2  # refusals in a row for one reason: then no optimisation can be applied

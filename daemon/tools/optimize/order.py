@@ -1,4 +1,4 @@
-"""The input of `python -P -m daemon.tools.optimize`: a JSON line on stdin, then the body of the request.
+"""The input of `python -P -m tsctl.daemon.tools.optimize`: a JSON line on stdin, then the body of the request.
 
 The output is JSON lines, each with a `stage`:
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from daemon.workers.engine import WorkerSpec
+from tsctl.daemon.workers.engine import WorkerSpec
 
 
 def spec_of(trace: Mapping[str, Any], worker: Mapping[str, Any], batch_size: int) -> WorkerSpec:

@@ -13,15 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from daemon.api.observing.processes import process_facts
-from daemon.core.clock import Clock
-from daemon.core.job import Param
-from daemon.tools.optimize.candidates import OptimizationSet
-from daemon.tools.optimize.harness import Harness, HarnessLoadFailed, SampleFailed
-from daemon.tools.optimize.measuring import SetResult, Tell, reason_of, row_of
-from daemon.workers.engine import Engine, Worker, WorkerSpec, local_pid
-from handlers.names import AUTO, NO_OPTIMIZATION
-from handlers.optimize.trials.speed import Result, Speed, is_enough, judge
+from tsctl.daemon.api.observing.processes import process_facts
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.job import Param
+from tsctl.daemon.tools.optimize.candidates import OptimizationSet
+from tsctl.daemon.tools.optimize.harness import Harness, HarnessLoadFailed, SampleFailed
+from tsctl.daemon.tools.optimize.measuring import SetResult, Tell, reason_of, row_of
+from tsctl.daemon.workers.engine import Engine, Worker, WorkerSpec, local_pid
+from tsctl.handlers.names import AUTO, NO_OPTIMIZATION
+from tsctl.handlers.optimize.trials.speed import Result, Speed, is_enough, judge
 
 # An unsure result goes on for so many times `seconds`, a minute in a trial of the daemon: what was compiled for it has
 # taken longer, and the whole trial would be made again.

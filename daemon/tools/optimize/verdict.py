@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from daemon.tools.optimize.measuring import SetResult
+from tsctl.daemon.tools.optimize.measuring import SetResult
 
 LEAST_GAIN = 1.02  # over the set of now: less is within the error
 

@@ -1,6 +1,6 @@
 """`tsctl tune`: serve a model under one setting after the other, while the command's load generator sends requests.
 
-A separate process, `python -P -m daemon.tools.tune`. Each line of JSON on stdin is answered by one on stdout:
+A separate process, `python -P -m tsctl.daemon.tools.tune`. Each line of JSON on stdin is answered by one on stdout:
 
     an order (serving.py)    started    cores: that the model's workers may use
     settings                 serving    port: on 127.0.0.1; threads: of each worker

@@ -1,4 +1,4 @@
-"""`python -P -m daemon.tools.tune`: see this folder's `__init__` for its input and output."""
+"""`python -P -m tsctl.daemon.tools.tune`: see this folder's `__init__` for its input and output."""
 
 import asyncio
 import os
@@ -9,13 +9,13 @@ from typing import Any
 import msgspec
 import uvloop
 
-from daemon.config.config import resolve
-from daemon.config.worker_env import model_environment
-from daemon.core.clock import LoopClock
-from daemon.core.errors import DaemonError
-from daemon.tools.telling import tell
-from daemon.tools.tune.serving import ModelServer, NotServed, TuneOrder
-from daemon.workers.local_engine import LocalEngine
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.config.worker_env import model_environment
+from tsctl.daemon.core.clock import LoopClock
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.tools.telling import tell
+from tsctl.daemon.tools.tune.serving import ModelServer, NotServed, TuneOrder
+from tsctl.daemon.workers.local_engine import LocalEngine
 
 LONGEST = 1 << 24  # bytes of a line: a manifest and a model's settings are in it
 

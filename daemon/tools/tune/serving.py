@@ -10,19 +10,19 @@ from typing import Any
 
 import msgspec
 
-from daemon.api.inference.routes import inference_routes
-from daemon.api.observing.processes import process_facts
-from daemon.config.config import Config
-from daemon.core.clock import Clock
-from daemon.http.limits import HttpLimits
-from daemon.http.listener import Listener
-from daemon.http.router import Router
-from daemon.marfile import parse_manifest
-from daemon.models.registry import Registry
-from daemon.models.settings import ModelSettings, Overrides, merge
-from daemon.models.version import ModelVersion, Source
-from daemon.workers.cores import chosen_threads, threads_for, usable_cores
-from daemon.workers.engine import Engine, local_pid
+from tsctl.daemon.api.inference.routes import inference_routes
+from tsctl.daemon.api.observing.processes import process_facts
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.listener import Listener
+from tsctl.daemon.http.router import Router
+from tsctl.daemon.marfile import parse_manifest
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
+from tsctl.daemon.models.version import ModelVersion, Source
+from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
+from tsctl.daemon.workers.engine import Engine, local_pid
 
 # Measured on this machine, and without a copy of the last request.
 _HERE = {"engine": "local", "ray": None, "loading": "at_once", "record_input": False}

@@ -15,7 +15,7 @@ import os
 import time
 from pathlib import Path
 
-from daemon.workers.processes.leftovers import stat_of
+from tsctl.daemon.workers.processes.leftovers import stat_of
 
 _PREFIX = "tsctl"
 _PATIENCE = 1.0  # seconds that killed processes have to disappear, at the stop

@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from handlers import wire
-from handlers.names import BUILT_IN, split_handler
+from tsctl.handlers import wire
+from tsctl.handlers.names import BUILT_IN, split_handler
 
 _LONGEST = 1024 * 1024  # bytes of a file that are read
 _TORCH = re.compile(rb"\b(torch|ts|handlers|transformers)\b")

@@ -22,8 +22,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from daemon.core.clock import Clock, Timer
-from handlers.orders import MARK as MARK
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.handlers.orders import MARK as MARK
 
 AGAIN = 0.05  # seconds between two searches
 ROUNDS = 40  # searches in a row, at most

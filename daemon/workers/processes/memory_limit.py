@@ -9,7 +9,7 @@ not stay there.
 import re
 from pathlib import Path
 
-from daemon.setting_values import size_text
+from tsctl.daemon.setting_values import size_text
 
 LOOK_EVERY = 1.0  # seconds
 _KEPT = re.compile(r"^(?:RssAnon|VmSwap):\s+(\d+) kB$", re.MULTILINE)

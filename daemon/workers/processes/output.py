@@ -15,10 +15,10 @@ from collections import deque
 from collections.abc import Callable
 from functools import partial
 
-from daemon.core.clock import Clock, Timer
-from daemon.core.logs import OutputLog
-from daemon.workers.processes.descriptor import read_pipe
-from daemon.workers.processes.pipe import Pace, PipeReader
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.logs import OutputLog
+from tsctl.daemon.workers.processes.descriptor import read_pipe
+from tsctl.daemon.workers.processes.pipe import Pace, PipeReader
 
 KEPT_LINES = 50
 MOST_LINES = 5000  # a period, of one worker

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import cast
 
-from daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.clock import Clock, Timer
 
 LONGEST_LINE = 16 * 1024  # bytes; a longer line is cut into lines of this size
 READ_EVERY = 0.002  # seconds between two reads of pipes that do not get empty

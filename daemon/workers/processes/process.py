@@ -11,15 +11,15 @@ import socket
 from collections.abc import Callable
 from functools import partial
 
-from daemon.core.arena import Arena
-from daemon.core.clock import Clock, Timer
-from daemon.workers.engine import STOPPED, UNREACHABLE, Exit, WorkerSpec
-from daemon.workers.frames import share
-from daemon.workers.processes.descriptor import connect
-from daemon.workers.processes.output import Output
-from daemon.workers.processes.reaper import Process
-from daemon.workers.processes.spawn import Pipes, ProcessSource, SpawnRequest, open_channels
-from handlers import orders, wire
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.workers.engine import STOPPED, UNREACHABLE, Exit, WorkerSpec
+from tsctl.daemon.workers.frames import share
+from tsctl.daemon.workers.processes.descriptor import connect
+from tsctl.daemon.workers.processes.output import Output
+from tsctl.daemon.workers.processes.reaper import Process
+from tsctl.daemon.workers.processes.spawn import Pipes, ProcessSource, SpawnRequest, open_channels
+from tsctl.handlers import orders, wire
 
 LAST_WORDS = 0.1  # seconds
 TURNS = 10

@@ -13,8 +13,8 @@ import os
 import signal
 from collections.abc import Callable
 
-from daemon.core.clock import Clock, Timer
-from daemon.workers.processes.leftovers import Leftovers
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.workers.processes.leftovers import Leftovers
 
 REAP_EVERY = 5.0  # seconds
 _PR_SET_CHILD_SUBREAPER = 36  # prctl(2)

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from handlers import wire
-from handlers.orders import MARK, THREAD_VARIABLES, Order
+from tsctl.handlers import wire
+from tsctl.handlers.orders import MARK, THREAD_VARIABLES, Order
 
 if TYPE_CHECKING:
-    from daemon.workers.engine import WorkerSpec
-    from daemon.workers.processes.cgroups import Cgroups
-    from daemon.workers.processes.pipe import Pace
-    from daemon.workers.processes.reaper import Process
+    from tsctl.daemon.workers.engine import WorkerSpec
+    from tsctl.daemon.workers.processes.cgroups import Cgroups
+    from tsctl.daemon.workers.processes.pipe import Pace
+    from tsctl.daemon.workers.processes.reaper import Process
 
 
 def base_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -202,7 +202,7 @@ def start_template(environment: Mapping[str, str]) -> StartedTemplate:
     """
     ours, theirs, reading, writing = open_channels(socket.SOCK_SEQPACKET)
     try:
-        process = execute("handlers.template", theirs, writing, worker_environment(environment, 1))
+        process = execute("tsctl.handlers.template", theirs, writing, worker_environment(environment, 1))
     except OSError:
         ours.close()
         reading.close()

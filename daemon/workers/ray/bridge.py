@@ -11,19 +11,19 @@ import logging
 import socket
 from collections.abc import Callable, Mapping
 
-from daemon.core.clock import Clock
-from daemon.workers.engine import WorkerSpec
-from daemon.workers.processes.output import Output
-from daemon.workers.processes.pipe import Pace
-from daemon.workers.processes.reaper import Children, Process
-from daemon.workers.processes.spawn import Pipes, SpawnRequest, execute, open_channels
-from daemon.workers.processes.templates.tree import follow
-from handlers.orders import Fork
-from handlers.ray import messages
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.workers.engine import WorkerSpec
+from tsctl.daemon.workers.processes.output import Output
+from tsctl.daemon.workers.processes.pipe import Pace
+from tsctl.daemon.workers.processes.reaper import Children, Process
+from tsctl.daemon.workers.processes.spawn import Pipes, SpawnRequest, execute, open_channels
+from tsctl.daemon.workers.processes.templates.tree import follow
+from tsctl.handlers.orders import Fork
+from tsctl.handlers.ray import messages
 
-_log = logging.getLogger("daemon.workers")
+_log = logging.getLogger("tsctl.daemon.workers")
 
-MODULE = "handlers.ray.bridge"
+MODULE = "tsctl.handlers.ray.bridge"
 GONE = "the bridge to Ray has ended"
 
 # Starts the bridge with its end of the socket and of its output; returns its process.

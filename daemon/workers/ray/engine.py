@@ -4,11 +4,11 @@ import asyncio
 import os
 from collections.abc import Callable, Mapping
 
-from daemon.core.clock import Clock
-from daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
-from daemon.workers.local import LocalWorker
-from daemon.workers.processes.reaper import Children
-from daemon.workers.ray.bridge import Bridge, bridge_environment, starter_of
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.local import LocalWorker
+from tsctl.daemon.workers.processes.reaper import Children
+from tsctl.daemon.workers.ray.bridge import Bridge, bridge_environment, starter_of
 
 
 class RayEngine:

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Callable, Mapping
 
-from daemon.core.clock import Clock
-from daemon.workers.engine import BatchEvents, Engine, Worker, WorkerListener, WorkerSpec
-from daemon.workers.local_engine import LocalEngine
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.workers.engine import BatchEvents, Engine, Worker, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.local_engine import LocalEngine
 
 
 class Engines:
@@ -31,7 +31,7 @@ class Engines:
         self._ray: Engine | None = None
         self._closing: list[Callable[[], None]] = [local.close]
         if ray_address is not None:
-            from daemon.workers.ray.engine import RayEngine
+            from tsctl.daemon.workers.ray.engine import RayEngine
 
             self._ray = engine = RayEngine(ray_address, loop, clock, environment, local.spare)
             self._closing.append(engine.close)

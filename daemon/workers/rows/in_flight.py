@@ -2,10 +2,10 @@
 
 from collections.abc import Collection, Iterator, Sequence
 
-from daemon.core.arena import Lease
-from daemon.core.job import Batch, Fate, Job, Outcome, Reply
-from daemon.workers.inflight import InFlight
-from daemon.workers.rows.state import RowEvent, RowState, advance_row
+from tsctl.daemon.core.arena import Lease
+from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Reply
+from tsctl.daemon.workers.inflight import InFlight
+from tsctl.daemon.workers.rows.state import RowEvent, RowState, advance_row
 
 
 class RowsInFlight(InFlight):

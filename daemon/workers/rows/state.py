@@ -11,7 +11,7 @@ in the arena stay. The dispatcher takes the row back at the first arrow out of R
 
 from enum import IntEnum, auto
 
-from daemon.core.states import follow
+from tsctl.daemon.core.states import follow
 
 
 class RowState(IntEnum):

@@ -13,19 +13,19 @@ import asyncio
 from collections.abc import Iterable
 from itertools import chain
 
-from daemon.core.arena import Arena
-from daemon.core.clock import Clock
-from daemon.core.job import Batch, Fate, Job, Outcome, Piece
-from daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
-from daemon.workers.frames import late_reply, outcomes_of, piece_of, predict_of
-from daemon.workers.local import LocalWorker
-from daemon.workers.processes.spawn import ProcessSource
-from daemon.workers.rows.in_flight import RowsInFlight
-from daemon.workers.rows.state import RowEvent
-from daemon.workers.state import WorkerEvent, WorkerState, advance
-from handlers import wire
-from handlers.credit import OVERHEAD, PATIENCE
-from handlers.runtime.compiling import mypyc_attr
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Piece
+from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.frames import late_reply, outcomes_of, piece_of, predict_of
+from tsctl.daemon.workers.local import LocalWorker
+from tsctl.daemon.workers.processes.spawn import ProcessSource
+from tsctl.daemon.workers.rows.in_flight import RowsInFlight
+from tsctl.daemon.workers.rows.state import RowEvent
+from tsctl.daemon.workers.state import WorkerEvent, WorkerState, advance
+from tsctl.handlers import wire
+from tsctl.handlers.credit import OVERHEAD, PATIENCE
+from tsctl.handlers.runtime.compiling import mypyc_attr
 
 CANCELLED = "nobody waited for the answer any more"
 

@@ -15,7 +15,7 @@ from PIL import Image
 from sklearn import datasets
 from torchvision.models import ResNet152_Weights, resnet152
 
-from handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
 
 DOWNLOAD = "download"
 

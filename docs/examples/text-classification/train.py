@@ -17,8 +17,8 @@ import torch
 from topics_model import TOKENS, Topics
 from torch import nn
 
-from handlers.builtin.support.cleaning import clean
-from handlers.builtin.support.tokens import ngrams_iterator, tokenize
+from tsctl.handlers.builtin.support.cleaning import clean
+from tsctl.handlers.builtin.support.tokens import ngrams_iterator, tokenize
 
 HERE = Path(__file__).parent
 TOPICS = {

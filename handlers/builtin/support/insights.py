@@ -4,7 +4,7 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from handlers.sdk.errors import PredictionException, UnreadablePayload
+from tsctl.handlers.sdk.errors import PredictionException, UnreadablePayload
 
 
 def captum_attr() -> ModuleType:

@@ -23,11 +23,11 @@ from typing import Any
 import torch
 from torch import nn
 
-from handlers.builtin.bare_model import construct_and_load, copies_weights
-from handlers.builtin.support.onnx import load_session
-from handlers.builtin.support.saved_files import WAYS, first_class, is_weights, refusal_of
-from handlers.sdk.errors import HandlerError
-from handlers.sdk.loader import classes_of, import_file
+from tsctl.handlers.builtin.bare_model import construct_and_load, copies_weights
+from tsctl.handlers.builtin.support.onnx import load_session
+from tsctl.handlers.builtin.support.saved_files import WAYS, first_class, is_weights, refusal_of
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.loader import classes_of, import_file
 
 
 def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str, Any], device: torch.device) -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.errors import HandlerError
 
 CUDA = "CUDAExecutionProvider"
 _log = logging.getLogger(__name__)

@@ -12,11 +12,11 @@ import os
 from pathlib import Path
 from typing import Any
 
-from handlers.builtin.vllm.requests import logprobs_of, request_of, sampling_of
-from handlers.envelopes.openai_wording import STOP, Wording, usage_of
-from handlers.sdk.context import Context
-from handlers.sdk.errors import HandlerError, PredictionException
-from handlers.sdk.streaming import send_intermediate_predict_response
+from tsctl.handlers.builtin.vllm.requests import logprobs_of, request_of, sampling_of
+from tsctl.handlers.envelopes.openai_wording import STOP, Wording, usage_of
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import HandlerError, PredictionException
+from tsctl.handlers.sdk.streaming import send_intermediate_predict_response
 
 MODELS, COMPLETIONS, CHAT = "v1/models", "v1/completions", "v1/chat/completions"
 _INSTALL = "vllm_handler needs vLLM, which is not installed: name `vllm` in the archive's requirements, or install it"

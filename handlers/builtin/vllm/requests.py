@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from handlers.sdk.errors import PredictionException
+from tsctl.handlers.sdk.errors import PredictionException
 
 # Members that vLLM's `SamplingParams` has under the same name.
 _SAME = (

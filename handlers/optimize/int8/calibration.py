@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from torch import fx
 
-from handlers.optimize.int8.layout import LayerNodes, input_of, layers_of, origin
-from handlers.optimize.int8.ranges import Observer
+from tsctl.handlers.optimize.int8.layout import LayerNodes, input_of, layers_of, origin
+from tsctl.handlers.optimize.int8.ranges import Observer
 
 
 class Written(NamedTuple):

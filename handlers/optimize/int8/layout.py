@@ -16,7 +16,7 @@ import torch
 from torch import fx, nn
 from torch.nn import functional
 
-from handlers.optimize.int8.layers import CONVOLUTIONS, NONE, Activation
+from tsctl.handlers.optimize.int8.layers import CONVOLUTIONS, NONE, Activation
 
 RELU, GELU = Activation("relu"), Activation("gelu", (), "none")
 RELU6, SILU, HARDSWISH = Activation("hardtanh", (0.0, 6.0)), Activation("swish"), Activation("hardswish")

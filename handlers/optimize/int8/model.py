@@ -7,13 +7,13 @@ from typing import Any
 import torch
 from torch import nn
 
-from handlers.optimize import folding
-from handlers.optimize.around import ModelWrapper
-from handlers.optimize.int8 import layers
-from handlers.optimize.int8.calibration import Calibration, Scales, known_layers
-from handlers.optimize.int8.parts import ObservedPart, TracedPart, parts_of
-from handlers.optimize.int8.rewriting import rewrite
-from handlers.optimize.trials.processor import INTEGERS_X86, read_processor
+from tsctl.handlers.optimize import folding
+from tsctl.handlers.optimize.around import ModelWrapper
+from tsctl.handlers.optimize.int8 import layers
+from tsctl.handlers.optimize.int8.calibration import Calibration, Scales, known_layers
+from tsctl.handlers.optimize.int8.parts import ObservedPart, TracedPart, parts_of
+from tsctl.handlers.optimize.int8.rewriting import rewrite
+from tsctl.handlers.optimize.trials.processor import INTEGERS_X86, read_processor
 
 ROOT = "whole"
 

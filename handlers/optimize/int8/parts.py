@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import fx, nn
 
-from handlers.optimize.around import ModelWrapper
-from handlers.optimize.int8.layout import is_layer, strip
+from tsctl.handlers.optimize.around import ModelWrapper
+from tsctl.handlers.optimize.int8.layout import is_layer, strip
 
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 

@@ -7,7 +7,7 @@ The range is the one with the least mean squared error (Nagel et al., A White Pa
 import torch
 from torch import nn
 
-from handlers.optimize.int8.layers import LEVELS, Scale
+from tsctl.handlers.optimize.int8.layers import LEVELS, Scale
 
 SEEN_VALUES = 1 << 12  # of one tensor of one run, that the error is computed from
 MOST_VALUES = 1 << 16  # of all runs

@@ -6,9 +6,9 @@ from typing import Any
 import torch
 from torch import fx, nn
 
-from handlers.optimize.int8.calibration import Written
-from handlers.optimize.int8.layers import Int8Layer, Scale, dequantise, max_pool2d, quantise
-from handlers.optimize.int8.layout import VIEWS, LayerNodes, input_of, kind_of, origin, passes_on
+from tsctl.handlers.optimize.int8.calibration import Written
+from tsctl.handlers.optimize.int8.layers import Int8Layer, Scale, dequantise, max_pool2d, quantise
+from tsctl.handlers.optimize.int8.layout import VIEWS, LayerNodes, input_of, kind_of, origin, passes_on
 
 
 def rewrite(traced: fx.GraphModule, layers: list[LayerNodes], scales: Mapping[fx.Node, Written]) -> fx.GraphModule:

@@ -21,15 +21,15 @@ import msgspec
 import torch
 from torch import nn
 
-from handlers.optimize.packages.package import Description, Packages
-from handlers.optimize.trials.archive import archive_of
-from handlers.optimize.trials.processor import read_processor
+from tsctl.handlers.optimize.packages.package import Description, Packages
+from tsctl.handlers.optimize.trials.archive import archive_of
+from tsctl.handlers.optimize.trials.processor import read_processor
 
 VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 FORMAT = 1  # raised when libraries are made differently
 UNUSED = 30 * 24 * 3600.0
 _DESCRIPTION = "description.json"
-_OURS = ("torch", "handlers")  # known by their versions
+_OURS = ("torch", "tsctl")  # known by their versions
 
 
 def folder_for(handler: Any, model_dir: Path, done: Sequence[str], batch_size: int) -> Path | None:
@@ -41,7 +41,7 @@ def folder_for(handler: Any, model_dir: Path, done: Sequence[str], batch_size: i
     directory = os.environ.get(VARIABLE)
     if not directory or not hasattr(torch._C._aoti, "AOTIModelContainerRunnerCpu"):
         return None
-    ours = type(handler).initialize.__module__.startswith("handlers.builtin.")
+    ours = type(handler).initialize.__module__.startswith("tsctl.handlers.builtin.")
     facts: Mapping[str, Any] = {
         "format": FORMAT, "archive": archive_of(model_dir), "torch": f"{torch.__version__} {torch.version.git_version}",
         "processor": str(read_processor()), "done": list(done), "batch_size": batch_size,

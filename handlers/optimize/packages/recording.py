@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from handlers.optimize.around import ModelWrapper
+from tsctl.handlers.optimize.around import ModelWrapper
 
 
 class NotExportable(Exception):

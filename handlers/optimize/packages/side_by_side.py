@@ -16,8 +16,8 @@ from functools import partial
 
 import msgspec
 
-from handlers.optimize.apart import Apart
-from handlers.optimize.packages.recording import NotExportable
+from tsctl.handlers.optimize.apart import Apart
+from tsctl.handlers.optimize.packages.recording import NotExportable
 
 Work = Callable[[], dict[str, str]]
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from handlers.optimize.trees import map_tensors
+from tsctl.handlers.optimize.trees import map_tensors
 
 
 def agreement(plain: Sequence[Any], other: Sequence[Any]) -> float | None:

@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Sequence
 from typing import Any
 
-from handlers import wire
-from handlers.requests.rows import decode_rows
-from handlers.requests.sample import SampleRequest
+from tsctl.handlers import wire
+from tsctl.handlers.requests.rows import decode_rows
+from tsctl.handlers.requests.sample import SampleRequest
 
 CHECKED_ROWS = 2  # enough to detect rows that leak into each other
 

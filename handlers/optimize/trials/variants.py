@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from handlers.optimize.trees import map_tensors
+from tsctl.handlers.optimize.trees import map_tensors
 
 ENOUGH = 32  # inputs; with as many samples, none is changed
 GAINS = (1.0, 0.8, 1.2, 0.9)

@@ -14,8 +14,8 @@ from typing import IO, Any
 
 import msgspec
 
-from handlers import wire
-from handlers.optimize.int8.calibration import Scales
+from tsctl.handlers import wire
+from tsctl.handlers.optimize.int8.calibration import Scales
 
 VARIABLE = "OPTIMIZE_TRIALS_DIR"
 FORMAT = 1  # raised when trials are made differently, so that all are made again

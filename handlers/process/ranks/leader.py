@@ -18,10 +18,10 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from handlers import wire
-from handlers.frame_reader import FrameReader
-from handlers.process.ranks.environment import ADDRESS, rank_environment
-from handlers.process.ranks.rounds import Rounds
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.process.ranks.environment import ADDRESS, rank_environment
+from tsctl.handlers.process.ranks.rounds import Rounds
 
 LOAD = 0  # the number of the first round; batches count from 1
 LEAVE_TIME = 2.0  # seconds in which the other ranks leave when their connection ends
@@ -237,7 +237,7 @@ def start_rank(environment: Mapping[str, str]) -> tuple[Ended, socket.socket]:
     ours, theirs = socket.socketpair()
     with theirs:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "handlers.worker", str(theirs.fileno()), str(os.getpid())],
+            [sys.executable, "-P", "-m", "tsctl.handlers.worker", str(theirs.fileno()), str(os.getpid())],
             stdin=subprocess.DEVNULL,
             pass_fds=(theirs.fileno(),),
             env=environment,

@@ -9,15 +9,15 @@ before each call, which names the rows that have left. Pieces come from rank 0 a
 
 from collections.abc import Sequence
 
-from handlers import wire
-from handlers.process.connection import DaemonConnection
-from handlers.process.continuous import Active, Continuous
-from handlers.process.ranks.leader import Leader
-from handlers.process.row_window import LEFT
-from handlers.process.schedule import InTurn, RowConversation, Running
-from handlers.runtime.runtime import Runtime, SendPieces, no_pieces
-from handlers.runtime.steps import Stepped, SteppedRuntime
-from handlers.sdk.errors import HandlerError
+from tsctl.handlers import wire
+from tsctl.handlers.process.connection import DaemonConnection
+from tsctl.handlers.process.continuous import Active, Continuous
+from tsctl.handlers.process.ranks.leader import Leader
+from tsctl.handlers.process.row_window import LEFT
+from tsctl.handlers.process.schedule import InTurn, RowConversation, Running
+from tsctl.handlers.runtime.runtime import Runtime, SendPieces, no_pieces
+from tsctl.handlers.runtime.steps import Stepped, SteppedRuntime
+from tsctl.handlers.sdk.errors import HandlerError
 
 
 class LeadingInTurn(InTurn):

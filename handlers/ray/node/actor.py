@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from handlers import wire
-from handlers.orders import THREAD_VARIABLES
-from handlers.ray.frames import LOAD, FrameOrder, batch_of, tag_of
-from handlers.ray.node import here
-from handlers.ray.node.model_files import Copies, cache_dir
-from handlers.ray.node.process import NodeProcess, ProcessNews
-from handlers.ray.node.versions import Versions, versions_here
+from tsctl.handlers import wire
+from tsctl.handlers.orders import THREAD_VARIABLES
+from tsctl.handlers.ray.frames import LOAD, FrameOrder, batch_of, tag_of
+from tsctl.handlers.ray.node import here
+from tsctl.handlers.ray.node.model_files import Copies, cache_dir
+from tsctl.handlers.ray.node.process import NodeProcess, ProcessNews
+from tsctl.handlers.ray.node.versions import Versions, versions_here
 
 
 class ActorFacts(NamedTuple):

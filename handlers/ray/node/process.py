@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from handlers import wire
-from handlers.frame_reader import FrameReader
-from handlers.ray.frames import DONE, batch_of, tag_of
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.ray.frames import DONE, batch_of, tag_of
 
 MOST_OUTPUT = 256 * 1024  # bytes that wait for the bridge; then the process waits, as at a full pipe
 LAST_WORDS = 1.0  # seconds for the pipes to close after the process's end: a child may hold them open
@@ -52,7 +52,7 @@ class NodeProcess(asyncio.Protocol):
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "handlers.worker", str(theirs.fileno()), str(os.getpid())],
+                [sys.executable, "-P", "-m", "tsctl.handlers.worker", str(theirs.fileno()), str(os.getpid())],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                 bufsize=0, pass_fds=(theirs.fileno(),), start_new_session=True, cwd=directory, env=environment,
             )  # fmt: skip

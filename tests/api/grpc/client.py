@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.health import HealthService
-from daemon.api.grpc.oip import SERVICES, OpenInferenceService
-from daemon.api.grpc.protos.messages import message_class, service
-from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
-from daemon.api.grpc.torchserve import InferenceService
-from daemon.api.grpc.waiting.arrivals import Arrivals
-from daemon.api.grpc.waiting.awaited import AwaitedModels
-from daemon.api.grpc.waiting.incoming import Incoming
-from daemon.api.grpc.waiting.limits import CALLS, SHARE
-from daemon.api.grpc.waiting.writing import Writing
-from daemon.api.known_clients import KnownClients, digest_of
-from daemon.core.arena import Take
-from daemon.http.bounds.receiving import ReceiveBudget
-from daemon.http.bounds.sending import SendBudget
-from daemon.http.messages import Request
 from tests.api.house import House
+from tsctl.daemon.api.grpc.health import HealthService
+from tsctl.daemon.api.grpc.oip import SERVICES, OpenInferenceService
+from tsctl.daemon.api.grpc.protos.messages import message_class, service
+from tsctl.daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
+from tsctl.daemon.api.grpc.torchserve import InferenceService
+from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
+from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.api.grpc.waiting.incoming import Incoming
+from tsctl.daemon.api.grpc.waiting.limits import CALLS, SHARE
+from tsctl.daemon.api.grpc.waiting.writing import Writing
+from tsctl.daemon.api.known_clients import KnownClients, digest_of
+from tsctl.daemon.core.arena import Take
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.http.bounds.sending import SendBudget
+from tsctl.daemon.http.messages import Request
 
 pytest.importorskip("grpc", reason="the extra `dev` brings grpcio: make install again")
 grpc: Any = load_grpc()

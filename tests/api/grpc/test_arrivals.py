@@ -4,11 +4,11 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.api.grpc.waiting.arrivals import LONGEST, QUIET, Arrivals
-from daemon.core.clock import FakeClock
-from daemon.core.errors import DaemonError, Stopping
-from daemon.core.job import Job, JobPhase
-from daemon.models.version import ModelVersion
+from tsctl.daemon.api.grpc.waiting.arrivals import LONGEST, QUIET, Arrivals
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import DaemonError, Stopping
+from tsctl.daemon.core.job import Job, JobPhase
+from tsctl.daemon.models.version import ModelVersion
 
 
 class Model:

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.grpc.heads import read_head
-from daemon.api.grpc.waiting.awaited import AwaitedModels
-from daemon.core.errors import Loading, ModelNotFound, NoReadyWorker
-from daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 from tests.api.grpc.client import grpc_house, prediction
 from tests.api.grpc.test_predictions import failure
 from tests.api.house import House
+from tsctl.daemon.api.grpc.heads import read_head
+from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.core.errors import Loading, ModelNotFound, NoReadyWorker
+from tsctl.daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 
 HEAD = read_head("/a.B/C", (), None, 0.0)
 

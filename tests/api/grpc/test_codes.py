@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-import daemon.server  # noqa: F401 (imports every module of the daemon that declares an error)
-from daemon.api.grpc.codes import BY_STATUS, Code, code_of, code_of_status
-from daemon.core import errors
+import tsctl.daemon.server  # noqa: F401 (imports every module of the daemon that declares an error)
+from tsctl.daemon.api.grpc.codes import BY_STATUS, Code, code_of, code_of_status
+from tsctl.daemon.core import errors
 
 
 def subclasses_of(base: type[errors.DaemonError]) -> Iterator[type[errors.DaemonError]]:

@@ -2,8 +2,8 @@
 
 from google.protobuf.descriptor_pb2 import FileDescriptorSet
 
-from daemon.api.grpc.protos.messages import DESCRIPTIONS
 from docs.generate.grpc_descriptions import FILES, compiled
+from tsctl.daemon.api.grpc.protos.messages import DESCRIPTIONS
 
 
 def test_the_descriptions_are_those_of_the_proto_files() -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.grpc import health
-from daemon.api.grpc.protos.messages import message_class
 from tests.api.grpc.client import HEALTH, INFERENCE, GrpcHouse, grpc_house
 from tests.api.grpc.test_predictions import failure, until
+from tsctl.daemon.api.grpc import health
+from tsctl.daemon.api.grpc.protos.messages import message_class
 
 pytestmark = pytest.mark.slow  # a real server and client
 

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.torchserve import InferenceService
-from daemon.api.grpc.waiting.incoming import AT_ONCE, MUCH, SLOW, Incoming
-from daemon.api.grpc.waiting.sockets import Sockets
-from daemon.core.clock import FakeClock
-from daemon.core.errors import BadRequest, ReceivedTooSlowly
-from daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 from tests.api.grpc.client import grpc, grpc_house, prediction
 from tests.api.grpc.test_predictions import failure
+from tsctl.daemon.api.grpc.torchserve import InferenceService
+from tsctl.daemon.api.grpc.waiting.incoming import AT_ONCE, MUCH, SLOW, Incoming
+from tsctl.daemon.api.grpc.waiting.sockets import Sockets
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import BadRequest, ReceivedTooSlowly
+from tsctl.daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 
 MIB = 1024 * 1024
 TIMEOUT = 60.0

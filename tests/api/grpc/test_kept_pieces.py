@@ -6,14 +6,14 @@ from typing import cast
 
 import pytest
 
-from daemon.api.grpc import prediction as predictions
-from daemon.api.grpc.codes import Code
-from daemon.api.grpc.heads import read_head
-from daemon.api.grpc.prediction import CallFailed, replies_at_end
-from daemon.api.grpc.waiting.arrivals import Arrivals
-from daemon.core.clock import FakeClock
-from daemon.core.job import Flow, Job, Piece, Reply
 from tests.kit.version import StubVersion
+from tsctl.daemon.api.grpc import prediction as predictions
+from tsctl.daemon.api.grpc.codes import Code
+from tsctl.daemon.api.grpc.heads import read_head
+from tsctl.daemon.api.grpc.prediction import CallFailed, replies_at_end
+from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.job import Flow, Job, Piece, Reply
 
 BOUND = 100_000
 

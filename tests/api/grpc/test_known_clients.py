@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.oip import SERVICES
-from daemon.api.grpc.protos.messages import message_class, service
-from daemon.core.job import Job, Reply
 from tests.api.grpc.client import HEALTH, INFERENCE, grpc_house, prediction
 from tests.api.grpc.test_predictions import failure
+from tsctl.daemon.api.grpc.oip import SERVICES
+from tsctl.daemon.api.grpc.protos.messages import message_class, service
+from tsctl.daemon.core.job import Job, Reply
 
 KEYS = {
     "mobile": 'models = ["one"]\n',

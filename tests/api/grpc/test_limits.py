@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.api.grpc.protos.limits import (
+from tsctl.daemon.api.grpc.protos.limits import (
     AT_ONCE,
     MOST_FIELDS,
     MOST_PARAMETERS,
@@ -15,9 +15,9 @@ from daemon.api.grpc.protos.limits import (
     check_message,
     check_steps,
 )
-from daemon.api.grpc.protos.messages import message_class
-from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import MOST_RANK, MOST_TENSORS
+from tsctl.daemon.api.grpc.protos.messages import message_class
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings.declarations import MOST_RANK, MOST_TENSORS
 
 INFER: Any = message_class("inference.ModelInferRequest")
 PREDICT: Any = message_class("org.pytorch.serve.grpc.inference.PredictionsRequest")

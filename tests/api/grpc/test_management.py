@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.management.repository import RepositoryService
-from daemon.api.grpc.management.torchserve import SERVICE, ManagementService
-from daemon.api.grpc.oip import SERVICES
-from daemon.api.grpc.protos.messages import message_class
-from daemon.api.grpc.server import methods_of
-from daemon.api.grpc.waiting.awaited import AwaitedModels
-from daemon.api.management.routes import management_routes
-from daemon.api.oip.repository import repository_routes
-from daemon.http.bounds.receiving import ReceiveBudget
-from daemon.http.router import join
 from tests.api.grpc.client import GrpcHouse, grpc, grpc_house
+from tsctl.daemon.api.grpc.management.repository import RepositoryService
+from tsctl.daemon.api.grpc.management.torchserve import SERVICE, ManagementService
+from tsctl.daemon.api.grpc.oip import SERVICES
+from tsctl.daemon.api.grpc.protos.messages import message_class
+from tsctl.daemon.api.grpc.server import methods_of
+from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.api.management.routes import management_routes
+from tsctl.daemon.api.oip.repository import repository_routes
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.http.router import join
 
 pytestmark = pytest.mark.slow  # a real server and client
 OIP = SERVICES[0]

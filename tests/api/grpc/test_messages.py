@@ -6,7 +6,7 @@ import sys
 import pytest
 from google.protobuf import descriptor_pool
 
-from daemon.api.grpc.protos import messages
+from tsctl.daemon.api.grpc.protos import messages
 
 INFERENCE = "org.pytorch.serve.grpc.inference"
 MANAGEMENT = "org.pytorch.serve.grpc.management"
@@ -147,7 +147,7 @@ def test_the_names_stay_free_for_the_stubs_of_clients() -> None:
 
 @pytest.mark.slow
 def test_the_daemon_starts_without_protobuf() -> None:
-    program = "import sys, daemon.server, daemon.api.grpc.codes; print(*sys.modules)"
+    program = "import sys, tsctl.daemon.server, tsctl.daemon.api.grpc.codes; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert {name for name in done.stdout.split() if name.startswith(("google.protobuf", "grpc"))} == set()

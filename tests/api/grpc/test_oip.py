@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.oip import SERVICES
-from daemon.api.grpc.protos.messages import message_class, request_class
-from daemon.api.grpc.tensor_contents import read_steps
-from daemon.api.tensors.elements import pack
-from daemon.api.tensors.steps import finish
-from daemon.core.arena import COPIED_AT_ONCE, Arena, Lease
-from daemon.core.job import Job, Param, Reply
-from daemon.core.places import pages
-from daemon.model_settings.declarations import DATATYPES
 from tests.api.grpc.client import GrpcHouse, grpc_house
 from tests.api.grpc.test_predictions import failure
 from tests.handlers.tensors.test_arrays import VALUES
+from tsctl.daemon.api.grpc.oip import SERVICES
+from tsctl.daemon.api.grpc.protos.messages import message_class, request_class
+from tsctl.daemon.api.grpc.tensor_contents import read_steps
+from tsctl.daemon.api.tensors.elements import pack
+from tsctl.daemon.api.tensors.steps import finish
+from tsctl.daemon.core.arena import COPIED_AT_ONCE, Arena, Lease
+from tsctl.daemon.core.job import Job, Param, Reply
+from tsctl.daemon.core.places import pages
+from tsctl.daemon.model_settings.declarations import DATATYPES
 
 pytestmark = pytest.mark.slow  # a real server and client
 OIP = SERVICES[0]

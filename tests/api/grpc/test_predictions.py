@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc import prediction as prediction_module
-from daemon.core.arena import COPIED_AT_ONCE, Arena, Lease, Payload
-from daemon.core.job import Job, JobPhase, Reply
 from tests.api.grpc.client import PATIENCE, GrpcHouse, grpc_house, prediction
+from tsctl.daemon.api.grpc import prediction as prediction_module
+from tsctl.daemon.core.arena import COPIED_AT_ONCE, Arena, Lease, Payload
+from tsctl.daemon.core.job import Job, JobPhase, Reply
 
 pytestmark = pytest.mark.slow  # a real server and client
 

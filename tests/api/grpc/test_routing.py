@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.oip import SERVICES
-from daemon.api.grpc.protos.messages import message_class
-from daemon.models.routing.route import parse_route
 from tests.api.grpc.client import INFERENCE, GrpcHouse, grpc, grpc_house, prediction
 from tests.api.house import House
+from tsctl.daemon.api.grpc.oip import SERVICES
+from tsctl.daemon.api.grpc.protos.messages import message_class
+from tsctl.daemon.models.routing.route import parse_route
 
 
 def asked(owner: str) -> tuple[str, Any]:

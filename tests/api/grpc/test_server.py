@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.grpc import server
-from daemon.api.grpc.server import GrpcServer, load_grpc
-from daemon.core.errors import StartError
 from tests.api.grpc.client import grpc_house, prediction
+from tsctl.daemon.api.grpc import server
+from tsctl.daemon.api.grpc.server import GrpcServer, load_grpc
+from tsctl.daemon.core.errors import StartError
 
 pytestmark = pytest.mark.slow  # real sockets
 
@@ -82,7 +82,7 @@ def test_a_missing_package_is_named_with_its_remedy(monkeypatch: pytest.MonkeyPa
 
 def test_grpc_is_imported_without_its_handlers_of_forks() -> None:
     program = (
-        "import os, sys, daemon.api.grpc.server as s; before = 'grpc' in sys.modules;"
+        "import os, sys, tsctl.daemon.api.grpc.server as s; before = 'grpc' in sys.modules;"
         "s.load_grpc(); print(before, 'grpc' in sys.modules, os.environ['GRPC_ENABLE_FORK_SUPPORT'])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)

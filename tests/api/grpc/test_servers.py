@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.protos.messages import message_class
-from daemon.api.grpc.server import NotUtf8
-from daemon.api.grpc.servers import GrpcServers
-from daemon.config.tokens import Tokens
-from daemon.core.errors import StartError
-from daemon.http.bounds.receiving import ReceiveBudget
-from daemon.http.bounds.sending import SendBudget
 from tests.api.grpc.client import HEALTH, INFERENCE, PATIENCE, grpc
 from tests.api.house import House
 from tests.certificate import make_certificate, needs_openssl
 from tests.kit.build import make_config
 from tests.kit.http2 import ENDS_THE_LOOP, grpc_call
+from tsctl.daemon.api.grpc.protos.messages import message_class
+from tsctl.daemon.api.grpc.server import NotUtf8
+from tsctl.daemon.api.grpc.servers import GrpcServers
+from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.http.bounds.sending import SendBudget
 
 pytestmark = pytest.mark.slow  # real sockets
 

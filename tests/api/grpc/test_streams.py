@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.job import Job, Piece, Reply
 from tests.api.grpc.client import GrpcHouse, grpc_house, prediction
+from tsctl.daemon.core.job import Job, Piece, Reply
 
 pytestmark = pytest.mark.slow  # a real server and client
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.protos.messages import message_class
-from daemon.api.grpc.tensor_contents import write_answer, write_steps
-from daemon.api.tensors.elements import pack
-from daemon.api.tensors.forms import InferAnswer, Tensor
+from tsctl.daemon.api.grpc.protos.messages import message_class
+from tsctl.daemon.api.grpc.tensor_contents import write_answer, write_steps
+from tsctl.daemon.api.tensors.elements import pack
+from tsctl.daemon.api.tensors.forms import InferAnswer, Tensor
 
 COUNT = 20_000
 VALUES: dict[str, tuple[str, list[Any]]] = {

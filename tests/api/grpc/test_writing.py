@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.grpc.waiting.writing import COUNTED, Peer, Writing
-from daemon.core.clock import FakeClock
-from daemon.core.job import Reply
-from daemon.http.bounds.sending import NoRoomToSend, SendBudget
 from tests.api.grpc.client import MOST_UNREAD, grpc_house, prediction
 from tests.api.grpc.test_predictions import failure, until
+from tsctl.daemon.api.grpc.waiting.writing import COUNTED, Peer, Writing
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.http.bounds.sending import NoRoomToSend, SendBudget
 
 
 def test_an_answer_counts_until_it_is_written() -> None:

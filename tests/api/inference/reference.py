@@ -5,7 +5,7 @@ from urllib.parse import unquote_to_bytes
 from python_multipart.exceptions import FormParserError
 from python_multipart.multipart import MultipartParser
 
-from daemon.api.inference.multipart import MOST_HEADER_BYTES, MOST_HEADERS
+from tsctl.daemon.api.inference.multipart import MOST_HEADER_BYTES, MOST_HEADERS
 
 _DIGITS = frozenset(b"0123456789abcdefABCDEF")
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from daemon.api.management.describe import describe
-from daemon.core.job import Reply
-from daemon.models.request import Registration
-from daemon.models.settings import Overrides
 from tests.api.house import House, error
 from tests.http.peer import Peer
+from tsctl.daemon.api.management.describe import describe
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.settings import Overrides
 
 BUDGET = "x-request-deadline-ms: "
 PRIORITY = "x-request-priority: "

@@ -6,14 +6,14 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from daemon.api.inference.forms import MOST_TYPE, Form, parse_body, read_body
-from daemon.api.inference.multipart import MOST_BOUNDARY, MOST_HEADER_BYTES, MOST_HEADERS, MOST_PARTS
-from daemon.api.inference.urlencoded import MOST_FIELDS, MOST_NAME_BYTES, SLICE, Urlencoded, read_fields, unquote
-from daemon.core.arena import Lease, Payload
-from daemon.core.errors import BadRequest
-from daemon.core.job import Param
 from tests.api.inference.reference import parts_of, unescaped
 from tests.api.inference.test_forms import BOUNDARY, MULTIPART, URLENCODED, multipart, part, stored
+from tsctl.daemon.api.inference.forms import MOST_TYPE, Form, parse_body, read_body
+from tsctl.daemon.api.inference.multipart import MOST_BOUNDARY, MOST_HEADER_BYTES, MOST_HEADERS, MOST_PARTS
+from tsctl.daemon.api.inference.urlencoded import MOST_FIELDS, MOST_NAME_BYTES, SLICE, Urlencoded, read_fields, unquote
+from tsctl.daemon.core.arena import Lease, Payload
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.job import Param
 
 MULTIPART_SLICE = 256 * 1024
 STEPS = 2**26 // SLICE + 10  # more slices than the largest body has

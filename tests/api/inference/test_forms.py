@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.api.inference.forms import FILE_TYPE, parse_body
-from daemon.core.arena import Arena, Lease, Payload
-from daemon.core.errors import BadRequest
-from daemon.core.job import Param
+from tsctl.daemon.api.inference.forms import FILE_TYPE, parse_body
+from tsctl.daemon.core.arena import Arena, Lease, Payload
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.job import Param
 
 URLENCODED = "application/x-www-form-urlencoded"
 BOUNDARY = "b-8f3a"

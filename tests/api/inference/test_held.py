@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from daemon.models.request import Registration
 from tests.api.house import House
 from tests.http.peer import Peer
+from tsctl.daemon.models.request import Registration
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.inference.urlencoded import SLICE
-from daemon.core.job import Job
-from daemon.lifecycle.shutdown import Shutdown
 from tests.api.house import House
 from tests.http.peer import Peer
+from tsctl.daemon.api.inference.urlencoded import SLICE
+from tsctl.daemon.core.job import Job
+from tsctl.daemon.lifecycle.shutdown import Shutdown
 
 URLENCODED = "Content-Type: application/x-www-form-urlencoded"
 MULTIPART = "Content-Type: multipart/form-data; boundary=b"

@@ -5,8 +5,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from python_multipart.multipart import parse_options_header
 
-from daemon.api.inference.options import MOST_OPTIONS, parse_options
-from daemon.core.errors import BadRequest
+from tsctl.daemon.api.inference.options import MOST_OPTIONS, parse_options
+from tsctl.daemon.core.errors import BadRequest
 
 
 @given(st.text(st.sampled_from('ab=;"\\ \t*N'), max_size=30) | st.text(st.characters(max_codepoint=255), max_size=30))

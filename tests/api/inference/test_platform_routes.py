@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.job import Job, Param
 from tests.api.house import House, error
+from tsctl.daemon.core.job import Job, Param
 
 NO_RESOURCE = "Requested resource is not found, please refer to API document."
 FORM = "Content-Type: application/x-www-form-urlencoded"

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.api.inference.raw_forms import WINDOW, RawForm, is_urlencoded, read_raw_form
-from daemon.api.inference.urlencoded import SLICE
-from daemon.core.errors import BadRequest
-from daemon.core.job import Param
-from handlers.wire import Declared, Input
 from tests.api.house import House
 from tests.api.inference.test_form_slices import both, seen
+from tsctl.daemon.api.inference.raw_forms import WINDOW, RawForm, is_urlencoded, read_raw_form
+from tsctl.daemon.api.inference.urlencoded import SLICE
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.job import Param
+from tsctl.handlers.wire import Declared, Input
 
 TEXT = Input("text", "text", "str")
 JSON = Input("text", "json", "list[int]")

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, sentence
+from tsctl.daemon.workers.engine import LoadFailure
 
 READY, NOT_READY = sentence("Ready"), sentence("Not ready", 503)
 NO_MODEL = error(404, "ModelNotFoundException", "Model not found: x")

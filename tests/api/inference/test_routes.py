@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.job import Job, JobPhase, Param, Reply
-from daemon.models.version import ModelVersion
-from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, sentence
+from tsctl.daemon.core.job import Job, JobPhase, Param, Reply
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.engine import LoadFailure
 
 
 @pytest.fixture

@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from daemon.api.inference.urlencoded import SLICE
-from daemon.models.routing.route import Route, parse_route
 from tests.api.house import House
+from tsctl.daemon.api.inference.urlencoded import SLICE
+from tsctl.daemon.models.routing.route import Route, parse_route
 
 OIP = b'{"inputs": []}'
 CHAT = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode()

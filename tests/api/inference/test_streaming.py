@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.job import Piece, Reply
-from daemon.http.bounds.sending import PIECE
-from daemon.workers.stub import StubWorker
 from tests.api.house import House
+from tsctl.daemon.core.job import Piece, Reply
+from tsctl.daemon.http.bounds.sending import PIECE
+from tsctl.daemon.workers.stub import StubWorker
 
 
 @pytest.fixture

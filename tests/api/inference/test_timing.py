@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.job import Reply
-from daemon.core.timing import Timing
 from tests.api.house import House
 from tests.http.peer import Answer
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.core.timing import Timing
 
 ASKED = "X-Tsctl-Timing: 1"
 

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.api.json_text import syntax, texts, walk
-from daemon.api.json_text.syntax import check_syntax
-from daemon.api.json_text.texts import text_of
-from daemon.api.json_text.walk import Found, JsonText
-from daemon.api.tensors.steps import Steps, finish
-from daemon.core.errors import BadRequest
+from tsctl.daemon.api.json_text import syntax, texts, walk
+from tsctl.daemon.api.json_text.syntax import check_syntax
+from tsctl.daemon.api.json_text.texts import text_of
+from tsctl.daemon.api.json_text.walk import Found, JsonText
+from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.core.errors import BadRequest
 
 WINDOW = 24  # bytes, of texts that are short
 TEXTS = st.text('ab\\"[]{},:\u20acé\U0001f389\n', max_size=12)

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-import daemon.batching
-from daemon.api.management.batching import batching_of
-from daemon.batching.policies.collector import REASONS
+import tsctl.daemon.batching
 from tests.api.house import House
 from tests.metrics.reading import values
+from tsctl.daemon.api.management.batching import batching_of
+from tsctl.daemon.batching.policies.collector import REASONS
 
 M = "model=m,version=1.0"
 
@@ -97,7 +97,7 @@ async def test_a_reason_is_counted_in_metrics_and_told_with_its_meaning(
 
 def test_whoever_sends_a_batch_gives_a_reason_of_the_table() -> None:
     given = set()
-    for file in Path(daemon.batching.__path__[0]).rglob("*.py"):
+    for file in Path(tsctl.daemon.batching.__path__[0]).rglob("*.py"):
         for node in ast.walk(ast.parse(file.read_text())):
             if isinstance(node, ast.Call) and getattr(node.func, "attr", getattr(node.func, "id", "")) in (
                 "Send",

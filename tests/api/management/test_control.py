@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from daemon.core.job import Reply
-from daemon.models.archives.sample import MOST_BYTES
 from tests.api.house import House
 from tests.http.peer import Answer
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.models.archives.sample import MOST_BYTES
 
 INPUT = "/tsctl/input/m"
 RECORDING = "recordInput: true"

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from daemon.api.management.custom_metadata import metadata_of
-from daemon.core.errors import NoReadyWorker
-from daemon.core.job import Job, JobPhase, Reply
 from tests.api.house import House, error
 from tests.kit.daemon import NEVER, until
+from tsctl.daemon.api.management.custom_metadata import metadata_of
+from tsctl.daemon.core.errors import NoReadyWorker
+from tsctl.daemon.core.job import Job, JobPhase, Reply
 
 ASK = "/models/m?customized=true"
 

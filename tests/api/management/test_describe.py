@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from daemon.api.management.describe import describe
-from daemon.api.management.routes import order_of
-from daemon.models.registrar import no_progress
-from daemon.models.request import Registration
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelVersion
-from daemon.workers.engine import LoadFailure
-from handlers.wire import Declared, Input, Optimized
 from tests.api.house import House
+from tsctl.daemon.api.management.describe import describe
+from tsctl.daemon.api.management.routes import order_of
+from tsctl.daemon.models.registrar import no_progress
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.engine import LoadFailure
+from tsctl.handlers.wire import Declared, Input, Optimized
 
 KEYS = [
     "modelName", "modelVersion", "modelUrl", "runtime", "minWorkers", "maxWorkers", "batchSize", "maxBatchDelay",

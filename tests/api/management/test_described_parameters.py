@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from daemon.api.management.parameters import Parameters
-from daemon.http.messages import Request
 from tests.api.house import House
+from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.http.messages import Request
 
 JSON = "Content-Type: application/json"
 

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.api.management.parameters import Parameters
-from daemon.core.errors import BadRequest
-from daemon.http.messages import Request, json_body
-from daemon.models.settings import ROWS
+from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.http.messages import Request, json_body
+from tsctl.daemon.models.settings import ROWS
 
 JSON = [("Content-Type", "application/json")]
 

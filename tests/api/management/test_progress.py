@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, said, sentence
+from tsctl.daemon.workers.engine import LoadFailure
 
 LINES = "Accept: application/x-ndjson"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from daemon.models.change import change_settings
 from tests.api.house import House, sentence
+from tsctl.daemon.models.change import change_settings
 
 
 @pytest.fixture

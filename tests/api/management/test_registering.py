@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from daemon.marfile import Packing, write_archive
 from tests.api.house import House, error, said, sentence
 from tests.kit.archives import manifest_document
 from tests.models.archives.web import Web, web_server
+from tsctl.daemon.marfile import Packing, write_archive
 
 
 @pytest.fixture

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from daemon.models.version import ModelVersion
-from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, said, sentence
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.engine import LoadFailure
 
 
 @pytest.fixture

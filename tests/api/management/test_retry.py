@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, sentence
+from tsctl.daemon.workers.engine import LoadFailure
 
 BROKEN = LoadFailure("ValueError: no", "Traceback: here")
 

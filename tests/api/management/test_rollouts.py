@@ -5,12 +5,12 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.core.errors import PredictionFailed
-from daemon.core.job import Job, Reply
-from daemon.models.routing.route import parse_route
-from daemon.workers.engine import LoadFailure
-from daemon.workers.stub import StubWorker
 from tests.api.house import House
+from tsctl.daemon.core.errors import PredictionFailed
+from tsctl.daemon.core.job import Job, Reply
+from tsctl.daemon.models.routing.route import parse_route
+from tsctl.daemon.workers.engine import LoadFailure
+from tsctl.daemon.workers.stub import StubWorker
 
 START = "/models/m/rollout?version=2.0&steps=50&every=10s&abort_if=errors%3E20%25"
 FAILED = Reply(503, b"no luck", error=PredictionFailed.kind)

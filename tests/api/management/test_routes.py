@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from daemon.api.management.describe import describe
-from daemon.marfile import Packing, write_archive
-from daemon.workers.engine import LoadFailure
 from tests.api.house import House, error, said, sentence
+from tsctl.daemon.api.management.describe import describe
+from tsctl.daemon.marfile import Packing, write_archive
+from tsctl.daemon.workers.engine import LoadFailure
 
 NO_METHOD = error(405, "MethodNotAllowedException", "Requested method is not allowed, please refer to API document.")
 NO_RESOURCE = error(404, "ResourceNotFoundException", "Requested resource is not found, please refer to API document.")

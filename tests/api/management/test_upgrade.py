@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from daemon.api.management.upgrade import upgrade_route
-from daemon.core.errors import UpgradeFailed
-from daemon.http.exchange import Exchange
-from daemon.http.router import Router
-from daemon.models.archives.directories import Progress
 from tests.api.house import House
 from tests.http.peer import Server, get
+from tsctl.daemon.api.management.upgrade import upgrade_route
+from tsctl.daemon.core.errors import UpgradeFailed
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.router import Router
+from tsctl.daemon.models.archives.directories import Progress
 
 
 def upgraded(target: str, method: str = "POST", failure: Exception | None = None) -> tuple[list[dict[str, Any]], int]:

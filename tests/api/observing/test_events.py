@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from daemon.api.observing.events import HEARTBEAT, MOST_STREAMS, MOST_UNREAD
 from tests.api.house import House, error
 from tests.http.peer import Peer
+from tsctl.daemon.api.observing.events import HEARTBEAT, MOST_STREAMS, MOST_UNREAD
 
 STREAM = "Accept: text/event-stream"
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from daemon.api.observing.processes import parse_stat, process_facts
-from daemon.core.job import Reply
-from daemon.metrics.histogram import FINE
 from tests.api.house import House, error
+from tsctl.daemon.api.observing.processes import parse_stat, process_facts
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.metrics.histogram import FINE
 
 NO_SEQUENCE = "after is 'x'; expected a sequence from an earlier answer."
 NOT_ALLOWED = "Requested method is not allowed, please refer to API document."

@@ -5,12 +5,12 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from daemon.api.observing.periodic_metrics import LOOK_EVERY, PeriodicMetrics
-from daemon.metrics.machine.gpu import Gpus
-from daemon.metrics.machine.host import HostMonitor
-from daemon.metrics.torchserve.metric_log import MetricLog
-from daemon.metrics.torchserve.selection import Selection
 from tests.api.house import House
+from tsctl.daemon.api.observing.periodic_metrics import LOOK_EVERY, PeriodicMetrics
+from tsctl.daemon.metrics.machine.gpu import Gpus
+from tsctl.daemon.metrics.machine.host import HostMonitor
+from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
+from tsctl.daemon.metrics.torchserve.selection import Selection
 
 
 @contextlib.contextmanager

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from daemon.models.scaling import resources
-from daemon.models.scaling.autoscaling import Autoscaling
 from tests.api.house import House
 from tests.metrics.reading import values
+from tsctl.daemon.models.scaling import resources
+from tsctl.daemon.models.scaling.autoscaling import Autoscaling
 
 CONFIG = "targetQueueMs: 500\nbatching: greedy\nbatchSize: 1\n"
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from daemon.core.job import Job, Param, Reply
-from handlers.sdk.built_in import declaration_of
-from handlers.tensor_heads import ElementHeads, TensorHead
 from tests.api.house import House
+from tsctl.daemon.core.job import Job, Param, Reply
+from tsctl.handlers.sdk.built_in import declaration_of
+from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
 
 INFER = "/v2/models/m/infer"
 IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(100)

@@ -16,28 +16,28 @@ import pytest
 import torch
 from hypothesis import example, given, settings
 
-from daemon.api.grpc.protos.messages import message_class, request_class
-from daemon.api.grpc.tensor_contents import read_request
-from daemon.api.oip.prepared import prepare
-from daemon.api.oip.typed import typed_params
-from daemon.api.tensors.elements import pack
-from daemon.api.tensors.forms import InferRequest, Tensor
-from daemon.api.tensors.requests import parse_request
-from daemon.core.clock import FakeClock
-from daemon.core.errors import BadRequest
-from daemon.core.job import Param
-from daemon.model_settings.declarations import DeclaredTensor
-from daemon.workers.stub import StubEngine
-from handlers import wire
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.built_in import declaration_of
-from handlers.sdk.loader import EntryPoint
-from handlers.tensor_heads import ElementHeads
-from handlers.tensors.numbers import fields_of
 from tests.api.tensors.test_requests import nested, tensors
 from tests.handlers.samples import context_of
 from tests.handlers.typed.calls import close_all, runtime_of
 from tests.kit.build import make_model
+from tsctl.daemon.api.grpc.protos.messages import message_class, request_class
+from tsctl.daemon.api.grpc.tensor_contents import read_request
+from tsctl.daemon.api.oip.prepared import prepare
+from tsctl.daemon.api.oip.typed import typed_params
+from tsctl.daemon.api.tensors.elements import pack
+from tsctl.daemon.api.tensors.forms import InferRequest, Tensor
+from tsctl.daemon.api.tensors.requests import parse_request
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.job import Param
+from tsctl.daemon.model_settings.declarations import DeclaredTensor
+from tsctl.daemon.workers.stub import StubEngine
+from tsctl.handlers import wire
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.built_in import declaration_of
+from tsctl.handlers.sdk.loader import EntryPoint
+from tsctl.handlers.tensor_heads import ElementHeads
+from tsctl.handlers.tensors.numbers import fields_of
 
 Drawn = tuple[str, list[int], list[Any]]
 _CONTENTS = {

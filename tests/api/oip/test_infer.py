@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from daemon.api.tensors.answers import parse_answer
-from daemon.core.job import Job, Param, Reply
-from handlers.tensor_heads import ElementHeads, InferHead, TensorHead, WantedTensor
-from handlers.wire import Declared, Input
 from tests.api.house import House
+from tsctl.daemon.api.tensors.answers import parse_answer
+from tsctl.daemon.core.job import Job, Param, Reply
+from tsctl.handlers.tensor_heads import ElementHeads, InferHead, TensorHead, WantedTensor
+from tsctl.handlers.wire import Declared, Input
 
 DECLARED = """
 inputs: [{name: a, datatype: INT32, shape: [-1]}, {name: b, datatype: BYTES, shape: [1], optional: true}]

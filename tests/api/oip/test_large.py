@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.job import Job, Reply
 from tests.api.house import House
+from tsctl.daemon.core.job import Job, Reply
 
 INFER = "/v2/models/m/infer"
 CONFIG = "inputs: [{name: a, datatype: INT32, shape: [-1]}]"

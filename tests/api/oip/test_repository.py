@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.api.oip.routes import oip_routes
-from daemon.http.router import Router
 from tests.api.house import House
+from tsctl.daemon.api.oip.routes import oip_routes
+from tsctl.daemon.http.router import Router
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from daemon.api.openai import completion
-from daemon.core.job import Job, Piece, Reply
 from tests.api.house import House
 from tests.api.inference.test_streaming import Flow
 from tests.http.peer import Peer
+from tsctl.daemon.api.openai import completion
+from tsctl.daemon.core.job import Job, Piece, Reply
 
 PROMPT = {"model": "m", "prompt": "Once"}
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.api.openai.requests import Asked, read_request
-from daemon.core.errors import BadRequest
+from tsctl.daemon.api.openai.requests import Asked, read_request
+from tsctl.daemon.core.errors import BadRequest
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.api.tensors.answers import parse_answer, write_answer
-from daemon.api.tensors.elements import pack, size_of, unpack
-from daemon.api.tensors.forms import InferAnswer, Tensor
-from daemon.api.tensors.requests import parse_request
-from daemon.core.arena import Arena
-from daemon.model_settings.declarations import DATATYPES
+from tsctl.daemon.api.tensors.answers import parse_answer, write_answer
+from tsctl.daemon.api.tensors.elements import pack, size_of, unpack
+from tsctl.daemon.api.tensors.forms import InferAnswer, Tensor
+from tsctl.daemon.api.tensors.requests import parse_request
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.model_settings.declarations import DATATYPES
 
 X, Y = Tensor("x", "FP32", (2,), pack("FP32", [1.5, -2.0]), {}), Tensor("y", "BYTES", (1,), pack("BYTES", ["é"]), {})
 ANSWER = InferAnswer("m", "1.0", "7", {"k": True}, [X, Y])

@@ -2,10 +2,10 @@
 
 import pytest
 
-from daemon.api.tensors.declared import check_request
-from daemon.api.tensors.forms import InferRequest, Tensor, WantedOutput
-from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import DeclaredTensor
+from tsctl.daemon.api.tensors.declared import check_request
+from tsctl.daemon.api.tensors.forms import InferRequest, Tensor, WantedOutput
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings.declarations import DeclaredTensor
 
 INPUTS = (DeclaredTensor("a", "INT32", (-1, 2)), DeclaredTensor("b", "BYTES", (1,), optional=True))
 OUTPUTS = (DeclaredTensor("o", "FP32", (1,)),)

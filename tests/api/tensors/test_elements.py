@@ -5,9 +5,9 @@ import struct
 
 import pytest
 
-from daemon.api.tensors.elements import LETTERS, Element, pack, size_of, unpack
-from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import DATATYPES
+from tsctl.daemon.api.tensors.elements import LETTERS, Element, pack, size_of, unpack
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings.declarations import DATATYPES
 
 LIMITS: dict[str, list[Element]] = {
     "BOOL": [True, False],

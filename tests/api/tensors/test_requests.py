@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.api.tensors.documents import values_of
-from daemon.api.tensors.elements import pack, size_of, unpack
-from daemon.api.tensors.forms import InferRequest, Tensor
-from daemon.api.tensors.requests import parse_request
-from daemon.core.arena import Arena, Lease
-from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import DATATYPES
+from tsctl.daemon.api.tensors.documents import values_of
+from tsctl.daemon.api.tensors.elements import pack, size_of, unpack
+from tsctl.daemon.api.tensors.forms import InferRequest, Tensor
+from tsctl.daemon.api.tensors.requests import parse_request
+from tsctl.daemon.core.arena import Arena, Lease
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings.declarations import DATATYPES
 
 WIDTHS = {"FP16": 16, "FP32": 32, "FP64": 64}
 

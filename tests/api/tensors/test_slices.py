@@ -7,12 +7,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from daemon.api.tensors.elements import count_steps, pack
-from daemon.api.tensors.json_data import pack_steps
-from daemon.api.tensors.slices import SLICED_FROM
-from daemon.api.tensors.steps import Steps, finish
-from daemon.core.arena import SHARED_FROM, Arena, Lease
-from daemon.core.errors import BadRequest
+from tsctl.daemon.api.tensors.elements import count_steps, pack
+from tsctl.daemon.api.tensors.json_data import pack_steps
+from tsctl.daemon.api.tensors.slices import SLICED_FROM
+from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.core.arena import SHARED_FROM, Arena, Lease
+from tsctl.daemon.core.errors import BadRequest
 
 MANY = 60_000  # elements: with every datatype more than one window
 

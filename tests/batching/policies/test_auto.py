@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from daemon.batching.policies.auto import Auto
-from daemon.batching.policies.collector import Facts, Send, Wait
-from daemon.batching.traffic.survival import Survival
-from daemon.batching.traffic.traffic import Traffic
-from daemon.core.job import Batch, Caller, Job
+from tsctl.daemon.batching.policies.auto import Auto
+from tsctl.daemon.batching.policies.collector import Facts, Send, Wait
+from tsctl.daemon.batching.traffic.survival import Survival
+from tsctl.daemon.batching.traffic.traffic import Traffic
+from tsctl.daemon.core.job import Batch, Caller, Job
 
 DELAY = 0.1
 

@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from daemon.batching.traffic.callers import CallerStats
-from daemon.core.clock import FakeClock
-from daemon.core.errors import DaemonError
-from daemon.core.job import Caller, Job, JobPhase, Reply
-from daemon.models.version import ModelVersion
-from daemon.workers.stub import StubEngine
 from tests.kit.build import make_model
+from tsctl.daemon.batching.traffic.callers import CallerStats
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Caller, Job, JobPhase, Reply
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.stub import StubEngine
 
 MAX_DELAY = 0.02
 EPSILON = 1e-9

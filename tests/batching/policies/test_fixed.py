@@ -2,9 +2,9 @@
 
 import pytest
 
-from daemon.batching.policies.collector import SLACK, Facts, Send, Wait
-from daemon.batching.policies.fixed import Fixed
-from daemon.batching.traffic.times import BatchTimes
+from tsctl.daemon.batching.policies.collector import SLACK, Facts, Send, Wait
+from tsctl.daemon.batching.policies.fixed import Fixed
+from tsctl.daemon.batching.traffic.times import BatchTimes
 
 
 def facts(waiting: int, *, stopping: bool = False) -> Facts:

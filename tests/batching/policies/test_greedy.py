@@ -2,11 +2,11 @@
 
 import pytest
 
-from daemon.batching.policies.auto import Auto
-from daemon.batching.policies.collector import Facts, Send
-from daemon.batching.policies.greedy import Greedy
-from daemon.batching.policies.table import DEFAULT_POLICY, POLICIES, make_collector
-from daemon.batching.traffic.traffic import Traffic
+from tsctl.daemon.batching.policies.auto import Auto
+from tsctl.daemon.batching.policies.collector import Facts, Send
+from tsctl.daemon.batching.policies.greedy import Greedy
+from tsctl.daemon.batching.policies.table import DEFAULT_POLICY, POLICIES, make_collector
+from tsctl.daemon.batching.traffic.traffic import Traffic
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from daemon.batching.policies.split import best_parts, parts_now
-from daemon.batching.traffic.times import BatchTimes
-from daemon.batching.traffic.together import Together
+from tsctl.daemon.batching.policies.split import best_parts, parts_now
+from tsctl.daemon.batching.traffic.times import BatchTimes
+from tsctl.daemon.batching.traffic.together import Together
 
 A, C = 0.050, 0.010
 

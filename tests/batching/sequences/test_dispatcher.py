@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from daemon.batching.sequences.marks import SequenceHeaders
-from daemon.batching.sequences.table import SequenceBroken, TooManySequences
-from daemon.core.errors import QueueFull
-from daemon.core.job import Job
 from tests.kit.version import StubVersion
+from tsctl.daemon.batching.sequences.marks import SequenceHeaders
+from tsctl.daemon.batching.sequences.table import SequenceBroken, TooManySequences
+from tsctl.daemon.core.errors import QueueFull
+from tsctl.daemon.core.job import Job
 
 
 class Stateful(StubVersion):

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.batching.sequences.table import SequenceBroken, SequenceFull, Sequences, TooManySequences
-from daemon.core.job import Job
 from tests.kit.client import Client
+from tsctl.daemon.batching.sequences.table import SequenceBroken, SequenceFull, Sequences, TooManySequences
+from tsctl.daemon.core.job import Job
 
 
 class Bench:

@@ -3,9 +3,9 @@
 import gc
 import weakref
 
-from daemon.batching.traffic.batch_log import KEPT, BatchLog
-from daemon.core.job import Batch, Job, Reply
 from tests.kit.version import StubVersion
+from tsctl.daemon.batching.traffic.batch_log import KEPT, BatchLog
+from tsctl.daemon.core.job import Batch, Job, Reply
 
 
 def test_a_batch_is_remembered_with_its_times() -> None:

@@ -1,8 +1,8 @@
 """The regular callers, and which of them are present."""
 
-from daemon.batching.traffic.callers import Callers
-from daemon.batching.traffic.survival import Survival
-from daemon.core.job import Caller, Job
+from tsctl.daemon.batching.traffic.callers import Callers
+from tsctl.daemon.batching.traffic.survival import Survival
+from tsctl.daemon.core.job import Caller, Job
 
 
 def law(seconds: float) -> Survival:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.batching.traffic.halves import EARLY, PAUSE, REVIEW, SETTLING, SPAN, Halves
+from tsctl.daemon.batching.traffic.halves import EARLY, PAUSE, REVIEW, SETTLING, SPAN, Halves
 
 BATCH_SIZE = 8
 

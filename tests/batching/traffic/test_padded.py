@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from daemon.batching.traffic.padded import PaddedTimes
-from daemon.batching.traffic.times import BatchTimes
+from tsctl.daemon.batching.traffic.padded import PaddedTimes
+from tsctl.daemon.batching.traffic.times import BatchTimes
 
 A, PER_JOB, PER_BYTE = 0.008, 0.001, 0.0002
 

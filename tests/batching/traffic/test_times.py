@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from daemon.batching.traffic.times import BatchTimes
+from tsctl.daemon.batching.traffic.times import BatchTimes
 
 
 def learn(*batches: tuple[int, float]) -> BatchTimes:

@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from daemon.batching.traffic.times import BatchTimes
-from daemon.batching.traffic.together import Together
+from tsctl.daemon.batching.traffic.times import BatchTimes
+from tsctl.daemon.batching.traffic.together import Together
 
 
 def learned(*batches: tuple[float, int, float], times: int = 30) -> Together:

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from daemon.batching.traffic.traffic import REPLY_LIFE, Traffic
-from daemon.core.job import Batch, Caller, Job
+from tsctl.daemon.batching.traffic.traffic import REPLY_LIFE, Traffic
+from tsctl.daemon.core.job import Batch, Caller, Job
 
 
 class Told:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.texts.json_text import json_bytes, parse_json
+from tsctl.daemon.core.texts.json_text import json_bytes, parse_json
 
 texts = st.text(st.characters(exclude_categories=()), max_size=8)  # with lone surrogates
 documents = st.recursive(

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core import logs
-from daemon.core.clock import FakeClock
-from daemon.core.texts.log_format import (
+from tsctl.daemon.core import logs
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.texts.log_format import (
     DaemonFormat,
     JournalFormat,
     OutputFormat,
@@ -24,8 +24,8 @@ from daemon.core.texts.log_format import (
     stamp_of,
     without_secrets,
 )
-from daemon.http.access_log import AccessLog, json_line_of
-from daemon.http.messages import Request
+from tsctl.daemon.http.access_log import AccessLog, json_line_of
+from tsctl.daemon.http.messages import Request
 
 MOMENT = 1_900_000_000.5
 
@@ -40,7 +40,7 @@ def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 
 def record(text: str, *, level: int = logging.INFO, **further: object) -> logging.LogRecord:
-    made = logging.LogRecord("daemon.server", level, "", 0, text, None, None)
+    made = logging.LogRecord("tsctl.daemon.server", level, "", 0, text, None, None)
     made.created = MOMENT
     vars(made).update(further)
     return made
@@ -103,8 +103,8 @@ def test_the_daemons_line_in_json_has_the_fields_of_its_event() -> None:
     )
 
     assert json.loads(line) == {
-        "time": stamp_of(MOMENT), "level": "error", "log": "daemon", "logger": "daemon.server", "text": "m: ended",
-        "kind": "worker-exited", "pid": 7,
+        "time": stamp_of(MOMENT), "level": "error", "log": "daemon", "logger": "tsctl.daemon.server",
+        "text": "m: ended", "kind": "worker-exited", "pid": 7,
     }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from handlers.sdk.streaming import send_intermediate_predict_response
+from tsctl.handlers.sdk.streaming import send_intermediate_predict_response
 
 
 def handle(data: list[Any] | None, context: Any) -> list[str] | None:

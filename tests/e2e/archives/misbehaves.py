@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from handlers import wire
+from tsctl.handlers import wire
 
 kept = {}
 

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from handlers.sdk.streaming import send_intermediate_predict_response
+from tsctl.handlers.sdk.streaming import send_intermediate_predict_response
 
 
 class Talks:

@@ -30,7 +30,9 @@ def nodes_of(served: Served, model: str) -> set[str]:
 def bridge_of(served: Served) -> int:
     """Return the pid of a daemon's bridge."""
     children = Path(f"/proc/{served.pid}/task/{served.pid}/children").read_text().split()
-    return next(int(pid) for pid in children if b"handlers.ray.bridge" in Path(f"/proc/{pid}/cmdline").read_bytes())
+    return next(
+        int(pid) for pid in children if b"tsctl.handlers.ray.bridge" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    )
 
 
 def kill_actor(worker: dict[str, Any]) -> None:

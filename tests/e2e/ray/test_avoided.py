@@ -7,7 +7,7 @@ from tests.e2e.ray.cluster import RayCluster
 
 PROGRAM = """
 import asyncio, logging, sys
-from handlers.ray.cluster import LOOK_EVERY, Cluster
+from tsctl.handlers.ray.cluster import LOOK_EVERY, Cluster
 
 async def main(address, node):
     cluster = Cluster(address)

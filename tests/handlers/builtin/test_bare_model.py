@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from handlers.builtin.bare_model import construct_and_load, copies_weights
+from tsctl.handlers.builtin.bare_model import construct_and_load, copies_weights
 
 
 class Net(nn.Module):

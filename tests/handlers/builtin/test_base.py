@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 import torch
 
-from handlers.builtin.base import BaseHandler, payload_of
-from handlers.sdk.context import Context
-from handlers.wire import STAGE_TIME, STAGES
 from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of, write
+from tsctl.handlers.builtin.base import BaseHandler, payload_of
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.wire import STAGE_TIME, STAGES
 
 NET = """
     import torch

@@ -7,9 +7,9 @@ import pytest
 import torch
 from PIL import Image
 
-from handlers.builtin import fast_images
-from handlers.builtin.image_classifier import ImageClassifier
-from handlers.builtin.support.example_image import example_image
+from tsctl.handlers.builtin import fast_images
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.support.example_image import example_image
 
 
 def encoded(image: Image.Image, image_format: str = "PNG") -> bytes:

@@ -9,9 +9,9 @@ import pytest
 import torch
 from PIL import Image
 
-from handlers.builtin.image_classifier import ImageClassifier, middle
 from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of, write
+from tsctl.handlers.builtin.image_classifier import ImageClassifier, middle
 
 # Its logits are the means of red, green and blue, and their opposites: six classes.
 NET = """

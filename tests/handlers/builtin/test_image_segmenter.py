@@ -7,12 +7,12 @@ import pytest
 import torch
 from PIL import Image
 
-from handlers.builtin.image_classifier import ImageClassifier
-from handlers.builtin.image_segmenter import ImageSegmenter
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.loader import EntryPoint
 from tests.handlers.device import on_device
 from tests.handlers.samples import context_of, row
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.image_segmenter import ImageSegmenter
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.loader import EntryPoint
 
 
 def segment(images: torch.Tensor) -> dict[str, torch.Tensor]:

@@ -8,12 +8,12 @@ import pytest
 import torch
 from PIL import Image
 
-from handlers import wire
-from handlers.builtin.object_detector import ObjectDetector
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.loader import EntryPoint
 from tests.handlers.device import DEVICE, on_device
 from tests.handlers.samples import context_of, row
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.object_detector import ObjectDetector
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.loader import EntryPoint
 
 
 class Corners:

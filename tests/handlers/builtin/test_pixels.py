@@ -12,16 +12,16 @@ import pytest
 import torch
 from PIL import Image, ImageOps
 
-from handlers import wire
-from handlers.builtin.object_detector import ObjectDetector
-from handlers.builtin.support import decoders
-from handlers.builtin.support.decoders import admission
-from handlers.builtin.vision import VisionHandler, as_rgb
-from handlers.requests.images import decode_image
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.errors import InvalidResult, UnreadablePayload, UnreadableRows
-from handlers.sdk.loader import EntryPoint
 from tests.handlers.samples import context_of, row
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.object_detector import ObjectDetector
+from tsctl.handlers.builtin.support import decoders
+from tsctl.handlers.builtin.support.decoders import admission
+from tsctl.handlers.builtin.vision import VisionHandler, as_rgb
+from tsctl.handlers.requests.images import decode_image
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.errors import InvalidResult, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.loader import EntryPoint
 
 MOST = 100
 

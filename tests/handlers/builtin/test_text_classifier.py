@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 import torch
 
-from handlers import wire
-from handlers.builtin.text import TextHandler
-from handlers.builtin.text_classifier import TextClassifier
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.errors import HandlerError
-from handlers.sdk.loader import EntryPoint
 from tests.handlers.samples import context_of, row, write
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.text import TextHandler
+from tsctl.handlers.builtin.text_classifier import TextClassifier
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.loader import EntryPoint
 
 # Class 0 likes the tokens with even numbers, class 1 those with odd ones.
 NET = """

@@ -42,7 +42,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_vision_handler_is_imported_without_torch_compile() -> None:
-    program = "import sys, handlers.builtin.image_classifier; print(*sys.modules)"
+    program = "import sys, tsctl.handlers.builtin.image_classifier; print(*sys.modules)"
     modules = set(run(program))
 
     assert "torchvision.models.resnet" in modules and "torchvision.ops.roi_align" in modules
@@ -50,7 +50,7 @@ def test_a_vision_handler_is_imported_without_torch_compile() -> None:
 
 
 LATER = """
-import sys, handlers.builtin.torchvision_import
+import sys, tsctl.handlers.builtin.torchvision_import
 align = sys.modules["torchvision.ops.roi_align"]
 before, finders = align.is_compile_supported, len(sys.meta_path)
 {first}
@@ -91,7 +91,7 @@ class Other(MetaPathFinder, Loader):
         raise SystemExit
 
 sys.meta_path.insert(0, Other())
-import handlers.builtin.torchvision_import
+import tsctl.handlers.builtin.torchvision_import
 """
 
 

@@ -11,11 +11,11 @@ import torch
 from PIL import Image
 from torchvision.transforms.functional import to_tensor
 
-from handlers.builtin.base import PreparedRow
-from handlers.builtin.vision import VisionHandler, as_rgb
-from handlers.requests.images import decode_image
-from handlers.sdk.errors import UnreadablePayload
 from tests.handlers.samples import context_of, write
+from tsctl.handlers.builtin.base import PreparedRow
+from tsctl.handlers.builtin.vision import VisionHandler, as_rgb
+from tsctl.handlers.requests.images import decode_image
+from tsctl.handlers.sdk.errors import UnreadablePayload
 
 ORIENTATION, X_RESOLUTION = 0x0112, 0x011A
 

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from handlers import wire
-from handlers.builtin.base import BaseHandler
-from handlers.envelopes.entry import enveloped
-from handlers.envelopes.json import JSONEnvelope
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.context import Context
-from handlers.sdk.loader import EntryPoint
 from tests.handlers.samples import context_of, row, write
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.envelopes.entry import enveloped
+from tsctl.handlers.envelopes.json import JSONEnvelope
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.loader import EntryPoint
 
 
 class Doubling(BaseHandler):
@@ -49,7 +49,7 @@ def test_an_instance_that_cannot_be_read_fails_its_request_and_no_other() -> Non
 
 
 def test_an_instance_that_a_users_preprocess_hands_on_unreadable_fails_its_request_and_no_other() -> None:
-    from handlers.sdk.errors import UnreadablePayload, UnreadableRows
+    from tsctl.handlers.sdk.errors import UnreadablePayload, UnreadableRows
 
     class Picky(Doubling):
         def preprocess(self, data: list[Any]) -> Any:

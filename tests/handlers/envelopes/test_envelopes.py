@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 import torch
 
-from handlers import wire
-from handlers.envelopes.entry import enveloped
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.context import Context
-from handlers.sdk.errors import HandlerError
-from handlers.sdk.loader import EntryPoint
 from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of
+from tsctl.handlers import wire
+from tsctl.handlers.envelopes.entry import enveloped
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.loader import EntryPoint
 
 JSON = "application/json"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from handlers.optimize import trial
-from handlers.optimize.trials.speed import Speed
 from tests.handlers.optimize.nets import put_archive
+from tsctl.handlers.optimize import trial
+from tsctl.handlers.optimize.trials.speed import Speed
 
 
 class Races:

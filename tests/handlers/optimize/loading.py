@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from handlers import wire
-from handlers.builtin.base import BaseHandler
-from handlers.builtin.image_classifier import ImageClassifier
-from handlers.builtin.support.example_image import example_image
-from handlers.optimize.apply import optimize
 from tests.handlers.samples import context_of
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.optimize.apply import optimize
 
 
 def loaded(

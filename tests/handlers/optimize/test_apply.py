@@ -10,18 +10,18 @@ import pytest
 import torch
 from torch import nn
 
-from handlers.builtin import scaled_decode
-from handlers.builtin.base import BaseHandler
-from handlers.builtin.image_classifier import ImageClassifier
-from handlers.builtin.support.example_image import example_image
-from handlers.builtin.vision import VisionHandler
-from handlers.optimize import bfloat16, folding, trial
-from handlers.optimize.apply import optimize
-from handlers.optimize.trials.drift import TOLERANCES
-from handlers.sdk.errors import HandlerError
 from tests.handlers.device import DEVICE, GPU_ID, ROUNDING
 from tests.handlers.optimize.loading import answer, done, loaded
 from tests.handlers.optimize.nets import put_archive
+from tsctl.handlers.builtin import scaled_decode
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.optimize import bfloat16, folding, trial
+from tsctl.handlers.optimize.apply import optimize
+from tsctl.handlers.optimize.trials.drift import TOLERANCES
+from tsctl.handlers.sdk.errors import HandlerError
 
 TOLERATED = "1.0e-03" if GPU_ID is None else "1.0e-02"  # with TF32
 USUAL = ["fast_images", "fold", "channels_last"]

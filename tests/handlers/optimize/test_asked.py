@@ -2,12 +2,12 @@
 
 import pytest
 
-from handlers.builtin.base import BaseHandler
-from handlers.builtin.image_classifier import ImageClassifier
-from handlers.builtin.image_segmenter import ImageSegmenter
-from handlers.builtin.object_detector import ObjectDetector
-from handlers.names import parse_optimizations
-from handlers.optimize.asked import chosen
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.image_segmenter import ImageSegmenter
+from tsctl.handlers.builtin.object_detector import ObjectDetector
+from tsctl.handlers.names import parse_optimizations
+from tsctl.handlers.optimize.asked import chosen
 
 
 class Mine(ImageClassifier):

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from handlers.optimize.bfloat16 import Bfloat16, refusal
 from tests.handlers.device import DEVICE
+from tsctl.handlers.optimize.bfloat16 import Bfloat16, refusal
 
 CPU = torch.device("cpu")
 

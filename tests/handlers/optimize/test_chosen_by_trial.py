@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from torch import nn
 
-from handlers import wire
-from handlers.optimize import folding, inductor
-from handlers.optimize.packages import keeping
-from handlers.optimize.trials import verdicts
 from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.loading import answer, done, loaded
+from tsctl.handlers import wire
+from tsctl.handlers.optimize import folding, inductor
+from tsctl.handlers.optimize.packages import keeping
+from tsctl.handlers.optimize.trials import verdicts
 
 USUAL = ["fast_images", "fold", "channels_last"]
 

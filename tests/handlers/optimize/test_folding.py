@@ -7,10 +7,10 @@ import pytest
 import torch
 from torch import nn
 
-from handlers.optimize.folding import fold
-from handlers.optimize.trials.drift import drift
 from tests.handlers.device import DEVICE, ROUNDING
 from tests.handlers.optimize.nets import settled
+from tsctl.handlers.optimize.folding import fold
+from tsctl.handlers.optimize.trials.drift import drift
 
 
 class Branching(nn.Module):

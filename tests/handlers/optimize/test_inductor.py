@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import nn
 
-from handlers.optimize import inductor
-from handlers.optimize.compiler import find_compiler
 from tests.handlers.device import DEVICE, GPU_ID, ROUNDING
 from tests.handlers.optimize.nets import put_archive
+from tsctl.handlers.optimize import inductor
+from tsctl.handlers.optimize.compiler import find_compiler
 
 CPU = torch.device("cpu")
 ROOT = Path(__file__).parents[3]
@@ -24,11 +24,11 @@ PROGRAM = """
 import json, sys, torch
 from pathlib import Path
 from torch._dynamo.utils import counters
-from handlers import wire
-from handlers.builtin.support.example_image import example_image
-from handlers.runtime.runtime import Runtime
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.runtime.runtime import Runtime
 torch.set_num_threads(1)
-from handlers.optimize.packages import keeping
+from tsctl.handlers.optimize.packages import keeping
 from tests.handlers.device import GPU_ID
 if sys.argv[3] == "graphs":
     keeping.folder_for = lambda *_: None

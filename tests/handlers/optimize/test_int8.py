@@ -10,19 +10,19 @@ from typing import Any
 import pytest
 import torch
 
-from handlers.builtin.base import BaseHandler
-from handlers.builtin.image_classifier import ImageClassifier
-from handlers.optimize.int8.calibration import Scales
-from handlers.optimize.int8.layers import Int8Layer, Scale
-from handlers.optimize.int8.model import Int8
-from handlers.optimize.int8.ranges import Observer, scale_of
-from handlers.optimize.trials import verdicts
-from handlers.sdk.errors import HandlerError
 from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.int8.nets import needs_integers
 from tests.handlers.optimize.loading import answer, done, loaded
 from tests.handlers.optimize.nets import put_archive
 from tests.handlers.optimize.trained import examples, put_trained
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.optimize.int8.calibration import Scales
+from tsctl.handlers.optimize.int8.layers import Int8Layer, Scale
+from tsctl.handlers.optimize.int8.model import Int8
+from tsctl.handlers.optimize.int8.ranges import Observer, scale_of
+from tsctl.handlers.optimize.trials import verdicts
+from tsctl.handlers.sdk.errors import HandlerError
 
 ROOT = Path(__file__).parents[3]
 pytestmark = needs_integers
@@ -204,11 +204,11 @@ import json, sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-from handlers.optimize import trial
-from handlers.optimize.apply import optimize
-from handlers.optimize.int8.layers import Int8Layer
-from handlers.optimize.int8.model import Int8
-from handlers.process.forking import start_apart
+from tsctl.handlers.optimize import trial
+from tsctl.handlers.optimize.apply import optimize
+from tsctl.handlers.optimize.int8.layers import Int8Layer
+from tsctl.handlers.optimize.int8.model import Int8
+from tsctl.handlers.process.forking import start_apart
 from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.test_int8 import Mine
 from tests.handlers.optimize.loading import loaded

@@ -14,15 +14,15 @@ import pytest
 import torch
 from torch import nn
 
-from handlers import wire
-from handlers.builtin import fast_images
-from handlers.builtin.base import BaseHandler
-from handlers.optimize import trial
-from handlers.optimize.apply import is_unsure, optimize, time_later
-from handlers.optimize.trials import verdicts
-from handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET, Speed
 from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.loading import answer, done, loaded, still
+from tsctl.handlers import wire
+from tsctl.handlers.builtin import fast_images
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.optimize import trial
+from tsctl.handlers.optimize.apply import is_unsure, optimize, time_later
+from tsctl.handlers.optimize.trials import verdicts
+from tsctl.handlers.optimize.trials.speed import BUDGET, DEFAULT_BUDGET, Speed
 
 ROOT = Path(__file__).parents[3]
 
@@ -306,9 +306,9 @@ from pathlib import Path
 import torch
 torch.set_num_threads(1)
 from torch import nn
-from handlers.optimize import trial
-from handlers.optimize.apply import optimize
-from handlers.process.forking import start_apart
+from tsctl.handlers.optimize import trial
+from tsctl.handlers.optimize.apply import optimize
+from tsctl.handlers.process.forking import start_apart
 from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.loading import loaded, still
 

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 from torch.utils import _pytree as pytree
 
-from handlers.builtin.base import BaseHandler
-from handlers.optimize.packages import keeping
-from handlers.optimize.packages.package import Description, Graph, Packages
-from handlers.optimize.packages.recording import NotExportable, record
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.optimize.packages import keeping
+from tsctl.handlers.optimize.packages.package import Description, Graph, Packages
+from tsctl.handlers.optimize.packages.recording import NotExportable, record
 
 
 class Asked:

@@ -9,10 +9,10 @@ from functools import partial
 
 import pytest
 
-from handlers.optimize.packages.recording import NotExportable
-from handlers.optimize.packages.side_by_side import Work, run_side_by_side
-from handlers.process.forking import start_apart
 from tests.handlers.optimize.conftest import Forked
+from tsctl.handlers.optimize.packages.recording import NotExportable
+from tsctl.handlers.optimize.packages.side_by_side import Work, run_side_by_side
+from tsctl.handlers.process.forking import start_apart
 
 pytestmark = pytest.mark.slow
 

@@ -11,14 +11,14 @@ import pytest
 import torch
 from torch import nn
 
-from handlers import wire
-from handlers.builtin.base import BaseHandler
-from handlers.optimize import together
-from handlers.optimize.apply import optimize
-from handlers.optimize.trials import verdicts
-from handlers.process.forking import start_apart
 from tests.handlers.optimize.conftest import Forked, Races
 from tests.handlers.optimize.loading import answer, loaded
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.optimize import together
+from tsctl.handlers.optimize.apply import optimize
+from tsctl.handlers.optimize.trials import verdicts
+from tsctl.handlers.process.forking import start_apart
 
 pytestmark = pytest.mark.slow
 

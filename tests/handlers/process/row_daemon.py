@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from handlers import wire
-from handlers.credit import GRANT, cost_of
-from handlers.frame_reader import FrameReader
-from handlers.process.connection import DaemonConnection
-from handlers.worker import serve
 from tests.handlers.samples import row, write
 from tests.handlers.test_worker import load_of
+from tsctl.handlers import wire
+from tsctl.handlers.credit import GRANT, cost_of
+from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.process.connection import DaemonConnection
+from tsctl.handlers.worker import serve
 
 PATIENCE = 20.0  # seconds
 

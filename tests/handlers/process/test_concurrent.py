@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from handlers import wire
 from tests.handlers.process.row_daemon import RowDaemon, row_worker
+from tsctl.handlers import wire
 
 # `wait` waits for `go`; `stream` sends pieces until it is cancelled.
 TALKS = """
     import asyncio
-    from handlers.sdk.streaming import send_intermediate_predict_response
-    from handlers.sdk.errors import PredictionException
+    from tsctl.handlers.sdk.streaming import send_intermediate_predict_response
+    from tsctl.handlers.sdk.errors import PredictionException
     class Talks:
         def initialize(self, context):
             loop = asyncio.get_event_loop()

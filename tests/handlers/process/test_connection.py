@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from handlers import wire
-from handlers.frame_reader import FrameReader
-from handlers.process import connection as module
-from handlers.process.connection import DaemonConnection, Disconnected, take_over
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.process import connection as module
+from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
 
 HELLO = wire.Hello(7)
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from handlers import wire
-from handlers.credit import LATE_WINDOW
 from tests.handlers.process.row_daemon import RowDaemon, row_worker
 from tests.handlers.samples import row
+from tsctl.handlers import wire
+from tsctl.handlers.credit import LATE_WINDOW
 
 # Counts down from the number in the body, a number in each call; `calls` has the ids of each call.
 COUNTS = """
@@ -183,12 +183,12 @@ def test_a_stopping_criterion_that_raises_fails_its_row_only(model_dir: Path) ->
 
 def test_a_row_that_cannot_be_read_is_answered_400_and_the_others_run(model_dir: Path) -> None:
     handler = """
-        from handlers.builtin.base import BaseHandler
+        from tsctl.handlers.builtin.base import BaseHandler
         class Ours(BaseHandler):
             def initialize(self, context):
                 self.initialized = True
             def prepare(self, data):
-                from handlers.sdk.errors import UnreadablePayload
+                from tsctl.handlers.sdk.errors import UnreadablePayload
                 return {i: UnreadablePayload("not a number") for i, each in enumerate(data) if each["body"] == b"x"}
             def preprocess(self, data):
                 return [bytes(each["body"]) for each in data]

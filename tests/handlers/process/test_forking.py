@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from handlers.process.forking import start_apart
+from tsctl.handlers.process.forking import start_apart
 
 pytestmark = pytest.mark.slow
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 
-from handlers import wire
-from handlers.sdk.context import Context
 from tests.handlers import hostile
 from tests.handlers.process.row_daemon import RowDaemon, row_worker
 from tests.handlers.samples import row
+from tsctl.handlers import wire
+from tsctl.handlers.sdk.context import Context
 
 acts: list[hostile.Act] = []  # the next call's
 HANDLERS: dict[wire.Mode, str] = {

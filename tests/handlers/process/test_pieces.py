@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from handlers import wire
-from handlers.credit import GRANT, WINDOW, Windows, cost_of
-from handlers.frame_reader import FrameReader
-from handlers.process import pieces as module
-from handlers.process.connection import DaemonConnection
-from handlers.worker import serve
 from tests.handlers.samples import row, write
 from tests.handlers.test_worker import load_of
+from tsctl.handlers import wire
+from tsctl.handlers.credit import GRANT, WINDOW, Windows, cost_of
+from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.process import pieces as module
+from tsctl.handlers.process.connection import DaemonConnection
+from tsctl.handlers.worker import serve
 
 PATIENCE = 0.2  # seconds
 PIECE = 100_000  # bytes
 COUNT = 40  # pieces of each row: 4 MB
 STREAMS = f"""
     import threading
-    from handlers.sdk.streaming import send_intermediate_predict_response as send
+    from tsctl.handlers.sdk.streaming import send_intermediate_predict_response as send
     def stream(data, context):
         for _ in range({COUNT}):
             send([bytes({PIECE})] * len(data), context.request_ids, "", 200, context)
@@ -38,8 +38,8 @@ STREAMS = f"""
         return data and [b"end"] * len(data)
 """
 LANES = f"""
-    from handlers.builtin.base import BaseHandler
-    from handlers.sdk.streaming import send_intermediate_predict_response as send
+    from tsctl.handlers.builtin.base import BaseHandler
+    from tsctl.handlers.sdk.streaming import send_intermediate_predict_response as send
     class Lanes(BaseHandler):
         def initialize(self, context):
             self.initialized = True

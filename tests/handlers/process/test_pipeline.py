@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 import torch
 
-from handlers import wire
-from handlers.builtin.base import BaseHandler
-from handlers.builtin.image_classifier import ImageClassifier
-from handlers.process.pipeline import STAGES, Pipeline, suits
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.errors import HandlerError, UnreadablePayload, UnreadableRows
-from handlers.sdk.loader import EntryPoint
-from handlers.torchserve.micro_batching import MicroBatching
 from tests.handlers.device import on_device
 from tests.handlers.samples import context_of
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.process.pipeline import STAGES, Pipeline, suits
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.errors import HandlerError, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.loader import EntryPoint
+from tsctl.handlers.torchserve.micro_batching import MicroBatching
 
 PATIENCE = 20.0  # seconds until a test that hangs fails; no test waits for it
 CPU, GPU = torch.device("cpu"), torch.device("cuda:0")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from handlers.process.priority import VARIABLE
+from tsctl.handlers.process.priority import VARIABLE
 
 ROOT = Path(__file__).parents[3]
 AUTOGROUP = Path("/proc/self/autogroup")
@@ -15,7 +15,7 @@ AUTOGROUP = Path("/proc/self/autogroup")
 PROGRAM = """
 import os
 from pathlib import Path
-from handlers.process.priority import step_back_if_asked
+from tsctl.handlers.process.priority import step_back_if_asked
 def now():
     file = Path("/proc/self/autogroup")
     words = file.read_text().split() if file.exists() else []

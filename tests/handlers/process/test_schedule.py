@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from handlers import wire
 from tests.handlers.samples import row, write
 from tests.handlers.test_worker import converse, failure_of, load_of
+from tsctl.handlers import wire
 
 # The inference of `a` ends when `b` has been read.
 MEETS = """
     import threading
-    from handlers.builtin.base import BaseHandler
+    from tsctl.handlers.builtin.base import BaseHandler
     READ = threading.Event()
     class Meets(BaseHandler):
         def initialize(self, context):

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from handlers import wire
-from handlers.ray.node import here
-from handlers.ray.node.actor import WorkerActor
-from handlers.ray.node.model_files import digest_of, pieces_of
-from handlers.ray.node.process import MOST_OUTPUT
 from tests.handlers.ray.test_frames import frame_of
 from tests.kit.archives import write_files
+from tsctl.handlers import wire
+from tsctl.handlers.ray.node import here
+from tsctl.handlers.ray.node.actor import WorkerActor
+from tsctl.handlers.ray.node.model_files import digest_of, pieces_of
+from tsctl.handlers.ray.node.process import MOST_OUTPUT
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ import random
 import msgspec
 import pytest
 
-from handlers import wire
-from handlers.ray.frames import DONE, LOAD, PREDICT, FrameOrder, batch_of, tag_of
+from tsctl.handlers import wire
+from tsctl.handlers.ray.frames import DONE, LOAD, PREDICT, FrameOrder, batch_of, tag_of
 
 LOADED = wire.Load("m", "1.0", "/m", "h.py", {}, 1, 1)
 MESSAGES = [

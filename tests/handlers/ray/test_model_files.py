@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from handlers.ray.node.model_files import KEPT_FOR, Copies, FilesChanged, cache_dir, digest_of, pieces_of
 from tests.kit.archives import write_files
+from tsctl.handlers.ray.node.model_files import KEPT_FOR, Copies, FilesChanged, cache_dir, digest_of, pieces_of
 
 FILES = {"handler.py": b"def handle(): ...", "weights/net.pt": bytes(range(256)) * 1000, "ünïcode.txt": b""}
 

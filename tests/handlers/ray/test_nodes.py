@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from handlers.ray.messages import ActorOptions
-from handlers.ray.nodes import NODE_ID, RayNode, selector, why_pending
+from tsctl.handlers.ray.messages import ActorOptions
+from tsctl.handlers.ray.nodes import NODE_ID, RayNode, selector, why_pending
 
 
 def node(name: str, alive: bool = True, **resources: float) -> RayNode:

@@ -7,10 +7,10 @@ import socket
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from handlers.ray import messages
-from handlers.ray.messages import ActorOptions, Connect, KillRemote, Placed, RemoteEnded, StartRemote
-from handlers.ray.order_taker import OrderTaker
 from tests.kit.ray_cluster import FakeCluster, facts, until
+from tsctl.handlers.ray import messages
+from tsctl.handlers.ray.messages import ActorOptions, Connect, KillRemote, Placed, RemoteEnded, StartRemote
+from tsctl.handlers.ray.order_taker import OrderTaker
 
 OPTIONS = ActorOptions()
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from handlers import wire
-from handlers.frame_reader import FrameReader
-from handlers.ray import remote_worker as room
-from handlers.ray.errors import ActorLost, ActorSilent, MethodFailed
-from handlers.ray.messages import ActorOptions, BridgeReport, Placed, RemoteEnded, StartRemote, Waits
-from handlers.ray.node.process import ProcessNews
-from handlers.ray.node.versions import Versions
-from handlers.ray.remote_worker import Channels, RemoteWorker
 from tests.handlers.ray.test_frames import frame_of
 from tests.kit.ray_cluster import FakeActor, FakeCluster, facts, until
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.ray import remote_worker as room
+from tsctl.handlers.ray.errors import ActorLost, ActorSilent, MethodFailed
+from tsctl.handlers.ray.messages import ActorOptions, BridgeReport, Placed, RemoteEnded, StartRemote, Waits
+from tsctl.handlers.ray.node.process import ProcessNews
+from tsctl.handlers.ray.node.versions import Versions
+from tsctl.handlers.ray.remote_worker import Channels, RemoteWorker
 
 OPTIONS = ActorOptions(num_cpus=2)
 ORDER = StartRemote(5, "net/1.0", "/models/net", OPTIONS, 3, {"TS_X": "1"})

@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from handlers import wire
-from handlers.requests.advice import advice_for
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.context import Context
-from handlers.sdk.errors import PredictionException, UnreadablePayload
-from handlers.sdk.loader import EntryPoint
 from tests.handlers.samples import context_of, row
+from tsctl.handlers import wire
+from tsctl.handlers.requests.advice import advice_for
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import PredictionException, UnreadablePayload
+from tsctl.handlers.sdk.loader import EntryPoint
 
 FORM = ("Content-Type", "application/x-www-form-urlencoded")
 ADVICE = (

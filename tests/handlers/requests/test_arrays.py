@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from handlers.requests.arrays import JSON, NPY
-from handlers.requests.rows import encode_item
-from handlers.sdk.context import RequestProcessor
-from handlers.sdk.errors import NotSerialisable
 from tests.handlers.device import DEVICE
+from tsctl.handlers.requests.arrays import JSON, NPY
+from tsctl.handlers.requests.rows import encode_item
+from tsctl.handlers.sdk.context import RequestProcessor
+from tsctl.handlers.sdk.errors import NotSerialisable
 
 TENSOR = torch.tensor([[1.5, 2.0]], device=DEVICE)
 ARRAY = np.array([[1.5, 2.0]])

@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 import torch
 
-from handlers import wire
-from handlers.builtin.base import BaseHandler
-from handlers.requests.kinds import Kind, kind_of, kinds_of
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.context import Context
-from handlers.sdk.errors import UnreadablePayload, UnreadableRows
-from handlers.sdk.loader import EntryPoint
 from tests.handlers.samples import context_of
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.requests.kinds import Kind, kind_of, kinds_of
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.loader import EntryPoint
 
 PREDICT, EXPLAIN, DESCRIBE = "predict", "explain", "describe"
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import torch
 
-from handlers import wire
-from handlers.requests.rows import decode_rows, encode_item, failure, headers_of
-from handlers.sdk.context import RequestProcessor
-from handlers.sdk.errors import NotSerialisable
 from tests.handlers.device import DEVICE
 from tests.handlers.samples import row
+from tsctl.handlers import wire
+from tsctl.handlers.requests.rows import decode_rows, encode_item, failure, headers_of
+from tsctl.handlers.sdk.context import RequestProcessor
+from tsctl.handlers.sdk.errors import NotSerialisable
 
 JSON = "application/json"
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from handlers.requests.sample import SampleRequest, sample_of, samples_of
-from handlers.sdk.errors import HandlerError
+from tsctl.handlers.requests.sample import SampleRequest, sample_of, samples_of
+from tsctl.handlers.sdk.errors import HandlerError
 
 JPEG = "image/jpeg"
 

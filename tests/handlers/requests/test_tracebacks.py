@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from handlers import wire
-from handlers.requests.tracebacks import describe_error
-from handlers.runtime.runtime import Runtime
 from tests.handlers.samples import row, write
+from tsctl.handlers import wire
+from tsctl.handlers.requests.tracebacks import describe_error
+from tsctl.handlers.runtime.runtime import Runtime
 
 
 def run(model_dir: Path, source: str) -> None:

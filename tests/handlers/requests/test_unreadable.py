@@ -9,12 +9,12 @@ import torch
 from PIL import Image
 from torchvision.transforms.functional import to_tensor
 
-from handlers import wire
-from handlers.builtin.base import BaseHandler
-from handlers.builtin.vision import VisionHandler
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.loader import EntryPoint
 from tests.handlers.samples import context_of, row
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.loader import EntryPoint
 
 
 class Brightness(VisionHandler):

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import pytest
 
-from handlers.runtime import compat
+from tsctl.handlers.runtime import compat
 
 NAMES = [(module, name) for module, names in compat.TABLE.items() for name in names]
 
@@ -50,14 +50,14 @@ def test_every_form_of_import_works(statement: str) -> None:
 
     exec(statement, namespace)
 
-    assert namespace["BaseHandler"].__module__ == "handlers.builtin.base"
+    assert namespace["BaseHandler"].__module__ == "tsctl.handlers.builtin.base"
 
 
 @pytest.mark.usefixtures("torchserve")
 def test_ours_wins_over_another_package_of_that_name() -> None:
     found = importlib.import_module("ts.context").Context
 
-    assert found.__module__ == "handlers.sdk.context"
+    assert found.__module__ == "tsctl.handlers.sdk.context"
 
 
 @pytest.mark.usefixtures("torchserve")

@@ -36,12 +36,12 @@ def torchserve(tmp_path: Path) -> Path:
 def test_the_tests_of_a_handler_import_torchserves_names(tmp_path: Path) -> None:
     done = run(f"{MOCK}; print(MockContext.__module__)", tmp_path)
 
-    assert (done.stdout, done.stderr) == ("handlers.torchserve.mock_context\n", "")
+    assert (done.stdout, done.stderr) == ("tsctl.handlers.torchserve.mock_context\n", "")
 
 
 @pytest.mark.slow
 def test_nothing_of_tsctl_is_imported_before_it_is_asked_for(tmp_path: Path) -> None:
-    done = run("import sys; print([name for name in sys.modules if name.startswith(('handlers', 'ts'))])", tmp_path)
+    done = run("import sys; print([name for name in sys.modules if name.startswith('ts')])", tmp_path)
 
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
@@ -61,9 +61,9 @@ def test_what_an_installed_torchserve_lacks_is_not_filled_with_ours(tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_beside_another_package_called_handlers_there_is_no_ts(tmp_path: Path) -> None:
-    (tmp_path / "handlers").mkdir()
-    (tmp_path / "handlers" / "__init__.py").write_text("")
+def test_beside_another_package_called_tsctl_there_is_no_ts(tmp_path: Path) -> None:
+    (tmp_path / "tsctl").mkdir()
+    (tmp_path / "tsctl" / "__init__.py").write_text("")
 
     done = run("import ts", tmp_path)
 
@@ -71,8 +71,8 @@ def test_beside_another_package_called_handlers_there_is_no_ts(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_an_error_in_another_package_called_handlers_is_none_of_who_tries_ts(tmp_path: Path) -> None:
-    (tmp_path / "handlers.py").write_text("raise RuntimeError('no GPU')\n")
+def test_an_error_in_another_package_called_tsctl_is_none_of_who_tries_ts(tmp_path: Path) -> None:
+    (tmp_path / "tsctl.py").write_text("raise RuntimeError('no GPU')\n")
 
     done = run("try:\n    import ts\nexcept ImportError:\n    print('without')", tmp_path)
 

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from handlers import wire
-from handlers.builtin.base import BaseHandler
-from handlers.runtime.isolation import Allowance
-from handlers.runtime.runtime import Runtime, SendPieces, no_pieces
-from handlers.runtime.warmup import warm_up
-from handlers.sdk.context import Context
-from handlers.sdk.errors import PredictionException, UnreadablePayload
-from handlers.sdk.loader import EntryPoint
 from tests.handlers.samples import context_of, row
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.runtime.isolation import Allowance
+from tsctl.handlers.runtime.runtime import Runtime, SendPieces, no_pieces
+from tsctl.handlers.runtime.warmup import warm_up
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import PredictionException, UnreadablePayload
+from tsctl.handlers.sdk.loader import EntryPoint
 
 
 class Spelling(BaseHandler):
@@ -290,7 +290,7 @@ def test_when_the_allowance_is_used_up_a_batch_fails_whole(monkeypatch: pytest.M
             raise ValueError("not together")
         return [""]
 
-    monkeypatch.setattr("handlers.runtime.runtime.time.perf_counter", lambda: now)
+    monkeypatch.setattr("tsctl.handlers.runtime.runtime.time.perf_counter", lambda: now)
     runtime = Runtime(EntryPoint(None, handle), context_of(Path("/")), True)
     rows = rows_of("a", "b", "c")
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from handlers import wire
 from tests.handlers.samples import row, write
 from tests.handlers.test_worker import converse, load_of
+from tsctl.handlers import wire
 
 COUNTING = """
     import time

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from handlers import wire
-from handlers.requests.excerpt import LONGEST_MESSAGE, LONGEST_TRACEBACK
-from handlers.runtime.runtime import Runtime, read_model_config
-from handlers.sdk.context import Context
-from handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload
-from handlers.sdk.loader import EntryPoint
 from tests.handlers.device import GPU_ID
 from tests.handlers.samples import context_of, row, write
+from tsctl.handlers import wire
+from tsctl.handlers.requests.excerpt import LONGEST_MESSAGE, LONGEST_TRACEBACK
+from tsctl.handlers.runtime.runtime import Runtime, read_model_config
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload
+from tsctl.handlers.sdk.loader import EntryPoint
 
 IDS = ("r0", "r1", "r2")
 
@@ -197,7 +197,7 @@ def test_the_next_batch_is_not_touched_by_the_last() -> None:
 )
 def test_it_knows_whether_the_handler_brings_its_own_handle(model_dir: Path, source: str, own: bool) -> None:
     write(model_dir / "net.py", "    import torch\n    class Net(torch.nn.Module): ...\n")
-    write(model_dir / "mine.py", f"    from handlers.builtin.base import BaseHandler\n    {source}\n")
+    write(model_dir / "mine.py", f"    from tsctl.handlers.builtin.base import BaseHandler\n    {source}\n")
     manifest = {"model": {"modelFile": "net.py"}}
 
     load = wire.Load("net", "1.0", str(model_dir), "mine.py", manifest, batch_size=1, threads=1, gpu_id=GPU_ID)
@@ -231,7 +231,7 @@ def test_whether_images_are_limited_is_the_operators_word(
     text: str | None, limited: bool, model_dir: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[bool] = []
-    monkeypatch.setattr("handlers.runtime.runtime.load_handler", lambda handler, directory, typed: Entry(seen))
+    monkeypatch.setattr("tsctl.handlers.runtime.runtime.load_handler", lambda handler, directory, typed: Entry(seen))
     if text is not None:
         monkeypatch.setenv("TS_LIMIT_MAX_IMAGE_PIXELS", text)
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from handlers.names import BUILT_IN
-from handlers.sdk.built_in import declaration_of, declaration_under
-from handlers.sdk.errors import HandlerError
+from tsctl.handlers.names import BUILT_IN
+from tsctl.handlers.sdk.built_in import declaration_of, declaration_under
+from tsctl.handlers.sdk.errors import HandlerError
 
 BYTES = {"datatype": "BYTES", "shape": [1]}
 FLOATS = {"datatype": "FP32", "shape": [-1]}

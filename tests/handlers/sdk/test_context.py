@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from handlers.sdk.context import Context, RequestProcessor
+from tsctl.handlers.sdk.context import Context, RequestProcessor
 
 
 @pytest.fixture

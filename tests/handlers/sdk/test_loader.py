@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-import handlers
-from handlers.builtin.image_classifier import ImageClassifier
-from handlers.sdk.errors import HandlerError
-from handlers.sdk.loader import import_file, load_handler
+import tsctl
 from tests.handlers.samples import context_of, write
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.loader import import_file, load_handler
 
 FUNCTION = """
     calls = []
@@ -116,7 +116,7 @@ def test_a_handler_that_is_nowhere_is_named(model_dir: Path) -> None:
         pytest.param(CLASS + CLASS.replace("Handler", "Second"), "Handler, Second", id="two handlers"),
         pytest.param("class A: ...\n    class B: ...", "A, B", id="two classes that handle nothing"),
         pytest.param("x = 1", "none", id="no class"),
-        pytest.param("from handlers.builtin.base import BaseHandler", "none", id="an imported class"),
+        pytest.param("from tsctl.handlers.builtin.base import BaseHandler", "none", id="an imported class"),
     ],
 )
 def test_what_a_file_holds_instead_of_one_handler_is_named(model_dir: Path, source: str, names: str) -> None:
@@ -133,7 +133,7 @@ def test_what_a_file_holds_instead_of_one_handler_is_named(model_dir: Path, sour
     [
         pytest.param("    class Helper:\n        pass\n", id="a helper class"),
         pytest.param("    class Settings(dict):\n        handle = None\n", id="a class whose `handle` is no method"),
-        pytest.param("    from handlers.builtin.base import BaseHandler\n", id="an imported base"),
+        pytest.param("    from tsctl.handlers.builtin.base import BaseHandler\n", id="an imported base"),
         pytest.param("    service = Handler\n", id="a second name for it"),
     ],
 )
@@ -169,13 +169,13 @@ def test_a_file_called_copy_leaves_the_standard_library_alone(model_dir: Path) -
     assert sys.modules["copy"] is copy
 
 
-def test_a_file_called_handlers_leaves_our_package_alone(model_dir: Path) -> None:
-    write(model_dir / "handlers.py", CLASS)
+def test_a_file_called_tsctl_leaves_our_package_alone(model_dir: Path) -> None:
+    write(model_dir / "tsctl.py", CLASS)
 
-    entry = load_handler("handlers.py", model_dir)
+    entry = load_handler("tsctl.py", model_dir)
 
     assert type(entry.instance).__name__ == "Handler"
-    assert sys.modules["handlers"] is handlers
+    assert sys.modules["tsctl"] is tsctl
 
 
 @pytest.mark.parametrize("name", ["mine", "image_classifier"], ids=["any name", "a built-in handler's name"])

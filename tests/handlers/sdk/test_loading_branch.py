@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from handlers.sdk.loader import load_handler
 from tests.handlers.samples import context_of, write
+from tsctl.handlers.sdk.loader import load_handler
 
 
 @pytest.mark.parametrize(

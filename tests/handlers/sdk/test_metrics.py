@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from handlers.sdk.metrics import CachingMetric, Dimension, MetricsCache, MetricTypes
+from tsctl.handlers.sdk.metrics import CachingMetric, Dimension, MetricsCache, MetricTypes
 
 TAIL = r"\|#hostname:[^,|]+,\d{10}"
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from daemon.workers.frames import check_measured
-from handlers import wire
-from handlers.sdk.metrics import Dimension, MetricsCache, MetricTypes
-from handlers.sdk.pending_metrics import PendingMetrics
-from handlers.wire import LONGEST_LABEL, MOST_LABELS, MOST_SERIES
+from tsctl.daemon.workers.frames import check_measured
+from tsctl.handlers import wire
+from tsctl.handlers.sdk.metrics import Dimension, MetricsCache, MetricTypes
+from tsctl.handlers.sdk.pending_metrics import PendingMetrics
+from tsctl.handlers.wire import LONGEST_LABEL, MOST_LABELS, MOST_SERIES
 
 WHERE = (("Where", "here"),)
 

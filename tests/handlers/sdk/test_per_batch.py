@@ -2,7 +2,7 @@
 
 import threading
 
-from handlers.sdk.per_batch import PerBatch, own_values
+from tsctl.handlers.sdk.per_batch import PerBatch, own_values
 
 
 class Handler:

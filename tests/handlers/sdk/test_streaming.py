@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from handlers import wire
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.context import Context
-from handlers.sdk.errors import HandlerError
-from handlers.sdk.loader import EntryPoint
-from handlers.sdk.streaming import send_intermediate_predict_response
 from tests.handlers.samples import context_of, row
+from tsctl.handlers import wire
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.loader import EntryPoint
+from tsctl.handlers.sdk.streaming import send_intermediate_predict_response
 
 
 class Counting:

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from handlers.builtin.base import BaseHandler
-from handlers.sdk.context import Context
-from handlers.sdk.timer import timed
 from tests.handlers.samples import context_of
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.timer import timed
 
 
 class Stage:

@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from daemon.api.tensors.elements import pack
-from daemon.model_settings.declarations import DATATYPES
-from handlers.tensor_heads import InferHead, TensorHead
-from handlers.tensors.arrays import arrays_of
-from handlers.tensors.datatypes import DTYPES
-from handlers.tensors.views import Views
+from tsctl.daemon.api.tensors.elements import pack
+from tsctl.daemon.model_settings.declarations import DATATYPES
+from tsctl.handlers.tensor_heads import InferHead, TensorHead
+from tsctl.handlers.tensors.arrays import arrays_of
+from tsctl.handlers.tensors.datatypes import DTYPES
+from tsctl.handlers.tensors.views import Views
 
 VALUES: dict[str, list[Any]] = {
     "BOOL": [True, False], "BYTES": [b"a\xff", b""], "BF16": [1.5, -0.0], "FP16": [0.5, -2.0], "FP32": [1e-3, -2.5],

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.api.tensors.answers import parse_answer
-from daemon.model_settings.declarations import DATATYPES
-from handlers import wire
-from handlers.tensor_heads import ElementHeads, WantedTensor
-from handlers.tensors.documents import in_bytes
 from tests.api.tensors.test_requests import nested, tensors
+from tsctl.daemon.api.tensors.answers import parse_answer
+from tsctl.daemon.model_settings.declarations import DATATYPES
+from tsctl.handlers import wire
+from tsctl.handlers.tensor_heads import ElementHeads, WantedTensor
+from tsctl.handlers.tensors.documents import in_bytes
 
 ALL = ElementHeads([None], True, [], True)
 LENGTH = "Inference-Header-Content-Length"

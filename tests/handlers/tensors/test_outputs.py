@@ -9,19 +9,19 @@ import numpy as np
 import pytest
 import torch
 
-from daemon.api.tensors.answers import parse_answer
-from daemon.api.tensors.elements import pack, unpack
-from daemon.api.tensors.forms import InferAnswer, Tensor
-from daemon.model_settings.declarations import DATATYPES
-from handlers import wire
-from handlers.sdk.context import RequestProcessor
-from handlers.sdk.errors import InvalidResult, NotSerialisable
-from handlers.tensor_heads import InferHead, WantedTensor
-from handlers.tensors.datatypes import DTYPES
-from handlers.tensors.outputs import encode_outputs
 from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of
 from tests.handlers.tensors.test_arrays import VALUES
+from tsctl.daemon.api.tensors.answers import parse_answer
+from tsctl.daemon.api.tensors.elements import pack, unpack
+from tsctl.daemon.api.tensors.forms import InferAnswer, Tensor
+from tsctl.daemon.model_settings.declarations import DATATYPES
+from tsctl.handlers import wire
+from tsctl.handlers.sdk.context import RequestProcessor
+from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable
+from tsctl.handlers.tensor_heads import InferHead, WantedTensor
+from tsctl.handlers.tensors.datatypes import DTYPES
+from tsctl.handlers.tensors.outputs import encode_outputs
 
 FP32 = {"name": "o", "datatype": "FP32", "shape": [-1]}
 BYTES = {"name": "o", "datatype": "BYTES", "shape": [-1]}

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from handlers import wire
-from handlers.tensor_heads import InferHead, TensorHead
-from handlers.tensors.arrays import arrays_of
-from handlers.tensors.views import Views
+from tsctl.handlers import wire
+from tsctl.handlers.tensor_heads import InferHead, TensorHead
+from tsctl.handlers.tensors.arrays import arrays_of
+from tsctl.handlers.tensors.views import Views
 
 ARENA = memoryview(mmap.mmap(-1, 4096))
 HEAD = InferHead("", {}, [TensorHead("a", "UINT8", [2, 4])], [], False)

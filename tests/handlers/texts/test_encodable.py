@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers import orders, wire
-from handlers.runtime.failures import failed, tell_failure
-from handlers.sdk.pending_metrics import PendingMetrics
-from handlers.texts.encodable import encodable, packed, sendable, text_of
-from handlers.worker import load_failure
 from tests.handlers.hostile import exceptions, texts, values
 from tests.handlers.samples import row
+from tsctl.handlers import orders, wire
+from tsctl.handlers.runtime.failures import failed, tell_failure
+from tsctl.handlers.sdk.pending_metrics import PendingMetrics
+from tsctl.handlers.texts.encodable import encodable, packed, sendable, text_of
+from tsctl.handlers.worker import load_failure
 
 few = settings(max_examples=30, deadline=None)
 

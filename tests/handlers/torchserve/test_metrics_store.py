@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from handlers.sdk.metrics import Dimension
-from handlers.torchserve.metrics_store import Metric, MetricsStore, emit_metrics
+from tsctl.handlers.sdk.metrics import Dimension
+from tsctl.handlers.torchserve.metrics_store import Metric, MetricsStore, emit_metrics
 
 
 @pytest.fixture

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from handlers.builtin.base import BaseHandler
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.errors import UnreadablePayload, UnreadableRows
-from handlers.sdk.loader import EntryPoint
-from handlers.torchserve.micro_batching import MicroBatching
 from tests.handlers.samples import context_of, row
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.errors import UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.loader import EntryPoint
+from tsctl.handlers.torchserve.micro_batching import MicroBatching
 
 
 class Stages:
@@ -173,7 +173,7 @@ def test_when_a_piece_fails_nothing_of_its_batch_runs_on(
         wait(futures)
 
     stages.preprocess = preprocess  # type: ignore[method-assign]
-    monkeypatch.setattr("handlers.torchserve.micro_batching.wait", wait_for)
+    monkeypatch.setattr("tsctl.handlers.torchserve.micro_batching.wait", wait_for)
 
     with pytest.raises(ValueError, match="not these"):
         micro.handle([1, 2, 3, 4])

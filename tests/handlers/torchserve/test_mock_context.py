@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from handlers.builtin.base import BaseHandler
-from handlers.envelopes.body import BodyEnvelope
-from handlers.envelopes.json import JSONEnvelope
-from handlers.torchserve.mock_context import MockContext
 from tests.handlers.samples import write
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.envelopes.body import BodyEnvelope
+from tsctl.handlers.envelopes.json import JSONEnvelope
+from tsctl.handlers.torchserve.mock_context import MockContext
 
 NET = """
     import torch

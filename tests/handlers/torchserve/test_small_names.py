@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 import torch
 
-from handlers.sdk.context import Context
-from handlers.torchserve import process_memory, util
-from handlers.torchserve.base_envelope import BaseEnvelope
-from handlers.torchserve.batch_streamer import TextIteratorStreamerBatch
 from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.torchserve import process_memory, util
+from tsctl.handlers.torchserve.base_envelope import BaseEnvelope
+from tsctl.handlers.torchserve.batch_streamer import TextIteratorStreamerBatch
 
 
 @pytest.mark.parametrize(
     ("name", "prefix"),
     [
-        pytest.param("handlers.sdk.context.Context", None, id="a dotted name"),
-        pytest.param("sdk.context.Context", "handlers", id="below a prefix"),
-        pytest.param("Context", "handlers.sdk.context", id="in the prefix itself"),
+        pytest.param("tsctl.handlers.sdk.context.Context", None, id="a dotted name"),
+        pytest.param("sdk.context.Context", "tsctl.handlers", id="below a prefix"),
+        pytest.param("Context", "tsctl.handlers.sdk.context", id="in the prefix itself"),
     ],
 )
 def test_import_class_finds_a_class(name: str, prefix: str | None) -> None:
@@ -37,8 +37,12 @@ def test_import_class_finds_a_class(name: str, prefix: str | None) -> None:
     [
         pytest.param("", "`` should name a module and a class in it", id="nothing"),
         pytest.param("Context", "`Context` should name a module and a class in it", id="no module"),
-        pytest.param("handlers.sdk.context.Nothing", r"`handlers\.sdk\.context` has no class `Nothing`", id="no class"),
-        pytest.param("handlers.nowhere.Context", "No module named", id="a module that is not there"),
+        pytest.param(
+            "tsctl.handlers.sdk.context.Nothing",
+            r"`tsctl\.handlers\.sdk\.context` has no class `Nothing`",
+            id="no class",
+        ),
+        pytest.param("tsctl.handlers.nowhere.Context", "No module named", id="a module that is not there"),
     ],
 )
 def test_import_class_says_what_is_missing(name: str, sentence: str) -> None:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from handlers import wire
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.loader import EntryPoint
-from handlers.typed.entry import typed_entry
 from tests.handlers.samples import context_of, row
+from tsctl.handlers import wire
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.loader import EntryPoint
+from tsctl.handlers.typed.entry import typed_entry
 
 _opened: list[EntryPoint] = []
 

@@ -9,13 +9,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from handlers import wire
-from handlers.requests.arrays import JSON, NPY, wanted_type
-from handlers.sdk.errors import NotSerialisable
-from handlers.typed.answers import encode_answer
-from handlers.typed.arrays import read_npy
 from tests.handlers.device import DEVICE
 from tests.handlers.typed.calls import ask, request, told, type_of
+from tsctl.handlers import wire
+from tsctl.handlers.requests.arrays import JSON, NPY, wanted_type
+from tsctl.handlers.sdk.errors import NotSerialisable
+from tsctl.handlers.typed.answers import encode_answer
+from tsctl.handlers.typed.arrays import read_npy
 
 documents = st.recursive(
     st.none()

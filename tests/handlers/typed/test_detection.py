@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from handlers import wire
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.errors import HandlerError
 from tests.handlers.samples import row, write
+from tsctl.handlers import wire
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.errors import HandlerError
 
 
 def load(model_dir: Path, source: str, handler: str = "handler.py") -> Runtime:
@@ -20,7 +20,7 @@ TYPED = {
     "a function predict": "def predict(text: str) -> str:\n    return text\n",
     "a function handle": "def handle(text: str) -> str:\n    return text\n",
     "with the context": "def predict(text: str, context) -> str:\n    return text\n",
-    "with an annotated context": "from handlers.sdk.context import Context\n"
+    "with an annotated context": "from tsctl.handlers.sdk.context import Context\n"
     "def handle(text: str, context: Context) -> str:\n    return text\n",
     "hints that are texts": "from __future__ import annotations\ndef predict(text: str) -> str:\n    return text\n",
     "a class": "class Mine:\n    def predict(self, text: str) -> str:\n        return text\n",
@@ -61,7 +61,7 @@ TORCHSERVE = {
     "list[dict]": "def handle(data: list[dict], context):\n    return data and [type(data[0]).__name__]\n",
     "typing's names": "from typing import *\ndef handle(data: List[Dict[str, Any]], context: Any) -> List[str]:\n"
     "    return data and [type(data[0]).__name__]\n",
-    "a hint of the context": "from handlers.sdk.context import Context\ndef handle(data, ctx: Context):\n"
+    "a hint of the context": "from tsctl.handlers.sdk.context import Context\ndef handle(data, ctx: Context):\n"
     "    return data and [type(data[0]).__name__]\n",
     "a class": "class Mine:\n    def initialize(self, context): ...\n"
     "    def handle(self, data: list[dict], context) -> list:\n        return [type(data[0]).__name__]\n",
@@ -118,7 +118,7 @@ def test_a_handler_that_cannot_be_called_is_told_why(model_dir: Path, source: st
     [
         pytest.param(TORCHSERVE["without hints"], id="a function"),
         pytest.param(
-            "from handlers.builtin.base import BaseHandler\nclass Mine(BaseHandler):\n"
+            "from tsctl.handlers.builtin.base import BaseHandler\nclass Mine(BaseHandler):\n"
             "    def initialize(self, context): ...\n    def predict(self, x: int): ...\n",
             id="a subclass of BaseHandler",
         ),
@@ -127,7 +127,7 @@ def test_a_handler_that_cannot_be_called_is_told_why(model_dir: Path, source: st
 def test_a_worker_of_torchserves_handler_imports_nothing_for_types(
     model_dir: Path, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "handlers.typed.entry", None)
+    monkeypatch.setitem(sys.modules, "tsctl.handlers.typed.entry", None)
 
     assert load(model_dir, source).declared is None
 

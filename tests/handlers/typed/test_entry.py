@@ -7,10 +7,10 @@ from typing import Annotated, Any, TypedDict
 import msgspec
 import pytest
 
-from handlers import wire
-from handlers.sdk.context import Context
-from handlers.sdk.errors import HandlerError, PredictionException
 from tests.handlers.typed.calls import ask, request, runtime_of, told, type_of
+from tsctl.handlers import wire
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import HandlerError, PredictionException
 
 
 @dataclass

@@ -3,8 +3,8 @@
 import asyncio
 from typing import Any
 
-from handlers import wire
 from tests.handlers.typed.calls import ask, request, runtime_of, told
+from tsctl.handlers import wire
 
 
 def test_a_generator_of_a_row_answers_in_pieces_in_turns() -> None:

@@ -2,9 +2,9 @@
 
 import pytest
 
-from daemon.http import access_log
-from daemon.http.access_log import json_line_of, line_of
-from daemon.http.messages import Request
+from tsctl.daemon.http import access_log
+from tsctl.daemon.http.access_log import json_line_of, line_of
+from tsctl.daemon.http.messages import Request
 
 
 @pytest.mark.parametrize("write", [line_of, json_line_of])

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.http.bounds.full import RejectingProtocol, connections_within
-from daemon.http.listener import Listener
 from tests.http.fake import FakeTransport
 from tests.http.peer import GET, LIMITS, Server, echo, read_answers
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.http.bounds.full import RejectingProtocol, connections_within
+from tsctl.daemon.http.listener import Listener
 
 TWO = replace(LIMITS, connections=2)
 

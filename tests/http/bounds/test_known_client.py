@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.http.bounds.known_client import BodyTooLong, KnownClient, ModelNotAllowed, TooManyRequests, share_holder
+from tsctl.daemon.http.bounds.known_client import (
+    BodyTooLong,
+    KnownClient,
+    ModelNotAllowed,
+    TooManyRequests,
+    share_holder,
+)
 
 
 def admitted(client: KnownClient, times: list[float]) -> list[float]:

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.core.arena import Arena
-from daemon.core.places import PAGE
-from daemon.http.bounds.receiving import PATIENCE, STEP, ReceiveBudget
-from daemon.http.connection import Connection
 from tests.http.peer import GET, LIMITS, Peer, Server, chunked, echo, get
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.places import PAGE
+from tsctl.daemon.http.bounds.receiving import PATIENCE, STEP, ReceiveBudget
+from tsctl.daemon.http.connection import Connection
 
 LIMIT = 4 * STEP
 WIDE = replace(LIMITS, max_body=LIMIT)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.http.bounds.sending import PIECE, SHARE, STUCK, SendBudget
-from daemon.http.messages import Response
 from tests.http.fake import HIGH
 from tests.http.peer import GET, LIMITS, Peer, Server, get
+from tsctl.daemon.http.bounds.sending import PIECE, SHARE, STUCK, SendBudget
+from tsctl.daemon.http.messages import Response
 
 LIMIT = 16 * PIECE
 MOST = LIMIT // SHARE  # of one connection

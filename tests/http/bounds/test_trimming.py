@@ -2,9 +2,9 @@
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.http.bounds.trimming import MUCH, QUIET, Trimming, keep_memory
-from daemon.settings import SETTINGS
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.http.bounds.trimming import MUCH, QUIET, Trimming, keep_memory
+from tsctl.daemon.settings import SETTINGS
 
 
 def trims(*times: tuple[float, int]) -> list[float]:

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from daemon.core.arena import Storage
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Response
 from tests.http.peer import LIMITS, Server
+from tsctl.daemon.core.arena import Storage
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Response
 
 END = "end"  # the connection closes after the last answer; after a refusal it always does
 

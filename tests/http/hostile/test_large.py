@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from daemon.core.arena import SHARED_FROM, Arena
 from tests.http.hostile.outcome import END, Outcome, outcome
 from tests.http.peer import GET, LIMITS, Server, chunked, get
+from tsctl.daemon.core.arena import SHARED_FROM, Arena
 
 SIZE = SHARED_FROM + 0xAB
 EVIL = get("/evil")

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.core.arena import SHARED_FROM
-from daemon.http.exchange import Exchange
-from daemon.http.limits import HttpLimits
-from daemon.http.messages import Request, Response
-from daemon.http.parsing.head_cache import LONGEST, PATIENCE, CachedHead, HeadCache, cached_head_of
 from tests.http.peer import GET, LAST, Server, chunked, get, post
 from tests.http.reading import compare
+from tsctl.daemon.core.arena import SHARED_FROM
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.messages import Request, Response
+from tsctl.daemon.http.parsing.head_cache import LONGEST, PATIENCE, CachedHead, HeadCache, cached_head_of
 
 LIMITS = HttpLimits(max_body=1000)
 

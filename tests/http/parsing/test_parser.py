@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.core.errors import DaemonError
-from daemon.http.limits import HttpLimits
-from daemon.http.messages import Request
-from daemon.http.parsing.parser import Receiver
 from tests.http.peer import GET, LIMITS, chunked, get, post
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.parsing.parser import Receiver
 
 HEAD = b"POST / HTTP/1.1\r\nHost: a\r\n"
 UPGRADE = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk"

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from daemon.http.connection import Connection
-from daemon.http.messages import Response
-from daemon.http.states import connection
-from daemon.http.states.connection import TRANSITIONS, ConnectionEvent, ConnectionState, advance
 from tests.http.peer import GET, LAST, Peer, Server
+from tsctl.daemon.http.connection import Connection
+from tsctl.daemon.http.messages import Response
+from tsctl.daemon.http.states import connection
+from tsctl.daemon.http.states.connection import TRANSITIONS, ConnectionEvent, ConnectionState, advance
 
 ANSWERING, LEAVING, LINGERING = ConnectionState.ANSWERING, ConnectionState.LEAVING, ConnectionState.LINGERING
 READING, CLOSED = ConnectionState.READING, ConnectionState.CLOSED

@@ -5,18 +5,18 @@ from collections.abc import Iterable
 
 import pytest
 
-from daemon.core.arena import Arena
-from daemon.core.places import PAGE
-from daemon.http.limits import HttpLimits
-from daemon.http.parsing import body, parser
-from daemon.http.parsing.parser import Receiver
-from daemon.http.states import receiver
-from daemon.http.states.receiver import TRANSITIONS, ReceiverEvent, ReceiverState
 from tests.compiled import COMPILED
 from tests.http.hostile.framing import CHUNKS, ENCODINGS, LENGTHS
 from tests.http.hostile.lines import HEADERS, METHODS, TARGETS, VERSIONS
 from tests.http.peer import GET, chunked, get, post
 from tests.http.reading import Reading
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.places import PAGE
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.parsing import body, parser
+from tsctl.daemon.http.parsing.parser import Receiver
+from tsctl.daemon.http.states import receiver
+from tsctl.daemon.http.states.receiver import TRANSITIONS, ReceiverEvent, ReceiverState
 
 LARGE = 10  # bytes, for these tests
 BODY = bytes(range(40))

@@ -36,9 +36,9 @@ from typing import Any, NamedTuple
 
 import uvloop
 
-from daemon.http.bounds.sending import PIECE
 from tests.e2e.served import Served
 from tests.lab.benchmarks.measuring.processes import pss_of_one
+from tsctl.daemon.http.bounds.sending import PIECE
 
 MB, MIB = 10**6, 2**20
 PING = b"GET /ping HTTP/1.1\r\nHost: a\r\n\r\n"

@@ -43,11 +43,11 @@ from typing import Any
 
 import grpc
 
-from daemon.http.bounds.trimming import QUIET, keep_memory
 from tests.e2e.served import Served, eventually
 from tests.e2e.test_tensors import register
 from tests.lab.benchmarks import schema_bodies
 from tests.lab.benchmarks.bodies import KINDS, MIB, Asked
+from tsctl.daemon.http.bounds.trimming import QUIET, keep_memory
 
 LIMIT = 5.0  # ms
 MOST_MEMORY = 8  # bytes for each of a body
@@ -157,7 +157,7 @@ def run_daemon(arguments: list[str]) -> int:
 
     import uvloop
 
-    from daemon.__main__ import main as daemon_main
+    from tsctl.daemon.__main__ import main as daemon_main
 
     setattr(asyncio.protocols, "BufferedProtocol", _Buffered("BufferedProtocol", (), {}))  # noqa: B010 - of another type
     setattr(uvloop, "run", asyncio.run)  # noqa: B010 - of another type

@@ -20,13 +20,13 @@ from typing import Any, NamedTuple
 import grpc
 import uvloop
 
-from daemon.api.grpc.protos.messages import message_class
 from tests.compiled import compiled
 from tests.e2e import served as end_to_end
 from tests.e2e.served import Served
 from tests.e2e.test_tensors import register
 from tests.lab.benchmarks.grpc_load import Connection
 from tests.lab.benchmarks.measuring import processes
+from tsctl.daemon.api.grpc.protos.messages import message_class
 
 CLIENTS, ROUNDS, WARM_UP, SIZE = 16, 7, 20, 100
 METHOD = "/inference.GRPCInferenceService/ModelInfer"

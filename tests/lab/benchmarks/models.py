@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from daemon.marfile import Packing, write_archive
 from tests.lab.benchmarks import sentences
 from tests.lab.benchmarks.environments import FOLDER, ROOT
 from tests.lab.benchmarks.tensors import IMAGE, NUMBERS
+from tsctl.daemon.marfile import Packing, write_archive
 
 MODELS = FOLDER / "models"
 HANDLERS = Path(__file__).parent / "peers" / "apps"

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from daemon.api.openai import requests as openai
-from daemon.api.tensors import requests as tensors
 from tests.lab.benchmarks import schemas
 from tests.lab.benchmarks.bodies import MIB, ROOM, Asked, request
 from tests.lab.benchmarks.schemas import Body
+from tsctl.daemon.api.openai import requests as openai
+from tsctl.daemon.api.tensors import requests as tensors
 
 JSON = "application/json"
 DECLARED = "x-int32"  # the model that takes tensors; "sized" takes any JSON

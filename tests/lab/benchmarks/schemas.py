@@ -10,7 +10,7 @@ from typing import Any
 
 from msgspec import inspect
 
-from daemon.api.grpc.protos.messages import message_class, service
+from tsctl.daemon.api.grpc.protos.messages import message_class, service
 
 SERVICES = (
     "inference.GRPCInferenceService", "org.pytorch.serve.grpc.inference.InferenceAPIsService",

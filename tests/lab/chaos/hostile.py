@@ -14,12 +14,12 @@ from enum import StrEnum
 from functools import cache
 from typing import Any, NamedTuple
 
-from daemon.api.grpc.protos.messages import message_class
-from daemon.api.grpc.server import load_grpc
 from tests.kit.http2 import DATA, ENDS_THE_LOOP, frame, grpc_call
 from tests.lab.harness.calls import OPEN_INFERENCE, TORCHSERVE
 from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
+from tsctl.daemon.api.grpc.protos.messages import message_class
+from tsctl.daemon.api.grpc.server import load_grpc
 
 PREY = "prey"  # the model that they ask: it answers, however it is asked
 PATHS = "hostile: gRPC, a path that is no text"

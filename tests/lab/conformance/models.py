@@ -8,7 +8,7 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.marfile import MANIFEST, Packing, write_archive
+from tsctl.daemon.marfile import MANIFEST, Packing, write_archive
 
 ARCHIVES = Path(__file__).parent / "archives"
 

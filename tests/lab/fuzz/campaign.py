@@ -12,7 +12,7 @@ import atheris
 
 from tests.lab.fuzz.targets import target
 
-_READERS = ["daemon", "handlers", "javaproperties", "yaml"]
+_READERS = ["tsctl", "javaproperties", "yaml"]
 # At most 4 KiB of input, 10 s and 1 GiB for it: who needs more is a crash, too.
 _LIMITS = ["-max_len=4096", "-timeout=10", "-rss_limit_mb=1024"]
 

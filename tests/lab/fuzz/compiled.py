@@ -22,10 +22,11 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from tests.compiled import ROOT, TREE, compiled
+from tests.compiled import TREE, compiled
 from tests.lab.fuzz.outcomes import BROKEN
 from tests.lab.fuzz.target import Target
 from tests.lab.fuzz.targets import COMPILED, target
+from tests.places import ROOT
 
 CRASHES = Path(__file__).parent / "crashes"
 _MOST = 4096  # bytes of an input, as in a campaign

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.compiled import ROOT
 from tests.lab.fuzz.compiled import Side, compare
 from tests.lab.fuzz.targets import target
+from tests.places import ROOT
 
 OUTCOMES = (sys.executable, "-m", "tests.lab.fuzz.outcomes")
 _ANSWERS = "import sys\nfor number, line in enumerate(sys.stdin):\n    print({}, flush=True)"

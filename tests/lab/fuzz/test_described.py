@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daemon.api.inference.openapi import describe_api
-from daemon.api.management.openapi import describe_management
 from tests.api.house import House
 from tests.http.peer import Answer
 from tests.lab.fuzz.described import Asked, conversations, differences, faults
+from tsctl.daemon.api.inference.openapi import describe_api
+from tsctl.daemon.api.management.openapi import describe_management
 
 LIKELY = {
     "model_name": ("m",),

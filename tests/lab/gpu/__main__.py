@@ -14,11 +14,12 @@ import sys
 import time
 from pathlib import Path
 
-from tests.compiled import COMPILED, ROOT, run_compiled
+from tests.compiled import COMPILED, run_compiled
 from tests.lab.benchmarks import machine
 from tests.lab.gpu import page, rounds, tests
 from tests.lab.gpu.device import CPU, Seen, look, refusal
 from tests.lab.gpu.served import doctor
+from tests.places import ROOT
 
 PAGE = ROOT / "docs" / "benchmarks-gpu.md"
 TRIED = ROOT / ".bench" / "benchmarks-gpu-tried.md"  # ignored by git: figures of a CPU are no figures of a GPU

@@ -28,7 +28,7 @@ def look() -> Seen:
     """Ask torch and the daemon's code; initializes CUDA only if there is a GPU."""
     import torch
 
-    from daemon.workers.gpus import count_gpus
+    from tsctl.daemon.workers.gpus import count_gpus
 
     usable = torch.cuda.device_count()
     name = torch.cuda.get_device_name(0) if usable else ""

@@ -17,13 +17,13 @@ import os
 
 import torch
 
-import daemon.http.connection
-from daemon.metrics.machine.gpu_memory import read_gpu_memory
-from daemon.workers.gpus import usable_gpus
+import tsctl.daemon.http.connection
+from tsctl.daemon.metrics.machine.gpu_memory import read_gpu_memory
+from tsctl.daemon.workers.gpus import usable_gpus
 
 torch.ones(1, device="cuda")
 memory = read_gpu_memory([os.getpid()], usable_gpus())
-print(torch.__version__, torch.cuda.get_device_name(), daemon.http.connection.__file__, usable_gpus(), memory)
+print(torch.__version__, torch.cuda.get_device_name(), tsctl.daemon.http.connection.__file__, usable_gpus(), memory)
 P
     python3 -c "from tsctl.cli import main; main()" doctor
 }

@@ -57,9 +57,9 @@ class Loop:
 
 def load(network: str, gpu: int | None, batch: int, threads: int, folder: Path) -> Any:
     """Load the archive that is served, and optimise it as its worker does; return the handler."""
-    from handlers import wire
-    from handlers.process.threads import set_threads
-    from handlers.runtime.runtime import Runtime
+    from tsctl.handlers import wire
+    from tsctl.handlers.process.threads import set_threads
+    from tsctl.handlers.runtime.runtime import Runtime
 
     (folder / "store").mkdir()
     with zipfile.ZipFile(models.archive(models.resnet(network), folder / "store", batch, 0.01)) as archive:

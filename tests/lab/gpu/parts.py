@@ -26,12 +26,12 @@ from sklearn import datasets
 from torch.nn.functional import interpolate
 from torchvision.io import ImageReadMode, decode_jpeg
 
-from handlers.builtin.fast_images import CROP, _resized, prepare
-from handlers.builtin.image_classifier import middle
-from handlers.optimize import folding
-from handlers.optimize.bfloat16 import Bfloat16
-from handlers.optimize.inductor import Compiled, compile_sizes
-from handlers.requests.images import decode_image
+from tsctl.handlers.builtin.fast_images import CROP, _resized, prepare
+from tsctl.handlers.builtin.image_classifier import middle
+from tsctl.handlers.optimize import folding
+from tsctl.handlers.optimize.bfloat16 import Bfloat16
+from tsctl.handlers.optimize.inductor import Compiled, compile_sizes
+from tsctl.handlers.requests.images import decode_image
 
 Run = Callable[[], Any]
 TODAY, HALVED = "fold + channels_last (today's defaults)", "today's + bf16"

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from tests.compiled import ROOT
+from tests.places import ROOT
 
 RECORDED = Path(__file__).with_name("baseline.txt")  # one line; not read any more when a release has a tag
 

@@ -32,7 +32,7 @@ class WrongAnswers(RuntimeError):
 
 def is_compiled(python: Path) -> bool:
     """Return whether the modules of a request are compiled in this environment."""
-    program = "import daemon.http.connection as module; print(module.__file__)"
+    program = "import tsctl.daemon.http.connection as module; print(module.__file__)"
     done = subprocess.run([python, "-P", "-c", program], stdout=subprocess.PIPE, text=True)
     return done.stdout.strip().endswith(".so")
 

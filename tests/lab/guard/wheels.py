@@ -4,9 +4,10 @@ import subprocess
 import zipfile
 from pathlib import Path
 
-from tests.compiled import ROOT, build, build_once
+from tests.compiled import build, build_once
 from tests.environments import make_environment
 from tests.lab.benchmarks.environments import FOLDER
+from tests.places import ROOT
 
 PLACE = FOLDER / "guard"
 

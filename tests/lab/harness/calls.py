@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from daemon.api.grpc.protos.messages import message_class
-from daemon.api.grpc.server import load_grpc
 from tests.lab.harness.peer import PATIENCE
+from tsctl.daemon.api.grpc.protos.messages import message_class
+from tsctl.daemon.api.grpc.server import load_grpc
 
 TORCHSERVE = "org.pytorch.serve.grpc.inference.InferenceAPIsService/Predictions"
 OPEN_INFERENCE = "inference.GRPCInferenceService/ModelInfer"

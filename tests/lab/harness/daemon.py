@@ -10,9 +10,9 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
-from daemon.marfile import Packing, write_archive
 from tests.e2e.served import ARCHIVES, Answer, Served
 from tests.lab.harness.peer import PATIENCE
+from tsctl.daemon.marfile import Packing, write_archive
 
 MARK = "UPGRADES_MARK"  # in the environment of whatever a daemon has started
 
@@ -53,7 +53,7 @@ def kill_worker(served: Served, pid: int, killed: set[int]) -> bool:
     with contextlib.suppress(OSError):
         handle = os.pidfd_open(pid)
         try:
-            if is_marked(served, pid) and "handlers.worker" in command_of(pid):
+            if is_marked(served, pid) and "tsctl.handlers.worker" in command_of(pid):
                 killed.add(pid)
                 signal.pidfd_send_signal(handle, signal.SIGKILL)
                 return True

@@ -6,9 +6,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.core.arena import KEPT
 from tests.e2e.served import Served, eventually
 from tests.lab.harness.daemon import command_of, marked
+from tsctl.daemon.core.arena import KEPT
 
 MIB = 1024**2
 # Tolerances, from the end of the warm-up to the end: allocators keep what they once had, each process differently.
@@ -124,7 +124,7 @@ def kept_directories(snapshot: Path) -> set[str]:
 
 
 def _daemons(served: Served) -> list[int]:
-    return [pid for pid in marked(served) if " -m daemon " in f"{command_of(pid)} "]
+    return [pid for pid in marked(served) if " -m tsctl.daemon " in f"{command_of(pid)} "]
 
 
 def _told(served: Served) -> list[str]:

@@ -102,7 +102,7 @@ class Run:
     def _kill(self) -> None:
         """Kill whoever serves, and wait until nothing is left of any daemon."""
         for pid in {*marked(self._served)}:
-            if " -m daemon " in f"{command_of(pid)} ":
+            if " -m tsctl.daemon " in f"{command_of(pid)} ":
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
         self.played["kills"] += 1

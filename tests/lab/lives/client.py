@@ -3,13 +3,13 @@
 import random
 from itertools import takewhile
 
-from daemon.http.connection import Connection
-from daemon.http.exchange import Exchange
-from daemon.http.states.connection import TRANSITIONS, ConnectionState
 from tests.http.fake import FakeTransport
 from tests.http.peer import Server
 from tests.lab.lives.answers import Seen, seen_answers
 from tests.lab.lives.requests import any_bytes, good_request
+from tsctl.daemon.http.connection import Connection
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.states.connection import TRANSITIONS, ConnectionState
 
 
 class Broken(AssertionError):

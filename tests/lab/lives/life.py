@@ -13,13 +13,13 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from daemon.core.arena import Arena
-from daemon.core.errors import BadRequest
-from daemon.core.places import PAGE
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Request, Response
 from tests.http.peer import LIMITS, Server
 from tests.lab.lives.client import Broken, LivingClient
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.places import PAGE
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Request, Response
 
 LONG = 1000.0  # seconds, more than any deadline of a connection
 Say = Callable[[str], None]

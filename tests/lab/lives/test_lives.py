@@ -4,17 +4,17 @@ from typing import Any
 
 import pytest
 
-from daemon.api.management.status import is_compiled
-from daemon.http.bounds.upload import Upload
-from daemon.http.connection import Connection
-from daemon.http.exchange import Exchange
-from daemon.http.listener import Listener
-from daemon.http.outgoing import Outgoing
-from daemon.http.states.connection import READING
 from tests.lab.harness.planted import Around, Plant, nothing, row
 from tests.lab.lives.__main__ import main
 from tests.lab.lives.answers import Garbled, Seen, seen_answers
 from tests.lab.lives.life import explain, run
+from tsctl.daemon.api.management.status import is_compiled
+from tsctl.daemon.http.bounds.upload import Upload
+from tsctl.daemon.http.connection import Connection
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.listener import Listener
+from tsctl.daemon.http.outgoing import Outgoing
+from tsctl.daemon.http.states.connection import READING
 
 SEEDS = range(1, 201)  # 2 to 4 ms each; `python -m tests.lab lives` runs more
 HEAD = b"HTTP/1.1 200 OK\r\nx-request-id: a\r\nconnection: keep-alive\r\n"

@@ -6,23 +6,23 @@ _HTTP = ("tests/http", "tests/api/inference")
 
 # The module → its own tests, which run first, and those that reach it.
 MODULES: dict[str, tuple[str, ...]] = {
-    "daemon.batching.dispatcher": (
+    "tsctl.daemon.batching.dispatcher": (
         "tests/batching/test_dispatcher.py",
         "tests/models/test_prediction_errors.py",  # what operators are told of
         "tests/tracing/test_tracer.py",
         *_BATCHING,
     ),
-    "daemon.batching.queue": ("tests/batching/test_queue.py", *_BATCHING),
-    "daemon.batching.policies.auto": ("tests/batching/policies", *_BATCHING),
-    "daemon.batching.expiry": ("tests/batching/test_expiry.py", *_BATCHING),
-    "daemon.workers.inflight": ("tests/workers/test_inflight.py", *_WORKERS),
-    "daemon.core.arena": ("tests/core/test_arena.py", "tests/http/test_large_bodies.py", *_WORKERS),
-    "daemon.workers.slot": ("tests/workers/test_slot.py", *_WORKERS),
-    "daemon.workers.pool": ("tests/workers/test_pool.py", *_WORKERS),
-    "daemon.http.parsing.parser": ("tests/http/parsing/test_parser.py", *_HTTP),
-    "daemon.http.parsing.head_cache": ("tests/http/parsing/test_head_cache.py", *_HTTP),
-    "daemon.http.exchange": ("tests/http/test_exchange.py", *_HTTP),
-    "daemon.models.registrar": (
+    "tsctl.daemon.batching.queue": ("tests/batching/test_queue.py", *_BATCHING),
+    "tsctl.daemon.batching.policies.auto": ("tests/batching/policies", *_BATCHING),
+    "tsctl.daemon.batching.expiry": ("tests/batching/test_expiry.py", *_BATCHING),
+    "tsctl.daemon.workers.inflight": ("tests/workers/test_inflight.py", *_WORKERS),
+    "tsctl.daemon.core.arena": ("tests/core/test_arena.py", "tests/http/test_large_bodies.py", *_WORKERS),
+    "tsctl.daemon.workers.slot": ("tests/workers/test_slot.py", *_WORKERS),
+    "tsctl.daemon.workers.pool": ("tests/workers/test_pool.py", *_WORKERS),
+    "tsctl.daemon.http.parsing.parser": ("tests/http/parsing/test_parser.py", *_HTTP),
+    "tsctl.daemon.http.parsing.head_cache": ("tests/http/parsing/test_head_cache.py", *_HTTP),
+    "tsctl.daemon.http.exchange": ("tests/http/test_exchange.py", *_HTTP),
+    "tsctl.daemon.models.registrar": (
         "tests/models/test_registrar.py",
         "tests/models",
         "tests/api/management",
@@ -33,18 +33,18 @@ MODULES: dict[str, tuple[str, ...]] = {
 # The module → a mutant's text → why no test can tell it from the module.
 _NO_DEADLINE = "without a deadline there is nothing to add or discard: `JobDeadlines` looks, too"
 EQUIVALENT: dict[str, dict[str, str]] = {
-    "daemon.batching.dispatcher": {
+    "tsctl.daemon.batching.dispatcher": {
         "_end: if job.budget is not None → if True": _NO_DEADLINE,
         "_match: if decision.until <= now:: decision.until <= now → decision.until < now": (
             "a timer of no seconds rings in the loop's next turn, as what is to be called soon"
         ),
     },
-    "daemon.batching.queue": {
+    "tsctl.daemon.batching.queue": {
         "_park: if job.budget is not None → if True": _NO_DEADLINE,
         "_left: if job.budget is not None → if True": _NO_DEADLINE,
         "take_batch: if len(jobs) < count:: len(jobs) < count → len(jobs) <= count": "no job of low priority is added",
     },
-    "daemon.batching.policies.auto": {
+    "tsctl.daemon.batching.policies.auto": {
         "__init__: self._return_due = 0.0  # until when the last batch's clients are awaited: 0.0 → 1.0": (
             "nobody is awaited before a batch was sent, which sets it to 0.0"
         ),
@@ -55,28 +55,28 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         "_plan: if workers > 1:: workers > 1 → workers >= 1": "halves were forgotten when there were several workers",
         "_best: if waited >= gain → if False": "the value of a longer wait is not above 0",
     },
-    "daemon.batching.expiry": {
+    "tsctl.daemon.batching.expiry": {
         "next: if waiting < math.inf → if True": "inf less some seconds is inf",
         "next: if self.queue_timeout < math.inf:: self.queue_timeout < math.inf → self.queue_timeout <= math.inf": (
             "a time and inf are inf"
         ),
         "_overdue: if self.queue_timeout == math.inf → if False": "no time and inf are in the past",
     },
-    "daemon.workers.inflight": {
+    "tsctl.daemon.workers.inflight": {
         "unstarted: if len(self._batches) < 2 and self.overdue is None → if False": "an only batch has started",
         "_end_leases: if kept or self._kept → if True": "nothing was kept, and nothing is",
     },
-    "daemon.core.arena": {
+    "tsctl.daemon.core.arena": {
         "add: if self._lease is not None → if True": "without a lease the view is empty, and so is the piece",
         "end: if self.size < self._most → if True": "to cut a place to its length changes nothing",
     },
-    "daemon.http.parsing.parser": {
+    "tsctl.daemon.http.parsing.parser": {
         '_take_known: self._request = known.request_with(digits, b"", body.began, 0.0): 0.0 → 1.0': (
             "it is set when the request is complete"
         ),
         "on_header: self._silent = 0: 0 → 1": "so long a line is over the limit of the head's bytes, too",
     },
-    "daemon.http.parsing.head_cache": {
+    "tsctl.daemon.http.parsing.head_cache": {
         "beginning_of: if data.startswith(self.whole) → if False": "the digits that follow are found to be the same",
         "beginning_of: if end < 0:: end < 0 → end <= 0": "the line's end is behind the header's name",
         "headers_of: if digits == self.digits → if False": "a copy of the headers gets the length that it has",
@@ -88,7 +88,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
             "each request with a known head has times of its own"
         ),
     },
-    "daemon.models.registrar": {
+    "tsctl.daemon.models.registrar": {
         "renew: if source.unpacked is not None → if True": "a use of no directory is counted, and never ended",
     },
 }

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from daemon.core.job import Caller
 from tests.lab.policies.world import World
+from tsctl.daemon.core.job import Caller
 
 
 class Load(Protocol):

@@ -6,11 +6,11 @@ TorchServe's rule is `fixed`; mosec's and Ray Serve's are the same.
 import math
 from collections import deque
 
-from daemon.batching.policies.auto import Auto
-from daemon.batching.policies.collector import Collector, Facts, Send, Wait
-from daemon.batching.policies.fixed import Fixed
-from daemon.batching.policies.greedy import Greedy
-from daemon.batching.traffic.traffic import Traffic
+from tsctl.daemon.batching.policies.auto import Auto
+from tsctl.daemon.batching.policies.collector import Collector, Facts, Send, Wait
+from tsctl.daemon.batching.policies.fixed import Fixed
+from tsctl.daemon.batching.policies.greedy import Greedy
+from tsctl.daemon.batching.traffic.traffic import Traffic
 
 
 class Triton:

@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 
-from daemon.batching.policies.table import make_collector
 from tests.lab.policies.loads import Closed, Poisson
 from tests.lab.policies.world import Measured, SimulatedModel, World
+from tsctl.daemon.batching.policies.table import make_collector
 
 BUSY = 32 / (0.008 + 0.0004 * 32)  # the most requests a second that full batches of the usual model carry
 

@@ -9,13 +9,13 @@ import random
 
 import pytest
 
-from daemon.batching.policies.auto import Auto
-from daemon.core.clock import FakeClock
 from tests.lab.policies.cores import Cores
 from tests.lab.policies.loads import Closed
 from tests.lab.policies.rules import Constant
 from tests.lab.policies.workers import NEAR_ENOUGH, Case, cases, constant, markdown, measure
 from tests.lab.policies.world import SimulatedModel, World
+from tsctl.daemon.batching.policies.auto import Auto
+from tsctl.daemon.core.clock import FakeClock
 
 SEEDS = (1, 2)
 REQUESTS = 1500

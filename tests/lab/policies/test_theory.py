@@ -5,11 +5,11 @@ from statistics import fmean
 
 import pytest
 
-from daemon.batching.policies.greedy import Greedy
-from daemon.core.clock import FakeClock
 from tests.lab.policies.loads import Closed, Poisson
 from tests.lab.policies.rows import MODEL, Row, rate
 from tests.lab.policies.world import Measured, SimulatedModel, Stepping, World
+from tsctl.daemon.batching.policies.greedy import Greedy
+from tsctl.daemon.core.clock import FakeClock
 
 A, C = MODEL.a, MODEL.c
 FEWEST, MOST = 0.0003, 0.0007  # a turnaround is the first plus an exponential of mean the second

@@ -16,13 +16,13 @@ from functools import partial
 from pathlib import Path
 from statistics import fmean
 
-from daemon.batching.policies.auto import Auto
-from daemon.batching.policies.collector import Collector
-from daemon.batching.traffic.traffic import Traffic
 from tests.lab.policies.loads import Closed
 from tests.lab.policies.page import insert
 from tests.lab.policies.rules import Constant
 from tests.lab.policies.world import MakeCollector, SimulatedModel, World
+from tsctl.daemon.batching.policies.auto import Auto
+from tsctl.daemon.batching.policies.collector import Collector
+from tsctl.daemon.batching.traffic.traffic import Traffic
 
 NEAR_ENOUGH = 0.95  # of the best constant cut, in every row
 REQUESTS = 2500  # in a run of `auto`; the first fifth is discarded

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
-from daemon.batching.dispatcher import Dispatcher
-from daemon.batching.policies.collector import Collector
-from daemon.batching.policies.grouping import LengthGrouping
-from daemon.batching.queue import Queue, patience
-from daemon.batching.traffic.traffic import Traffic
-from daemon.core.clock import Clock, FakeClock, Timer
-from daemon.core.job import Batch, Caller, Job, Outcome, Reply, TimeBudget
-from daemon.workers.engine import BatchEvents, Exit, Worker, WorkerSpec
-from daemon.workers.pool import Pool
-from daemon.workers.stub import StubEngine
 from tests.lab.percentile import nearest_rank
 from tests.lab.policies.cores import Cores, SharingEngine
+from tsctl.daemon.batching.dispatcher import Dispatcher
+from tsctl.daemon.batching.policies.collector import Collector
+from tsctl.daemon.batching.policies.grouping import LengthGrouping
+from tsctl.daemon.batching.queue import Queue, patience
+from tsctl.daemon.batching.traffic.traffic import Traffic
+from tsctl.daemon.core.clock import Clock, FakeClock, Timer
+from tsctl.daemon.core.job import Batch, Caller, Job, Outcome, Reply, TimeBudget
+from tsctl.daemon.workers.engine import BatchEvents, Exit, Worker, WorkerSpec
+from tsctl.daemon.workers.pool import Pool
+from tsctl.daemon.workers.stub import StubEngine
 
 ANSWER = Reply(200, b"")
 Done = Callable[[], None]

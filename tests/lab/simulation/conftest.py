@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def logging_as_before() -> Iterator[None]:
-    logger = logging.getLogger("daemon")
+    logger = logging.getLogger("tsctl.daemon")
     level = logger.level
     yield
     logger.setLevel(level)

@@ -4,10 +4,10 @@ import functools
 import sys
 from typing import TYPE_CHECKING
 
-from daemon.models.persistence.snapshot import decode_snapshot
-from daemon.workers.slot import RESTART_LIMIT, SlotState
 from tests.lab.simulation.ledger import Served
 from tests.lab.simulation.world import counted
+from tsctl.daemon.models.persistence.snapshot import decode_snapshot
+from tsctl.daemon.workers.slot import RESTART_LIMIT, SlotState
 
 if TYPE_CHECKING:
     from tests.lab.simulation.world import World

@@ -6,16 +6,16 @@ The rules of workers/engine.py: `loaded` or `load_failed` at most once; each bat
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from daemon.core.job import MAX_ATTEMPTS, Batch, Fate, Job, JobPhase, Outcome, Reply
-from daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
-from daemon.workers.local import LocalWorker
-from daemon.workers.processes.templates.tree import Templates
-from daemon.workers.rows.worker import RowWorker
-from daemon.workers.state import WorkerState
 from tests.lab.simulation.ledger import TICK, Entry, Served
 from tests.lab.simulation.process import Process
 from tests.lab.simulation.row_checks import check_row_sent, note_heard, note_row_ended
 from tests.lab.simulation.suspicion import check_sent, note_ended, note_parked
+from tsctl.daemon.core.job import MAX_ATTEMPTS, Batch, Fate, Job, JobPhase, Outcome, Reply
+from tsctl.daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.local import LocalWorker
+from tsctl.daemon.workers.processes.templates.tree import Templates
+from tsctl.daemon.workers.rows.worker import RowWorker
+from tsctl.daemon.workers.state import WorkerState
 
 if TYPE_CHECKING:
     from tests.lab.simulation.world import World

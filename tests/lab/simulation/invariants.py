@@ -3,13 +3,13 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from daemon.batching.queue import Queue
-from daemon.core.job import JobPhase
-from daemon.workers.slot import RESTART_LIMIT, SlotState
-from daemon.workers.state import WorkerState
 from tests.lab.simulation.engine import WatchedWorker
 from tests.lab.simulation.ledger import TICK, Served
 from tests.lab.simulation.row_checks import check_heard, check_places, room_of
+from tsctl.daemon.batching.queue import Queue
+from tsctl.daemon.core.job import JobPhase
+from tsctl.daemon.workers.slot import RESTART_LIMIT, SlotState
+from tsctl.daemon.workers.state import WorkerState
 
 if TYPE_CHECKING:
     from tests.lab.simulation.world import World

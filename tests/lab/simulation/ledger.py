@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
-from daemon.batching.sequences.marks import USUAL, SequenceMark
-from daemon.core.job import MAX_ATTEMPTS, Job, Reply
-from daemon.models.settings import ModelSettings
-from daemon.models.version import ModelVersion
-from handlers.process.row_window import LEFT
 from tests.lab.simulation.suspicion import Suspicion, check_refused
+from tsctl.daemon.batching.sequences.marks import USUAL, SequenceMark
+from tsctl.daemon.core.job import MAX_ATTEMPTS, Job, Reply
+from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.process.row_window import LEFT
 
 if TYPE_CHECKING:
     from tests.lab.simulation.engine import WatchedWorker

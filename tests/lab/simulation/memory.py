@@ -6,9 +6,9 @@ Each body contains its request's name, so that a reader knows whose body it is.
 import random
 from typing import TYPE_CHECKING
 
-from daemon.core.arena import SHARED_FROM, Lease, Place
-from daemon.core.places import Places
-from handlers import wire
+from tsctl.daemon.core.arena import SHARED_FROM, Lease, Place
+from tsctl.daemon.core.places import Places
+from tsctl.handlers import wire
 
 if TYPE_CHECKING:
     from tests.lab.simulation.process import Process

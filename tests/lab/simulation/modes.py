@@ -11,7 +11,7 @@ the seeds after them        each version is drawn:
 import random
 from typing import Any
 
-from daemon.models.settings import ModelSettings
+from tsctl.daemon.models.settings import ModelSettings
 
 BATCHES_ONLY = 100_000
 Model = tuple[str, str, ModelSettings]

@@ -3,13 +3,13 @@
 from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
-from daemon.core.errors import DaemonError
-from daemon.models.change import change_settings
-from daemon.models.registrar import no_progress
-from daemon.models.version import ModelVersion
 from tests.lab.simulation.clients import Clients
 from tests.lab.simulation.loop import Late
 from tests.lab.simulation.script import SIGKILL
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.models.change import change_settings
+from tsctl.daemon.models.registrar import no_progress
+from tsctl.daemon.models.version import ModelVersion
 
 if TYPE_CHECKING:
     import asyncio

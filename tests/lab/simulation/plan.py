@@ -7,8 +7,8 @@ there; wide ranges would rarely hit them.
 import random
 from dataclasses import dataclass
 
-from daemon.models.settings import ModelSettings
 from tests.lab.simulation.modes import draw_modes
+from tsctl.daemon.models.settings import ModelSettings
 
 
 @dataclass(frozen=True, slots=True)

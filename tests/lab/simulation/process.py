@@ -11,16 +11,16 @@ import os
 import random
 from typing import TYPE_CHECKING, Any
 
-from daemon.models.settings import ModelSettings
-from daemon.workers.engine import WorkerSpec
-from daemon.workers.processes.pipe import Pace, PipeReader
-from daemon.workers.processes.reaper import Process as Child
-from daemon.workers.processes.spawn import SpawnRequest
-from handlers import wire
-from handlers.frame_reader import FrameReader
 from tests.lab.simulation.plan import HEALTHY
 from tests.lab.simulation.rows import RowScript
 from tests.lab.simulation.script import SIGKILL, Script
+from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.workers.engine import WorkerSpec
+from tsctl.daemon.workers.processes.pipe import Pace, PipeReader
+from tsctl.daemon.workers.processes.reaper import Process as Child
+from tsctl.daemon.workers.processes.spawn import SpawnRequest
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
 
 if TYPE_CHECKING:
     from tests.lab.simulation.engine import WatchedWorker

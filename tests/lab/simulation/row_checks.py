@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from daemon.core.job import Batch, Fate, Job, Outcome
-from daemon.workers.state import WorkerState
 from tests.lab.simulation.ledger import TICK
 from tests.lab.simulation.rows import places
+from tsctl.daemon.core.job import Batch, Fate, Job, Outcome
+from tsctl.daemon.workers.state import WorkerState
 
 if TYPE_CHECKING:
     from tests.lab.simulation.engine import WatchedWorker

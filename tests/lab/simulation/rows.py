@@ -11,11 +11,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, cast
 
-from daemon.models.settings import ModelSettings
-from handlers import wire
-from handlers.process.row_window import LEFT, RowConnection, RowWindow
 from tests.lab.simulation.script import SIGKILL, Script, answer_to
 from tests.lab.simulation.streams import HEARD, SIZE
+from tsctl.daemon.models.settings import ModelSettings
+from tsctl.handlers import wire
+from tsctl.handlers.process.row_window import LEFT, RowConnection, RowWindow
 
 if TYPE_CHECKING:
     from tests.lab.simulation.process import Process

@@ -6,7 +6,6 @@ import logging
 import math
 import os
 
-from daemon.models.registrar import Registrar
 from tests.lab.simulation.clients import Clients
 from tests.lab.simulation.endings import check_healed, check_stopped
 from tests.lab.simulation.invariants import check
@@ -14,6 +13,7 @@ from tests.lab.simulation.operators import Operators
 from tests.lab.simulation.plan import Plan, draw
 from tests.lab.simulation.story import Failure, Story, tell
 from tests.lab.simulation.world import World
+from tsctl.daemon.models.registrar import Registrar
 
 RECOVERY = 90.0  # seconds: covers the longest back-off, a hanging load, a process that does not die
 # If every batch hangs, each worker costs a pause of five seconds: two for each of 150 requests, plus loads.
@@ -165,5 +165,5 @@ async def _stop(registrar: Registrar, grace: float, hurry: float) -> None:
 
 def prepare() -> None:
     """Prepare this process for many runs: disable logging."""
-    logging.getLogger("daemon").setLevel(logging.CRITICAL)
+    logging.getLogger("tsctl.daemon").setLevel(logging.CRITICAL)
     os.environ.setdefault("OMP_NUM_THREADS", "1")

@@ -7,11 +7,11 @@ request whose name ends with `!` is poison: the worker that starts it dies.
 from collections import deque
 from typing import TYPE_CHECKING
 
-from handlers import wire
 from tests.lab.simulation.memory import Reader
 from tests.lab.simulation.plan import HEALTHY
 from tests.lab.simulation.sequences import END, ID
 from tests.lab.simulation.streams import Pour
+from tsctl.handlers import wire
 
 if TYPE_CHECKING:
     from tests.lab.simulation.process import Process

@@ -9,9 +9,9 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from daemon.batching.sequences.table import SequenceBroken, SequenceFull, TooManySequences
-from daemon.core.errors import DaemonError, QueueFull
-from daemon.core.job import Fate, JobPhase, Outcome
+from tsctl.daemon.batching.sequences.table import SequenceBroken, SequenceFull, TooManySequences
+from tsctl.daemon.core.errors import DaemonError, QueueFull
+from tsctl.daemon.core.job import Fate, JobPhase, Outcome
 
 if TYPE_CHECKING:
     from tests.lab.simulation.engine import WatchedWorker

@@ -7,9 +7,9 @@ checks: credit is granted for bytes a client has read, nothing comes after a cut
 import random
 from typing import TYPE_CHECKING
 
-from daemon.core.job import Piece, Reply
-from handlers import wire
-from handlers.credit import LATE_WINDOW, WINDOW, Pieces, Windows, cost_of
+from tsctl.daemon.core.job import Piece, Reply
+from tsctl.handlers import wire
+from tsctl.handlers.credit import LATE_WINDOW, WINDOW, Pieces, Windows, cost_of
 
 if TYPE_CHECKING:
     from tests.lab.simulation.clients import Clients

@@ -8,9 +8,9 @@ is pending.
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
-from daemon.batching.suspects import DEATHS, REFUSED
-from daemon.core.job import Batch, Fate, Outcome
 from tests.lab.simulation.script import SIGKILL
+from tsctl.daemon.batching.suspects import DEATHS, REFUSED
+from tsctl.daemon.core.job import Batch, Fate, Outcome
 
 if TYPE_CHECKING:
     from tests.lab.simulation.engine import WatchedWorker

@@ -5,28 +5,28 @@ from typing import Any
 
 import pytest
 
-from daemon.api.management.status import is_compiled
-from daemon.batching import quarantine
-from daemon.batching.alarm import Alarm
-from daemon.batching.dispatcher import Dispatcher
-from daemon.batching.fingerprint import fingerprint
-from daemon.batching.policies.fixed import Fixed
-from daemon.batching.quarantine import Quarantine
-from daemon.batching.queue import Queue
-from daemon.batching.screening import Screening
-from daemon.core import job as jobs
-from daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
-from daemon.metrics.version import VersionMetrics
-from daemon.models.persistence.ledger import Ledger
-from daemon.models.version import ModelVersion
-from daemon.workers import pool, slot
-from daemon.workers.engine import Worker
-from daemon.workers.flows import Flows, RowFlow
-from daemon.workers.inflight import InFlight
-from daemon.workers.local import LocalWorker
-from daemon.workers.pool import Pool
 from tests.lab.harness.planted import Around, Plant, nothing, row, rows
 from tests.lab.simulation.run import prepare, run
+from tsctl.daemon.api.management.status import is_compiled
+from tsctl.daemon.batching import quarantine
+from tsctl.daemon.batching.alarm import Alarm
+from tsctl.daemon.batching.dispatcher import Dispatcher
+from tsctl.daemon.batching.fingerprint import fingerprint
+from tsctl.daemon.batching.policies.fixed import Fixed
+from tsctl.daemon.batching.quarantine import Quarantine
+from tsctl.daemon.batching.queue import Queue
+from tsctl.daemon.batching.screening import Screening
+from tsctl.daemon.core import job as jobs
+from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.daemon.models.persistence.ledger import Ledger
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers import pool, slot
+from tsctl.daemon.workers.engine import Worker
+from tsctl.daemon.workers.flows import Flows, RowFlow
+from tsctl.daemon.workers.inflight import InFlight
+from tsctl.daemon.workers.local import LocalWorker
+from tsctl.daemon.workers.pool import Pool
 
 pytestmark = [
     pytest.mark.heavy,

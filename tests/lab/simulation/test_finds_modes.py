@@ -6,25 +6,25 @@ from typing import Any
 
 import pytest
 
-from daemon.api.management.status import is_compiled
-from daemon.batching.dispatcher import Dispatcher
-from daemon.batching.sequences import dispatcher as sequence_dispatcher
-from daemon.batching.sequences.dispatcher import SequenceDispatcher
-from daemon.batching.sequences.marks import SequenceMark
-from daemon.batching.sequences.table import OpenSequence, Sequences
-from daemon.core.job import Batch, Job, JobPhase, Outcome, Reply
-from daemon.models.version import ModelVersion
-from daemon.workers.engine import Worker, WorkerSpec
-from daemon.workers.flows import RowFlow
-from daemon.workers.inflight import InFlight
-from daemon.workers.processes.process import WorkerProcess
-from daemon.workers.rows.in_flight import RowsInFlight
-from daemon.workers.rows.pool import RowPool
-from daemon.workers.rows.state import RowEvent, RowState
-from daemon.workers.rows.worker import RowWorker
-from handlers import wire
 from tests.lab.harness.planted import Around, Plant, nothing, row, rows
 from tests.lab.simulation.run import prepare, run
+from tsctl.daemon.api.management.status import is_compiled
+from tsctl.daemon.batching.dispatcher import Dispatcher
+from tsctl.daemon.batching.sequences import dispatcher as sequence_dispatcher
+from tsctl.daemon.batching.sequences.dispatcher import SequenceDispatcher
+from tsctl.daemon.batching.sequences.marks import SequenceMark
+from tsctl.daemon.batching.sequences.table import OpenSequence, Sequences
+from tsctl.daemon.core.job import Batch, Job, JobPhase, Outcome, Reply
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.engine import Worker, WorkerSpec
+from tsctl.daemon.workers.flows import RowFlow
+from tsctl.daemon.workers.inflight import InFlight
+from tsctl.daemon.workers.processes.process import WorkerProcess
+from tsctl.daemon.workers.rows.in_flight import RowsInFlight
+from tsctl.daemon.workers.rows.pool import RowPool
+from tsctl.daemon.workers.rows.state import RowEvent, RowState
+from tsctl.daemon.workers.rows.worker import RowWorker
+from tsctl.handlers import wire
 
 pytestmark = [
     pytest.mark.heavy,

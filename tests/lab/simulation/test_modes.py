@@ -4,12 +4,12 @@ from collections import deque
 
 import pytest
 
-from daemon.models.registering.parallel import parallel_of
-from daemon.models.registering.spec import mode_of
 from tests.lab.simulation.modes import BATCHES_ONLY
 from tests.lab.simulation.plan import draw
 from tests.lab.simulation.run import explain, prepare, run, run_plan
 from tests.lab.simulation.story import Story
+from tsctl.daemon.models.registering.parallel import parallel_of
+from tsctl.daemon.models.registering.spec import mode_of
 
 FIRST = BATCHES_ONLY + 1
 

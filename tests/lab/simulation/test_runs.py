@@ -7,12 +7,12 @@ from collections import deque
 
 import pytest
 
-from daemon.api.management.status import is_compiled
-from daemon.batching.queue import Queue
 from tests.lab.simulation.__main__ import main
 from tests.lab.simulation.plan import draw
 from tests.lab.simulation.run import explain, prepare, run, run_plan
 from tests.lab.simulation.story import Story
+from tsctl.daemon.api.management.status import is_compiled
+from tsctl.daemon.batching.queue import Queue
 
 
 @pytest.fixture(autouse=True)

@@ -10,25 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from daemon import paths
-from daemon.config.config import Config, resolve
-from daemon.core.clock import Timer
-from daemon.core.job import Job
-from daemon.core.logs import ModelLogs
-from daemon.marfile import Manifest, parse_manifest
-from daemon.metrics.metrics import Metrics
-from daemon.metrics.version import VersionMetrics
-from daemon.models.archives.directories import Progress
-from daemon.models.archives.opening import Archives, Contents
-from daemon.models.build import ArchiveTexts, ModelFactory
-from daemon.models.registrar import Registrar
-from daemon.models.registry import Registry
-from daemon.models.request import Registration
-from daemon.models.retirement import LiveVersions
-from daemon.models.settings import ModelSettings
-from daemon.models.version import ModelVersion, Source
-from daemon.workers.gpus import Placement
-from handlers import wire
 from tests.lab.simulation.engine import Engine, WatchedWorker
 from tests.lab.simulation.ledger import Entry, Served
 from tests.lab.simulation.loop import Call, VirtualLoop, no_space
@@ -40,6 +21,25 @@ from tests.lab.simulation.sequences import SequenceBook
 from tests.lab.simulation.story import Failure, Story
 from tests.lab.simulation.streams import Reader
 from tests.lab.simulation.suspicion import note_parked
+from tsctl.daemon import paths
+from tsctl.daemon.config.config import Config, resolve
+from tsctl.daemon.core.clock import Timer
+from tsctl.daemon.core.job import Job
+from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.marfile import Manifest, parse_manifest
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.daemon.models.archives.directories import Progress
+from tsctl.daemon.models.archives.opening import Archives, Contents
+from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
+from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.retirement import LiveVersions
+from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.models.version import ModelVersion, Source
+from tsctl.daemon.workers.gpus import Placement
+from tsctl.handlers import wire
 
 T = TypeVar("T")
 _GPUS = 2

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from daemon.__main__ import parse_arguments
-from daemon.lifecycle.upgrade.messages import (
+from tsctl.daemon.__main__ import parse_arguments
+from tsctl.daemon.lifecycle.upgrade.messages import (
     Bound,
     BrokenUpgradeMessage,
     Expected,
@@ -20,7 +20,7 @@ from daemon.lifecycle.upgrade.messages import (
     encode,
     within,
 )
-from daemon.metrics.totals import Totals
+from tsctl.daemon.metrics.totals import Totals
 
 INHERITANCE = Inheritance([Bound("--inference-address", "::1", 0, 7)], 8, 123, (9, 10), [Expected("m", "1.0", True, 3)])
 

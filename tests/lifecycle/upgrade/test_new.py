@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import StartError, WorkersFailed
-from daemon.lifecycle.upgrade.channel import Channel, HungUp
-from daemon.lifecycle.upgrade.messages import (
+from tests.kit.daemon import StubDaemon
+from tsctl.daemon.core.errors import StartError, WorkersFailed
+from tsctl.daemon.lifecycle.upgrade.channel import Channel, HungUp
+from tsctl.daemon.lifecycle.upgrade.messages import (
     FORM,
     Expected,
     Inheritance,
@@ -22,13 +23,12 @@ from daemon.lifecycle.upgrade.messages import (
     decode_from_new,
     encode,
 )
-from daemon.lifecycle.upgrade.new import Predecessor, check_snapshot, load
-from daemon.metrics.totals import Totals
-from daemon.models.persistence.startup import Startup
-from daemon.models.registrar import no_progress
-from daemon.models.version import ModelState
-from daemon.workers.engine import LoadFailure
-from tests.kit.daemon import StubDaemon
+from tsctl.daemon.lifecycle.upgrade.new import Predecessor, check_snapshot, load
+from tsctl.daemon.metrics.totals import Totals
+from tsctl.daemon.models.persistence.startup import Startup
+from tsctl.daemon.models.registrar import no_progress
+from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.workers.engine import LoadFailure
 
 
 def inheritance(form: int = FORM) -> Inheritance:

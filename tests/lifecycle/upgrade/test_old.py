@@ -6,18 +6,25 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import Loading, Stopping, UpgradeFailed, Upgrading
-from daemon.lifecycle.upgrade import old as room
-from daemon.lifecycle.upgrade.memory_check import MemoryCheck
-from daemon.lifecycle.upgrade.messages import Expected, FromNew, Progress, ReadyToTakeOver, TakenOver, TakeoverFailed
-from daemon.lifecycle.upgrade.old import Upgrade
-from daemon.lifecycle.upgrade.states import Step
-from daemon.lifecycle.upgrade.successor import SuccessorGone
-from daemon.metrics.totals import Totals
-from daemon.models.persistence.snapshot import read_snapshot
-from daemon.models.rollouts.rollout import Rollout, parse_conditions
-from daemon.models.rollouts.sequential import Trials
 from tests.kit.daemon import StubDaemon, until
+from tsctl.daemon.core.errors import Loading, Stopping, UpgradeFailed, Upgrading
+from tsctl.daemon.lifecycle.upgrade import old as room
+from tsctl.daemon.lifecycle.upgrade.memory_check import MemoryCheck
+from tsctl.daemon.lifecycle.upgrade.messages import (
+    Expected,
+    FromNew,
+    Progress,
+    ReadyToTakeOver,
+    TakenOver,
+    TakeoverFailed,
+)
+from tsctl.daemon.lifecycle.upgrade.old import Upgrade
+from tsctl.daemon.lifecycle.upgrade.states import Step
+from tsctl.daemon.lifecycle.upgrade.successor import SuccessorGone
+from tsctl.daemon.metrics.totals import Totals
+from tsctl.daemon.models.persistence.snapshot import read_snapshot
+from tsctl.daemon.models.rollouts.rollout import Rollout, parse_conditions
+from tsctl.daemon.models.rollouts.sequential import Trials
 
 PLENTY = MemoryCheck(1, 2)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.lifecycle.upgrade.shim import daemon_of, exit_code, lives
+from tsctl.daemon.lifecycle.upgrade.shim import daemon_of, exit_code, lives
 
 
 @pytest.mark.parametrize(

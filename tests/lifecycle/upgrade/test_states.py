@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.lifecycle.upgrade.states import TRANSITIONS, Drain, Step, UpgradeEvent, drain, stops_successor
+from tsctl.daemon.lifecycle.upgrade.states import TRANSITIONS, Drain, Step, UpgradeEvent, drain, stops_successor
 
 
 def test_a_daemon_that_has_been_replaced_never_serves_again() -> None:

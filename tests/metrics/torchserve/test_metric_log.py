@@ -4,15 +4,15 @@ import re
 
 import pytest
 
-from daemon.metrics.metrics import Metrics
-from daemon.metrics.torchserve.lines import PrintedMetric
-from daemon.metrics.torchserve.metric_log import MetricLog
-from daemon.metrics.torchserve.output import OutputCopies
-from daemon.metrics.torchserve.selection import Selection
-from daemon.metrics.torchserve.worker_names import WorkerNames
-from daemon.metrics.version import VersionMetrics
-from handlers.wire import Measurement
 from tests.metrics.test_metrics import run
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.torchserve.lines import PrintedMetric
+from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
+from tsctl.daemon.metrics.torchserve.output import OutputCopies
+from tsctl.daemon.metrics.torchserve.selection import Selection
+from tsctl.daemon.metrics.torchserve.worker_names import WorkerNames
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.handlers.wire import Measurement
 
 TAIL = re.compile(r"#hostname:[^,]+(,requestID:[^|]+?)?,timestamp:\d{10}$")
 

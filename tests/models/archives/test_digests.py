@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import InvalidModel
-from daemon.models.archives import unpack as unpacking
-from daemon.models.archives.digests import SteadyFile, holds_its_files, is_sealed, sums_of
-from daemon.models.archives.readers import Archive, open_archive
-from daemon.models.archives.unpack import Limits, unpack
 from tests.models.archives.hostile import tar_of, zip_of
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.models.archives import unpack as unpacking
+from tsctl.daemon.models.archives.digests import SteadyFile, holds_its_files, is_sealed, sums_of
+from tsctl.daemon.models.archives.readers import Archive, open_archive
+from tsctl.daemon.models.archives.unpack import Limits, unpack
 
 LIMITS = Limits(total_bytes=10**7, files=10)
 NOISE = random.Random(7)

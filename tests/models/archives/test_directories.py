@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from daemon.models.archives.directories import Directories
-from daemon.models.archives.unpack import Limits
+from tsctl.daemon.models.archives.directories import Directories
+from tsctl.daemon.models.archives.unpack import Limits
 
 
 def made(folder: Path, *names: str) -> tuple[Directories, list[Path]]:

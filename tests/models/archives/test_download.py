@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from daemon.core.errors import ArchiveNotFound, DownloadFailed
-from daemon.models.archives.download import downloaded, is_remote, local_path
-from daemon.models.archives.sources.allowed import check_url
 from tests.models.archives.web import Web, web_server
+from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
+from tsctl.daemon.models.archives.download import downloaded, is_remote, local_path
+from tsctl.daemon.models.archives.sources.allowed import check_url
 
 ALLOWED = ("https://models\\.example\\.com/.*", "file:///srv/models/.*")
 

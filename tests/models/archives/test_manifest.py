@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-import handlers
-from daemon.core.errors import InvalidModel
-from daemon.marfile import MANIFEST
-from daemon.models.archives.manifest import bare_manifest, read_manifest
-from handlers.names import BUILT_IN, RESERVED_MODULES
+import tsctl
 from tests.kit.archives import model_files, write_files
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.marfile import MANIFEST
+from tsctl.daemon.models.archives.manifest import bare_manifest, read_manifest
+from tsctl.handlers.names import BUILT_IN
 
 
 def read(directory: Path, files: dict[str, bytes], **given: Any) -> Any:
@@ -138,21 +138,26 @@ def test_no_handler_is_a_sentence(tmp_path: Path) -> None:
         read(tmp_path, model_files(handler=""))
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED_MODULES))
+@pytest.mark.parametrize("file", ["tsctl.py", "tsctl/__init__.py"])
+def test_a_module_with_our_name_is_refused(file: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidModel, match="holds a module `tsctl`, a name that tsctl itself uses"):
+        read(tmp_path, model_files() | {file: b""})
+
+
+@pytest.mark.parametrize("name", ["daemon", "handlers"])
 @pytest.mark.parametrize("form", ["{}.py", "{}/__init__.py"])
-def test_a_module_with_one_of_our_names_is_refused(name: str, form: str, tmp_path: Path) -> None:
-    with pytest.raises(InvalidModel, match=f"holds a module `{name}`, a name that tsctl itself uses"):
-        read(tmp_path, model_files() | {form.format(name): b""})
+def test_modules_with_the_names_of_our_folders_are_the_models_own(name: str, form: str, tmp_path: Path) -> None:
+    assert read(tmp_path, model_files() | {form.format(name): b""}).model_name == "m"
 
 
 def test_the_handler_itself_may_have_any_name(tmp_path: Path) -> None:
-    files = model_files(handler="handlers.py", modelFile="daemon.py") | {"handlers.py": b"", "daemon.py": b""}
+    files = model_files(handler="tsctl.py", modelFile="daemon.py") | {"tsctl.py": b"", "daemon.py": b""}
 
-    assert read(tmp_path, files).handler == "handlers.py"
+    assert read(tmp_path, files).handler == "tsctl.py"
 
 
 def test_a_file_that_is_no_module_may_have_our_name(tmp_path: Path) -> None:
-    assert read(tmp_path, model_files() | {"daemon.json": json.dumps({}).encode()}).model_name == "m"
+    assert read(tmp_path, model_files() | {"tsctl.json": json.dumps({}).encode()}).model_name == "m"
 
 
 BARE = {
@@ -195,26 +200,26 @@ def test_a_single_file_that_cannot_be_served_is_a_sentence_with_the_remedy(tmp_p
         read_bare(tmp_path, {"net.pth": b""}, "net.pth")
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED_MODULES))
+@pytest.mark.parametrize("name", ["daemon", "handlers", "tsctl"])
 def test_a_folder_of_ones_own_may_hold_any_module(name: str, tmp_path: Path) -> None:
     files = BARE | {f"{name}/__init__.py": b"", f"{name}.py": b""}
 
     assert read_bare(tmp_path, files).model_name == "sentiment"
 
 
-@pytest.mark.parametrize("taken", ["handlers.py", "handlers/base.py"])
+@pytest.mark.parametrize("taken", ["tsctl.py", "tsctl/base.py"])
 @pytest.mark.parametrize("importing", ["sentiment.py", "clean.py"])
 def test_a_module_that_a_worker_would_take_for_tsctls_is_refused(importing: str, taken: str, tmp_path: Path) -> None:
-    files = BARE | {taken: b"", importing: BARE[importing] + b"from handlers.base import Base\n"}
+    files = BARE | {taken: b"", importing: BARE[importing] + b"from tsctl.base import Base\n"}
 
-    with pytest.raises(InvalidModel, match=r"sentiment.py imports `handlers`, .* rename `handlers"):
+    with pytest.raises(InvalidModel, match=r"sentiment.py imports `tsctl`, .* rename `tsctl"):
         read_bare(tmp_path, files)
 
 
 def test_tsctls_own_package_beside_a_file_is_no_other_one(tmp_path: Path) -> None:
-    files = BARE | {"clean.py": b"from handlers.builtin import BaseHandler\nwords = 1\n"}
+    files = BARE | {"clean.py": b"from tsctl.handlers.builtin import BaseHandler\nwords = 1\n"}
     write_files(tmp_path / "folder", files)
-    (tmp_path / "folder" / "handlers").symlink_to(Path(handlers.__file__).parent)
+    (tmp_path / "folder" / "tsctl").symlink_to(Path(tsctl.__file__).parent)
 
     assert read_bare(tmp_path, files).model_name == "sentiment"
 

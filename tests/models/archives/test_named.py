@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from daemon.lifecycle.early import wants_torch
-from daemon.marfile import FORMATS, Packing, write_archive
-from daemon.models.archives import named
-from daemon.models.archives.named import model_name_in
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.build import make_config
 from tests.models.archives.hostile import HOSTILE, tar_of
+from tsctl.daemon.lifecycle.early import wants_torch
+from tsctl.daemon.marfile import FORMATS, Packing, write_archive
+from tsctl.daemon.models.archives import named
+from tsctl.daemon.models.archives.named import model_name_in
 
 MANIFEST_OF_M = b'{"model": {"modelName": "m"}}'
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import ArchiveNotFound, DownloadFailed
-from daemon.models.archives.download import downloaded
-from daemon.models.archives.sources import objects
-from daemon.models.archives.sources.objects import fetch_object, is_object
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
+from tsctl.daemon.models.archives.download import downloaded
+from tsctl.daemon.models.archives.sources import objects
+from tsctl.daemon.models.archives.sources.objects import fetch_object, is_object
 
 READ = "import json, sys; order = json.loads(sys.stdin.readline()); "
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from daemon.models import build
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon.models import build
 
 PARSERS = ("bare_manifest", "read_manifest", "read_yaml")
 

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from daemon import paths
-from daemon.core.errors import ArchiveNotFound, Conflict
-from daemon.models.archives.directories import Directories
-from daemon.models.archives.opening import Archives, Contents
-from daemon.models.archives.unpack import Limits
-from daemon.models.registrar import no_progress
-from daemon.models.request import Registration
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.build import make_config
+from tsctl.daemon import paths
+from tsctl.daemon.core.errors import ArchiveNotFound, Conflict
+from tsctl.daemon.models.archives.directories import Directories
+from tsctl.daemon.models.archives.opening import Archives, Contents
+from tsctl.daemon.models.archives.unpack import Limits
+from tsctl.daemon.models.registrar import no_progress
+from tsctl.daemon.models.request import Registration
 
 
 class Opened:

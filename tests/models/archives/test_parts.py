@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.models.archives.sources.parts import LONGEST_KEPT, MOST, fetch_rest, recover
+from tsctl.daemon.models.archives.sources.parts import LONGEST_KEPT, MOST, fetch_rest, recover
 
 URL = "s3://b/m.mar"
 

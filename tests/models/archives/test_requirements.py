@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import InvalidModel, RequirementsFailed
-from daemon.models.archives import requirements
+from tsctl.daemon.core.errors import InvalidModel, RequirementsFailed
+from tsctl.daemon.models.archives import requirements
 
 
 def test_long_requirements_are_refused_before_they_are_hashed(tmp_path: Path) -> None:

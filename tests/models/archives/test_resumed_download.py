@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import DownloadFailed
-from daemon.models.archives.sources.web import ATTEMPTS, fetch
+from tsctl.daemon.core.errors import DownloadFailed
+from tsctl.daemon.models.archives.sources.web import ATTEMPTS, fetch
 
 OLD, NEW = bytes(range(200)), bytes(reversed(range(200)))
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import ArchiveNotFound
-from daemon.models.archives.store import archives, locate, sizes
+from tsctl.daemon.core.errors import ArchiveNotFound
+from tsctl.daemon.models.archives.store import archives, locate, sizes
 
 
 @pytest.fixture

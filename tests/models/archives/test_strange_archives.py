@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.core.errors import InvalidModel
-from daemon.models.archives.manifest import read_manifest
-from daemon.models.archives.unpack import Limits, unpack
 from tests.models.archives import hostile
 from tests.models.archives.hostile import OUTSIDE, tar_of, zip_of
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.models.archives.manifest import read_manifest
+from tsctl.daemon.models.archives.unpack import Limits, unpack
 
 LIMITS = Limits(total_bytes=1000, files=10)
 MEMBERS = (("a.txt", b"hello"), ("b/c.txt", b"there"))

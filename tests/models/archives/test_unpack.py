@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import InvalidModel
-from daemon.models.archives.unpack import Limits, model_root, safe_name, unpack
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.models.archives.hostile import HOSTILE, OUTSIDE, tar_of, zip_of
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.models.archives.unpack import Limits, model_root, safe_name, unpack
 
 LIMITS = Limits(total_bytes=1000, files=10)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.models.optimizing import building
+from tsctl.daemon.models.optimizing import building
 
 
 @pytest.fixture(autouse=True)

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from daemon.marfile import parse_manifest
-from daemon.models.optimizing import building
-from daemon.models.optimizing.auto import AutoOptimization
-from daemon.models.optimizing.building import auto_of, threads_of
-from daemon.models.optimizing.record import TrialStore
-from daemon.models.optimizing.state import TrialState
-from daemon.models.registering.source import Source
 from tests.kit.build import make_settings
+from tsctl.daemon.marfile import parse_manifest
+from tsctl.daemon.models.optimizing import building
+from tsctl.daemon.models.optimizing.auto import AutoOptimization
+from tsctl.daemon.models.optimizing.building import auto_of, threads_of
+from tsctl.daemon.models.optimizing.record import TrialStore
+from tsctl.daemon.models.optimizing.state import TrialState
+from tsctl.daemon.models.registering.source import Source
 
 
 def auto(

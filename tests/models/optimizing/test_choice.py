@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from daemon.models.optimizing.choice import TrialChoice, TrialRow, choose
+from tsctl.daemon.models.optimizing.choice import TrialChoice, TrialRow, choose
 
 
 def row(name: str, gain: float | None, **facts: Any) -> TrialRow:

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from daemon.models.optimizing.due import (
+from tsctl.daemon.models.optimizing.due import (
     COMPILING,
     COST,
     LEAST_BUSY,

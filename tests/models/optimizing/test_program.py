@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.models.optimizing import program
-from daemon.models.optimizing.program import TrialFailed, run_trial
+from tsctl.daemon.models.optimizing import program
+from tsctl.daemon.models.optimizing.program import TrialFailed, run_trial
 
 pytestmark = pytest.mark.slow
 # Reads the order and the body as the program does, and then does what the test says.

@@ -5,11 +5,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from daemon.models.optimizing.auto import AutoOptimization
-from daemon.models.optimizing.choice import TrialRow
-from daemon.models.optimizing.due import ATTEMPTS
-from daemon.models.optimizing.record import VARIABLE, AutoRecord, TrialFacts, TrialStore, store_of
-from daemon.models.optimizing.state import TrialState
+from tsctl.daemon.models.optimizing.auto import AutoOptimization
+from tsctl.daemon.models.optimizing.choice import TrialRow
+from tsctl.daemon.models.optimizing.due import ATTEMPTS
+from tsctl.daemon.models.optimizing.record import VARIABLE, AutoRecord, TrialFacts, TrialStore, store_of
+from tsctl.daemon.models.optimizing.state import TrialState
 
 FACTS = TrialFacts(
     archive="a" * 64, handler="image_classifier", python="", processor="EPYC (avx2)", torch="2.14.1", batch_size=8,

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from daemon.models.archives.sample import Sample
-from daemon.models.optimizing.sample import made_up_image, sample_for
+from tsctl.daemon.models.archives.sample import Sample
+from tsctl.daemon.models.optimizing.sample import made_up_image, sample_for
 
 
 def test_the_image_that_is_made_up_can_be_read_and_is_the_same_each_time() -> None:

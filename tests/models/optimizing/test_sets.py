@@ -2,7 +2,7 @@
 
 import pytest
 
-from daemon.models.optimizing.sets import is_tried, lossy_of, sets_to_try
+from tsctl.daemon.models.optimizing.sets import is_tried, lossy_of, sets_to_try
 
 
 @pytest.mark.parametrize(

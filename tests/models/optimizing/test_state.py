@@ -1,6 +1,6 @@
 """The trial of a version moves along the arrows of its drawing only."""
 
-from daemon.models.optimizing.state import TRANSITIONS, TrialState
+from tsctl.daemon.models.optimizing.state import TRANSITIONS, TrialState
 
 
 def test_nothing_leads_on_where_the_trial_has_told_or_cannot() -> None:

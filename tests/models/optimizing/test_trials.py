@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from daemon.models.archives.sample import Sample
-from daemon.models.optimizing.due import ATTEMPTS, LEAST_BUSY, PAUSES
-from daemon.models.optimizing.state import TrialState
-from daemon.models.version import ModelState
-from daemon.workers.engine import LoadFailure
-from handlers.wire import Optimized
 from tests.kit.daemon import NEVER, until
 from tests.models.optimizing.trying import FASTER, SLOWER, Bench, row
+from tsctl.daemon.models.archives.sample import Sample
+from tsctl.daemon.models.optimizing.due import ATTEMPTS, LEAST_BUSY, PAUSES
+from tsctl.daemon.models.optimizing.state import TrialState
+from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.workers.engine import LoadFailure
+from tsctl.handlers.wire import Optimized
 
 
 async def test_the_chosen_set_takes_over_as_the_same_version(tmp_path: Path) -> None:

@@ -5,14 +5,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from daemon.core.clock import FakeClock
-from daemon.models.optimizing.choice import TrialRow
-from daemon.models.optimizing.program import TrialFailed, TrialRows
-from daemon.models.optimizing.state import TrialState
-from daemon.models.optimizing.trials import AutoOptimizing
-from daemon.models.version import ModelVersion
 from tests.kit.archives import model_files, write_mar
 from tests.kit.daemon import StubDaemon, until
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.models.optimizing.choice import TrialRow
+from tsctl.daemon.models.optimizing.program import TrialFailed, TrialRows
+from tsctl.daemon.models.optimizing.state import TrialState
+from tsctl.daemon.models.optimizing.trials import AutoOptimizing
+from tsctl.daemon.models.version import ModelVersion
 
 ROOMY = (1, 1 << 50)  # bytes of a worker, and those that are left
 

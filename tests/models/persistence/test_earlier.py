@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import WorkersFailed
-from daemon.models.change import change_settings
-from daemon.models.persistence.earlier import earlier_after, one_change
-from daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
-from daemon.models.registrar import Registration, no_progress
-from daemon.models.rollouts.rollout import Rollout
-from daemon.models.routing.route import Route
-from daemon.models.settings import Overrides
 from tests.kit.archives import model_files, write_mar
 from tests.kit.daemon import StubDaemon
 from tests.models.test_registrar import BROKEN
+from tsctl.daemon.core.errors import WorkersFailed
+from tsctl.daemon.models.change import change_settings
+from tsctl.daemon.models.persistence.earlier import earlier_after, one_change
+from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
+from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.rollouts.rollout import Rollout
+from tsctl.daemon.models.routing.route import Route
+from tsctl.daemon.models.settings import Overrides
 
 
 def entry(version: str = "1.0", name: str = "m", *, default: bool = True, **asked: Any) -> SnapshotEntry:

@@ -10,14 +10,14 @@ from typing import Any
 import msgspec
 import pytest
 
-from daemon.models.persistence.encoding import encode_snapshot
-from daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, SnapshotEntry, decode_snapshot
-from daemon.models.persistence.snapshot_file import SnapshotFile
-from daemon.models.request import Registration
-from daemon.models.settings import Overrides
-from handlers.wire import Declared, Input
 from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon.models.persistence.encoding import encode_snapshot
+from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, SnapshotEntry, decode_snapshot
+from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.settings import Overrides
+from tsctl.handlers.wire import Declared, Input
 
 UNSAID: dict[str, Any] = {
     "batch_size": None, "max_delay": None, "policy": None, "workers": None, "max_workers": None, "fallback_workers": 0,

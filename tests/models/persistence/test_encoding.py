@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.models.persistence import encoding
-from daemon.models.persistence.encoding import SnapshotEncoder, encode_snapshot
-from daemon.models.persistence.snapshot import EarlierModel, Snapshot, SnapshotEntry
-from daemon.models.request import Registration
-from daemon.models.rollouts.rollout import Rollout
-from daemon.models.routing.route import Route
-from daemon.models.settings import Overrides
 from tests.kit.daemon import StubDaemon
 from tests.models.persistence.test_snapshot import entries, words
+from tsctl.daemon.models.persistence import encoding
+from tsctl.daemon.models.persistence.encoding import SnapshotEncoder, encode_snapshot
+from tsctl.daemon.models.persistence.snapshot import EarlierModel, Snapshot, SnapshotEntry
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.rollouts.rollout import Rollout
+from tsctl.daemon.models.routing.route import Route
+from tsctl.daemon.models.settings import Overrides
 
 routes = st.builds(Route, weights=st.just((("1.0", 40.0), ("2.0", 60.0))))
 # Entries are few: what matters is which of them come again in the next snapshot.

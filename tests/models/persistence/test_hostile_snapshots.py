@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.models.persistence.snapshot import BrokenSnapshot, decode_snapshot
 from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, decode_snapshot
 
 HOSTILE = [
     pytest.param("../../victim", id="climbs"),

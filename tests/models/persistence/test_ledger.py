@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from daemon.models.persistence.snapshot import read_snapshot
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon.models.persistence.snapshot import read_snapshot
 
 
 async def test_a_registration_that_may_still_fail_is_not_written(tmp_path: Path) -> None:

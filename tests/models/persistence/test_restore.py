@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import BadRequest
-from daemon.models.persistence.startup import Startup
-from daemon.models.registrar import Registration, no_progress
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelState
-from daemon.workers.engine import LoadFailure
 from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.daemon import NEVER, StubDaemon, until
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.models.persistence.startup import Startup
+from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.workers.engine import LoadFailure
 
 
 async def test_what_was_registered_is_loading_before_anything_is_waited_for(tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.models.archives.unpack import ArchiveMark
-from daemon.models.persistence.encoding import encode_snapshot
-from daemon.models.persistence.snapshot import (
+from tsctl.daemon.models.archives.unpack import ArchiveMark
+from tsctl.daemon.models.persistence.encoding import encode_snapshot
+from tsctl.daemon.models.persistence.snapshot import (
     BrokenSnapshot,
     Snapshot,
     SnapshotEntry,
@@ -22,8 +22,8 @@ from daemon.models.persistence.snapshot import (
     set_aside,
     write_snapshot,
 )
-from daemon.models.request import Registration
-from daemon.models.settings import Overrides
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.settings import Overrides
 
 words = st.text(max_size=20)
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_\-.]*", fullmatch=True)

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import NotRemembered, WorkersFailed
-from daemon.models.change import change_settings
-from daemon.models.persistence import snapshot
-from daemon.models.registrar import Registration, no_progress
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelState
-from daemon.workers.engine import LoadFailure
 from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import NEVER, StubDaemon, until
+from tsctl.daemon.core.errors import NotRemembered, WorkersFailed
+from tsctl.daemon.models.change import change_settings
+from tsctl.daemon.models.persistence import snapshot
+from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.workers.engine import LoadFailure
 
 BROKEN = LoadFailure("ValueError: bad weights")
 
@@ -241,7 +241,7 @@ async def test_a_broken_snapshot_is_told_in_the_log_and_to_who_asks(
     bench = StubDaemon(tmp_path)
     bench.snapshot.write_bytes(b"{")
 
-    with caplog.at_level(logging.ERROR, "daemon.models"):
+    with caplog.at_level(logging.ERROR, "tsctl.daemon.models"):
         again = await bench.restart()
 
     aside = bench.snapshot.with_name("snapshot.broken-1.json")

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import NoReadyWorker
-from daemon.models.persistence.snapshot import SnapshotEntry
-from daemon.models.persistence.startup import Listing, Startup, StartupPlan, parse_listings, plan
-from daemon.models.registrar import Registration, no_progress
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelState
-from daemon.workers.cores import usable_cores
 from tests.kit.archives import model_files, write_mar
 from tests.kit.client import Client
 from tests.kit.daemon import StubDaemon, until
+from tsctl.daemon.core.errors import NoReadyWorker
+from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
+from tsctl.daemon.models.persistence.startup import Listing, Startup, StartupPlan, parse_listings, plan
+from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.workers.cores import usable_cores
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ async def test_what_a_list_no_longer_names_is_not_restored_and_the_log_says_so(
     a, b = bench.mar("a"), bench.mar("b")
     await bench.restart(models=f"{a},{b}")
 
-    with caplog.at_level(logging.INFO, "daemon.models"):
+    with caplog.at_level(logging.INFO, "tsctl.daemon.models"):
         again = await bench.restart(models=b)
 
     assert again.names == ["b/1.0"] and [*again.remembered] == ["b/1.0"] and again.unpacked == 1
@@ -208,7 +208,7 @@ async def test_an_archive_of_the_list_that_holds_another_version_now_brings_that
     await bench.restart(models=url)
     write_mar(bench.store / url, model_files(version="2.0"))
 
-    with caplog.at_level(logging.INFO, "daemon.models"):
+    with caplog.at_level(logging.INFO, "tsctl.daemon.models"):
         again = await bench.restart(models=url)
 
     assert again.names == ["m/2.0"] and [*again.remembered] == ["m/2.0"]

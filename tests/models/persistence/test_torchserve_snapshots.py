@@ -10,12 +10,12 @@ from typing import Any
 import javaproperties
 import pytest
 
-from daemon.config.config import resolve
-from daemon.config.written import properties_of
-from daemon.models.persistence.torchserve_snapshots import MOST_FILES, Kind, TorchServeSnapshots, name_in_store
-from daemon.models.registrar import no_progress
 from tests.kit.build import make_config
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.config.written import properties_of
+from tsctl.daemon.models.persistence.torchserve_snapshots import MOST_FILES, Kind, TorchServeSnapshots, name_in_store
+from tsctl.daemon.models.registrar import no_progress
 
 NOON = 1_900_000_000.0
 

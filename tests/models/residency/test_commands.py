@@ -6,15 +6,15 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import NoReadyWorker, WorkersFailed
-from daemon.models.registrar import Registration, no_progress
-from daemon.models.residency.commands import load, unload
-from daemon.models.residency.state import ResidenceState
-from daemon.models.settings import Overrides
-from daemon.models.version import ModelVersion
-from daemon.workers.engine import LoadFailure
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import other
+from tsctl.daemon.core.errors import NoReadyWorker, WorkersFailed
+from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.residency.commands import load, unload
+from tsctl.daemon.models.residency.state import ResidenceState
+from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.workers.engine import LoadFailure
 
 
 async def register(bench: StubDaemon, *, replace: bool = False, url: str = "", **overrides: Any) -> ModelVersion:

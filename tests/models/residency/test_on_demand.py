@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from daemon.core.errors import NoReadyWorker, QueueFull
-from daemon.models.residency.decision import LOOK_EVERY
-from daemon.models.residency.state import ResidenceState
-from daemon.models.version import ModelState
-from daemon.workers.engine import LoadFailure
 from tests.kit.residency import StubHouse
+from tsctl.daemon.core.errors import NoReadyWorker, QueueFull
+from tsctl.daemon.models.residency.decision import LOOK_EVERY
+from tsctl.daemon.models.residency.state import ResidenceState
+from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.workers.engine import LoadFailure
 
 
 def test_a_registered_version_has_no_worker_and_can_be_asked() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.models.persistence import snapshot
-from daemon.models.request import Registration
-from daemon.models.residency.residence import LONGEST_LOAD, MOST_MEMORY, Residence
-from daemon.models.settings import Overrides
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.models.persistence import snapshot
+from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.residency.residence import LONGEST_LOAD, MOST_MEMORY, Residence
+from tsctl.daemon.models.settings import Overrides
 
 GIB = 2**30
 

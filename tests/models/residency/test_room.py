@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daemon.models.residency.decision import LOADS_AT_ONCE, YOUNG
-from daemon.models.residency.state import ResidenceState
-from daemon.models.version import ModelVersion
 from tests.kit.residency import StubHouse
+from tsctl.daemon.models.residency.decision import LOADS_AT_ONCE, YOUNG
+from tsctl.daemon.models.residency.state import ResidenceState
+from tsctl.daemon.models.version import ModelVersion
 
 DONE = ("arrive", "arrive", "arrive", "hold", "load", "pin", "leave")
 

@@ -2,11 +2,19 @@
 
 import pytest
 
-from daemon.core.errors import BadRequest
-from daemon.metrics.histogram import FINE, Histogram
-from daemon.metrics.recent import Counts
-from daemon.models.rollouts.conditions import Condition, bound_of, less, parse_condition, slower, together, trials_of
-from daemon.models.rollouts.sequential import Trials
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.metrics.histogram import FINE, Histogram
+from tsctl.daemon.metrics.recent import Counts
+from tsctl.daemon.models.rollouts.conditions import (
+    Condition,
+    bound_of,
+    less,
+    parse_condition,
+    slower,
+    together,
+    trials_of,
+)
+from tsctl.daemon.models.rollouts.sequential import Trials
 
 
 def counts(*seconds: float, errors: int = 0) -> Counts:

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from daemon.models.persistence.encoding import encode_snapshot
-from daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, decode_snapshot
-from daemon.models.rollouts.decision import Decision
-from daemon.models.rollouts.evidence import Samples
-from daemon.models.rollouts.rollout import Rollout, RolloutEvent, RolloutState, parse_conditions
-from daemon.models.rollouts.sequential import Trials
-from daemon.models.routing.route import parse_route
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon.models.persistence.encoding import encode_snapshot
+from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, decode_snapshot
+from tsctl.daemon.models.rollouts.decision import Decision
+from tsctl.daemon.models.rollouts.evidence import Samples
+from tsctl.daemon.models.rollouts.rollout import Rollout, RolloutEvent, RolloutState, parse_conditions
+from tsctl.daemon.models.rollouts.sequential import Trials
+from tsctl.daemon.models.routing.route import parse_route
 
 ROLLOUT = Rollout(
     version="2.0", steps=(10.0, 100.0), every=3600.0, conditions=parse_conditions("", compare=False),

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from daemon.core.errors import BadRequest
-from daemon.models.rollouts.decision import decide, find
-from daemon.models.rollouts.rollout import (
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.models.rollouts.decision import decide, find
+from tsctl.daemon.models.rollouts.rollout import (
     Rollout,
     RolloutEvent,
     RolloutState,
@@ -14,8 +14,8 @@ from daemon.models.rollouts.rollout import (
     parse_every,
     parse_steps,
 )
-from daemon.models.rollouts.sequential import Trials
-from daemon.models.routing.route import Route
+from tsctl.daemon.models.rollouts.sequential import Trials
+from tsctl.daemon.models.routing.route import Route
 
 
 def rollout(state: RolloutState = RolloutState.STEPPING, step: int = 0, **changes: object) -> Rollout:

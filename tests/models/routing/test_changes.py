@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from daemon.core.errors import BadRequest, ModelNotFound, VersionNotFound
-from daemon.models.persistence.snapshot import BrokenSnapshot, decode_snapshot
-from daemon.models.routing.changes import RouteChanges
-from daemon.models.routing.route import Route, parse_route
-from daemon.models.routing.routes import RoutedVersion
 from tests.kit.daemon import StubDaemon
+from tsctl.daemon.core.errors import BadRequest, ModelNotFound, VersionNotFound
+from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, decode_snapshot
+from tsctl.daemon.models.routing.changes import RouteChanges
+from tsctl.daemon.models.routing.route import Route, parse_route
+from tsctl.daemon.models.routing.routes import RoutedVersion
 
 HALVES = parse_route("1.0=50 2.0=50", "ip")
 

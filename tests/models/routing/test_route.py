@@ -2,9 +2,9 @@
 
 import pytest
 
-from daemon.core.errors import BadRequest
-from daemon.models.routing.route import Route, parse_route, parse_share
-from daemon.models.routing.routes import Routes, key_of
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.models.routing.route import Route, parse_route, parse_share
+from tsctl.daemon.models.routing.routes import Routes, key_of
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
-from daemon.metrics.machine.gpu_memory import StubGpus
-from daemon.models.registry import Registry
-from daemon.models.scaling import resources
-from daemon.models.scaling.autoscaling import Autoscaling
-from daemon.models.scaling.resources import FRESH
 from tests.kit.version import StubVersion
+from tsctl.daemon.metrics.machine.gpu_memory import StubGpus
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.scaling import resources
+from tsctl.daemon.models.scaling.autoscaling import Autoscaling
+from tsctl.daemon.models.scaling.resources import FRESH
 
 GIB = 1024**3
 

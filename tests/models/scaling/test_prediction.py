@@ -4,11 +4,11 @@ import math
 
 import pytest
 
-from daemon.batching.policies.greedy import Greedy
-from daemon.models.scaling.facts import BatchModel, ScalingFacts
-from daemon.models.scaling.prediction import expected_wait, growing_wait, observed_wait
 from tests.lab.policies.loads import Poisson
 from tests.lab.policies.world import SimulatedModel, World
+from tsctl.daemon.batching.policies.greedy import Greedy
+from tsctl.daemon.models.scaling.facts import BatchModel, ScalingFacts
+from tsctl.daemon.models.scaling.prediction import expected_wait, growing_wait, observed_wait
 
 SHARED = SimulatedModel(a=0.08, c=0.02, batch_size=4)
 SINGLE = SimulatedModel(a=0.1, c=0.0, batch_size=1)

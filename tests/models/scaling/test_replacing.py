@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from daemon.models.registrar import Registration
-from daemon.models.settings import Overrides
 from tests.kit.daemon import StubDaemon
 from tests.models.replacements import other, replace
+from tsctl.daemon.models.registrar import Registration
+from tsctl.daemon.models.settings import Overrides
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from daemon.core.job import Reply
-from daemon.models.shadowing.comparison import Agreement, compare
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.models.shadowing.comparison import Agreement, compare
 
 
 @pytest.mark.parametrize(

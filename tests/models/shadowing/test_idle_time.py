@@ -4,11 +4,11 @@ from collections.abc import Iterable
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.core.errors import Stopping
-from daemon.models.shadowing.idle_time import QUIET, IdleTime, is_idle
-from daemon.models.version import ModelVersion
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import Stopping
+from tsctl.daemon.models.shadowing.idle_time import QUIET, IdleTime, is_idle
+from tsctl.daemon.models.version import ModelVersion
 
 TOOK = 1.0  # seconds of each batch
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.core.errors import PredictionFailed
-from daemon.core.job import Job, Piece, Reply
-from daemon.models.routing.route import Route
-from daemon.models.shadowing import mirror as mirrors
-from daemon.models.shadowing.idle_time import QUIET
-from daemon.models.shadowing.mirror import Mirror
-from daemon.models.shadowing.watching import AskedOf, Receivers
-from daemon.models.version import ModelVersion
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import PredictionFailed
+from tsctl.daemon.core.job import Job, Piece, Reply
+from tsctl.daemon.models.routing.route import Route
+from tsctl.daemon.models.shadowing import mirror as mirrors
+from tsctl.daemon.models.shadowing.idle_time import QUIET
+from tsctl.daemon.models.shadowing.mirror import Mirror
+from tsctl.daemon.models.shadowing.watching import AskedOf, Receivers
+from tsctl.daemon.models.version import ModelVersion
 
 
 class Shadowed:

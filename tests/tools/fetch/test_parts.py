@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.tools.fetch.reading import ATTEMPTS, LEAST_PIECE, download
-from daemon.tools.fetch.stores import FetchError
 from tests.tools.fetch.test_reading import CONTENT, Source
+from tsctl.daemon.tools.fetch.reading import ATTEMPTS, LEAST_PIECE, download
+from tsctl.daemon.tools.fetch.stores import FetchError
 
 ENDS: list[Exception | int] = [LEAST_PIECE, *[OSError("cut")] * ATTEMPTS]  # after the first piece
 

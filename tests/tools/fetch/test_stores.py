@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from daemon.tools.fetch.reading import LEAST_PIECE
-from daemon.tools.fetch.stores import STORES, FetchError, filesystem_of
 from tests.kit.stores import GoogleStore, HubStore, serve_store
+from tsctl.daemon.tools.fetch.reading import LEAST_PIECE
+from tsctl.daemon.tools.fetch.stores import STORES, FetchError, filesystem_of
 
 pytestmark = pytest.mark.slow
 CONTENT = os.urandom(3 * LEAST_PIECE)
@@ -32,7 +32,7 @@ AMAZON = needs("s3fs", "moto", "flask", "flask_cors")
 # Each order has a fork of one process that has imported the stores' packages, which takes a second.
 PROGRAM = """
 import contextlib, io, os, sys
-from daemon.tools.fetch.__main__ import main
+from tsctl.daemon.tools.fetch.__main__ import main
 for name in ("s3fs", "gcsfs", "huggingface_hub", "google.auth"):
     with contextlib.suppress(ImportError):
         __import__(name)

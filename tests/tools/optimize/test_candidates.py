@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from daemon.tools.optimize.candidates import candidates
+from tsctl.daemon.tools.optimize.candidates import candidates
 
 
 def texts(handler: str, asked: Sequence[str] | None, *, large_jpeg: bool = False) -> list[str]:

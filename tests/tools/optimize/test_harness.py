@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from daemon.core.clock import FakeTimer, LoopClock
-from daemon.core.job import Job, Param, Reply
-from daemon.tools.optimize.harness import ENOUGH, Harness, HarnessLoadFailed, SampleFailed
-from daemon.workers.engine import LoadFailure
-from daemon.workers.stub import StubEngine
 from tests.kit.build import make_spec
+from tsctl.daemon.core.clock import FakeTimer, LoopClock
+from tsctl.daemon.core.job import Job, Param, Reply
+from tsctl.daemon.tools.optimize.harness import ENOUGH, Harness, HarnessLoadFailed, SampleFailed
+from tsctl.daemon.workers.engine import LoadFailure
+from tsctl.daemon.workers.stub import StubEngine
 
 PARAMS = [Param("body", "", b"x")]
 

@@ -5,7 +5,7 @@ import io
 import pytest
 from PIL import Image
 
-from daemon.tools.optimize.jpeg import is_large_jpeg, jpeg_size
+from tsctl.daemon.tools.optimize.jpeg import is_large_jpeg, jpeg_size
 
 
 def image(width: int, height: int, kind: str = "JPEG", **options: bool) -> bytes:

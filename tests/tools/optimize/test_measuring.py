@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from daemon.core.job import Job, Param, Reply
-from daemon.tools.optimize.candidates import OptimizationSet
-from daemon.tools.optimize.harness import HarnessLoadFailed, SampleFailed
-from daemon.tools.optimize.measuring import Measuring, NothingToOptimize, reason_of
-from daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
-from daemon.workers.state import WorkerState
-from daemon.workers.stub import StubEngine, StubWorker
-from handlers.wire import Optimized
 from tests.kit.build import make_spec
 from tests.tools.optimize.test_harness import AtOnce
+from tsctl.daemon.core.job import Job, Param, Reply
+from tsctl.daemon.tools.optimize.candidates import OptimizationSet
+from tsctl.daemon.tools.optimize.harness import HarnessLoadFailed, SampleFailed
+from tsctl.daemon.tools.optimize.measuring import Measuring, NothingToOptimize, reason_of
+from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.state import WorkerState
+from tsctl.daemon.workers.stub import StubEngine, StubWorker
+from tsctl.handlers.wire import Optimized
 
 PLAIN, BF16, INT8, COMPILE = (OptimizationSet((name,)) for name in ("none", "bf16", "int8", "compile"))
 DONE = Reply(200, b"done")

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from daemon.core.job import Job, Param, Reply
-from daemon.tools.optimize.candidates import OptimizationSet, sets_of_trial
-from daemon.tools.optimize.harness import HarnessLoadFailed, SampleFailed
-from daemon.tools.optimize.turns import SetTurns
-from handlers.wire import Optimized
 from tests.kit.build import make_spec
 from tests.tools.optimize.test_measuring import DONE, Choosy
+from tsctl.daemon.core.job import Job, Param, Reply
+from tsctl.daemon.tools.optimize.candidates import OptimizationSet, sets_of_trial
+from tsctl.daemon.tools.optimize.harness import HarnessLoadFailed, SampleFailed
+from tsctl.daemon.tools.optimize.turns import SetTurns
+from tsctl.handlers.wire import Optimized
 
 SETS = sets_of_trial([(), ("compile",)], large_jpeg=False)
 

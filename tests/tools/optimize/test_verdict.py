@@ -2,8 +2,8 @@
 
 import pytest
 
-from daemon.tools.optimize.measuring import SetResult
-from daemon.tools.optimize.verdict import changed_by, recommended
+from tsctl.daemon.tools.optimize.measuring import SetResult
+from tsctl.daemon.tools.optimize.verdict import changed_by, recommended
 
 
 def row(name: str, per_second: float | None, *, now: bool = False, missing: str = "") -> SetResult:

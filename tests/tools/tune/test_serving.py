@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from daemon.config.config import resolve
-from daemon.core.errors import DaemonError
-from daemon.core.job import Reply
-from daemon.tools.tune.serving import ModelServer, NotServed, TuneOrder
-from daemon.workers.engine import LoadFailure
-from daemon.workers.stub import StubEngine
 from tests.tools.optimize.test_harness import AtOnce
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Reply
+from tsctl.daemon.tools.tune.serving import ModelServer, NotServed, TuneOrder
+from tsctl.daemon.workers.engine import LoadFailure
+from tsctl.daemon.workers.stub import StubEngine
 
 SETTINGS = {"responseTimeout": 7, "minWorkers": 3, "maxWorkers": 4, "loading": "on_demand", "recordInput": True}
 
@@ -68,7 +68,7 @@ async def test_other_settings_are_those_that_the_model_is_served_with() -> None:
 
 async def test_cores_are_shared_by_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr("daemon.tools.tune.serving.usable_cores", lambda: 4)
+    monkeypatch.setattr("tsctl.daemon.tools.tune.serving.usable_cores", lambda: 4)
     serving = server(engine())
     assert serving.cores == 4
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.marfile import Packing, write_archive
 from tsctl.apply.export import export
 from tsctl.apply.file import parse, read_file
 from tsctl.apply.state import ModelSpec, VersionSpec
+from tsctl.daemon.marfile import Packing, write_archive
 from tsctl.errors import CliError
 
 HANDLER = "def handle(data, context):\n    return data\n"

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.marfile import MANIFEST
 from tsctl.container.models import mounted_models, sagemaker_models
+from tsctl.daemon.marfile import MANIFEST
 from tsctl.errors import CliError
 
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from daemon.config.config import resolve
-from daemon.config.endpoints import choose_endpoints
-from daemon.config.properties import read_config_file
-from daemon.config.tokens import read_tokens
 from tests.tsctl.container.kserve_file import KSERVE_FILE
 from tsctl.container.host import Host
 from tsctl.container.placement import PlacedSettings, place
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.config.endpoints import choose_endpoints
+from tsctl.daemon.config.properties import read_config_file
+from tsctl.daemon.config.tokens import read_tokens
 from tsctl.options import daemon_arguments
 
 STATE = {"TSCTL_STATE_DIR": "/nowhere", "TSCTL_SOCKET": "/nowhere/control.sock"}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon import paths
+from tsctl.daemon import paths
 from tsctl.logs.lines import stamp_of
 from tsctl.logs.merging import HOLD, Followed, documents, merged
 from tsctl.logs.sources import Line, LogSource, model_source, model_sources

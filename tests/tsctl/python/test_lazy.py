@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,10 @@ def test_the_plugin_of_pytest_is_registered_and_imports_nothing_but_pytest() -> 
 
     assert hasattr(import_module(plugin), "tsctl_serve")
     assert set(done.stdout.split()) == {"tsctl", "tsctl.python", plugin}
+
+
+def test_the_version_is_that_of_the_installation() -> None:
+    assert tsctl.__version__ == version("tsctl")
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.api.inference.forms import parse_body
+from tsctl.daemon.api.inference.forms import parse_body
 from tsctl.python.answers import ReceivedAnswer, TextPieces, check
 from tsctl.python.errors import DeadlineExceeded, ErrorAnswer, Overloaded, UnreadableAnswer
 from tsctl.python.inputs import NPY, encode, encode_parts

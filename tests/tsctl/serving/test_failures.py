@@ -133,6 +133,6 @@ def test_an_import_that_fails_in_an_imported_file_is_told_in_two_lines(tmp_path:
 def test_a_sentence_of_ours_is_not_told_twice() -> None:
     sentence = "h.py needs a function `handle`"
 
-    failure = explain(f"{FAILED}HandlerError: {sentence}", f"handlers.sdk.errors.HandlerError: {sentence}")
+    failure = explain(f"{FAILED}HandlerError: {sentence}", f"tsctl.handlers.sdk.errors.HandlerError: {sentence}")
 
     assert (failure.message, failure.details) == (sentence, "")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.targets import ServeTarget
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.client import DaemonClient
+from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError
 from tsctl.serving.place import (
     STARTING,

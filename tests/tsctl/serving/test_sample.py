@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from daemon.targets import read_target
 from tests.kit.archives import write_files
+from tsctl.daemon.targets import read_target
 from tsctl.serving import sample
 from tsctl.serving.sample import Declaration, SamplePart, curl_line, declared_inputs, sample_json
 

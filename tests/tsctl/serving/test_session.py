@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon import paths
-from daemon.targets import read_target
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.client import DaemonClient
+from tsctl.daemon import paths
+from tsctl.daemon.targets import read_target
 from tsctl.errors import CliError
 from tsctl.serving.session import Session
 

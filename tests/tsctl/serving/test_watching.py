@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.targets import read_target
 from tests.kit.archives import write_files
+from tsctl.daemon.targets import read_target
 from tsctl.errors import CliError
 from tsctl.serving.watching import (
     GONE,

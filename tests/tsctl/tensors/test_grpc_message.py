@@ -21,7 +21,7 @@ def request(body: bytes) -> RequestInTensors:
 
 
 def message(*inputs: dict[str, Any], **more: Any) -> Any:
-    from daemon.api.grpc.protos.messages import message_class
+    from tsctl.daemon.api.grpc.protos.messages import message_class
 
     found = write_grpc_message(request(json.dumps({"inputs": inputs, **more}).encode()), "net", "2.0")
     return message_class("inference.ModelInferRequest").FromString(found)

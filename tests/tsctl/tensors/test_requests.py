@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from daemon.api.grpc.protos.messages import message_class, request_class
-from daemon.api.grpc.tensor_contents import read_request
-from daemon.api.tensors.elements import pack
-from daemon.model_settings.declarations import DATATYPES
 from tests.handlers.tensors.test_arrays import VALUES
+from tsctl.daemon.api.grpc.protos.messages import message_class, request_class
+from tsctl.daemon.api.grpc.tensor_contents import read_request
+from tsctl.daemon.api.tensors.elements import pack
+from tsctl.daemon.model_settings.declarations import DATATYPES
 from tsctl.tensors.binary_body import LENGTH_HEADER, write_binary_body
 from tsctl.tensors.elements import packed
 from tsctl.tensors.grpc_message import write_grpc_message

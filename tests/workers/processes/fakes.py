@@ -5,9 +5,9 @@ import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from daemon.workers.processes.reaper import Process
-from daemon.workers.processes.spawn import SpawnRequest, open_pipes
-from handlers import orders
+from tsctl.daemon.workers.processes.reaper import Process
+from tsctl.daemon.workers.processes.spawn import SpawnRequest, open_pipes
+from tsctl.handlers import orders
 
 
 class FakeLoop:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.workers.processes.cgroups import Cgroups, clear, own_directory, start_of
-from handlers.process.forking import enter_group
+from tsctl.daemon.workers.processes.cgroups import Cgroups, clear, own_directory, start_of
+from tsctl.handlers.process.forking import enter_group
 
 MOUNTS = """\
 22 1 0:21 / /proc rw - proc proc rw

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from daemon.workers.processes.import_scan import Needs, fingerprint, is_ours, needs_of
-from handlers import wire
 from tests.kit.archives import write_files
+from tsctl.daemon.workers.processes.import_scan import Needs, fingerprint, is_ours, needs_of
+from tsctl.handlers import wire
 
 NOTHING, TORCH, VISION = Needs(False, False), Needs(True, False), Needs(True, True)
 

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.workers.processes import leftovers as room
-from daemon.workers.processes.leftovers import AGAIN, MARK, ROUNDS, Child, Leftovers, child_of, children_of
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.workers.processes import leftovers as room
+from tsctl.daemon.workers.processes.leftovers import AGAIN, MARK, ROUNDS, Child, Leftovers, child_of, children_of
 
 US = os.getpid()
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from daemon.setting_values import size_text
-from daemon.workers.processes.memory_limit import excess, memory_of, memory_of_group
+from tsctl.daemon.setting_values import size_text
+from tsctl.daemon.workers.processes.memory_limit import excess, memory_of, memory_of_group
 
 STATUS = """Name:\tpython
 VmRSS:\t  900000 kB

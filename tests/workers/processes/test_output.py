@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.workers.processes.output import KEPT_LINES, MOST_BYTES, MOST_LINES, PERIOD, Output
-from daemon.workers.processes.pipe import LONGEST_LINE, READ_EVERY, Pace
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.workers.processes.output import KEPT_LINES, MOST_BYTES, MOST_LINES, PERIOD, Output
+from tsctl.daemon.workers.processes.pipe import LONGEST_LINE, READ_EVERY, Pace
 
 
 class Pipe:

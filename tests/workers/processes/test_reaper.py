@@ -4,8 +4,8 @@ import asyncio
 import os
 from typing import Any
 
-from daemon.core.clock import FakeClock
-from daemon.workers.processes.reaper import Children
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.workers.processes.reaper import Children
 
 
 def start_child() -> int:

@@ -8,21 +8,21 @@ from typing import Any
 
 import pytest
 
-from daemon.core.clock import LoopClock
-from daemon.core.job import Batch
-from daemon.workers.engine import UNREACHABLE
-from daemon.workers.local import LocalWorker
-from daemon.workers.processes.reaper import Process
-from daemon.workers.processes.spawn import Pipes
-from daemon.workers.ray.bridge import Bridge
-from handlers import wire
-from handlers.frame_reader import FrameReader
-from handlers.ray import messages
-from handlers.ray.messages import ActorOptions, Connect, KillRemote, Placed, RemoteEnded, StartRemote, Waits
 from tests.kit.build import make_spec
 from tests.kit.client import Client
 from tests.kit.ray_cluster import until
 from tests.kit.worker import WorkerLog
+from tsctl.daemon.core.clock import LoopClock
+from tsctl.daemon.core.job import Batch
+from tsctl.daemon.workers.engine import UNREACHABLE
+from tsctl.daemon.workers.local import LocalWorker
+from tsctl.daemon.workers.processes.reaper import Process
+from tsctl.daemon.workers.processes.spawn import Pipes
+from tsctl.daemon.workers.ray.bridge import Bridge
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.ray import messages
+from tsctl.handlers.ray.messages import ActorOptions, Connect, KillRemote, Placed, RemoteEnded, StartRemote, Waits
 
 OPTIONS = ActorOptions(num_cpus=2, resources={"disk": 1}, placement="PACK")
 

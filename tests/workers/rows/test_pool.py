@@ -1,14 +1,14 @@
 """A pool whose workers run row by row: which gets the next row, and when there is none."""
 
-from daemon.core.clock import FakeClock
-from daemon.core.job import Batch
-from daemon.workers.engine import Worker
-from daemon.workers.rows.in_flight import RowsInFlight
-from daemon.workers.rows.pool import RowPool
-from daemon.workers.stub import StubEngine
 from tests.kit.build import make_spec
 from tests.kit.client import Client
 from tests.kit.pool import Heard
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.job import Batch
+from tsctl.daemon.workers.engine import Worker
+from tsctl.daemon.workers.rows.in_flight import RowsInFlight
+from tsctl.daemon.workers.rows.pool import RowPool
+from tsctl.daemon.workers.stub import StubEngine
 
 
 class StubRowPool:

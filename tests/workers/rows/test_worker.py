@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from daemon.core.job import Fate, Job
-from daemon.workers.engine import Exit
-from daemon.workers.local import LocalWorker
-from daemon.workers.rows.in_flight import RowsInFlight
-from daemon.workers.state import WorkerState
-from handlers import wire
-from handlers.credit import PATIENCE, WINDOW
-from handlers.frame_reader import FrameReader
 from tests.kit.build import make_spec
 from tests.kit.worker import LoneWorker, PlayedProcess
+from tsctl.daemon.core.job import Fate, Job
+from tsctl.daemon.workers.engine import Exit
+from tsctl.daemon.workers.local import LocalWorker
+from tsctl.daemon.workers.rows.in_flight import RowsInFlight
+from tsctl.daemon.workers.state import WorkerState
+from tsctl.handlers import wire
+from tsctl.handlers.credit import PATIENCE, WINDOW
+from tsctl.handlers.frame_reader import FrameReader
 
 OK = wire.Answer(200, b"ok")
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from daemon import paths
+from tsctl.daemon import paths
 from tsctl.python.errors import ServeFailed
 
 GRACE = 5.0  # seconds that running requests have at the end
@@ -134,7 +134,7 @@ def _start(folder: Path, parent: int) -> "tuple[subprocess.Popen[bytes], dict[st
     with open(ready, "rb") as said, open(log, "wb") as printed:
         try:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "daemon", *arguments],
+                [sys.executable, "-P", "-m", "tsctl.daemon", *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=printed,
                 stderr=printed,

@@ -27,7 +27,7 @@ import importlib
 import importlib.util
 import sys
 
-sys.path += [path for path in {path!r} if path not in sys.path]
+sys.path[:] = dict.fromkeys([*{path!r}, *sys.path])  # what has a name of the program's is found before others
 
 
 def _module():
@@ -56,7 +56,7 @@ import pathlib
 import pickle
 import sys
 
-sys.path += [path for path in {path!r} if path not in sys.path]
+sys.path[:] = dict.fromkeys([*{path!r}, *sys.path])  # what has a name of the program's is found before others
 with open(pathlib.Path(__file__).with_suffix(".pickle"), "rb") as _file:
     found, _hints = pickle.load(_file)
 if _hints is not None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from daemon import paths
+from tsctl.daemon import paths
 
 _PORTS = {"http": 80, "https": 443}
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 from urllib.parse import quote, urlencode
 
-from daemon.api.grpc.codes import code_of_status
-from daemon.api.grpc.heads import CallHead
-from daemon.api.grpc.prediction import CallFailed
-from daemon.core.job import Caller
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Request, Response
-from daemon.http.router import Route
+from tsctl.daemon.api.grpc.codes import code_of_status
+from tsctl.daemon.api.grpc.heads import CallHead
+from tsctl.daemon.api.grpc.prediction import CallFailed
+from tsctl.daemon.core.job import Caller
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Request, Response
+from tsctl.daemon.http.router import Route
 
 Routes = Mapping[str, Route]
 Query = Mapping[str, str | int | bool]

@@ -7,12 +7,12 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from daemon.api.grpc.heads import CallHead
-from daemon.api.grpc.management.relay import Routes, relay
-from daemon.api.grpc.oip import OpenInferenceService
-from daemon.api.grpc.waiting.arrivals import Arrivals
-from daemon.api.grpc.waiting.awaited import AwaitedModels
-from daemon.models.registry import Registry
+from tsctl.daemon.api.grpc.heads import CallHead
+from tsctl.daemon.api.grpc.management.relay import Routes, relay
+from tsctl.daemon.api.grpc.oip import OpenInferenceService
+from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
+from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.models.registry import Registry
 
 
 class RepositoryService(OpenInferenceService):

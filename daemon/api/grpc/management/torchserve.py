@@ -7,8 +7,8 @@ number of 0 and an empty text are not there: 0 workers means the default, and a 
 import json
 from typing import Any
 
-from daemon.api.grpc.heads import CallHead
-from daemon.api.grpc.management.relay import Query, Routes, relay
+from tsctl.daemon.api.grpc.heads import CallHead
+from tsctl.daemon.api.grpc.management.relay import Query, Routes, relay
 
 SERVICE = "org.pytorch.serve.grpc.management.ManagementAPIsService"
 _REGISTRATION = (
@@ -27,7 +27,9 @@ class ManagementService:
     name = SERVICE
 
     def __init__(self, routes: Routes) -> None:
-        from daemon.api.grpc.protos.messages import message_class  # here, because protobuf is an optional dependency
+        from tsctl.daemon.api.grpc.protos.messages import (
+            message_class,  # here, because protobuf is an optional dependency
+        )
 
         self._routes = routes
         self._answer = message_class("org.pytorch.serve.grpc.management.ManagementResponse")

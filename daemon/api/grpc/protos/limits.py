@@ -9,9 +9,9 @@ long count: 10 000 fields took 4 to 10 ms in one go.
 from functools import cache
 from typing import Any, Final
 
-from daemon.api.tensors.steps import Steps, finish
-from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import MOST_RANK, MOST_TENSORS
+from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings.declarations import MOST_RANK, MOST_TENSORS
 
 MOST_PARAMETERS: Final = 256  # entries of a map; HTTP's forms have as many fields
 MOST_FIELDS: Final = 10_000  # of a message and those inside it; a thousand inputs with their raw contents have 7 000

@@ -12,10 +12,10 @@ Where no call had company since the last was submitted, none is held: the turns 
 
 from collections.abc import Callable
 
-from daemon.core.clock import Clock, Timer
-from daemon.core.errors import DaemonError
-from daemon.core.job import Job
-from daemon.models.version import ModelVersion
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Job
+from tsctl.daemon.models.version import ModelVersion
 
 QUIET = 4  # turns between the message of one call and the head of the next, if both have arrived
 LONGEST = 0.002  # seconds that a job is held; the heads whose messages are late then are not waited for any more

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Callable
 
-from daemon.core.errors import Loading, ModelNotFound, VersionNotFound
-from daemon.http.bounds.receiving import ReceiveBudget
-from daemon.models.registry import Registry
-from daemon.models.routing.steering import RequestHead, steer
-from daemon.models.version import ModelVersion
+from tsctl.daemon.core.errors import Loading, ModelNotFound, VersionNotFound
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import RequestHead, steer
+from tsctl.daemon.models.version import ModelVersion
 
 
 class _Waiting:

@@ -21,10 +21,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import TypeVar
 
-from daemon.api.grpc.waiting.sockets import Sockets
-from daemon.core.clock import Clock, Timer
-from daemon.core.errors import DaemonError, ReceivedTooSlowly
-from daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.api.grpc.waiting.sockets import Sockets
+from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.errors import DaemonError, ReceivedTooSlowly
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 
 T = TypeVar("T")
 AT_ONCE = 32  # turns: with 8 for 16 calls in flight, a call of 100 bytes took a quarter more CPU

@@ -1,6 +1,6 @@
 """Calls at once: so many in all, on one connection, and of the watchers of health."""
 
-from daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import DaemonError
 
 CALLS = 1000  # or ten for each job that may wait for a version
 SHARE = 4  # one connection may make this part of them

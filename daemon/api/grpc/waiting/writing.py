@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 
-from daemon.core.clock import Clock
-from daemon.http.bounds.sending import SendBudget
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.http.bounds.sending import SendBudget
 
 COUNTED = 64 * 1024  # bytes; smaller messages do not count: gRPC's own buffers hold as much for each call
 

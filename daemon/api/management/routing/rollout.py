@@ -8,13 +8,13 @@ POST …/abort    end it: the versions before answer all requests again
 
 from typing import Any
 
-from daemon.api.management.parameters import Parameters
-from daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
-from daemon.http.exchange import Exchange
-from daemon.http.messages import json_response, status_response
-from daemon.models.registry import Registry
-from daemon.models.rollouts.decision import Finding
-from daemon.models.rollouts.rollout import (
+from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import json_response, status_response
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.rollouts.decision import Finding
+from tsctl.daemon.models.rollouts.rollout import (
     USUAL_STEPS,
     Rollout,
     RolloutEvent,
@@ -23,7 +23,7 @@ from daemon.models.rollouts.rollout import (
     parse_every,
     parse_steps,
 )
-from daemon.models.rollouts.rollouts import Rollouts
+from tsctl.daemon.models.rollouts.rollouts import Rollouts
 
 ROLLOUT = "rollout"
 _COMMANDS = {"promote": RolloutEvent.PROMOTE, "abort": RolloutEvent.BACK}

@@ -7,13 +7,13 @@ DELETE   remove the route; the default version answers
 
 from typing import Any
 
-from daemon.api.management.parameters import Parameters
-from daemon.core.errors import BadRequest, MethodNotAllowed
-from daemon.http.exchange import Exchange
-from daemon.http.messages import json_response, status_response
-from daemon.models.registry import Registry
-from daemon.models.routing.changes import RouteChanges
-from daemon.models.routing.route import Route, parse_route
+from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import json_response, status_response
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.changes import RouteChanges
+from tsctl.daemon.models.routing.route import Route, parse_route
 
 ROUTE = "route"
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from urllib.parse import unquote, urlsplit
 
-from daemon.core.errors import ArchiveNotFound
+from tsctl.daemon.core.errors import ArchiveNotFound
 
 MOST_URL = 8192  # characters
 MOST_DECODINGS = 4  # of a URL's escapes; no honest URL is encoded more often

@@ -1,4 +1,4 @@
-"""Download an archive from a store of objects, by a program of its own: `python -m daemon.tools.fetch`.
+"""Download an archive from a store of objects, by a program of its own: `python -m tsctl.daemon.tools.fetch`.
 
 The stores' clients take seconds to import, and hundreds of megabytes in the worst case. So nothing of them is in the
 daemon, and a download that hangs is ended by a signal.
@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from daemon.core.errors import DownloadFailed
-from daemon.models.archives.sources.web import LONGEST, Progress
+from tsctl.daemon.core.errors import DownloadFailed
+from tsctl.daemon.models.archives.sources.web import LONGEST, Progress
 
 SCHEMES = ("s3://", "gs://", "hf://")
 SILENCE = 300.0  # seconds without a word of the program; it asks again for a piece several times before it gives up
-_PROGRAM = (sys.executable, "-P", "-m", "daemon.tools.fetch")
+_PROGRAM = (sys.executable, "-P", "-m", "tsctl.daemon.tools.fetch")
 _LOOK_EVERY = 0.2  # seconds; a download that is given up ends so soon
 
 

@@ -25,8 +25,8 @@ from urllib.request import (
     UnknownHandler,
 )
 
-from daemon.core.errors import ArchiveNotFound, DownloadFailed
-from daemon.models.archives.sources.allowed import check_url
+from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
+from tsctl.daemon.models.archives.sources.allowed import check_url
 
 SILENCE = 60.0  # seconds that a server may send nothing
 LONGEST = 3600.0  # seconds that a download may take

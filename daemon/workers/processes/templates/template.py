@@ -16,11 +16,11 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum, auto
 
-from daemon.workers.processes.reaper import Children, Process
-from daemon.workers.processes.spawn import SpawnRequest
-from handlers import orders
+from tsctl.daemon.workers.processes.reaper import Children, Process
+from tsctl.daemon.workers.processes.spawn import SpawnRequest
+from tsctl.handlers import orders
 
-_log = logging.getLogger("daemon.workers")
+_log = logging.getLogger("tsctl.daemon.workers")
 
 
 LINGER = 10.0  # seconds

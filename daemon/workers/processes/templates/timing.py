@@ -11,15 +11,15 @@ import logging
 import socket
 from collections.abc import Callable
 
-from daemon.core.clock import Clock
-from daemon.core.logs import OutputLog
-from daemon.workers.processes.output import Output
-from daemon.workers.processes.reaper import Process
-from daemon.workers.processes.spawn import Pipes, SpawnRequest, open_channels
-from daemon.workers.processes.templates.template import Template, TemplateState
-from handlers import orders
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.logs import OutputLog
+from tsctl.daemon.workers.processes.output import Output
+from tsctl.daemon.workers.processes.reaper import Process
+from tsctl.daemon.workers.processes.spawn import Pipes, SpawnRequest, open_channels
+from tsctl.daemon.workers.processes.templates.template import Template, TemplateState
+from tsctl.handlers import orders
 
-_log = logging.getLogger("daemon.workers")
+_log = logging.getLogger("tsctl.daemon.workers")
 
 AFTER = 5.0  # seconds
 

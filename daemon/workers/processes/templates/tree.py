@@ -20,15 +20,15 @@ import logging
 import socket
 from collections.abc import Mapping
 
-from daemon.core.clock import Clock
-from daemon.core.logs import OutputLog
-from daemon.workers.engine import WorkerSpec
-from daemon.workers.processes.cgroups import Cgroups
-from daemon.workers.processes.import_scan import fingerprint, is_ours, needs_of
-from daemon.workers.processes.output import Output
-from daemon.workers.processes.pipe import Pace
-from daemon.workers.processes.reaper import Children
-from daemon.workers.processes.spawn import (
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.logs import OutputLog
+from tsctl.daemon.workers.engine import WorkerSpec
+from tsctl.daemon.workers.processes.cgroups import Cgroups
+from tsctl.daemon.workers.processes.import_scan import fingerprint, is_ours, needs_of
+from tsctl.daemon.workers.processes.output import Output
+from tsctl.daemon.workers.processes.pipe import Pace
+from tsctl.daemon.workers.processes.reaper import Children
+from tsctl.daemon.workers.processes.spawn import (
     Pipes,
     SpawnRequest,
     StartedTemplate,
@@ -37,18 +37,18 @@ from daemon.workers.processes.spawn import (
     open_channels,
     worker_environment,
 )
-from daemon.workers.processes.templates.template import LINGER as LINGER
-from daemon.workers.processes.templates.template import Template, TemplateState
-from daemon.workers.processes.templates.timing import DefaultsTiming
-from handlers import orders
+from tsctl.daemon.workers.processes.templates.template import LINGER as LINGER
+from tsctl.daemon.workers.processes.templates.template import Template, TemplateState
+from tsctl.daemon.workers.processes.templates.timing import DefaultsTiming
+from tsctl.handlers import orders
 
-_log = logging.getLogger("daemon.workers")
+_log = logging.getLogger("tsctl.daemon.workers")
 
 _connecting: set[asyncio.Task[None]] = set()  # a loop alone does not keep its tasks
 
 PAUSE = 60.0  # seconds
 FIRST, VISION = "torch", "torchvision"
-IMPORTED = ("handlers.builtin.image_classifier",)  # by the second, which takes torchvision along
+IMPORTED = ("tsctl.handlers.builtin.image_classifier",)  # by the second, which takes torchvision along
 
 
 class Templates:
@@ -211,7 +211,7 @@ class Templates:
             return None
         try:
             environment = worker_environment(self._environment, 1)
-            started = execute("handlers.template", theirs, output, environment)
+            started = execute("tsctl.handlers.template", theirs, output, environment)
             template.born(self._children.add(started.pid, template.ended, started.wait))
         except OSError as error:
             template.close(error.strerror or str(error))
@@ -290,7 +290,9 @@ class Templates:
         threads, directory = request.order.threads, request.order.directory
         environment = worker_environment(self._environment, threads)
         try:
-            started = execute("handlers.worker", request.socket, request.output, environment, directory, request.python)
+            started = execute(
+                "tsctl.handlers.worker", request.socket, request.output, environment, directory, request.python
+            )
         finally:
             request.close()
         request.born(self._children.add(started.pid, request.ended, started.wait))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handlers.builtin.support import cleaning
+from tsctl.handlers.builtin.support import cleaning
 
 
 @pytest.mark.parametrize(

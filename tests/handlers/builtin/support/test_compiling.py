@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from handlers.builtin.support.compiling import check_valid_pt2_backend, compile_options, compiled
+from tsctl.handlers.builtin.support.compiling import check_valid_pt2_backend, compile_options, compiled
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_a_model_whose_code_generation_fails_is_run_as_it_is(monkeypatch: pytest
         raise RuntimeError("no compiler")
 
     torch._dynamo.reset()
-    monkeypatch.setattr("handlers.builtin.support.compiling.check_valid_pt2_backend", lambda backend: True)
+    monkeypatch.setattr("tsctl.handlers.builtin.support.compiling.check_valid_pt2_backend", lambda backend: True)
     model = torch.nn.Linear(2, 2)
 
     found = compiled(model, {"pt2": {"backend": failing}})

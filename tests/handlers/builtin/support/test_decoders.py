@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
-from handlers.builtin import fast_images
-from handlers.builtin.image_classifier import ImageClassifier
-from handlers.builtin.support.decoders import Decoders
-from handlers.builtin.support.example_image import example_image
+from tsctl.handlers.builtin import fast_images
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.support.decoders import Decoders
+from tsctl.handlers.builtin.support.example_image import example_image
 
 
 @pytest.fixture(autouse=True)

@@ -12,14 +12,14 @@ import torch
 from PIL import Image
 from torchvision.transforms.functional import to_tensor
 
-from handlers import wire
-from handlers.builtin.support.insights import captum_attr, target_of
-from handlers.builtin.vision import VisionHandler
-from handlers.runtime.runtime import Runtime
-from handlers.sdk.errors import UnreadablePayload
-from handlers.sdk.loader import EntryPoint
 from tests.handlers.device import on_device
 from tests.handlers.samples import context_of
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.support.insights import captum_attr, target_of
+from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.sdk.loader import EntryPoint
 
 
 class Channels(VisionHandler):
@@ -79,7 +79,7 @@ def test_a_fault_within_captum_is_not_taken_for_its_absence(monkeypatch: pytest.
 @pytest.mark.heavy
 @pytest.mark.slow
 def test_a_handler_is_imported_without_captum() -> None:
-    program = "import sys, handlers.builtin.text_classifier, handlers.builtin.vision; print('captum' in sys.modules)"
+    program = "import sys; from tsctl.handlers.builtin import text_classifier, vision; print('captum' in sys.modules)"
 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from handlers.builtin.support.labels import load_label_mapping, map_class_to_label
+from tsctl.handlers.builtin.support.labels import load_label_mapping, map_class_to_label
 
 
 def mapping_file(directory: Path, document: object) -> Path:

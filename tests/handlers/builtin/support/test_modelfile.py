@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 import torch
 
-from handlers.builtin.support.modelfile import load_model
-from handlers.sdk.errors import HandlerError
-from handlers.sdk.loader import import_file
 from tests.handlers.device import DEVICE, GPU_ID, ROUNDING
 from tests.handlers.samples import write
+from tsctl.handlers.builtin.support.modelfile import load_model
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.loader import import_file
 
 CLOSE: dict[str, Any] = {} if GPU_ID is None else {"rtol": ROUNDING, "atol": ROUNDING}  # torch's own on the CPU
 NET = """

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import torch
 
-from handlers.builtin.base import BaseHandler
-from handlers.builtin.support.onnx import load_session
-from handlers.sdk.errors import HandlerError
 from tests.handlers.samples import context_of
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.builtin.support.onnx import load_session
+from tsctl.handlers.sdk.errors import HandlerError
 
 pytestmark = pytest.mark.slow  # onnxruntime takes its time to import
 

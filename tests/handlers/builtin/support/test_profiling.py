@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from handlers.builtin.base import BaseHandler
-from handlers.sdk.context import Context
 from tests.handlers.samples import context_of, write
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.sdk.context import Context
 
 NET = """
     import torch

@@ -2,7 +2,7 @@
 
 import pytest
 
-from handlers.builtin.support.tokens import get_tokenizer, ngrams_iterator, tokenize
+from tsctl.handlers.builtin.support.tokens import get_tokenizer, ngrams_iterator, tokenize
 
 
 @pytest.mark.parametrize(

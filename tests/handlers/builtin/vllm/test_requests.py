@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from handlers.builtin.vllm.handler import engine_arguments
-from handlers.builtin.vllm.requests import logprobs_of, request_of, sampling_of
-from handlers.sdk.errors import HandlerError, PredictionException
+from tsctl.handlers.builtin.vllm.handler import engine_arguments
+from tsctl.handlers.builtin.vllm.requests import logprobs_of, request_of, sampling_of
+from tsctl.handlers.sdk.errors import HandlerError, PredictionException
 
 
 def test_a_request_is_the_row_or_the_json_of_its_body() -> None:

@@ -8,8 +8,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from handlers.optimize.int8.model import Int8, refusal
 from tests.handlers.optimize.nets import settled
+from tsctl.handlers.optimize.int8.model import Int8, refusal
 
 UNFIT = refusal(nn.Identity(), torch.device("cpu"))
 needs_integers = pytest.mark.skipif(bool(UNFIT), reason=UNFIT)

@@ -5,7 +5,8 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from handlers.optimize.int8.layers import (
+from tests.handlers.optimize.int8.nets import needs_integers
+from tsctl.handlers.optimize.int8.layers import (
     Activation,
     Int8Layer,
     Scale,
@@ -14,7 +15,6 @@ from handlers.optimize.int8.layers import (
     quantise,
     round_weight,
 )  # fmt: skip
-from tests.handlers.optimize.int8.nets import needs_integers
 
 
 def integers(*shape: int) -> torch.Tensor:

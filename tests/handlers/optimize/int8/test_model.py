@@ -7,10 +7,6 @@ import pytest
 import torch
 from torch import fx, nn
 
-from handlers.optimize.int8 import layers
-from handlers.optimize.int8.layers import Int8Layer, dequantise, quantise
-from handlers.optimize.int8.model import Int8, refusal
-from handlers.optimize.trials.drift import drift
 from tests.handlers.optimize.int8.nets import (
     IMAGES,
     NETS,
@@ -25,6 +21,10 @@ from tests.handlers.optimize.int8.nets import (
 )  # fmt: skip
 from tests.handlers.optimize.nets import settled
 from tests.handlers.optimize.test_bfloat16 import cpuinfo
+from tsctl.handlers.optimize.int8 import layers
+from tsctl.handlers.optimize.int8.layers import Int8Layer, dequantise, quantise
+from tsctl.handlers.optimize.int8.model import Int8, refusal
+from tsctl.handlers.optimize.trials.drift import drift
 
 CPU = torch.device("cpu")
 

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import torch
 
-from handlers.optimize.trees import map_tensors
-from handlers.optimize.trials.drift import drift
 from tests.handlers.device import DEVICE
+from tsctl.handlers.optimize.trees import map_tensors
+from tsctl.handlers.optimize.trials.drift import drift
 
 NAN = math.nan
 

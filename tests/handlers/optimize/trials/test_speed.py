@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from handlers.optimize.trials.speed import BUDGET, LONG, Result, is_enough, judge, measured_rows, race
+from tsctl.handlers.optimize.trials.speed import BUDGET, LONG, Result, is_enough, judge, measured_rows, race
 
 
 @pytest.mark.parametrize(

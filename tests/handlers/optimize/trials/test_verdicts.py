@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from handlers import wire
-from handlers.optimize.trials.archive import archive_of
-from handlers.optimize.trials.verdicts import VARIABLE, entry_of
+from tsctl.handlers import wire
+from tsctl.handlers.optimize.trials.archive import archive_of
+from tsctl.handlers.optimize.trials.verdicts import VARIABLE, entry_of
 
 FACTS = {"archive": "a" * 64, "threads": 2, "wanted": {"fold": False}}
 FOUND = [wire.Optimized("fold", True, 1e-7, 0.5, speed=(8, 0.2, 0.1))]

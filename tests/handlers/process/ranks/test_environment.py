@@ -2,7 +2,7 @@
 
 import pytest
 
-from handlers.process.ranks.environment import rank_environment, visible_devices
+from tsctl.handlers.process.ranks.environment import rank_environment, visible_devices
 
 
 def test_a_rank_has_the_variables_of_torchrun() -> None:

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from handlers import wire
-from handlers.frame_reader import FrameReader
-from handlers.process.ranks import rounds
-from handlers.process.ranks.leader import Leader
 from tests.handlers.samples import row
 from tests.handlers.test_worker import load_of
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
+from tsctl.handlers.process.ranks import rounds
+from tsctl.handlers.process.ranks.leader import Leader
 
 PATIENCE = 20.0  # seconds
 

@@ -11,9 +11,9 @@ import sys
 import tempfile
 from pathlib import Path
 
-from daemon.http.messages import Request
 from tests.lab.benchmarks.layers.stack import Stack, access_log, post
 from tests.lab.benchmarks.layers.timing import microseconds, table
+from tsctl.daemon.http.messages import Request
 
 BUDGET = 15.0  # 9 for HTTP, 6 for the queue
 CONNECTIONS = 32

@@ -1,8 +1,8 @@
 """Frames: `python -m tests.lab.benchmarks.layers.frames`. A batch out and its answers back, encoded and decoded."""
 
-from handlers import wire
-from handlers.frame_reader import FrameReader
 from tests.lab.benchmarks.layers.timing import microseconds, table
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
 
 BUDGET = 5.0
 BATCH = 8

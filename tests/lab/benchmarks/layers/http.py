@@ -4,12 +4,12 @@ import itertools
 import tempfile
 from pathlib import Path
 
-from daemon.core.arena import Arena
-from daemon.core.clock import FakeClock
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Request, Response, new_request_id
 from tests.lab.benchmarks.layers.stack import Connections, access_log, post
 from tests.lab.benchmarks.layers.timing import microseconds, table
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Request, Response, new_request_id
 
 BUDGET = 9.0
 CONNECTIONS = 32

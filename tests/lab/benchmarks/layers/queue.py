@@ -1,10 +1,10 @@
 """From submit to reply: `python -m tests.lab.benchmarks.layers.queue`. Queue, collector, dispatcher, pool, metrics."""
 
-from daemon.core.clock import FakeClock
-from daemon.core.job import Caller, Job, Param, Reply
-from daemon.workers.stub import StubEngine
 from tests.kit.build import make_model
 from tests.lab.benchmarks.layers.timing import microseconds, table
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.job import Caller, Job, Param, Reply
+from tsctl.daemon.workers.stub import StubEngine
 
 BUDGET = 6.0
 JOBS = 32

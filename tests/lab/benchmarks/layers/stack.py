@@ -3,21 +3,21 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from daemon.api.auth import OPEN, guarded, inference_check
-from daemon.api.inference.routes import inference_routes
-from daemon.core.arena import Storage
-from daemon.core.clock import FakeClock
-from daemon.http.access_log import AccessLog
-from daemon.http.exchange import Exchange
-from daemon.http.limits import HttpLimits
-from daemon.http.listener import Access, Listener
-from daemon.http.messages import Request
-from daemon.http.router import Router
-from daemon.metrics.metrics import Metrics
-from daemon.models.registry import Registry
-from daemon.workers.stub import StubEngine
 from tests.http.fake import FakeTransport
 from tests.kit.build import make_model
+from tsctl.daemon.api.auth import OPEN, guarded, inference_check
+from tsctl.daemon.api.inference.routes import inference_routes
+from tsctl.daemon.core.arena import Storage
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.http.access_log import AccessLog
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.listener import Access, Listener
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.router import Router
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.workers.stub import StubEngine
 
 LIMITS = HttpLimits(64 * 2**20)
 

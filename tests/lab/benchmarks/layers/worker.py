@@ -7,11 +7,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from handlers import wire
-from handlers.frame_reader import FrameReader
 from tests.lab.benchmarks.layers.frames import predict
 from tests.lab.benchmarks.layers.timing import table
 from tests.lab.benchmarks.measuring.processes import parse_stat
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
 
 BUDGET = 12.0
 BATCH = 8
@@ -27,7 +27,7 @@ class Worker:
         (folder / "handler.py").write_bytes(HANDLER)
         self._sock, theirs = socket.socketpair()
         os.set_inheritable(theirs.fileno(), True)
-        command = [sys.executable, "-P", "-m", "handlers.worker", str(theirs.fileno()), str(os.getpid())]
+        command = [sys.executable, "-P", "-m", "tsctl.handlers.worker", str(theirs.fileno()), str(os.getpid())]
         quiet = os.open(os.devnull, os.O_RDWR)
         self.pid = os.posix_spawn(
             sys.executable, command, os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, quiet, fd) for fd in (0, 1)]

@@ -21,7 +21,7 @@ def daemon_command(
 ) -> list[str | Path]:
     """Return the command of a daemon with these models of one store, whose files are in the folder of the set-up."""
     return [
-        *python, "-m", "daemon",
+        *python, "-m", "tsctl.daemon",
         "--socket", setup.folder / "s",
         "--state-dir", setup.folder / "state",
         "--model-store", mars[0].parent,
@@ -60,7 +60,7 @@ class Ours(Peer):
             return ""
         import torch
 
-        from handlers.optimize.bfloat16 import refusal
+        from tsctl.handlers.optimize.bfloat16 import refusal
 
         return refusal(torch.device("cpu"))
 

@@ -44,7 +44,7 @@ def run(running: Running, workload: Workload, served: Served) -> Iterator[tuple[
 
 
 def _request(name: str) -> bytes:
-    from daemon.api.grpc.protos.messages import message_class
+    from tsctl.daemon.api.grpc.protos.messages import message_class
 
     message: Any = message_class("inference.ModelInferRequest")
     tensor = {"name": "NUMBERS", "datatype": "FP32", "shape": NUMBERS.shape}
@@ -56,7 +56,7 @@ def _request(name: str) -> bytes:
 def _check(address: str, message: bytes) -> None:
     import grpc
 
-    from daemon.api.grpc.protos.messages import message_class
+    from tsctl.daemon.api.grpc.protos.messages import message_class
 
     with grpc.insecure_channel(address) as channel:
         call = channel.unary_unary(METHOD)  # bytes in, bytes out

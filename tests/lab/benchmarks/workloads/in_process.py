@@ -28,8 +28,8 @@ def eager(name: str, folder: Path) -> Callable[[], object]:
 
 
 def handler(name: str, folder: Path) -> Callable[[], object]:
-    from handlers import wire
-    from handlers.runtime.runtime import Runtime
+    from tsctl.handlers import wire
+    from tsctl.handlers.runtime.runtime import Runtime
 
     (folder / "store").mkdir()
     mar = models.archive(models.resnet(name), folder / "store", BATCH, 0.01)

@@ -12,7 +12,6 @@ import sys
 import time
 from argparse import Namespace
 
-from daemon.marfile import Packing, write_archive
 from tests.e2e.served import Served, free_address
 from tests.lab.chaos.steered.asking import CLIENTS, Askers
 from tests.lab.chaos.steered.outages import Outages
@@ -22,6 +21,7 @@ from tests.lab.harness.daemon import logs, mark
 from tests.lab.harness.footprint import left_behind, stop_alone
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.storm import run
+from tsctl.daemon.marfile import Packing, write_archive
 
 STEERED = {"s0": ("1.0", "2.0", BAD), "s1": ("1.0", "2.0", BAD), "s2": ("1.0", "2.0", BAD), "s3": ("1.0", "2.0")}
 MODELS = STEERED | {f"m{number}": ("1.0",) for number in range(8)}

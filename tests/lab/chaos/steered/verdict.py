@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
-from daemon.models.routing.choice import choose_for
 from tests.lab.harness.peer import Unanswered
 from tests.lab.harness.verdict import Broken
+from tsctl.daemon.models.routing.choice import choose_for
 
 BAD = "3.0"  # fails for half of its requests
 FAILURE = "the bad version"

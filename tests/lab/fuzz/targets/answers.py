@@ -6,16 +6,16 @@ One model with a stub for a worker; the bytes are all that a client sends.
 import json
 import re
 
-from daemon.api.inference.routes import inference_routes
-from daemon.api.openai.routes import openai_routes
-from daemon.http.exchange import Exchange
-from daemon.http.router import Router, join
-from daemon.models.registry import Registry
-from daemon.workers.stub import StubEngine
 from tests.http.peer import Server, post
 from tests.kit.build import make_model
 from tests.lab.fuzz.target import Target
 from tests.lab.fuzz.targets.receiver import LIMITS, WORDS
+from tsctl.daemon.api.inference.routes import inference_routes
+from tsctl.daemon.api.openai.routes import openai_routes
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.router import Router, join
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.workers.stub import StubEngine
 
 _BUG = b"The daemon failed"  # what a client is told of an exception that nobody expected
 _OWN = re.compile(rb'(?i)x-request-id: [^\r]*|cmpl-[^"]*|"created": *[0-9]*')  # different for each answer

@@ -1,10 +1,10 @@
 """Requests of OpenAI's API (api/openai/requests.py), in one go and walked in windows: read alike, or a named error."""
 
-from daemon.api.openai import requests
-from daemon.api.openai.requests import Asked, read_request
-from daemon.api.tensors.steps import finish
-from daemon.core.errors import BadRequest
 from tests.lab.fuzz.target import Target
+from tsctl.daemon.api.openai import requests
+from tsctl.daemon.api.openai.requests import Asked, read_request
+from tsctl.daemon.api.tensors.steps import finish
+from tsctl.daemon.core.errors import BadRequest
 
 
 def check(data: bytes) -> object:

@@ -4,14 +4,14 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from daemon.http.connection import CONTINUE
-from daemon.http.exchange import Exchange
-from daemon.http.messages import Response
 from tests.http.peer import Server
 from tests.http.reading import Told, told
 from tests.lab.fuzz.cuts import cuts
 from tests.lab.fuzz.target import Target
 from tests.lab.fuzz.targets.receiver import EXAMPLES, LIMITS, WORDS
+from tsctl.daemon.http.connection import CONTINUE
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Response
 
 _LIMITS = replace(LIMITS, pipeline=3)
 _ID = re.compile(rb"x-request-id: .*")

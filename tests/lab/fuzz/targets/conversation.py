@@ -9,24 +9,24 @@ from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
-from daemon.core.clock import FakeClock
-from daemon.core.job import Batch, Job, Reply
-from daemon.http.messages import Response
-from daemon.metrics.exposition import render
-from daemon.metrics.families import ours
-from daemon.metrics.merged import emitted
-from daemon.metrics.metrics import Metrics
-from daemon.metrics.version import VersionMetrics
-from daemon.workers.engine import Exit, Worker
-from daemon.workers.state import WorkerState
-from handlers import wire
-from handlers.sdk.pending_metrics import PendingMetrics
 from tests.kit.build import make_spec
 from tests.kit.client import Client
 from tests.kit.worker import PlayedProcess, WorkerLog
 from tests.lab.fuzz.cuts import cuts
 from tests.lab.fuzz.target import Target
 from tests.lab.fuzz.targets.frames import MESSAGES
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.job import Batch, Job, Reply
+from tsctl.daemon.http.messages import Response
+from tsctl.daemon.metrics.exposition import render
+from tsctl.daemon.metrics.families import ours
+from tsctl.daemon.metrics.merged import emitted
+from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.daemon.workers.engine import Exit, Worker
+from tsctl.daemon.workers.state import WorkerState
+from tsctl.handlers import wire
+from tsctl.handlers.sdk.pending_metrics import PendingMetrics
 
 Told = tuple[list[str], list[tuple[str, str]], list[str]]
 READY = bytes(wire.encode(wire.Hello(7)) + wire.encode(wire.Loaded(0.1, False)))

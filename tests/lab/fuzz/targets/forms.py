@@ -6,14 +6,14 @@ The bytes are a content type, a line feed, and the body.
 import logging
 from urllib.parse import quote_plus
 
-from daemon.api.inference.forms import MOST_TYPE, parse_body
-from daemon.api.inference.options import parse_options
-from daemon.api.inference.urlencoded import MOST_NAME_BYTES
-from daemon.core.arena import Arena, Lease
-from daemon.core.errors import BadRequest
-from daemon.core.job import Param
 from tests.api.inference.reference import parts_of, unescaped
 from tests.lab.fuzz.target import Target
+from tsctl.daemon.api.inference.forms import MOST_TYPE, parse_body
+from tsctl.daemon.api.inference.options import parse_options
+from tsctl.daemon.api.inference.urlencoded import MOST_NAME_BYTES
+from tsctl.daemon.core.arena import Arena, Lease
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.core.job import Param
 
 _ARENA = Arena(1024**2)
 _OUTER = b"tsctl-fuzz-8f3a-boundary"

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from handlers import wire
-from handlers.frame_reader import FrameReader
 from tests.lab.fuzz.cuts import cuts
 from tests.lab.fuzz.target import Target
+from tsctl.handlers import wire
+from tsctl.handlers.frame_reader import FrameReader
 
 _ANSWER = wire.Answer(200, b"body", "OK", [("Content-Type", "text/plain")], "")
 _MEASURED = [wire.Measurement("histogram", "ms", "ms", (("Level", "Host"),), 1.5, [0, 1])]

@@ -10,17 +10,17 @@ import socket
 import threading
 from collections.abc import Callable
 
-from daemon.api.grpc.health import SERVICE, HealthService
-from daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
-from daemon.api.grpc.waiting.arrivals import Arrivals
-from daemon.api.grpc.waiting.incoming import Incoming
-from daemon.api.grpc.waiting.writing import Writing
-from daemon.core.clock import LoopClock
-from daemon.http.bounds.receiving import ReceiveBudget
-from daemon.http.bounds.sending import SendBudget
-from daemon.models.registry import Registry
 from tests.kit.http2 import ENDS_THE_LOOP, PREFACE, frame, grpc_call
 from tests.lab.fuzz.target import Target
+from tsctl.daemon.api.grpc.health import SERVICE, HealthService
+from tsctl.daemon.api.grpc.server import Calls, GrpcServer, load_grpc, methods_of
+from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
+from tsctl.daemon.api.grpc.waiting.incoming import Incoming
+from tsctl.daemon.api.grpc.waiting.writing import Writing
+from tsctl.daemon.core.clock import LoopClock
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.http.bounds.sending import SendBudget
+from tsctl.daemon.models.registry import Registry
 
 PATIENCE = 4.0  # seconds, for a call
 _CHECK = f"/{SERVICE}/Check"

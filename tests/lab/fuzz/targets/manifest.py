@@ -5,12 +5,12 @@ import tempfile
 from dataclasses import fields
 from pathlib import Path
 
-from daemon.core.errors import InvalidModel
-from daemon.http.messages import error_response
-from daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
-from daemon.models.archives.manifest import read_manifest
 from tests.kit.archives import model_files
 from tests.lab.fuzz.target import Target
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.http.messages import error_response
+from tsctl.daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
+from tsctl.daemon.models.archives.manifest import read_manifest
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tsctl-fuzz-")
 _DIRECTORY = Path(_FOLDER.name)

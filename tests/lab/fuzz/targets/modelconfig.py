@@ -5,14 +5,14 @@ from pathlib import Path
 
 import yaml
 
-from daemon.batching.policies.table import POLICIES
-from daemon.config.config import resolve
-from daemon.core.errors import BadRequest, InvalidModel
-from daemon.http.messages import error_response
-from daemon.model_settings import MODEL_SETTINGS, MOST, MOST_WORKERS
-from daemon.models.archives.model_yaml import read_yaml, without_effect
-from daemon.models.settings import ModelSettings, Overrides, merge
 from tests.lab.fuzz.target import Target
+from tsctl.daemon.batching.policies.table import POLICIES
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.core.errors import BadRequest, InvalidModel
+from tsctl.daemon.http.messages import error_response
+from tsctl.daemon.model_settings import MODEL_SETTINGS, MOST, MOST_WORKERS
+from tsctl.daemon.models.archives.model_yaml import read_yaml, without_effect
+from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tsctl-fuzz-")
 _DIRECTORY = Path(_FOLDER.name)

@@ -2,13 +2,13 @@
 
 from google.protobuf.message import DecodeError
 
-from daemon.api.grpc.protos.limits import check_message
-from daemon.api.grpc.protos.messages import message_class, request_class
-from daemon.api.grpc.tensor_contents import read_request, write_answer
-from daemon.api.tensors.forms import InferAnswer
-from daemon.api.tensors.sizes import check_bytes
-from daemon.core.errors import BadRequest
 from tests.lab.fuzz.target import Target
+from tsctl.daemon.api.grpc.protos.limits import check_message
+from tsctl.daemon.api.grpc.protos.messages import message_class, request_class
+from tsctl.daemon.api.grpc.tensor_contents import read_request, write_answer
+from tsctl.daemon.api.tensors.forms import InferAnswer
+from tsctl.daemon.api.tensors.sizes import check_bytes
+from tsctl.daemon.core.errors import BadRequest
 
 _REQUEST = message_class("inference.ModelInferRequest")
 _RECEIVED = request_class("inference.ModelInferRequest")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import javaproperties
 
-from daemon.config.config import resolve
-from daemon.config.properties import KEYS, ConfigFile, read_config_file
-from daemon.core.errors import InvalidModel, StartError
-from daemon.models.settings import overrides_of
-from daemon.settings import SETTINGS
 from tests.lab.fuzz.target import Target
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.config.properties import KEYS, ConfigFile, read_config_file
+from tsctl.daemon.core.errors import InvalidModel, StartError
+from tsctl.daemon.models.settings import overrides_of
+from tsctl.daemon.settings import SETTINGS
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tsctl-fuzz-")
 _FILE = Path(_FOLDER.name) / "config.properties"

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 
-from daemon.core.errors import DaemonError
-from daemon.http.limits import HttpLimits
-from daemon.http.messages import Request
-from daemon.http.parsing.parser import Receiver
 from tests.http.hostile.framing import CHUNKS, ENCODINGS, LENGTHS
 from tests.http.hostile.lines import HEADERS, METHODS, TARGETS, VERSIONS
 from tests.http.peer import GET, chunked, get, post
 from tests.http.reading import told
 from tests.lab.fuzz.cuts import cuts
 from tests.lab.fuzz.target import Target
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.parsing.parser import Receiver
 
 # Heads as long as any input: how much of one is read before it is refused depends on how it comes.
 LIMITS = HttpLimits(max_body=300, max_head=64 * 1024, max_headers=10)

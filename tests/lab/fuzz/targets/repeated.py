@@ -6,13 +6,13 @@ heads may be as long as any that is remembered, and bodies large enough for the 
 
 import re
 
-from daemon.core.arena import SHARED_FROM
-from daemon.http.limits import HttpLimits
-from daemon.http.parsing.head_cache import LONGEST
 from tests.http.peer import GET, LAST, chunked, get, post
 from tests.http.reading import compare
 from tests.lab.fuzz.target import Target
 from tests.lab.fuzz.targets.receiver import STREAMS, WORDS
+from tsctl.daemon.core.arena import SHARED_FROM
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.parsing.head_cache import LONGEST
 
 _BETWEEN = b"~~\n"
 _LETTERS = re.compile(rb"%([0-9]{1,6})%")

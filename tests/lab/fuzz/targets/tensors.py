@@ -6,19 +6,19 @@ The first byte says what the others are: an answer or a request in JSON, or one 
 import json
 from collections.abc import Iterator
 
-from daemon.api.tensors.answers import parse_answer, write_answer
-from daemon.api.tensors.declared import check_request
-from daemon.api.tensors.documents import described_request, values_of
-from daemon.api.tensors.forms import InferRequest
-from daemon.api.tensors.requests import parse_request
-from daemon.api.tensors.sizes import check_bytes
-from daemon.core.errors import BadRequest
-from daemon.model_settings.declarations import DeclaredTensor
-from handlers import wire
-from handlers.sdk.errors import UnreadablePayload
-from handlers.tensor_heads import ElementHeads, TensorHead
-from handlers.tensors.numbers import fields_of
 from tests.lab.fuzz.target import Target
+from tsctl.daemon.api.tensors.answers import parse_answer, write_answer
+from tsctl.daemon.api.tensors.declared import check_request
+from tsctl.daemon.api.tensors.documents import described_request, values_of
+from tsctl.daemon.api.tensors.forms import InferRequest
+from tsctl.daemon.api.tensors.requests import parse_request
+from tsctl.daemon.api.tensors.sizes import check_bytes
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.model_settings.declarations import DeclaredTensor
+from tsctl.handlers import wire
+from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
+from tsctl.handlers.tensors.numbers import fields_of
 
 _ANSWER, _JSON = 0, 1  # the first byte; any other is the length of the request's JSON
 _BINARY_ANSWER = 128  # from here on, it is 128 more than that of an answer

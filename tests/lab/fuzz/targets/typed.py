@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from handlers import wire
 from tests.handlers.typed.calls import runtime_of
 from tests.lab.fuzz.target import Target
+from tsctl.handlers import wire
 
 _MOST_ROWS = 8
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from daemon.workers.processes.spawn import StartedTemplate, open_channels
-from handlers import orders
 from tests.workers.processes.fakes import Peer
 from tests.workers.processes.templates.test_tree import TemplateTree
+from tsctl.daemon.workers.processes.spawn import StartedTemplate, open_channels
+from tsctl.handlers import orders
 
 
 def started() -> StartedTemplate:

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.workers.processes.spawn import SpawnRequest
-from daemon.workers.processes.templates.template import Template, TemplateState
-from handlers import orders
 from tests.workers.processes.fakes import Births, FakeProcess, Peer, Told
+from tsctl.daemon.workers.processes.spawn import SpawnRequest
+from tsctl.daemon.workers.processes.templates.template import Template, TemplateState
+from tsctl.handlers import orders
 
 
 class OneTemplate(Births):

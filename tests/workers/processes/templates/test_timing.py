@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from daemon.workers.processes.templates.timing import AFTER
-from handlers import orders
 from tests.workers.processes.fakes import Peer
 from tests.workers.processes.templates.test_tree import TemplateTree
+from tsctl.daemon.workers.processes.templates.timing import AFTER
+from tsctl.handlers import orders
 
 
 class Shared(TemplateTree):

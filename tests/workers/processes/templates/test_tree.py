@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from daemon.core.clock import FakeClock
-from daemon.workers.processes.spawn import Pipes
-from daemon.workers.processes.templates import tree as room
-from daemon.workers.processes.templates.tree import LINGER, PAUSE, Templates
-from handlers import orders
-from handlers.wire import Ranks
 from tests.kit.archives import write_files
 from tests.kit.build import make_spec
 from tests.workers.processes.fakes import Births, Peer, Told
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.workers.processes.spawn import Pipes
+from tsctl.daemon.workers.processes.templates import tree as room
+from tsctl.daemon.workers.processes.templates.tree import LINGER, PAUSE, Templates
+from tsctl.handlers import orders
+from tsctl.handlers.wire import Ranks
 
 
 class Executed:
@@ -35,7 +35,7 @@ class Executed:
         self.pid += 1
         self.modules.append(module)
         self.environments.append(environment)
-        if module == "handlers.template":
+        if module == "tsctl.handlers.template":
             self.peers.append(Peer(sock.dup()))
         return self
 
@@ -106,7 +106,7 @@ def bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[TemplateT
 
 
 def test_the_first_template_warms_when_it_is_told_to(bench: TemplateTree) -> None:
-    assert bench.executed.modules == ["handlers.template"]
+    assert bench.executed.modules == ["tsctl.handlers.template"]
     assert bench.children.adopts
     environment = bench.executed.environments[0]
     assert environment["HOME"] == "/root" and environment["OMP_NUM_THREADS"] == "1"
@@ -115,7 +115,7 @@ def test_the_first_template_warms_when_it_is_told_to(bench: TemplateTree) -> Non
 
 def test_a_worker_waits_for_the_template_that_warms(bench: TemplateTree) -> None:
     told = bench.make()
-    assert bench.executed.modules == ["handlers.template"]
+    assert bench.executed.modules == ["tsctl.handlers.template"]
 
     bench.ready(bench.first)
 
@@ -128,16 +128,16 @@ def test_one_that_needs_no_torch_makes_no_template(monkeypatch: pytest.MonkeyPat
     bench.templates.adopt()
 
     bench.make(source=b"import json")
-    assert bench.executed.modules == ["handlers.worker"]
+    assert bench.executed.modules == ["tsctl.handlers.worker"]
 
     bench.make(source=b"import torch")
-    assert bench.executed.modules == ["handlers.worker", "handlers.template"]
+    assert bench.executed.modules == ["tsctl.handlers.worker", "tsctl.handlers.template"]
     bench.close()
 
 
 def test_one_that_needs_no_torch_does_not_wait_but_is_forked_later(bench: TemplateTree) -> None:
     told = bench.make(source=b"import json")
-    assert bench.executed.modules == ["handlers.template", "handlers.worker"]
+    assert bench.executed.modules == ["tsctl.handlers.template", "tsctl.handlers.worker"]
     assert told.process is not None
 
     bench.ready(bench.first)
@@ -149,7 +149,7 @@ def test_one_that_needs_no_torch_does_not_wait_but_is_forked_later(bench: Templa
 def test_an_environment_of_its_own_is_executed(bench: TemplateTree) -> None:
     bench.make(python=Path("/env/bin/python"))
 
-    assert bench.executed.modules[1:] == ["handlers.worker"]
+    assert bench.executed.modules[1:] == ["tsctl.handlers.worker"]
 
 
 def test_without_templates_everybody_is_executed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_without_templates_everybody_is_executed(monkeypatch: pytest.MonkeyPatch
 
     bench.make()
 
-    assert bench.executed.modules == ["handlers.worker"]
+    assert bench.executed.modules == ["tsctl.handlers.worker"]
     assert not bench.children.adopts
     bench.close()
 
@@ -168,7 +168,7 @@ def test_what_mentions_torchvision_comes_from_a_template_that_has_it(bench: Temp
     bench.ready(bench.first)
     told = bench.make(source=b"import torchvision")
 
-    assert bench.fork(bench.first) == orders.Grow(["handlers.builtin.image_classifier"])
+    assert bench.fork(bench.first) == orders.Grow(["tsctl.handlers.builtin.image_classifier"])
     (vision,) = bench.grown
     bench.ready(vision)
     assert isinstance(bench.fork(vision), orders.Fork)
@@ -252,13 +252,13 @@ def test_workers_are_executed_where_the_first_template_does_not_get_ready(bench:
 
     bench.report(bench.first, orders.Unfit("ImportError: no torch"))
 
-    assert bench.executed.modules[1:] == ["handlers.worker"]
+    assert bench.executed.modules[1:] == ["tsctl.handlers.worker"]
     assert told.process is not None
     bench.make()
-    assert bench.executed.modules[1:] == ["handlers.worker"] * 2
+    assert bench.executed.modules[1:] == ["tsctl.handlers.worker"] * 2
     bench.clock.advance(PAUSE)
     bench.make()
-    assert bench.executed.modules[-1] == "handlers.template"
+    assert bench.executed.modules[-1] == "tsctl.handlers.template"
 
 
 def test_one_that_was_killed_is_made_anew_by_the_next_worker(bench: TemplateTree) -> None:
@@ -267,7 +267,7 @@ def test_one_that_was_killed_is_made_anew_by_the_next_worker(bench: TemplateTree
     bench.children.end(1001, -9)
     told = bench.make()
 
-    assert bench.executed.modules == ["handlers.template"] * 2
+    assert bench.executed.modules == ["tsctl.handlers.template"] * 2
     bench.ready(bench.first)
     bench.fork(bench.first)
     assert told.process is not None
@@ -375,4 +375,4 @@ def test_when_the_daemon_stops_every_template_is_killed(bench: TemplateTree) -> 
 
     assert bench.children.processes[1001].killed and bench.children.processes[2001].killed
     assert bench.told[0].failure == "the daemon stops"
-    assert bench.executed.modules == ["handlers.template"]
+    assert bench.executed.modules == ["tsctl.handlers.template"]
