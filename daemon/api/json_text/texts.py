@@ -16,8 +16,8 @@ _WHOLE = re.compile(
 _LONGEST = 16  # bytes of a character
 
 
-def text_of(written: memoryview) -> Steps[bytes]:
-    """Return a text in UTF-8.
+def pieces_of(written: memoryview) -> Steps[list[bytes]]:
+    """Return a text in UTF-8, in pieces of at most a window: whoever joins them copies all of it at once.
 
     Args:
         written: the text in JSON, whose escapes are valid.
@@ -40,7 +40,7 @@ def text_of(written: memoryview) -> Steps[bytes]:
         at = stop
         if at < end:
             yield
-    return b"".join(read)
+    return read
 
 
 def _decoded(written: bytes) -> bytes:

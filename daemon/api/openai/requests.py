@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from tsctl.daemon.api.json_text.syntax import check_syntax
-from tsctl.daemon.api.json_text.texts import text_of
+from tsctl.daemon.api.json_text.texts import pieces_of
 from tsctl.daemon.api.json_text.walk import WINDOW, Found, JsonText
 from tsctl.daemon.api.tensors.steps import Steps, finish
-from tsctl.daemon.core.arena import Lease, Payload
+from tsctl.daemon.core.arena import COPIED_AT_ONCE, Lease, Payload
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param
 
@@ -95,13 +95,13 @@ def read_steps(body: Payload, *, chat: bool) -> Steps[Asked]:
         if wanted not in (None, 1):
             raise BadRequest(f"`{count}` is {wanted}; expected 1.")
     stream = bool(_member(members, "stream", _switch, "true or false", None))
-    text = (yield from _transcript(members)) if chat else (yield from _prompt_of(members))
+    pieces = (yield from _transcript(members)) if chat else (yield from _prompt_of(members))
     params = [
         Param(name, _JSON, _value_of(body, places[name]) if name in places else bytes(value))
         for name, value in members.items()
         if name != "data"
     ]
-    params.append(Param("data", _TEXT, _beside(body, text)))
+    params.append(Param("data", _TEXT, (yield from _written_beside(body, pieces))))
     return Asked(name, version or None, stream, params)
 
 
@@ -117,12 +117,19 @@ def _value_of(body: Payload, of: Found) -> Payload:
     return body[of.start : of.end] if isinstance(body, bytes) else body.part(of.start, of.end)
 
 
-def _beside(body: Payload, text: bytes) -> Payload:
-    """Return a text where the body is, if it is long and there is room."""
-    place = body.beside(len(text)) if isinstance(body, Lease) and len(text) > WINDOW else None
+def _written_beside(body: Payload, pieces: list[bytes]) -> Steps[Payload]:
+    """Return a text of pieces where the body is, if it is long and there is room."""
+    length = sum(map(len, pieces))
+    place = body.beside(length) if isinstance(body, Lease) and length > WINDOW else None
     if place is None:
-        return text
-    place.view[:] = text
+        return b"".join(pieces)
+    at = copied = 0
+    for piece in pieces:
+        place.view[at : at + len(piece)] = piece
+        at += len(piece)
+        if at - copied >= COPIED_AT_ONCE:
+            copied = at
+            yield
     return place
 
 
@@ -138,8 +145,8 @@ def _walked(body: Payload, places: dict[str, Found]) -> Steps[Members]:
     return members
 
 
-def _transcript(members: Members) -> Steps[bytes]:
-    """Return the messages as lines `ROLE: TEXT`, and the beginning of the answer's."""
+def _transcript(members: Members) -> Steps[list[bytes]]:
+    """Return the pieces of the messages as lines `ROLE: TEXT`, and of the beginning of the answer's."""
     text = JsonText(_written(members, "messages", _MESSAGES))
     size = len(text.data)
     if size <= WINDOW:
@@ -148,11 +155,11 @@ def _transcript(members: Members) -> Steps[bytes]:
     else:
         lines = []
         for each in (yield from text.elements(Found("", 0, size), MOST_MESSAGES, "messages")):
-            line = yield from _long_line(text, each)
-            lines.append(line)
+            lines += yield from _long_line(text, each)
     if not lines:
         raise BadRequest("`messages` is empty.")
-    return b"".join([*lines, b"assistant:"])
+    lines.append(b"assistant:")
+    return lines
 
 
 def _line(role: str, content: bytes) -> bytes:
@@ -166,28 +173,31 @@ def _text_of(message: _Message) -> bytes:
     return _utf8(content or "")
 
 
-def _long_line(text: JsonText, of: Found) -> Steps[bytes]:
-    """Return the line of a message among many, or of a long one."""
+def _long_line(text: JsonText, of: Found) -> Steps[list[bytes]]:
+    """Return the pieces of the line of a message among many, or of a long one."""
     if of.size <= _DECODED_WHOLE:
         message = _decoded(text.part(of), _message, "messages", _MESSAGES)
-        return _line(message.role, _text_of(message))
+        return [_line(message.role, _text_of(message))]
     members = yield from _members_of(text, of, "a message")
     role, content = _member(members, "role", _name, "a role"), members.get("content")
-    if content is None or bytes(content) == b"null":
-        return _line(role, b"")
+    if content is None or bytes(memoryview(content)[:5]) == b"null":
+        return [_line(role, b"")]
+    line = [_utf8(role) + b": "]
     if bytes(memoryview(content)[:1]) != b"[":
-        return _line(role, (yield from text_of(memoryview(content))))
-    texts: list[bytes] = []
+        line += yield from pieces_of(memoryview(content))
+        line.append(b"\n")
+        return line
     parts = JsonText(memoryview(content))
     for each in (yield from parts.elements(Found("", 0, len(parts.data)), MOST_MESSAGES, "parts of a message")):
         if each.size <= _DECODED_WHOLE:
             part = _decoded(parts.part(each), _part, "messages", _MESSAGES)
-            texts.append(_utf8(part.text) if part.type == "text" else b"")
+            line.append(_utf8(part.text) if part.type == "text" else b"")
             continue
         members = yield from _members_of(parts, each, "a part of a message")
         if _member(members, "type", _name, "a part's type") == "text" and "text" in members:
-            texts.append((yield from text_of(memoryview(members["text"]))))
-    return _line(role, b"".join(texts))
+            line += yield from pieces_of(memoryview(members["text"]))
+    line.append(b"\n")
+    return line
 
 
 def _members_of(text: JsonText, of: Found, what: str) -> Steps[Members]:
@@ -195,7 +205,7 @@ def _members_of(text: JsonText, of: Found, what: str) -> Steps[Members]:
     return {each.name: msgspec.Raw(text.data[each.start : each.end]) for each in found}
 
 
-def _prompt_of(members: Members) -> Steps[bytes]:
+def _prompt_of(members: Members) -> Steps[list[bytes]]:
     value = _written(members, "prompt", "a text")
     if len(value) > WINDOW:
         text = JsonText(value)
@@ -204,13 +214,13 @@ def _prompt_of(members: Members) -> Steps[bytes]:
             if len(prompts) != 1:
                 raise _several(len(prompts))
             value = value[prompts[0].start : prompts[0].end]
-        return (yield from text_of(value))
+        return (yield from pieces_of(value))
     prompt = _member(members, "prompt", _prompt, "a text")
     if isinstance(prompt, str):
-        return _utf8(prompt)
+        return [_utf8(prompt)]
     if len(prompt) != 1:
         raise _several(len(prompt))
-    return _utf8(prompt[0])
+    return [_utf8(prompt[0])]
 
 
 def _several(count: int) -> BadRequest:

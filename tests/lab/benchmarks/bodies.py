@@ -27,7 +27,6 @@ class Asked:
         status: 0 where a limit may be the answer (400, 413), or not (200).
         control: it goes to the control socket.
         copied: its body is copied once, in one callback.
-        read_at_once: ms that are not promised, because a part of it is read in one go.
         method: of the call, for a message over gRPC; empty for HTTP.
     """
 
@@ -39,7 +38,6 @@ class Asked:
     control: bool = False
     copied: bool = False
     method: str = ""
-    read_at_once: float = 0.0
 
 
 def request(

@@ -6,8 +6,7 @@ While one runs, nobody else is served. A real daemon, with workers, runs on asyn
 callbacks are Python objects, each of which is timed in CPU time of the thread. Printed is, for each kind and size, what
 was answered, after how many seconds, and the longest callback in ms. What the kernel takes to copy a body from its
 socket does not count: that may be all of it. Of a body in chunks, whose size nobody knows before its end, and of one
-that is recorded, one more copy is allowed (`copy`); what a callback takes beyond that is `over`. Requests of OpenAI's
-API of over 5 MiB may take what docs/promises.md says of them.
+that is recorded, one more copy is allowed (`copy`); what a callback takes beyond that is `over`.
 
 Of a message over gRPC the library makes two copies in one callback: pieces of what has come, and the message. So what
 is allowed there are the same two copies, made by this program just then. The first message after a pause is copied into
@@ -319,7 +318,7 @@ def main() -> int:
                 for number, kind in enumerate(kinds, start=1):
                     print(f"{number:>4}/{len(kinds):<5}", end="", flush=True)
                     asked = kind(size)
-                    beside = asked.read_at_once + (copy if asked.copied else 0.0)
+                    beside = copy if asked.copied else 0.0
                     allowed = partial(copies_time, size) if asked.method else partial(float, beside)
                     kept = measure(served, address, told, asked, allowed) and kept
         finally:

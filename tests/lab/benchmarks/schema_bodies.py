@@ -6,14 +6,13 @@ from functools import partial
 from typing import Any
 
 from tests.lab.benchmarks import schemas
-from tests.lab.benchmarks.bodies import MIB, ROOM, Asked, request
+from tests.lab.benchmarks.bodies import ROOM, Asked, request
 from tests.lab.benchmarks.schemas import Body
 from tsctl.daemon.api.openai import requests as openai
 from tsctl.daemon.api.tensors import requests as tensors
 
 JSON = "application/json"
 DECLARED = "x-int32"  # the model that takes tensors; "sized" takes any JSON
-_TEXT = 2.4  # ms for each MiB of a text, as docs/promises.md says
 _ANY = 1024  # bytes: the names are those of bodies of any size
 # Field 1 of the messages that name a model, where a filled one does not.
 _MODELS = {True: b"\x0a\x07" + DECLARED.encode(), False: b"\x0a\x05sized"}
@@ -58,9 +57,7 @@ def _over_http(target: str, packed: bool, name: str, body: bytes, size: int) -> 
 
 def _openai(name: str, body: bytes, size: int) -> Asked:
     target = "/v1/chat/completions" if b'"messages"' in body[:100] else "/v1/completions"
-    asked = _over_http(target, False, name, body, size)
-    asked.read_at_once = _TEXT * max(0.0, size / MIB - 5)
-    return asked
+    return _over_http(target, False, name, body, size)
 
 
 def _over_grpc(method: str, name: str, body: bytes, size: int) -> Asked:
