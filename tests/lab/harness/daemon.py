@@ -21,6 +21,7 @@ def mark(served: Served) -> Path:
     """Mark what the daemon will start, and let handlers write a journal; return its path."""
     journal = served.folder / "journal"
     journal.touch()
+    served.forks = False  # the kernel tells the environment and the command with which a process was executed
     served.environment |= {MARK: str(served.folder), "CHAOS_JOURNAL": str(journal)}
     return journal
 

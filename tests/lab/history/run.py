@@ -69,8 +69,7 @@ class Run:
         if self._upgrades and self._rng.random() < 0.5:
             self._kill_within_upgrade()
         self._kill()
-        for thread in threads:
-            thread.join()
+        eventually(lambda: not any(thread.is_alive() for thread in threads), "each client sees that the daemon is gone")
         eventually(lambda: not any(map(running, marked(self._served))), "every process of the killed daemon is gone")
         self._served.start()
         found = self._look()
