@@ -41,9 +41,8 @@ class HealthService:
     def __init__(
         self, registry: Registry, started: Callable[[], bool], services: Collection[str], every: float = _LOOK_EVERY
     ) -> None:
-        from tsctl.daemon.api.grpc.protos.messages import (
-            message_class,  # here, because protobuf is an optional dependency
-        )
+        # Here, because protobuf is an optional dependency.
+        from tsctl.daemon.api.grpc.protos.messages import message_class
 
         self._registry = registry
         self._started = started

@@ -15,6 +15,7 @@ from tsctl.daemon.api.grpc.tensor_contents import read_steps, write_steps
 from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
 from tsctl.daemon.api.grpc.waiting.in_order import in_order
+from tsctl.daemon.api.grpc.waiting.turns import StepTurns
 from tsctl.daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
 from tsctl.daemon.api.oip.prepared import PreparedRequest, prepare
 from tsctl.daemon.core.arena import Take
@@ -35,6 +36,7 @@ class OpenInferenceService:
         started: as in `oip_routes`.
         arrivals: of the server that serves it.
         take: returns a place in the arena for large tensors; None for no arena.
+        turns: in which large requests are read.
     """
 
     def __init__(
@@ -45,10 +47,10 @@ class OpenInferenceService:
         models: AwaitedModels,
         arrivals: Arrivals,
         take: Take | None = None,
+        turns: StepTurns | None = None,
     ) -> None:
-        from tsctl.daemon.api.grpc.protos.messages import (
-            message_class,  # here, because protobuf is an optional dependency
-        )
+        # Here, because protobuf is an optional dependency.
+        from tsctl.daemon.api.grpc.protos.messages import message_class
 
         self.name = name
         self._registry = registry
@@ -56,7 +58,7 @@ class OpenInferenceService:
         self._started = started
         self._arrivals = arrivals
         self._take = take
-        self._turn = asyncio.Lock()  # of large requests that are read
+        self._turns = turns or StepTurns()
         package = name.rpartition(".")[0]
         self._message: Callable[[str], Any] = lambda word: message_class(f"{package}.{word}Response")
         self._answer = self._message("ModelInfer")
@@ -178,17 +180,16 @@ class OpenInferenceService:
         A large request is read in turns with others. Raise as `read_steps` and `prepare`.
         """
         name, version = request.model_name, request.model_version or None
-        model = await self._models.find(name, version, head, request.ByteSize)
-        steps = read_steps(request, self._take)
+        model: ModelVersion
+
+        async def find() -> None:  # again after each turn: it may have been replaced
+            nonlocal model
+            model = await self._models.find(name, version, head, request.ByteSize)
+
+        await find()
         try:
-            while True:
-                try:
-                    next(steps)
-                except StopIteration as ended:
-                    return model, prepare(model, ended.value)
-                async with self._turn:
-                    await asyncio.sleep(0)  # with the turn held: one slice of all requests between two polls
-                model = await self._models.find(name, version, head, request.ByteSize)  # may have been replaced
+            read = await self._turns.finish(read_steps(request, self._take), find)
+            return model, prepare(model, read)
         except DaemonError as error:
             model.metrics.refused(error)
             raise

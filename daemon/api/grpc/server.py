@@ -28,6 +28,7 @@ from tsctl.daemon.api.grpc.protos.limits import check_steps
 from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.api.grpc.waiting.incoming import Incoming
 from tsctl.daemon.api.grpc.waiting.limits import CALLS, OPEN_CALLS, SHARE, TooManyCalls
+from tsctl.daemon.api.grpc.waiting.turns import StepTurns
 from tsctl.daemon.api.grpc.waiting.writing import Writing
 from tsctl.daemon.api.known_clients import KnownClients
 from tsctl.daemon.core.clock import Clock
@@ -136,6 +137,7 @@ class Calls:
         clients: those with keys; None for none.
         answered: called when a call has ended, with the HTTP request that it is like, the status and the seconds.
         most: calls at once; those that need no token may be `OPEN_CALLS` more, so that probes are answered.
+        turns: in which the fields of long messages are counted; the services' own, so that they take turns together.
     """
 
     def __init__(
@@ -150,6 +152,7 @@ class Calls:
         answered: Answered = lambda request, status, seconds: None,
         clients: KnownClients | None = None,
         most: int = CALLS,
+        turns: StepTurns | None = None,
     ) -> None:
         self._grpc = grpc
         self._methods = methods
@@ -163,7 +166,7 @@ class Calls:
         self._clients = clients
         self._codes = {code.value[0]: code for code in grpc.StatusCode}
         self._accepted: dict[str, Any] = {}  # by name: the handlers of calls that are not refused
-        self._turn = asyncio.Lock()  # of messages whose fields are counted
+        self._turns = turns or StepTurns()
         self._running = self._begun = 0
         self._closing = False
 
@@ -334,9 +337,7 @@ class Calls:
         """Return the message in some bytes; a large one is read in turns with others."""
         if len(received) >= _LARGE:
             await asyncio.sleep(0)  # grpc has copied the message in this callback
-        for _ in check_steps(kind.DESCRIPTOR, received):
-            async with self._turn:
-                await asyncio.sleep(0)  # with the turn held: one slice of all messages between two polls
+        await self._turns.finish(check_steps(kind.DESCRIPTOR, received))
         try:
             return kind.FromString(received)
         except Exception as error:

@@ -17,6 +17,7 @@ from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
 from tsctl.daemon.api.grpc.waiting.incoming import Incoming
 from tsctl.daemon.api.grpc.waiting.limits import calls_at_once
+from tsctl.daemon.api.grpc.waiting.turns import StepTurns
 from tsctl.daemon.api.grpc.waiting.writing import Writing
 from tsctl.daemon.api.known_clients import KnownClients
 from tsctl.daemon.config.config import Config
@@ -78,7 +79,7 @@ class GrpcServers:
         self._grpc = load_grpc()
         self._registry, self._started, self._clock, self._answered = registry, started, clock, answered
         self._tokens = tokens
-        self._writing = Writing(sending, clock)
+        self._writing, self._turns = Writing(sending, clock), StepTurns()
         self._most = config.max_request_size + _NAMES
         self._grace = config.grace
         self._incoming = Incoming(clock, self._most, receiving, config.body_timeout, noted=Trimming(clock).note)
@@ -88,9 +89,10 @@ class GrpcServers:
         self._credentials = _credentials(self._grpc, config.certificate_file, config.private_key_file)
         if self._addresses:
             arrivals = Arrivals(clock)
-            methods = methods_of(InferenceService(registry, self._models, arrivals, take))
+            methods = methods_of(InferenceService(registry, self._models, arrivals, take, self._turns))
             for name in SERVICES:
-                methods |= methods_of(OpenInferenceService(name, registry, started, self._models, arrivals, take))
+                service = OpenInferenceService(name, registry, started, self._models, arrivals, take, self._turns)
+                methods |= methods_of(service)
             accepted = (tokens.inference, tokens.management) if tokens.inference or clients is not None else ()
             self._add(methods, accepted, self._addresses, arrivals, clients)
 
@@ -118,7 +120,7 @@ class GrpcServers:
         methods |= reflection_of({name.split("/")[1] for name in methods})
         calls = Calls(
             self._grpc, methods, self._clock, arrivals, self._writing, self._incoming, accepted, self._answered,
-            clients, self._calls,
+            clients, self._calls, self._turns,
         )  # fmt: skip
         self._servers.append((GrpcServer(self._grpc, calls, self._most, self._grace, self._calls), addresses))
 

@@ -10,6 +10,7 @@ from tsctl.daemon.api.grpc.heads import CallHead
 from tsctl.daemon.api.grpc.prediction import replies_at_end, replies_to
 from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.api.grpc.waiting.turns import StepTurns
 from tsctl.daemon.core.arena import Take, share_steps
 from tsctl.daemon.core.job import Param, Reply
 from tsctl.daemon.models.registry import Registry
@@ -25,20 +26,27 @@ class InferenceService:
 
     Args:
         take: returns a place in the arena for large inputs; None for no arena.
+        turns: in which large inputs are copied.
     """
 
     name = SERVICE
 
-    def __init__(self, registry: Registry, models: AwaitedModels, arrivals: Arrivals, take: Take | None = None) -> None:
-        from tsctl.daemon.api.grpc.protos.messages import (
-            message_class,  # here, because protobuf is an optional dependency
-        )
+    def __init__(
+        self,
+        registry: Registry,
+        models: AwaitedModels,
+        arrivals: Arrivals,
+        take: Take | None = None,
+        turns: StepTurns | None = None,
+    ) -> None:
+        # Here, because protobuf is an optional dependency.
+        from tsctl.daemon.api.grpc.protos.messages import message_class
 
         self._registry = registry
         self._models = models
         self._arrivals = arrivals
         self._take = take
-        self._turn = asyncio.Lock()  # of large inputs that are copied
+        self._turns = turns or StepTurns()
         self._answer = message_class(f"{_PACKAGE}.PredictionResponse")
         self._health = message_class(f"{_PACKAGE}.TorchServeHealthResponse")
 
@@ -85,19 +93,17 @@ class InferenceService:
     async def _prepared(self, request: Any, head: CallHead) -> tuple[ModelVersion, list[Param]]:
         """Return the version that answers, and the parameters; large ones are copied in turns with other calls."""
         name, version = request.model_name, request.model_version or None
-        model = await self._models.find(name, version, head, request.ByteSize)
-        params = []
-        for key, value in request.input.items():
-            steps = share_steps(value, self._take)
-            while True:
-                try:
-                    next(steps)
-                except StopIteration as ended:
-                    params.append(Param(key, "", ended.value))
-                    break
-                async with self._turn:
-                    await asyncio.sleep(0)  # with the turn held: one slice of all requests between two polls
-                model = await self._models.find(name, version, head, request.ByteSize)  # may have been replaced
+        model: ModelVersion
+
+        async def find() -> None:  # again after each turn: it may have been replaced
+            nonlocal model
+            model = await self._models.find(name, version, head, request.ByteSize)
+
+        await find()
+        params = [
+            Param(key, "", await self._turns.finish(share_steps(value, self._take), find))
+            for key, value in request.input.items()
+        ]
         return model, params
 
 

@@ -27,9 +27,8 @@ class ManagementService:
     name = SERVICE
 
     def __init__(self, routes: Routes) -> None:
-        from tsctl.daemon.api.grpc.protos.messages import (
-            message_class,  # here, because protobuf is an optional dependency
-        )
+        # Here, because protobuf is an optional dependency.
+        from tsctl.daemon.api.grpc.protos.messages import message_class
 
         self._routes = routes
         self._answer = message_class("org.pytorch.serve.grpc.management.ManagementResponse")
