@@ -6,6 +6,7 @@ import msgspec
 
 from tsctl.daemon.api.json_text.walk import WINDOW, no_json
 from tsctl.daemon.api.tensors.steps import Steps
+from tsctl.daemon.core.arena import Gathered
 
 # Whole characters, and whole escapes; the two halves of a character outside the basic plane stay together.
 _WHOLE = re.compile(
@@ -16,8 +17,8 @@ _WHOLE = re.compile(
 _LONGEST = 16  # bytes of a character
 
 
-def pieces_of(written: memoryview) -> Steps[list[bytes]]:
-    """Return a text in UTF-8, in pieces of at most a window: whoever joins them copies all of it at once.
+def gather_text(written: memoryview, into: Gathered) -> Steps[None]:
+    """Add a text, in UTF-8, to what is gathered.
 
     Args:
         written: the text in JSON, whose escapes are valid.
@@ -28,7 +29,6 @@ def pieces_of(written: memoryview) -> Steps[list[bytes]]:
     if len(written) < 2 or written[0] != ord('"'):
         raise no_json("a text is expected, and something else is there")
     at, end = 1, len(written) - 1
-    read: list[bytes] = []
     while at < end:
         whole = _WHOLE.match(written, at, min(at + WINDOW, end))
         stop = at if whole is None else whole.end()
@@ -36,11 +36,10 @@ def pieces_of(written: memoryview) -> Steps[list[bytes]]:
             stop = end
         elif stop == at:  # no character: msgspec says so
             stop = min(at + _LONGEST, end)
-        read.append(_decoded(b'"' + bytes(written[at:stop]) + b'"'))
+        into.add(_decoded(b'"' + bytes(written[at:stop]) + b'"'))
         at = stop
         if at < end:
             yield
-    return read
 
 
 def _decoded(written: bytes) -> bytes:

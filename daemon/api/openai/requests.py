@@ -10,10 +10,10 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from tsctl.daemon.api.json_text.syntax import check_syntax
-from tsctl.daemon.api.json_text.texts import pieces_of
+from tsctl.daemon.api.json_text.texts import gather_text
 from tsctl.daemon.api.json_text.walk import WINDOW, Found, JsonText
 from tsctl.daemon.api.tensors.steps import Steps, finish
-from tsctl.daemon.core.arena import COPIED_AT_ONCE, Lease, Payload
+from tsctl.daemon.core.arena import Gathered, Lease, Payload
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param
 
@@ -95,13 +95,14 @@ def read_steps(body: Payload, *, chat: bool) -> Steps[Asked]:
         if wanted not in (None, 1):
             raise BadRequest(f"`{count}` is {wanted}; expected 1.")
     stream = bool(_member(members, "stream", _switch, "true or false", None))
-    pieces = (yield from _transcript(members)) if chat else (yield from _prompt_of(members))
+    text = Gathered(body.beside if isinstance(body, Lease) else None, len(body))
+    yield from _gather_transcript(members, text) if chat else _gather_prompt(members, text)
     params = [
         Param(name, _JSON, _value_of(body, places[name]) if name in places else bytes(value))
         for name, value in members.items()
         if name != "data"
     ]
-    params.append(Param("data", _TEXT, (yield from _written_beside(body, pieces))))
+    params.append(Param("data", _TEXT, text.end()))
     return Asked(name, version or None, stream, params)
 
 
@@ -117,22 +118,6 @@ def _value_of(body: Payload, of: Found) -> Payload:
     return body[of.start : of.end] if isinstance(body, bytes) else body.part(of.start, of.end)
 
 
-def _written_beside(body: Payload, pieces: list[bytes]) -> Steps[Payload]:
-    """Return a text of pieces where the body is, if it is long and there is room."""
-    length = sum(map(len, pieces))
-    place = body.beside(length) if isinstance(body, Lease) and length > WINDOW else None
-    if place is None:
-        return b"".join(pieces)
-    at = copied = 0
-    for piece in pieces:
-        place.view[at : at + len(piece)] = piece
-        at += len(piece)
-        if at - copied >= COPIED_AT_ONCE:
-            copied = at
-            yield
-    return place
-
-
 def _walked(body: Payload, places: dict[str, Found]) -> Steps[Members]:
     """Return the members of a large request, and note in `places` where they are."""
     text = JsonText(memoryview(body) if isinstance(body, bytes) else body.view)
@@ -145,21 +130,19 @@ def _walked(body: Payload, places: dict[str, Found]) -> Steps[Members]:
     return members
 
 
-def _transcript(members: Members) -> Steps[list[bytes]]:
-    """Return the pieces of the messages as lines `ROLE: TEXT`, and of the beginning of the answer's."""
-    text = JsonText(_written(members, "messages", _MESSAGES))
-    size = len(text.data)
+def _gather_transcript(members: Members, into: Gathered) -> Steps[None]:
+    """Add the messages as lines `ROLE: TEXT`, and the beginning of the answer's."""
+    written = JsonText(_written(members, "messages", _MESSAGES))
+    size = len(written.data)
     if size <= WINDOW:
-        messages = _member(members, "messages", _messages, _MESSAGES)
-        lines = [_line(message.role, _text_of(message)) for message in messages]
+        for message in _member(members, "messages", _messages, _MESSAGES):
+            into.add(_line(message.role, _text_of(message)))
     else:
-        lines = []
-        for each in (yield from text.elements(Found("", 0, size), MOST_MESSAGES, "messages")):
-            lines += yield from _long_line(text, each)
-    if not lines:
+        for each in (yield from written.elements(Found("", 0, size), MOST_MESSAGES, "messages")):
+            yield from _gather_line(written, each, into)
+    if not into.size:
         raise BadRequest("`messages` is empty.")
-    lines.append(b"assistant:")
-    return lines
+    into.add(b"assistant:")
 
 
 def _line(role: str, content: bytes) -> bytes:
@@ -173,31 +156,33 @@ def _text_of(message: _Message) -> bytes:
     return _utf8(content or "")
 
 
-def _long_line(text: JsonText, of: Found) -> Steps[list[bytes]]:
-    """Return the pieces of the line of a message among many, or of a long one."""
+def _gather_line(text: JsonText, of: Found, into: Gathered) -> Steps[None]:
+    """Add the line of a message among many, or of a long one."""
     if of.size <= _DECODED_WHOLE:
         message = _decoded(text.part(of), _message, "messages", _MESSAGES)
-        return [_line(message.role, _text_of(message))]
+        into.add(_line(message.role, _text_of(message)))
+        return
     members = yield from _members_of(text, of, "a message")
-    role, content = _member(members, "role", _name, "a role"), members.get("content")
-    if content is None or bytes(memoryview(content)[:5]) == b"null":
-        return [_line(role, b"")]
-    line = [_utf8(role) + b": "]
-    if bytes(memoryview(content)[:1]) != b"[":
-        line += yield from pieces_of(memoryview(content))
-        line.append(b"\n")
-        return line
-    parts = JsonText(memoryview(content))
-    for each in (yield from parts.elements(Found("", 0, len(parts.data)), MOST_MESSAGES, "parts of a message")):
-        if each.size <= _DECODED_WHOLE:
-            part = _decoded(parts.part(each), _part, "messages", _MESSAGES)
-            line.append(_utf8(part.text) if part.type == "text" else b"")
-            continue
-        members = yield from _members_of(parts, each, "a part of a message")
-        if _member(members, "type", _name, "a part's type") == "text" and "text" in members:
-            line += yield from pieces_of(memoryview(members["text"]))
-    line.append(b"\n")
-    return line
+    into.add(_utf8(_member(members, "role", _name, "a role")) + b": ")
+    content = memoryview(members.get("content", b"null"))
+    if bytes(content[:1]) == b"[":
+        parts = JsonText(content)
+        for each in (yield from parts.elements(Found("", 0, len(content)), MOST_MESSAGES, "parts of a message")):
+            yield from _gather_part(parts, each, into)
+    elif bytes(content[:5]) != b"null":
+        yield from gather_text(content, into)
+    into.add(b"\n")
+
+
+def _gather_part(text: JsonText, of: Found, into: Gathered) -> Steps[None]:
+    """Add a part of a message's content, if it is a text."""
+    if of.size <= _DECODED_WHOLE:
+        part = _decoded(text.part(of), _part, "messages", _MESSAGES)
+        into.add(_utf8(part.text) if part.type == "text" else b"")
+        return
+    members = yield from _members_of(text, of, "a part of a message")
+    if _member(members, "type", _name, "a part's type") == "text" and "text" in members:
+        yield from gather_text(memoryview(members["text"]), into)
 
 
 def _members_of(text: JsonText, of: Found, what: str) -> Steps[Members]:
@@ -205,22 +190,23 @@ def _members_of(text: JsonText, of: Found, what: str) -> Steps[Members]:
     return {each.name: msgspec.Raw(text.data[each.start : each.end]) for each in found}
 
 
-def _prompt_of(members: Members) -> Steps[list[bytes]]:
+def _gather_prompt(members: Members, into: Gathered) -> Steps[None]:
+    """Add the prompt, alone or the only one of a list."""
     value = _written(members, "prompt", "a text")
     if len(value) > WINDOW:
         text = JsonText(value)
         if bytes(value[:1]) == b"[":
-            prompts = yield from text.elements(Found("", 0, len(value)), MOST_MEMBERS, "texts in `prompt`")
-            if len(prompts) != 1:
-                raise _several(len(prompts))
-            value = value[prompts[0].start : prompts[0].end]
-        return (yield from pieces_of(value))
+            found = yield from text.elements(Found("", 0, len(value)), MOST_MEMBERS, "texts in `prompt`")
+            if len(found) != 1:
+                raise _several(len(found))
+            value = value[found[0].start : found[0].end]
+        yield from gather_text(value, into)
+        return
     prompt = _member(members, "prompt", _prompt, "a text")
-    if isinstance(prompt, str):
-        return [_utf8(prompt)]
-    if len(prompt) != 1:
-        raise _several(len(prompt))
-    return [_utf8(prompt[0])]
+    prompts = [prompt] if isinstance(prompt, str) else prompt
+    if len(prompts) != 1:
+        raise _several(len(prompts))
+    into.add(_utf8(prompts[0]))
 
 
 def _several(count: int) -> BadRequest:

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from tsctl.daemon.api.json_text import syntax, texts, walk
 from tsctl.daemon.api.json_text.syntax import check_syntax
-from tsctl.daemon.api.json_text.texts import pieces_of
+from tsctl.daemon.api.json_text.texts import gather_text
 from tsctl.daemon.api.json_text.walk import Found, JsonText
 from tsctl.daemon.api.tensors.steps import Steps, finish
+from tsctl.daemon.core.arena import Gathered
 from tsctl.daemon.core.errors import BadRequest
 
 WINDOW = 24  # bytes, of texts that are short
@@ -108,7 +109,10 @@ def test_what_msgspec_takes_for_json_is_taken_for_json_and_nothing_else(
 def test_a_text_is_read_as_it_is(value: str, ascii_only: bool) -> None:
     data = written(value, ascii_only=ascii_only, indent=None)
 
-    assert b"".join(finish(pieces_of(memoryview(data)))) == value.encode()
+    gathered = Gathered(None, len(data))
+    finish(gather_text(memoryview(data), gathered))
+
+    assert gathered.end() == value.encode()
 
 
 NO_TEXTS = (b'"\xff"', rb'"\ud83c, half a character"', b'"' + b"a" * 40 + b'\xe2\x82"', b'"\xe2\x82', b"1", b"")
@@ -121,7 +125,7 @@ NO_OBJECTS = (
 @pytest.mark.parametrize("data", NO_TEXTS)
 def test_bytes_that_are_no_text_are_refused(data: bytes) -> None:
     with pytest.raises(BadRequest, match="The body is not JSON: "):
-        finish(pieces_of(memoryview(data)))
+        finish(gather_text(memoryview(data), Gathered(None, len(data))))
 
 
 @pytest.mark.parametrize("data", NO_OBJECTS)

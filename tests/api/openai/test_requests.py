@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsctl.daemon.api.json_text.walk import WINDOW
-from tsctl.daemon.api.openai import requests
 from tsctl.daemon.api.openai.requests import Asked, read_request, read_steps
 from tsctl.daemon.core.arena import Lease, Place
 from tsctl.daemon.core.errors import BadRequest
@@ -54,10 +53,7 @@ class Shared:
 
 
 @pytest.mark.parametrize("chat", [False, True], ids=["a prompt", "a message"])
-def test_a_long_text_is_copied_a_part_in_each_step_to_where_the_body_is(
-    chat: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(requests, "COPIED_AT_ONCE", WINDOW)
+def test_a_long_text_is_copied_a_part_in_each_step_to_where_the_body_is(chat: bool) -> None:
     text = "ab\n" * 2 * WINDOW
     said = {"messages": [{"role": "user", "content": text}]} if chat else {"prompt": text}
     body = json.dumps({"model": "m", **said}).encode()
