@@ -136,7 +136,7 @@ def test_the_measuring_is_told_all_it_needs(invoke: Invoke, measuring: Any, orde
     line, _, body = order.read_bytes().partition(b"\n")
     told = json.loads(line)
     assert (told["settings"], told["contentType"], told["seconds"]) == ({"envelope": "json"}, "image/jpeg", 0.5)
-    assert (told["trace"]["settings"], told["worker"]["optimize"]) == (SETTINGS, ["compile"])
+    assert (told["model"]["settings"], told["model"]["optimize"]) == (SETTINGS, ["compile"])
     assert body == b"recorded"
 
 

@@ -14,9 +14,6 @@ from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 _BEST, _DEFAULT = "best", "default"
-# Of the daemon's document `/tsctl/worker`, for the two parts of an order.
-_TRACE = ("modelName", "modelVersion", "workers", "settings")
-_WORKER = ("directory", "handler", "manifest", "python", "devices", "optimize")
 
 
 class _SetType(click.ParamType[str]):
@@ -94,8 +91,7 @@ def command(
     body, kind, _ = sample_input(client, path, sample, content_type)
     said = {each["name"]: each for each in client.json("GET", "/tsctl/config")}
     order = {
-        "trace": {name: worker[name] for name in _TRACE},
-        "worker": {name: worker[name] for name in _WORKER},
+        "model": worker,
         "settings": surroundings(said),
         "contentType": kind,
         "seconds": seconds,

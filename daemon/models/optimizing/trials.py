@@ -215,11 +215,9 @@ class AutoOptimizing:
         limits = {"batchSize": settings.batch_size, "startupTimeout": LONGEST, "responseTimeout": LONGEST}
         declared = self._config.metrics_config
         return {
-            "trace": {
+            "model": {
                 "modelName": model.name, "modelVersion": model.version, "workers": model.pool.wanted,
                 "settings": limits,
-            },
-            "worker": {
                 "directory": str(source.directory), "handler": source.manifest.handler,
                 "manifest": source.manifest.raw, "python": None if source.python is None else str(source.python),
                 "devices": [], "optimize": None, "cpus": settings.cpus,

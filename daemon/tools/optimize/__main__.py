@@ -36,11 +36,11 @@ async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:
         directory: the place of compiled code and of trials.
     """
     clock, engine = _engine_of(order, directory)
-    size = order.trace["settings"]["batchSize"]
-    threads = threads_for(usable_cores(), order.trace["workers"], chosen_threads(os.environ))
+    size = order.model["settings"]["batchSize"]
+    threads = threads_for(usable_cores(), order.model["workers"], chosen_threads(os.environ))
     params = parse_body(order.content_type, body)
-    sets = candidates(order.worker["handler"], order.worker["optimize"], large_jpeg=is_large_jpeg(body))
-    spec = spec_of(order.trace, order.worker, size)
+    sets = candidates(order.model["handler"], order.model["optimize"], large_jpeg=is_large_jpeg(body))
+    spec = spec_of(order.model, size)
     try:
         rows, again = await Measuring(engine, clock, spec, threads, params, order.seconds, tell).run(sets)
     finally:
@@ -53,7 +53,7 @@ async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:
 async def compare(order: OptimizeOrder, trial: TrialOrder, body: bytes) -> None:
     """Compare the sets of the daemon's trial, and tell the result."""
     clock, engine = _engine_of(order, trial.state_dir)
-    spec = spec_of(order.trace, order.worker, order.trace["settings"]["batchSize"])
+    spec = spec_of(order.model, order.model["settings"]["batchSize"])
     params = parse_body(order.content_type, body)
     sets = sets_of_trial(trial.sets, large_jpeg=is_large_jpeg(body))
     try:

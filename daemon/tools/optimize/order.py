@@ -40,14 +40,13 @@ class OptimizeOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The order.
 
     Attributes:
-        trace, worker: two parts of the daemon's document `/tsctl/worker/MODEL`: what is served, and how workers start.
+        model: the daemon's document `/tsctl/worker/MODEL`; `cpus`, too, in the daemon's own trial.
         settings: the daemon's settings that its workers' environment depends on.
         seconds: how long each set is measured.
         trial: the daemon's own trial, beside its models; None for `tsctl optimize`.
     """
 
-    trace: Mapping[str, Any]
-    worker: Mapping[str, Any]
+    model: Mapping[str, Any]
     settings: Mapping[str, str] = {}
     content_type: str = ""
     seconds: float = 3.0

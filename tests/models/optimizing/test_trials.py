@@ -58,9 +58,9 @@ async def test_the_sets_and_the_way_to_run_them_are_ordered(tmp_path: Path) -> N
 
     [order] = bench.orders
     assert order["trial"]["sets"] == [(), ("compile",), ("bf16",), ("bf16", "compile")]
-    assert order["trace"]["settings"]["batchSize"] == 4
+    assert order["model"]["settings"]["batchSize"] == 4
     assert order["trial"]["threads"] == bench.model.pool.threads
-    assert order["worker"]["directory"] == str(bench.model.source.directory)
+    assert order["model"]["directory"] == str(bench.model.source.directory)
     assert order["contentType"] == "image/png"
     await bench.trials.close()
 
@@ -260,7 +260,7 @@ async def test_a_changed_batch_size_ends_the_trial_for_one_of_its_own(tmp_path: 
     assert bench.broken_off == 1
     await bench.begin()
 
-    assert bench.orders[1]["trace"]["settings"]["batchSize"] == 16
+    assert bench.orders[1]["model"]["settings"]["batchSize"] == 16
     await bench.trials.close()
 
 
