@@ -5,7 +5,7 @@ is not installed a second time.
 """
 
 import subprocess
-import sysconfig
+import sys
 import venv
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,7 +27,8 @@ def make_environment(folder: Path, packages: Sequence[str]) -> Path:
         return python
     venv.create(folder, clear=True, with_pip=bool(packages))
     site = next((folder / "lib").glob("python3*/site-packages"))
-    (site / "project.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    seen = [each for each in sys.path if each.endswith("site-packages")]  # also where this one is such an environment
+    (site / "project.pth").write_text("".join(f"{each}\n" for each in seen))
     if packages:
         print(f"installing {', '.join(packages)} into {folder}", flush=True)
         done = subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *packages])

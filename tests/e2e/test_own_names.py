@@ -67,7 +67,7 @@ def project(tmp_path: Path) -> Path:
     return write_files(tmp_path / "project", FILES)
 
 
-def needs_of(package: str) -> set[str]:
+def distributions_for(package: str) -> set[str]:
     """Return the distributions that one needs, directly or not, without those of its extras, and itself."""
     found, waiting = set[str](), [package]
     while waiting:
@@ -107,7 +107,7 @@ def test_a_worker_has_imported_nothing_but_ours_pythons_and_what_we_depend_on(id
     loaded = set(idle.ask("/predictions/names", b"x").json)
 
     ours = {"tsctl", "tsctl_compiled__mypyc", "names", "__main__"}
-    brought, needed = packages_distributions(), needs_of("tsctl")
+    brought, needed = packages_distributions(), distributions_for("tsctl")
     foreign = loaded - ours - sys.stdlib_module_names - {"_distutils_hack"}  # setuptools' `.pth`, in every interpreter
     assert {
         name for name in foreign if not needed & {each.lower().replace("_", "-") for each in brought.get(name, ())}
