@@ -129,9 +129,6 @@ class Unshared:
         self.view = memoryview(mmap.mmap(-1, length))
         self.view[: len(begins)] = begins
 
-    def __bytes__(self) -> bytes:
-        return bytes(self.view)
-
 
 Payload = bytes | Lease
 

@@ -155,10 +155,11 @@ def test_a_body_that_is_refused_is_the_last_of_its_connection(
     [
         pytest.param(post(BODY[: LARGE - 1]), "bytes", id="a small body"),
         pytest.param(post(BODY[:LARGE]), "Lease", id="a body that is just large"),
-        pytest.param(chunked(BODY), "bytes", id="a body of unknown length"),
+        pytest.param(chunked(BODY[: LARGE - 1]), "bytes", id="a small body in chunks"),
+        pytest.param(chunked(BODY), "Lease", id="a large body in chunks"),
     ],
 )
-def test_only_a_large_body_of_known_length_goes_there(stream: bytes, kind: str) -> None:
+def test_only_a_large_body_goes_there(stream: bytes, kind: str) -> None:
     peer = Storing().connect()
 
     peer.send(stream)
@@ -224,21 +225,46 @@ def test_a_body_that_gave_up_its_place_is_forgotten_when_its_client_leaves(end: 
     assert server.arena.used == 0 and not server.arena._arriving
 
 
-@settings(deadline=None, max_examples=60)
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 6000)), max_size=60), st.sampled_from([0, 100, 10**6]))
-def test_each_body_is_its_own_whoever_gives_up_its_place(turns: list[tuple[int, int]], cheap: int) -> None:
+def test_the_longest_body_in_chunks_is_copied_at_its_beginning_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body, "FIRST", PAGE)
+    server = Storing(pages=5)
+    peer = server.connect()
+    stream = chunked(LONG[:PAGE], LONG[PAGE : PAGE + 1], LONG[PAGE + 1 :])
+    used = []
+
+    for byte in stream[:-1]:
+        peer.send(bytes([byte]))
+        used.append(server.arena.used)
+    peer.send(stream[-1:])
+
+    assert sorted(set(used)) == [0, PAGE, 4 * PAGE]
+    assert kinds(peer) == ["Lease"] and peer.bodies == [LONG]
+    assert server.arena.used == 0
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(1, 6000)), max_size=60),
+    st.sampled_from([0, 100, 10**6]),
+    st.sampled_from([0, 20, PAGE, 10**6]),
+)
+def test_each_body_is_its_own_whoever_gives_up_its_place(turns: list[tuple[int, int]], cheap: int, first: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(body, "CHEAP", cheap)
+        patch.setattr(body, "FIRST", first)
         server = Storing(pages=4)
         peers = [server.connect() for _ in range(5)]
         bodies = [bytes([number]) * (number * 3000 + 20) for number in range(5)]
-        left = [post(body) * 2 for body in bodies]
+        left = [
+            post(body) + chunked(*(body[at : at + 1000] for at in range(0, len(body), 1000))) + post(body)
+            for body in bodies
+        ]
 
         for who, count in [*turns, *((who, 100_000) for who in range(5))]:
             peers[who].send(left[who][:count])
             left[who] = left[who][count:]
 
-        assert [peer.bodies for peer in peers] == [[body, body] for body in bodies]
+        assert [peer.bodies for peer in peers] == [[body] * 3 for body in bodies]
         assert server.arena.used == 0 and not server.arena._arriving
 
 

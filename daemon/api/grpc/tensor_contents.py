@@ -1,8 +1,7 @@
 """Tensors in messages of the Open Inference Protocol: typed contents, or the raw bytes of all tensors."""
 
 import math
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from tsctl.daemon.api.grpc.protos.contents import pack_contents
@@ -129,7 +128,7 @@ def _packed(what: str, written: Any, shape: Sequence[int], take: Take | None) ->
     count = check_shape(what, shape)
     try:
         data, found = yield from pack_contents(
-            written.datatype, written.contents, _NUMBERS[field], partial(_values, field), count, take
+            written.datatype, written.contents, _NUMBERS[field], _reader(field), count, take
         )
     except BadRequest as error:
         raise BadRequest(f"The elements of {what}: {error}") from None
@@ -139,15 +138,28 @@ def _packed(what: str, written: Any, shape: Sequence[int], take: Take | None) ->
     return data
 
 
-def _values(field: str, message: bytes) -> list[Any]:
+def _reader(field: str) -> Callable[[bytes], list[Any]]:
+    """Return what reads the values of this field in short messages.
+
+    All are read into one message, whose memory is enough for the next one: after some thousand messages that were freed
+    protobuf calls malloc_trim, and the next large request would be copied into fresh memory.
+    """
     from google.protobuf.message import DecodeError  # here, because protobuf is an optional dependency
 
     from tsctl.daemon.api.grpc.protos.messages import message_class
 
-    try:
-        return list(getattr(message_class("inference.InferTensorContents").FromString(message), field))
-    except DecodeError:
-        raise BadRequest("a number is malformed.") from None
+    message = message_class("inference.InferTensorContents")()
+    values = getattr(message, field)
+
+    def read(written: bytes) -> list[Any]:
+        del values[:]
+        try:
+            message.MergeFromString(written)
+        except DecodeError:
+            raise BadRequest("a number is malformed.") from None
+        return list(values)
+
+    return read
 
 
 def _length(count: int) -> bytes:

@@ -63,7 +63,7 @@ class Receiver:
         on_head: Callable[[Request], None] | None = None,
     ) -> None:
         self.state: int = IDLE
-        self.body = Body(storage)
+        self.body = Body(storage, limits.max_body)
         self.room = sys.maxsize
         self.kept = b""
         self.cut_short = False

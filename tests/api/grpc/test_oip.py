@@ -11,11 +11,13 @@ from tests.api.grpc.client import GrpcHouse, grpc_house
 from tests.api.grpc.test_predictions import failure
 from tests.handlers.tensors.test_arrays import VALUES
 from tsctl.daemon.api.grpc.oip import SERVICES
+from tsctl.daemon.api.grpc.protos import messages
 from tsctl.daemon.api.grpc.protos.messages import message_class, request_class
 from tsctl.daemon.api.grpc.tensor_contents import read_steps
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.arena import COPIED_AT_ONCE, Arena, Lease
+from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Job, Param, Reply
 from tsctl.daemon.core.places import pages
 from tsctl.daemon.model_settings.declarations import DATATYPES
@@ -137,6 +139,33 @@ def test_large_typed_contents_are_made_where_they_stay(datatype: str, contents: 
     expected = pack(datatype, values)
     assert isinstance(tensor.data, Lease) and bytes(tensor.data) == expected
     assert arena.used == pages(len(expected))
+
+
+def test_large_contents_are_read_into_one_message(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[str] = []
+
+    def counted(name: str) -> Any:
+        made.append(name)
+        return message_class(name)
+
+    contents = [7, 300] * 20_000
+    asked = infer("INT32", (len(contents),), int_contents=contents)
+    request = request_class("inference.ModelInferRequest").FromString(asked.SerializeToString())
+    monkeypatch.setattr(messages, "message_class", counted)
+
+    slices = len(list(read_steps(request)))
+
+    assert slices > 2
+    assert made == ["inference.InferTensorContents"]
+
+
+def test_numbers_that_are_written_as_another_kind_are_not_there() -> None:
+    contents = bytes((2 << 3 | 5,)) + struct.pack("<i", 7)  # an int_contents of four bytes; protobuf skips it, too
+    request = request_class("inference.ModelInferRequest").FromString(infer(shape=(1,)).SerializeToString())
+    request.inputs[0].contents = contents * 10_000
+
+    with pytest.raises(BadRequest, match="0 elements in int_contents for input a"):
+        list(read_steps(request))
 
 
 def test_large_floats_are_copied_in_slices() -> None:

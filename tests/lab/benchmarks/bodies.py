@@ -287,7 +287,7 @@ def chunked(name: str, content_type: str, size: int, chunk: int) -> Asked:
     count = size // chunk - 1
     pieces = [one * most] * (count // most) + [one * (count % most)]
     first = b"2\r\na=\r\n"
-    return Asked(name, head, [first, *pieces, b"0\r\n\r\n"], size, copied=True)
+    return Asked(name, head, [first, *pieces, b"0\r\n\r\n"], size)
 
 
 def recorded(size: int) -> Asked:

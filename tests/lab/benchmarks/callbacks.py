@@ -5,8 +5,8 @@
 While one runs, nobody else is served. A real daemon, with workers, runs on asyncio's loop instead of uvloop's: its
 callbacks are Python objects, each of which is timed in CPU time of the thread. Printed is, for each kind and size, what
 was answered, after how many seconds, and the longest callback in ms. What the kernel takes to copy a body from its
-socket does not count: that may be all of it. Of a body in chunks, whose size nobody knows before its end, and of one
-that is recorded, one more copy is allowed (`copy`); what a callback takes beyond that is `over`.
+socket does not count: that may be all of it. Of a body that is recorded one more copy is allowed (`copy`); what a
+callback takes beyond that is `over`.
 
 Of a message over gRPC the library makes two copies in one callback: pieces of what has come, and the message. So what
 is allowed there are the same two copies, made by this program just then. The first message after a pause is copied into

@@ -18,6 +18,7 @@ _MOST_TEXTS: Final = 2048  # at a time
 _NUMBER, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # how a field is written
 _TEXTS: Final = 8  # the number of `bytes_contents`
 _SIZES: Final = {6: 4, 7: 8}  # of fp32_contents and fp64_contents: bytes of an element
+_KINDS: Final = {6: _FIXED32, 7: _FIXED64, _TEXTS: _BYTES}  # of a field with one element; others are _NUMBER
 
 
 def pack_contents(
@@ -64,9 +65,9 @@ def pack_contents(
                 raise IndexError
             begun += 1
             rest -= stop - start
-            if tag >> 3 != number:
+            if tag >> 3 != number or kind not in (_BYTES, _KINDS.get(number, _NUMBER)):
                 pass
-            elif number == _TEXTS and kind == _BYTES:
+            elif number == _TEXTS:
                 short.append(LENGTH.pack(stop - at))
                 short.append(written[at:stop])
                 count += 1
