@@ -26,7 +26,6 @@ class Asked:
         size: bytes of the body.
         status: 0 where a limit may be the answer (400, 413), or not (200).
         control: it goes to the control socket.
-        copied: its body is copied once, in one callback.
         method: of the call, for a message over gRPC; empty for HTTP.
     """
 
@@ -36,7 +35,6 @@ class Asked:
     size: int
     status: int = 200
     control: bool = False
-    copied: bool = False
     method: str = ""
 
 
@@ -291,9 +289,7 @@ def chunked(name: str, content_type: str, size: int, chunk: int) -> Asked:
 
 
 def recorded(size: int) -> Asked:
-    asked = request("raw bytes, recorded", bytes(size), "image/png", target="/predictions/recorded")
-    asked.copied = True
-    return asked
+    return request("raw bytes, recorded", bytes(size), "image/png", target="/predictions/recorded")
 
 
 def headers(size: int) -> Asked:

@@ -5,21 +5,21 @@
 While one runs, nobody else is served. A real daemon, with workers, runs on asyncio's loop instead of uvloop's: its
 callbacks are Python objects, each of which is timed in CPU time of the thread. Printed is, for each kind and size, what
 was answered, after how many seconds, and the longest callback in ms. What the kernel takes to copy a body from its
-socket does not count: that may be all of it. Of a body that is recorded one more copy is allowed (`copy`); what a
-callback takes beyond that is `over`.
+socket does not count: that may be all of it.
 
 Of a message over gRPC the library makes two copies in one callback: pieces of what has come, and the message. So what
-is allowed there are the same two copies, made by this program just then. The first message after a pause is copied into
-memory that the kernel has to clear, which costs five times as much; then the daemon keeps the memory (trimming.py), and
-so does this program. `fresh` are the MiB of such memory in the callback that is printed. Where an answer takes so long
-that the daemon gives the memory back each time, what the kernel takes to clear memory for two copies is allowed, too.
+is allowed there (`copy`) are the same two copies, made by this program just then; what a callback takes beyond that is
+`over`. The first message after a pause is copied into memory that the kernel has to clear, which costs five times as
+much; then the daemon keeps the memory (trimming.py), and so does this program. `fresh` are the MiB of such memory in
+the callback that is printed. Where an answer takes so long that the daemon gives the memory back each time, what the
+kernel takes to clear memory for two copies is allowed, too.
 
 The daemon is asked up to five times, and the best counts: what a busy machine or the garbage collector adds is not the
 body's. Before the first time the daemon gives its free memory back: by how much its memory then grows, divided by the
 body, is `grown`. For each field of each schema there is a body that is filled with it (schemas.py). Exit code 1 if a
 callback takes over 5 ms more, memory grows by over `MOST_MEMORY` times the body and `BESIDE`, or an answer is not the
-one that is expected. --only takes a part: `--only ModelInfer,Ping --sizes 64`. 5 MiB take four minutes, and
-64 MiB half an hour, most of it for JSON.
+one that is expected. --only takes a part: `--only ModelInfer,Ping --sizes 64`. 5 MiB take a minute, and
+64 MiB six, most of it for JSON.
 """
 
 import argparse
@@ -199,17 +199,6 @@ def free_port() -> int:
         return port
 
 
-def copy_time(size: int) -> float:
-    """Return what a copy of so many bytes costs, into memory that is fresh, in ms."""
-    source = memoryview(bytearray(size))
-    times = []
-    for _ in range(3):
-        began = time.thread_time()
-        bytes(source)
-        times.append((time.thread_time() - began) * 1000)
-    return min(times)
-
-
 def call(address: str, asked: Asked) -> tuple[int, float]:
     """Make a call over gRPC; return the HTTP status that its code stands for, and after how many seconds it ended."""
     began = time.perf_counter()
@@ -310,16 +299,14 @@ def main() -> int:
             kept = True
             for size in sizes:
                 print(
-                    f"{size / MIB:.2f} MiB: a copy takes {copy_time(size):.2f} ms, gRPC's two {copies_time(size):.2f} "
-                    f"ms, and {clearing_time():.2f} ms more for each MiB that is fresh",
+                    f"{size / MIB:.2f} MiB: gRPC's two copies take {copies_time(size):.2f} ms, and "
+                    f"{clearing_time():.2f} ms more for each MiB that is fresh",
                     flush=True,
                 )
-                copy = copy_time(size)
                 for number, kind in enumerate(kinds, start=1):
                     print(f"{number:>4}/{len(kinds):<5}", end="", flush=True)
                     asked = kind(size)
-                    beside = copy if asked.copied else 0.0
-                    allowed = partial(copies_time, size) if asked.method else partial(float, beside)
+                    allowed = partial(copies_time, size) if asked.method else partial(float, 0)
                     kept = measure(served, address, told, asked, allowed) and kept
         finally:
             served.stop()

@@ -51,7 +51,7 @@ def _over_http(target: str, packed: bool, name: str, body: bytes, size: int) -> 
     asked = request(name, sent, JSON, target=target, status=0)
     if packed:
         asked.head = asked.head[:-2] + b"Content-Encoding: gzip\r\n\r\n"
-    asked.size, asked.copied = max(size, len(sent)), True
+    asked.size = max(size, len(sent))
     return asked
 
 
@@ -61,9 +61,7 @@ def _openai(name: str, body: bytes, size: int) -> Asked:
 
 
 def _over_grpc(method: str, name: str, body: bytes, size: int) -> Asked:
-    return Asked(
-        name, b"", [_MODELS["GRPCInferenceService" in method] + body], size, status=0, copied=True, method=method
-    )
+    return Asked(name, b"", [_MODELS["GRPCInferenceService" in method] + body], size, status=0, method=method)
 
 
 KINDS = dict(kinds())
