@@ -49,6 +49,9 @@ daemon never imports torch, so it starts in well under a second; the command lin
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, the service manager, its end
       upgrade/         its replacement: old and new
+    extension          the seam between the core and the shelf: what a capability may add to a daemon
+    extensions/        the shelf: a folder for each capability that the core does not know
+    server/            the parts of a daemon, wired; the list of extensions
     tools/             programs of their own, never imported: `tsctl check`, `optimize`, `tune`
 
 tests/test_imports.py is the table of who may import whom; tests/test_house.py measures that there are few rooms,

@@ -13,12 +13,15 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import DaemonError, StartError
 from tsctl.daemon.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from tsctl.daemon.extension import Extension
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -41,7 +44,12 @@ def launch_arguments(given: argparse.Namespace) -> list[str]:
     return [*said, "--background"] if given.background else said
 
 
-def main(arguments: Sequence[str]) -> int:
+def main(arguments: Sequence[str], extensions: "Sequence[Extension] | None" = None) -> int:
+    """Run a daemon to its end; return the exit code.
+
+    Args:
+        extensions: what it can do beside the core; None for all that there are.
+    """
     given = parse_arguments(arguments)
     predecessor = None
 
@@ -76,7 +84,8 @@ def main(arguments: Sequence[str]) -> int:
         from tsctl.daemon.lifecycle.notify import Notifier, notifier_of
         from tsctl.daemon.lifecycle.upgrade.shim import become, hold_signals
         from tsctl.daemon.lifecycle.upgrade.successor import Launch
-        from tsctl.daemon.server import Daemon
+        from tsctl.daemon.server.daemon import Daemon
+        from tsctl.daemon.server.extensions import EXTENSIONS
 
         supervised = not given.background and not (predecessor is not None and predecessor.inheritance.stand_in)
         # NOTIFY_SOCKET in the background, or below another program, is that of a service around us.
@@ -90,7 +99,8 @@ def main(arguments: Sequence[str]) -> int:
         launch = Launch(launch_arguments(given), directory, supervised, given.parent_fd, notifier, passed, template)
 
         async def serve() -> int | None:
-            daemon = Daemon(config, launch, foreground=not given.background, predecessor=predecessor)
+            chosen = EXTENSIONS if extensions is None else extensions
+            daemon = Daemon(config, launch, chosen, foreground=not given.background, predecessor=predecessor)
             await daemon.run(tell)
             if daemon.successor is not None and supervised:
                 hold_signals()

@@ -304,7 +304,7 @@ def test_nobody_imports_our_folders_by_names_of_their_own() -> None:
     ("module", "unwanted"),
     [
         pytest.param(
-            "tsctl.daemon.server",
+            "tsctl.daemon.server.daemon",
             {
                 "torch",
                 "ray",

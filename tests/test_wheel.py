@@ -69,7 +69,7 @@ def test_python_daemon_may_be_in_the_same_environment(wheel: Path, tmp_path: Pat
 
     assert imported("import daemon; print(daemon.DaemonContext.__module__)") == "daemon.daemon\n"
     subprocess.run([*pip, "uninstall", "--yes", "python-daemon"], check=True)
-    assert imported("import tsctl.daemon.server as server; print(server.__file__)").startswith(str(tmp_path))
+    assert imported("import tsctl.daemon.server.daemon as server; print(server.__file__)").startswith(str(tmp_path))
 
 
 @pytest.mark.parametrize("lost", ["as a text", "whole"])

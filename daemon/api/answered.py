@@ -13,7 +13,7 @@ class AnsweredRequests:
 
     Args:
         lines: None to write none.
-        theirs: the log of TorchServe's format; None without.
+        others: called with each request, too: those of extensions.
     """
 
     def __init__(
@@ -21,12 +21,12 @@ class AnsweredRequests:
         metrics: Metrics,
         recurring: Recurring,
         lines: AccessLog | None,
-        theirs: Callable[[Request, int, float], None] | None,
+        others: tuple[Callable[[Request, int, float], None], ...] = (),
     ) -> None:
         self._metrics = metrics
         self._recurring = recurring
         self._lines = lines
-        self._theirs = theirs
+        self._others = others
 
     def note(self, request: Request, status: int, seconds: float) -> None:
         """Note a request; `seconds` is the time from its receipt to its answer."""
@@ -38,5 +38,5 @@ class AnsweredRequests:
             self._recurring.note("limit", text, request=request.id)
         if self._lines is not None:
             self._lines.note(request, status, seconds)
-        if self._theirs is not None:
-            self._theirs(request, status, seconds)
+        for note in self._others:
+            note(request, status, seconds)

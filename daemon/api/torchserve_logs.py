@@ -74,6 +74,7 @@ class TorchServeLogs:
         """Write the remaining lines and close the files; no line may be added afterwards."""
         if self._lines is not None:
             logging.getLogger("tsctl.daemon").removeHandler(self._lines)
+            self._lines.close()
         self._files.close()
 
 

@@ -8,7 +8,7 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -84,7 +84,7 @@ class _ModelLog:
         self,
         path: Path,
         form: OutputFormat,
-        copy: OutputLog | None,
+        copies: Sequence[OutputLog],
         *,
         foreground: bool,
         plain: bool,
@@ -92,7 +92,7 @@ class _ModelLog:
     ) -> None:
         self._file = LineLog(path, "model", foreground=foreground, as_json=as_json)
         self._form = form
-        self._copy = copy
+        self._copies = copies
         self._foreground = foreground
         self._plain = plain
 
@@ -101,8 +101,8 @@ class _ModelLog:
         if self._foreground:
             shown = text if self._plain else self._form.lines(text, pid, stream, now, named=True)
         self._file.write(self._form.lines(text, pid, stream, now), shown)
-        if self._copy is not None:
-            self._copy(text, pid, stream)
+        for copy in self._copies:
+            copy(text, pid, stream)
 
     def close(self) -> None:
         self._file.close()
@@ -114,7 +114,9 @@ class ModelLogs:
     Args:
         file_of: a model's name and version → the path of its file.
         plain: the foreground gets the bare output.
-        copy: a model's name and version → the receiver of a copy of its workers' output; None for no copies.
+
+    Attributes:
+        copies: a model's name and version → the receiver of a copy of its workers' output.
     """
 
     def __init__(
@@ -124,10 +126,9 @@ class ModelLogs:
         foreground: bool,
         plain: bool = False,
         as_json: bool = False,
-        copy: Callable[[str, str], OutputLog] | None = None,
     ) -> None:
+        self.copies: Sequence[Callable[[str, str], OutputLog]] = ()
         self._file_of = file_of
-        self._copy = copy
         self._foreground = foreground
         self._plain = plain
         self._as_json = as_json
@@ -138,8 +139,8 @@ class ModelLogs:
         log = self._open.get((name, version))
         if log is None:
             form, path = OutputFormat(name, version, as_json=self._as_json), self._file_of(name, version)
-            copy = None if self._copy is None else self._copy(name, version)
-            log = _ModelLog(path, form, copy, foreground=self._foreground, plain=self._plain, as_json=self._as_json)
+            copies = [copy(name, version) for copy in self.copies]
+            log = _ModelLog(path, form, copies, foreground=self._foreground, plain=self._plain, as_json=self._as_json)
             self._open[name, version] = log
         return log.write
 

@@ -32,14 +32,6 @@ STEADY = 60.0  # seconds that a server must have run for its next pause to be th
 _log = logging.getLogger("tsctl.daemon.server")
 
 
-class BackgroundService(Protocol):
-    """A part that the daemon begins; the last one is closed first."""
-
-    def begin(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class SupervisedServer(Protocol):
     """A server that must never end.
 

@@ -32,7 +32,7 @@ EARLY = ("PYTHON", "LC_", "LANG", "NO_COLOR", "COLUMNS", "LINES", "TERM", "FORCE
 IMPORTED = (
     "tsctl.daemon.__main__", "tsctl.daemon.lifecycle.activation", "tsctl.daemon.lifecycle.early",
     "tsctl.daemon.lifecycle.notify", "tsctl.daemon.lifecycle.upgrade.shim",
-    "tsctl.daemon.lifecycle.upgrade.successor", "tsctl.daemon.server", "uvloop", "rich.table", "tsctl.client",
+    "tsctl.daemon.lifecycle.upgrade.successor", "tsctl.daemon.server.daemon", "uvloop", "rich.table", "tsctl.client",
     "tsctl.terminal.suggestions",
 )  # fmt: skip
 

@@ -73,7 +73,7 @@ def test_opentelemetry_is_loaded_only_where_traces_are_asked_for(
     tmp_path: Path, environment: dict[str, str], loaded: str
 ) -> None:
     program = (
-        "import sys; from pathlib import Path; import tsctl.daemon.server;"
+        "import sys; from pathlib import Path; import tsctl.daemon.server.daemon;"
         "from tsctl.daemon.tracing.export import TraceExport;"
         "from tsctl.daemon.config.config import resolve;"
         "config = resolve({'state_dir': sys.argv[1], 'socket': sys.argv[1] + '/s'}, {});"

@@ -50,14 +50,11 @@ def urls_of(bound: Sequence[tuple[Endpoint, socket.socket]]) -> Urls:
     return Urls(**found)
 
 
-def status_document(
-    config: Config, urls: Urls, registry: Registry, started: float, grpc: Sequence[str] = ()
-) -> dict[str, Any]:
-    """Return the document of `tsctl status`.
+def status_document(config: Config, urls: Urls, registry: Registry, started: float) -> dict[str, Any]:
+    """Return the document of `tsctl status`, without what supervision and services add to it.
 
     Args:
         started: seconds since the epoch.
-        grpc: the addresses of gRPC, as URLs.
     """
     return {
         "pid": os.getpid(),
@@ -70,7 +67,6 @@ def status_document(
         "inferenceAddress": urls.inference,
         "managementAddress": urls.management,
         "metricsAddress": urls.metrics,
-        "grpcAddresses": list(grpc),
         "socket": str(config.socket),
         "stateDir": str(config.state_dir),
         "modelStore": None if config.model_store is None else str(config.model_store),

@@ -6,6 +6,7 @@ lines are one write.
 
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -73,19 +74,29 @@ class TorchServeFile:
 
 
 class DaemonLines(logging.Handler):
-    """Passes the daemon's own log to a file, from any thread."""
+    """Passes the daemon's own log to a file, from any thread: lines are written on the event loop, or by `close`."""
 
     def __init__(self, file: TorchServeFile, soon: Callable[[Callable[[], None]], None]) -> None:
         super().__init__()
         self._file = file
         self._soon = soon
+        self._waiting: deque[tuple[str, str, str, str]] = deque()
 
     def emit(self, record: logging.LogRecord) -> None:
         level = _LEVELS.get(record.levelname, record.levelname)
         thread = "main" if record.threadName in (None, "MainThread") else record.threadName
         text = without_secrets(self.format(record))
+        self._waiting.append((level, thread, record.name, text))
         with suppress(RuntimeError):  # the loop has ended
-            self._soon(lambda: self._file.write(level, thread, record.name, text))
+            self._soon(self._write)
+
+    def close(self) -> None:
+        self._write()
+        super().close()
+
+    def _write(self) -> None:
+        while self._waiting:
+            self._file.write(*self._waiting.popleft())
 
 
 class LogFiles:

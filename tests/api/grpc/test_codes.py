@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import tsctl.daemon.server  # noqa: F401 (imports every module of the daemon that declares an error)
+import tsctl.daemon.server.daemon  # noqa: F401 (imports every module of the daemon that declares an error)
 from tsctl.daemon.api.grpc.codes import BY_STATUS, Code, code_of, code_of_status
 from tsctl.daemon.core import errors
 

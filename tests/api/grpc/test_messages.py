@@ -147,7 +147,7 @@ def test_the_names_stay_free_for_the_stubs_of_clients() -> None:
 
 @pytest.mark.slow
 def test_the_daemon_starts_without_protobuf() -> None:
-    program = "import sys, tsctl.daemon.server, tsctl.daemon.api.grpc.codes; print(*sys.modules)"
+    program = "import sys, tsctl.daemon.server.daemon, tsctl.daemon.api.grpc.codes; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
 
     assert {name for name in done.stdout.split() if name.startswith(("google.protobuf", "grpc"))} == set()

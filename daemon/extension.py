@@ -1,0 +1,211 @@
+"""The seam between the core and the shelf: all that a capability may be told by the core, and add to it.
+
+The core registers, batches, predicts and restarts. Everything else is an extension: a folder below daemon/extensions/,
+and one word in the tuple of daemon/server/extensions.py, the only file of the core that names one. Without folder and
+word the capability is gone, and the daemon serves.
+
+    Extension   declared once; says what it needs before a process is started, and is installed in a daemon
+    Service     what it does in that daemon: routes, servers, files, timers; the core's own parts are services, too
+
+This module imports nothing of the daemon when it runs, since the command line reads the tables of extensions.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from tsctl.daemon.api.inference.turns import Turns
+    from tsctl.daemon.api.known_clients import KnownClients
+    from tsctl.daemon.config.config import Config
+    from tsctl.daemon.config.tokens import Tokens
+    from tsctl.daemon.core.arena import Take
+    from tsctl.daemon.core.clock import Clock
+    from tsctl.daemon.core.logs import OutputLog
+    from tsctl.daemon.events.events import Events
+    from tsctl.daemon.events.recurring import Recurring
+    from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+    from tsctl.daemon.http.bounds.sending import SendBudget
+    from tsctl.daemon.http.messages import Request
+    from tsctl.daemon.http.router import Route
+    from tsctl.daemon.lifecycle.supervision import SupervisedServer
+    from tsctl.daemon.metrics.machine.gpu import Gpus
+    from tsctl.daemon.metrics.metrics import Metrics
+    from tsctl.daemon.metrics.torchserve.selection import Selection
+    from tsctl.daemon.models.registrar import Registrar
+    from tsctl.daemon.models.registry import Registry
+
+
+class Audience(Enum):
+    """The clients that may ask for a route."""
+
+    CLIENTS = auto()  # of the inference addresses, and of the control socket
+    MANAGERS = auto()  # of the management addresses, and of the control socket
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """The parts of a daemon that an extension may use.
+
+    Attributes:
+        clients: those with keys; None without a keys file.
+        ready: returns whether every model to be served from the start is registered or has failed, the daemon is not
+            stopping, and there is room for a request.
+        turns: reads large bodies, a slice at a time.
+        receiving: the budget for bodies that arrive.
+        sending: makes a budget for answers that their clients have not taken.
+        take: returns a place in the arena; None for no arena.
+        answered: to be called with each request that was not answered over HTTP, its status, and its seconds.
+        predictions: the core's routes of predictions, by the first segment of a path.
+        management: returns the routes of the management addresses, those of all extensions, too.
+        soon: makes a call on the event loop; from any thread.
+    """
+
+    config: "Config"
+    tokens: "Tokens"
+    clients: "KnownClients | None"
+    clock: "Clock"
+    events: "Events"
+    recurring: "Recurring"
+    metrics: "Metrics"
+    selection: "Selection"
+    gpus: "Gpus"
+    registry: "Registry"
+    registrar: "Registrar"
+    ready: Callable[[], bool]
+    turns: "Turns"
+    receiving: "ReceiveBudget"
+    sending: "Callable[[], SendBudget]"
+    take: "Take | None"
+    answered: "Callable[[Request, int, float], None]"
+    predictions: "Mapping[str, Route]"
+    management: "Callable[[], Mapping[str, Route]]"
+    soon: Callable[[Callable[[], None]], None]
+
+
+class Service:
+    """A part of one daemon, of an extension or of the core; each member does nothing by default.
+
+        begin ─▶ bind ─▶ the daemon listens ─▶ serve ─▶ servers begin ─▶ loaded
+        told to stop ─▶ settle ─▶ no connection is accepted ─▶ leave ─▶ the last answers have left ─▶ close
+
+    Services are begun in order, and closed in the reverse one.
+
+    Attributes:
+        servers: begun once the daemon listens, and begun again when they end.
+        answered: called with each answered request, its status, and its seconds; None for nobody.
+        copy: a model's name and version → the receiver of a copy of its workers' output; None for no copies.
+    """
+
+    servers: "Sequence[SupervisedServer]" = ()
+    answered: "Callable[[Request, int, float], None] | None" = None
+    copy: "Callable[[str, str], OutputLog] | None" = None
+
+    def routes(self, audience: Audience) -> "Mapping[str, Route]":  # noqa: ARG002 - has none by default
+        """Return the routes for these: first path segment → function. They are asked before the core's."""
+        return {}
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        """The addresses that the service has bound, as URLs."""
+        return ()
+
+    def document(self) -> Mapping[str, Any]:
+        """Return the service's fields of `tsctl status`."""
+        return {}
+
+    def begin(self) -> None:
+        """Begin, before the daemon listens."""
+
+    def bind(self, *, alone: bool) -> None:
+        """Bind the service's own addresses.
+
+        Args:
+            alone: whether nobody else may be bound to them: the daemon replaces none.
+
+        Raises:
+            StartError: an address cannot be used.
+        """
+
+    def serve(self) -> None:
+        """Go on: the daemon listens."""
+
+    def loaded(self) -> None:
+        """Go on: what is served from the start is loaded, or has failed."""
+
+    async def settle(self, *, replaced: bool) -> None:
+        """Bring to an end what must not be cut off: the daemon will stop, or another one has replaced it."""
+
+    async def leave(self, grace: float) -> None:
+        """Accept nothing more, and wait for what is running, at most `grace` seconds."""
+
+    def close(self) -> None:
+        """End: every answer has left."""
+
+
+class RoutesService(Service):
+    """A service that is nothing but routes.
+
+    Args:
+        clients, managers: first path segment → function, for each audience.
+    """
+
+    def __init__(
+        self, clients: "Mapping[str, Route] | None" = None, managers: "Mapping[str, Route] | None" = None
+    ) -> None:
+        self._routes = {Audience.CLIENTS: clients or {}, Audience.MANAGERS: managers or {}}
+
+    def routes(self, audience: Audience) -> "Mapping[str, Route]":
+        return self._routes[audience]
+
+
+class BackgroundService(Service):
+    """A service that is nothing but an object with a begin and an end, as a ticker is.
+
+    Args:
+        begin, settle, close: called as the service's own.
+    """
+
+    def __init__(
+        self,
+        begin: Callable[[], None] = lambda: None,
+        settle: Callable[[], None] = lambda: None,
+        close: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._begin, self._settle, self._close = begin, settle, close
+
+    def begin(self) -> None:
+        self._begin()
+
+    async def settle(self, *, replaced: bool) -> None:
+        del replaced
+        self._settle()
+
+    def close(self) -> None:
+        self._close()
+
+
+class Extension:
+    """A capability that the daemon can do without. A subclass is declared in daemon/extensions/NAME/__init__.py.
+
+    That module imports nothing else of the daemon until it is called, since the command line reads its tables.
+    """
+
+    name = ""
+
+    def check(self, config: "Config") -> None:
+        """Check what the configuration asks of the machine, before any process is started.
+
+        Raises:
+            StartError: a package is missing.
+        """
+
+    def install(self, kernel: Kernel) -> Service | None:
+        """Return the service in one daemon; None if its configuration does not ask for it.
+
+        Raises:
+            StartError: what the configuration asks for cannot be done.
+        """
+        del kernel
+        return None

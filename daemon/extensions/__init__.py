@@ -1,0 +1,1 @@
+"""The shelf: a folder for each capability that the core does not know (daemon/extension.py)."""

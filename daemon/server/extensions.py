@@ -1,0 +1,20 @@
+"""The extensions of the daemon, in the order in which they are begun: the one file of the core that names any."""
+
+from tsctl.daemon.extension import Extension
+from tsctl.daemon.extensions.grpc import GrpcExtension
+from tsctl.daemon.extensions.oip import OipExtension
+from tsctl.daemon.extensions.openai import OpenAIExtension
+from tsctl.daemon.extensions.optimizing import OptimizingExtension
+from tsctl.daemon.extensions.rollouts import RolloutsExtension
+from tsctl.daemon.extensions.scaling import ScalingExtension
+from tsctl.daemon.extensions.torchserve_logs import TorchServeLogsExtension
+
+EXTENSIONS: tuple[Extension, ...] = (
+    TorchServeLogsExtension(),  # first, so that its files get the last line
+    ScalingExtension(),
+    OptimizingExtension(),
+    RolloutsExtension(),
+    OpenAIExtension(),
+    OipExtension(),
+    GrpcExtension(),
+)

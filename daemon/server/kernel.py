@@ -1,0 +1,49 @@
+"""The kernel of a daemon: what the core offers its extensions."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from tsctl.daemon.api.inference.routes import inference_routes
+from tsctl.daemon.api.inference.turns import Turns
+from tsctl.daemon.api.known_clients import KnownClients
+from tsctl.daemon.api.room import while_there_is_room
+from tsctl.daemon.api.torchserve_logs import selection_of
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.extension import Kernel
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.metrics.machine.gpu import Gpus
+from tsctl.daemon.models.routing.steering import answering
+from tsctl.daemon.server.bounds import Bounds
+from tsctl.daemon.server.models import Models
+from tsctl.daemon.server.observation import Observation
+
+
+def kernel_of(
+    config: Config,
+    tokens: Tokens,
+    clock: Clock,
+    observation: Observation,
+    bounds: Bounds,
+    models: Models,
+    serves: Callable[[], bool],
+    answered: Callable[[Request, int, float], None],
+    management: Callable[[], Mapping[str, Route]],
+) -> Kernel:
+    """Return the kernel.
+
+    Args:
+        serves: returns whether every model to be served from the start is registered or has failed, and the daemon is
+            not stopping.
+        answered, management: as in `Kernel`.
+    """
+    registry, turns, add = models.registry, Turns(clock.now), observation.events.add
+    ready = serves if config.ready_when_full else while_there_is_room(serves, partial(answering, registry))
+    return Kernel(
+        config, tokens, None if config.keys_file is None else KnownClients(config.keys_file, clock.now, add), clock,
+        observation.events, observation.recurring, observation.metrics, selection_of(config),
+        Gpus.of_this_machine(clock), registry, models.registrar, ready, turns, bounds.receiving, bounds.send_budget,
+        bounds.take, answered, inference_routes(registry, ready, turns), management, observation.soon,
+    )  # fmt: skip

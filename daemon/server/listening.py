@@ -1,0 +1,76 @@
+"""The listeners of a daemon at their sockets: the control socket, and each address of HTTP."""
+
+import os
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from tsctl.daemon.api.cors import cors_headers, with_preflight
+from tsctl.daemon.api.guards import guard
+from tsctl.daemon.config.endpoints import Endpoint, address_of
+from tsctl.daemon.extension import Kernel
+from tsctl.daemon.http.bounds.full import connections_within
+from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.listener import Listener
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.http.router import Hold, Router, join
+from tsctl.daemon.lifecycle.instance import Instance
+from tsctl.daemon.lifecycle.sockets import SupervisedListener
+from tsctl.daemon.server.bounds import Bounds
+from tsctl.daemon.server.tables import Tables
+
+_METRICS_BODY = 64 * 1024  # bytes: requests for metrics need no body
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonListeners:
+    """The listeners, and the same at their sockets, in the same order; the first one is the control socket's."""
+
+    listeners: list[Listener] = field(default_factory=list)
+    at_sockets: list[SupervisedListener] = field(default_factory=list)
+
+
+def listeners_of(
+    place: Instance,
+    tables: Tables,
+    kernel: Kernel,
+    bounds: Bounds,
+    answered: Callable[[Request, int, float], None],
+    hold: Hold,
+    files: int,
+    tls: ssl.SSLContext | None,
+) -> DaemonListeners:
+    """Make the listeners; none listens yet.
+
+    Args:
+        hold: takes requests of models that are about to be registered.
+        files: descriptors that the process may have open.
+        tls: of addresses with TLS.
+    """
+    config, clock, found = kernel.config, kernel.clock, DaemonListeners()
+    limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
+    allowed = {0, os.getuid()}
+    local = Router(join(tables.clients, tables.control), hold)
+    found.listeners.append(Listener(local, limits, clock, answered, lambda uid: uid in allowed, bounds.arena))
+    name = f"control socket {config.socket}"
+    found.at_sockets.append(SupervisedListener(name, found.listeners[0], place.control, control=True))
+    limits, sending = replace(limits, connections=connections_within(files)), bounds.send_budget()
+    for endpoint, listening in place.bound:
+        guarded = guard(endpoint, listening, config, kernel.tokens, kernel.clients, clock.now)
+        size = replace(_limits_of(endpoint, limits), pages=guarded.pages)
+        cors = cors_headers(config) if endpoint.inference and not endpoint.management else ()
+        router = guarded.router(tables.clients, tables.managers, tables.metrics, hold)
+        listener = Listener(
+            with_preflight(router) if cors else router, size, clock, answered, storage=bounds.arena,
+            admit=guarded.admit if guarded.asks else None, receiving=bounds.receiving, sending=sending,
+            full=partial(kernel.events.add, "limit"), headers=cors,
+        )  # fmt: skip
+        name = f"{'HTTPS' if endpoint.tls else 'HTTP'} {address_of(listening, '').removeprefix('://')}"
+        found.listeners.append(listener)
+        found.at_sockets.append(SupervisedListener(name, listener, listening, tls if endpoint.tls else None))
+    return found
+
+
+def _limits_of(endpoint: Endpoint, limits: HttpLimits) -> HttpLimits:
+    return limits if endpoint.inference or endpoint.management else replace(limits, max_body=_METRICS_BODY)

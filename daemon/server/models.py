@@ -1,0 +1,67 @@
+"""The models of a daemon: the registry, and what loads, runs and logs them."""
+
+import asyncio
+import os
+from functools import partial
+
+from tsctl.daemon import paths
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.worker_env import model_environment
+from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.metrics.machine.memory import memory_of
+from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.server.observation import Observation
+from tsctl.daemon.tracing.export import TraceExport
+from tsctl.daemon.workers.local_engine import LocalEngine
+from tsctl.daemon.workers.processes.spawn import StartedTemplate
+from tsctl.daemon.workers.ray.engines import Engines
+
+
+class Models:
+    """The registry of one daemon, empty, and what changes it.
+
+    Args:
+        template: as `started` of `LocalEngine`.
+        foreground: the output of workers is printed, too.
+
+    Attributes:
+        logs: the files of the workers' output.
+
+    Raises:
+        StartError: a package is missing.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        clock: Clock,
+        observation: Observation,
+        arena: Arena | None,
+        traces: TraceExport,
+        template: StartedTemplate | None,
+        *,
+        foreground: bool,
+    ) -> None:
+        loop, environment, add = (
+            asyncio.get_running_loop(),
+            model_environment(os.environ, config),
+            observation.events.add,
+        )
+        tracing = traces.begin(clock, lambda text: observation.soon(partial(add, "traces-lost", text)))
+        observation.metrics.spans = traces.counts
+        files = partial(paths.model_log, config.state_dir)
+        self.logs = ModelLogs(files, foreground=foreground, as_json=config.log_format == "json")
+        local = LocalEngine(
+            loop, clock, environment, arena, template=config.template, alone=True, metrics=config.model_metrics,
+            started=template,
+        )  # fmt: skip
+        self.engines = Engines(local, config.ray_address, loop, clock, environment)
+        self.registry = Registry()
+        self.registrar = Registrar(
+            config, self.registry, self.engines, clock, self.logs, observation.metrics,
+            recurring=observation.recurring, tracing=tracing,
+        )  # fmt: skip
+        self.registrar.residency.templates, self.registrar.residency.meter = local.templates, memory_of

@@ -1,0 +1,43 @@
+"""The shelf beside the core: who may name an extension, and what it costs that there are any."""
+
+import subprocess
+import sys
+
+from tests.test_imports import ROOT, SOURCES, imports_of, within
+from tsctl.daemon.extension import Extension
+from tsctl.daemon.server.extensions import EXTENSIONS
+
+SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
+
+
+def folder_of(module: str) -> str:
+    """Return the extension that a module belongs to; empty for one of the core."""
+    return module.removeprefix(f"{SHELF}.").partition(".")[0] if within(module, (f"{SHELF}",)) else ""
+
+
+def test_one_file_alone_imports_extensions_from_elsewhere() -> None:
+    found = {
+        module
+        for module, path in SOURCES.items()
+        for name in imports_of(path)
+        if folder_of(name) and folder_of(name) != folder_of(module)
+    }
+
+    assert found == {LIST}
+
+
+def test_each_folder_of_the_shelf_is_one_word_in_the_list() -> None:
+    folders = {path.parent.name for path in (ROOT / "daemon/extensions").glob("*/__init__.py")}
+
+    assert sorted(each.name for each in EXTENSIONS) == sorted(folders)
+    assert all(isinstance(each, Extension) for each in EXTENSIONS)
+
+
+def test_reading_the_list_imports_neither_the_core_nor_what_extensions_are_made_of() -> None:
+    program = f"import sys, tsctl.{LIST}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    ours = {name for name in done.stdout.split() if name.startswith("tsctl.daemon.")}
+    listed = {f"tsctl.{SHELF}", *(f"tsctl.{SHELF}.{each.name}" for each in EXTENSIONS)}
+    assert ours == {"tsctl.daemon.extension", "tsctl.daemon.server", f"tsctl.{LIST}"} | listed
+    assert not {"asyncio", "json", "logging"} & set(done.stdout.split())
