@@ -10,10 +10,10 @@ word the capability is gone, and the daemon serves.
 This module imports nothing of the daemon when it runs, since the command line reads the tables of extensions.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tsctl.daemon.api.inference.turns import Turns
@@ -30,11 +30,13 @@ if TYPE_CHECKING:
     from tsctl.daemon.http.messages import Request
     from tsctl.daemon.http.router import Route
     from tsctl.daemon.lifecycle.supervision import SupervisedServer
+    from tsctl.daemon.metrics.exposition import MetricFamily
     from tsctl.daemon.metrics.machine.gpu import Gpus
     from tsctl.daemon.metrics.metrics import Metrics
     from tsctl.daemon.metrics.torchserve.selection import Selection
     from tsctl.daemon.models.registrar import Registrar
     from tsctl.daemon.models.registry import Registry
+    from tsctl.daemon.models.version import ModelVersion
 
 
 class Audience(Enum):
@@ -42,6 +44,20 @@ class Audience(Enum):
 
     CLIENTS = auto()  # of the inference addresses, and of the control socket
     MANAGERS = auto()  # of the management addresses, and of the control socket
+
+
+class MetricRow(NamedTuple):
+    """A metric that an extension adds.
+
+    Attributes:
+        kind: `counter` or `gauge`.
+        labels: their names.
+    """
+
+    name: str
+    kind: str
+    help: str
+    labels: tuple[str, ...] = ("model", "version")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +130,18 @@ class Service:
     def document(self) -> Mapping[str, Any]:
         """Return the service's fields of `tsctl status`."""
         return {}
+
+    def describe(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the service's fields of a version's document, in `tsctl`."""
+        return {}
+
+    def live(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the service's fields of a version in `/tsctl/live`, from which `tsctl top` draws."""
+        return {}
+
+    def families(self) -> "Iterable[MetricFamily]":
+        """Return the service's metrics as they are now."""
+        return ()
 
     def begin(self) -> None:
         """Begin, before the daemon listens."""
@@ -190,9 +218,13 @@ class Extension:
     """A capability that the daemon can do without. A subclass is declared in daemon/extensions/NAME/__init__.py.
 
     That module imports nothing else of the daemon until it is called, since the command line reads its tables.
+
+    Attributes:
+        metrics: the families that its service yields.
     """
 
     name = ""
+    metrics: tuple[MetricRow, ...] = ()
 
     def check(self, config: "Config") -> None:
         """Check what the configuration asks of the machine, before any process is started.

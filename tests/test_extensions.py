@@ -3,7 +3,8 @@
 import subprocess
 import sys
 
-from tests.test_imports import ROOT, SOURCES, imports_of, within
+from tests.places import ROOT
+from tests.test_imports import SOURCES, imports_of, within
 from tsctl.daemon.extension import Extension
 from tsctl.daemon.server.extensions import EXTENSIONS
 

@@ -20,11 +20,6 @@ def _longest_wait(model: ModelVersion) -> float:
     return max((now - job.queued for job in (*queue.oldest(), *queue.parked)), default=0.0)
 
 
-def _predicted_wait(model: ModelVersion) -> float:
-    scaler = model.autoscaler
-    return 0.0 if scaler is None or scaler.decision is None else scaler.decision.wait
-
-
 # Each a gauge with the labels `model` and `version`.
 GAUGES: tuple[tuple[str, str, Callable[[ModelVersion], float]], ...] = (
     ("tsctl_queue_jobs", "Requests that wait", lambda model: model.waiting),
@@ -58,13 +53,6 @@ LEARNED: tuple[tuple[str, str, Callable[[ModelVersion], float]], ...] = (
 SHARE = ("tsctl_route_share", "gauge", "Share of the model's requests that the version answers, by the route")
 # Each with the label `result` besides.
 COPIES = ("tsctl_shadow_answers_total", "counter", "Copies of requests for a shadow, by what became of them")
-# Of versions with `targetQueueMs`.
-SCALED: tuple[tuple[str, str, Callable[[ModelVersion], float]], ...] = (
-    ("tsctl_target_wait_seconds", "Target of the waiting time", lambda model: model.settings.target_queue),
-    ("tsctl_predicted_wait_seconds", "Predicted waiting time", _predicted_wait),
-    ("tsctl_workers_min", "Workers at least", lambda model: model.min_workers),
-    ("tsctl_workers_max", "Workers at most", lambda model: model.max_workers),
-)
 # Each with the label `worker` besides: its place, from 0, so that a restart makes no new series.
 MEMORY = ("tsctl_worker_memory_bytes", "gauge", "Memory of a worker that is in RAM")
 PROCESSOR = ("tsctl_worker_cpu_seconds_total", "counter", "Processor time of a worker's process")
@@ -81,9 +69,6 @@ def gauges(registry: Registry) -> Iterator[MetricFamily]:
     known = [(labels, model) for labels, model in models if model.traffic.times.known]
     for name, text, value in LEARNED:
         yield family(name, "gauge", text, [(labels, value(model)) for labels, model in known])
-    scaled = [(labels, model) for labels, model in models if model.settings.target_queue]
-    for name, text, value in SCALED:
-        yield family(name, "gauge", text, [(labels, value(model)) for labels, model in scaled])
 
 
 def _copies(registry: Registry) -> list[tuple[Labels, float]]:

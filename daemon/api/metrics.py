@@ -5,7 +5,7 @@ Every method is answered, as by TorchServe. `?name[]=A&name[]=B` selects familie
 
 import asyncio
 import itertools
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -16,7 +16,7 @@ from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Response
 from tsctl.daemon.http.router import Route
 from tsctl.daemon.metrics import families
-from tsctl.daemon.metrics.exposition import CONTENT_TYPE, OPEN_CONTENT_TYPE, texts, wants_open
+from tsctl.daemon.metrics.exposition import CONTENT_TYPE, OPEN_CONTENT_TYPE, MetricFamily, texts, wants_open
 from tsctl.daemon.metrics.machine.gpu import Gpus
 from tsctl.daemon.metrics.machine.host import HostMonitor
 from tsctl.daemon.metrics.merged import emitted
@@ -27,9 +27,19 @@ from tsctl.daemon.models.registry import Registry
 
 
 def metrics_routes(
-    registry: Registry, metrics: Metrics, host: HostMonitor, gpus: Gpus, selection: Selection | None = None
+    registry: Registry,
+    metrics: Metrics,
+    host: HostMonitor,
+    gpus: Gpus,
+    selection: Selection | None = None,
+    further: Callable[[], Iterable[MetricFamily]] = tuple,
 ) -> dict[str, Route]:
-    """Return the route; `selection` is the operator's choice of TorchServe's metrics, by default all."""
+    """Return the route.
+
+    Args:
+        selection: the operator's choice of TorchServe's metrics, by default all.
+        further: returns the families of extensions.
+    """
     chosen = selection or Selection()
 
     async def show(exchange: Exchange) -> None:
@@ -45,6 +55,7 @@ def metrics_routes(
             gauges.load_times(registry),
             gauges.gauges(registry),
             gauges.processes(registry),
+            further(),
             residency(registry),
             families.machine(host.read() if chosen.machine else {}),
             families.gpus(found),

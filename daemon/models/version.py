@@ -36,7 +36,6 @@ from tsctl.daemon.models.residency.admission import no_worker_error, refusal
 from tsctl.daemon.models.residency.residence import Residence
 from tsctl.daemon.models.residency.staffing import Staffing
 from tsctl.daemon.models.residency.state import ResidenceEvent
-from tsctl.daemon.models.scaling.autoscaler import Autoscaler
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
 from tsctl.daemon.models.shadowing.watching import RequestWatcher
 from tsctl.daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, LoadFailure, Worker
@@ -59,7 +58,6 @@ class ModelVersion:
         was_ready: whether a worker has been ready since the registration.
         replaces: the version whose place this one took, until that one is retired.
         took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
-        autoscaler: chooses the number of workers, while `target_queue` is set; see scaling/autoscaling.py.
         auto: the trial of optimisations; None if the version is not one that is tried.
         replacement: the latest attempt to replace this version, None if there was none.
         before: the settings of the version that this one replaces, None for a registration.
@@ -108,7 +106,6 @@ class ModelVersion:
         self.replaces: ModelVersion | None = None
         self.mirror: RequestWatcher | None = None
         self.replacement: Replacement | None = None
-        self.autoscaler: Autoscaler | None = None
         self.auto = auto
         self.before: SettingsBefore | None = None
         self.declared, self.notes = declared, notes

@@ -1,7 +1,8 @@
 """The routes of a daemon, the core's and those of its services, by who may ask for them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from tsctl.daemon.api.management.registrations.document import registrations_document
@@ -14,8 +15,10 @@ from tsctl.daemon.api.observing.live import live_routes
 from tsctl.daemon.extension import Audience, Kernel, Service
 from tsctl.daemon.http.router import Route, join
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
+from tsctl.daemon.metrics.exposition import MetricFamily
 from tsctl.daemon.metrics.machine.host import HostMonitor
 from tsctl.daemon.models.archives.store import sizes
+from tsctl.daemon.models.version import ModelVersion
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,25 @@ class Tables:
     managers: Mapping[str, Route]
     metrics: Mapping[str, Route]
     control: Mapping[str, Route]
+
+
+class Fields:
+    """The fields of all services in the documents of versions, and their metrics."""
+
+    def __init__(self, services: Sequence[Service]) -> None:
+        self._services = services
+
+    def described(self, model: ModelVersion) -> dict[str, Any]:
+        """Return the fields in `tsctl` of a version's document."""
+        return dict(chain.from_iterable(each.describe(model).items() for each in self._services))
+
+    def live(self, model: ModelVersion) -> dict[str, Any]:
+        """Return the fields of a version in `/tsctl/live`."""
+        return dict(chain.from_iterable(each.live(model).items() for each in self._services))
+
+    def families(self) -> Iterable[MetricFamily]:
+        """Return the metrics as they are now."""
+        return chain.from_iterable(each.families() for each in self._services)
 
 
 def tables_of(
@@ -62,18 +84,20 @@ def tables_of(
                 return registrations_document(registry, registrar.ledger)
         return None
 
-    metrics: Mapping[str, Route] = {}
+    fields, metrics = Fields(services), dict[str, Route]()
     if config.metrics:
-        metrics = metrics_routes(registry, kernel.metrics, HostMonitor(), kernel.gpus, kernel.selection)
+        metrics = metrics_routes(
+            registry, kernel.metrics, HostMonitor(), kernel.gpus, kernel.selection, fields.families
+        )  # fmt: skip
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     control = join(
         events,
-        live_routes(registry, registrar, started),
+        live_routes(registry, registrar, started, fields.live),
         batches_routes(registry),
         {"tsctl": upgrade_route(upgrade)},
-        management_routes(registry, registrar, own, local_paths=True),
+        management_routes(registry, registrar, own, local_paths=True, further=fields.described),
         managing,
     )
     clients = join(*(each.routes(Audience.CLIENTS) for each in services), kernel.predictions, metrics)
-    remote = join(management_routes(registry, registrar, None, local_paths=False), managing)
+    remote = join(management_routes(registry, registrar, None, local_paths=False, further=fields.described), managing)
     return Tables(clients, remote, metrics, control)

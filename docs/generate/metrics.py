@@ -14,6 +14,7 @@ from tsctl.daemon.metrics.machine.gpu import Gpu
 from tsctl.daemon.metrics.machine.host import HostMonitor
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.daemon.server.extensions import EXTENSIONS
 
 HIDDEN = ("le",)
 
@@ -55,12 +56,14 @@ def _all() -> Iterator[Metric]:
     of = {"model": "", "version": ""}
     yield family(*gauges.SHARE, [(of, 0)])
     yield family(*gauges.COPIES, [(of | {"result": ""}, 0)])
-    for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED, *gauges.SCALED, *residency.GAUGES):
+    for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED, *residency.GAUGES):
         yield family(name, "gauge", text, [(of, 0)])
     for name, text in (residency.LOADS, residency.UNLOADS):
         yield family(name, "counter", text, [(of | {"reason": ""}, 0)])
     for name, kind, text in (gauges.MEMORY, gauges.PROCESSOR):
         yield family(name, kind, text, [(of | {"worker": ""}, 0)])
+    for row in (row for extension in EXTENSIONS for row in extension.metrics):
+        yield family(row.name, row.kind, row.help, [(dict.fromkeys(row.labels, ""), 0)])
 
 
 def _labels(family: Metric) -> list[str]:

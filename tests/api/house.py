@@ -5,7 +5,7 @@ import json
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from tests.http.peer import Answer, Peer, Server
 from tsctl.daemon import paths
@@ -18,25 +18,32 @@ from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.api.observing.batches import batches_routes
 from tsctl.daemon.api.observing.events import EventsRoute
 from tsctl.daemon.api.observing.live import live_routes
-from tsctl.daemon.api.oip.repository import repository_routes
-from tsctl.daemon.api.oip.routes import oip_routes
-from tsctl.daemon.api.openai.routes import openai_routes
 from tsctl.daemon.api.room import while_there_is_room
 from tsctl.daemon.config.config import resolve
+from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.events.recurring import Recurring
+from tsctl.daemon.extension import Audience, Kernel, Service
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.http.bounds.sending import SendBudget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.router import Router, join
 from tsctl.daemon.metrics.machine.gpu import Gpus
 from tsctl.daemon.metrics.machine.host import HostMonitor
 from tsctl.daemon.metrics.metrics import Metrics
+from tsctl.daemon.metrics.torchserve.selection import Selection
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registrar import Registration as Wanted
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.server.extensions import EXTENSIONS
+from tsctl.daemon.server.tables import Fields
 from tsctl.daemon.workers.stub import StubEngine
 
+S = TypeVar("S", bound=Service)
 PATIENCE = 20.0  # seconds until a test that hangs fails; no test waits for it
 
 
@@ -65,42 +72,56 @@ class House:
         self.store = root / "store"
         self.store.mkdir()
         flags = {"state_dir": str(root), "model_store": str(self.store), "socket": str(root / "s"), "queue_jobs": "2"}
+        flags["max_request_size"] = str(max_body)
         self._server = Server(self._route, HttpLimits(max_body=max_body))
         self.clock, self.exchanges = self._server.clock, self._server.exchanges
         self.registry, self.metrics = Registry(), Metrics()
         self.engine = StubEngine(self.clock)
         logs = ModelLogs(partial(paths.model_log, root), foreground=False)
         config = resolve(flags | settings, {})
-        self.registrar = Registrar(config, self.registry, self.engine, self.clock, logs, self.metrics)
-        self.metrics.events = self.registrar.events.counts
+        recurring = Recurring(Events(), self.clock)
+        self.registrar = Registrar(
+            config, self.registry, self.engine, self.clock, logs, self.metrics, recurring=recurring
+        )
+        self.metrics.events = recurring.events.counts
         self.registrar.clean()
         self.turns = Turns(self.clock.now)
         self.started = True  # what is served from the start has been registered
         told = {"status": {"pid": 1}}.get if own else None
+        ready: Callable[[], bool] = lambda: self.started  # noqa: E731
+        if not config.ready_when_full:
+            ready = while_there_is_room(ready, partial(answering, self.registry))
+        predictions, gpus = inference_routes(self.registry, ready, self.turns), Gpus(self.clock, nvidia_smi)
+        kernel = Kernel(
+            config, Tokens(), None, self.clock, recurring.events, recurring, self.metrics, Selection(), gpus,
+            self.registry, self.registrar, ready, self.turns, ReceiveBudget(), SendBudget, None,
+            lambda request, status, seconds: None, predictions, lambda: self._commands, self.clock.soon,
+        )  # fmt: skip
+        self.services = [service for each in EXTENSIONS if (service := each.install(kernel)) is not None]
+        fields = Fields(self.services)
         self._commands = join(
-            management_routes(self.registry, self.registrar, told, local_paths=local_paths),
-            repository_routes(self.registry, self.registrar),
+            management_routes(self.registry, self.registrar, told, local_paths=local_paths, further=fields.described),
+            *(each.routes(Audience.MANAGERS) for each in self.services),
         )
         self.events_route = EventsRoute(self.registrar.events, self.clock)
         if own:
             observing = (
                 self.events_route.routes,
-                live_routes(self.registry, self.registrar, 1.0),
+                live_routes(self.registry, self.registrar, 1.0, fields.live),
                 batches_routes(self.registry),
             )
             self._commands = join(*observing, self._commands)
-        self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), Gpus(self.clock, nvidia_smi))
-        ready: Callable[[], bool] = lambda: self.started  # noqa: E731
-        if not config.ready_when_full:
-            ready = while_there_is_room(ready, partial(answering, self.registry))
-        self._predictions = inference_routes(self.registry, ready, self.turns)
-        self._predictions |= oip_routes(self.registry, ready, max_body, self._predictions["v2"], self.turns)
-        self._predictions = join(openai_routes(self.registry, self.turns), self._predictions)
+        self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), gpus, further=fields.families)
+        self._predictions = join(*(each.routes(Audience.CLIENTS) for each in self.services), predictions)
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._router = Router(join(self._predictions, self._commands, self._measured), self.held.take)
 
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)
+
+    def service(self, kind: type[S]) -> S:
+        """The service of an extension, to be begun by a test."""
+        return next(each for each in self.services if isinstance(each, kind))
 
     def manage_alone(self) -> None:
         """Serve the management routes only, as at an address of their own."""

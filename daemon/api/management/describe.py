@@ -2,14 +2,13 @@
 
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
 
 from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.api.management.routing.route import shown_route
-from tsctl.daemon.api.observing.scaling import autoscaling_of
 from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.model_settings import MODEL_SETTINGS
 from tsctl.daemon.models.registering.parallel import parallel_of
@@ -21,17 +20,28 @@ from tsctl.daemon.models.version import ModelState, ModelVersion
 from tsctl.daemon.workers.engine import Worker, local_pid, resident_bytes
 from tsctl.daemon.workers.state import WorkerState
 
+FieldsOf = Callable[[ModelVersion], dict[str, Any]]
 FIRST_WORKER_ID = 9000  # TorchServe numbers workers by their ports, from this one
 
 
+def no_fields(model: ModelVersion) -> dict[str, Any]:
+    """Return no fields: the version has no extension."""
+    del model
+    return {}
+
+
 def describe(
-    model: ModelVersion, customized: dict[str, Any] | None = None, routes: Routes | None = None
+    model: ModelVersion,
+    customized: dict[str, Any] | None = None,
+    routes: Routes | None = None,
+    further: FieldsOf = no_fields,
 ) -> dict[str, Any]:
     """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
         customized: the handler's own metadata; None without.
         routes: of all models; None if the document is not to have any.
+        further: returns the fields that extensions add to `tsctl`.
     """
     settings = model.settings
     named = model.source.document.get("deviceIds")
@@ -64,7 +74,7 @@ def describe(
             "pendingRequests": model.waiting,
         },
         **({} if customized is None else {"customizedMetadata": customized}),
-        "tsctl": _ours(model) | ({} if routes is None else _routed(model, routes)),
+        "tsctl": _ours(model) | further(model) | ({} if routes is None else _routed(model, routes)),
     }
 
 
@@ -110,7 +120,6 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "retryable": (model.state is ModelState.FAILED or model.crashing or refused > 0) and not model.lost,
         "error": error,
         "batching": batching_of(model),
-        "autoscaling": autoscaling_of(model),
         "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],
         "threads": {"cores": pool.cores, "perWorker": pool.threads, "warning": pool.oversubscription},
         "quarantine": {

@@ -27,7 +27,7 @@ from typing import Any
 
 from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
-from tsctl.daemon.api.management.describe import describe
+from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields
 from tsctl.daemon.api.management.openapi import describe_management
 from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.management.patch import asked_of, change
@@ -58,7 +58,12 @@ _IN_PROGRESS = "Workers scaling in progress..."
 
 
 def management_routes(
-    registry: Registry, registrar: Registrar, own: Callable[[str], Any | None] | None, *, local_paths: bool
+    registry: Registry,
+    registrar: Registrar,
+    own: Callable[[str], Any | None] | None,
+    *,
+    local_paths: bool,
+    further: FieldsOf = no_fields,
 ) -> dict[str, Route]:
     """Return the routes.
 
@@ -66,6 +71,7 @@ def management_routes(
         own: returns the document of `/tsctl/WORD`, None for an unknown word; without `own` there is no route
             `/tsctl`.
         local_paths: whether archives outside the model store may be registered here.
+        further: as in `describe`.
     """
 
     async def models(exchange: Exchange, path: list[str]) -> None:
@@ -86,7 +92,7 @@ def management_routes(
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
         elif method == "GET" and len(path) in (1, 2):
-            await _describe(registry, exchange, *path)
+            await _describe(registry, further, exchange, *path)
         elif method == "OPTIONS" and len(path) in (0, 1, 2):
             exchange.respond(json_response(describe_management(own=own is not None)))
         elif method == "PUT" and len(path) == 3 and path[2] == "set-default":
@@ -133,16 +139,19 @@ def management_routes(
     return found if own is None else found | {"tsctl": own_route(registry, own)}
 
 
-async def _describe(registry: Registry, exchange: Exchange, name: str, version: str | None = None) -> None:
+async def _describe(
+    registry: Registry, further: FieldsOf, exchange: Exchange, name: str, version: str | None = None
+) -> None:
     if version == "all":
         document = [
-            describe(model, None, registry.routes)
+            describe(model, None, registry.routes, further)
             for model in sorted(registry.versions(name), key=lambda each: order_of(each.version))
         ]
     else:
         model = registry.find(name, version)
         asked = Parameters(exchange.request).flag("customized", False)
-        document = [describe(model, await customized_metadata(model, exchange) if asked else None, registry.routes)]
+        customized = await customized_metadata(model, exchange) if asked else None
+        document = [describe(model, customized, registry.routes, further)]
     exchange.respond(json_response(document))
 
 

@@ -23,7 +23,8 @@ models                each registered version:
     workers                           of each place: `pid`, 0 without a process; `node` of a cluster, empty for
                                       this machine; `state`; `memory`, resident bytes, and `cpuSeconds`, 0 on a node
     lastError                         why the workers failed, or the latest prediction; null without an error
-    autoscaling                       `targetQueueMs`, `predictedWaitMs` …, see scaling.py; null without a target
+
+Extensions add fields of their own (daemon/extensions/).
 
 `requests`, `refused`, `expired`, `latency` and `batches` only rise, until the daemon is restarted.
 """
@@ -33,10 +34,10 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+from tsctl.daemon.api.management.describe import FieldsOf, no_fields
 from tsctl.daemon.api.management.routing.rollout import rollout_document
 from tsctl.daemon.api.management.status import recent_document, shared, tsctl_version
 from tsctl.daemon.api.observing.processes import process_facts
-from tsctl.daemon.api.observing.scaling import autoscaling_of
 from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.texts.json_text import json_bytes
@@ -51,21 +52,30 @@ from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import local_pid
 
 
-def live_routes(registry: Registry, registrar: Registrar, started: float) -> dict[str, Route]:
-    """Return the route; `started` in seconds since the epoch."""
+def live_routes(
+    registry: Registry, registrar: Registrar, started: float, further: FieldsOf = no_fields
+) -> dict[str, Route]:
+    """Return the route.
+
+    Args:
+        started: seconds since the epoch.
+        further: returns the fields that extensions add to a version's.
+    """
 
     def live(exchange: Exchange, path: list[str]) -> None:
         if path != ["live"]:
             raise ResourceNotFound
         if exchange.request.method != "GET":
             raise MethodNotAllowed
-        document = live_document(registry, registrar, started, time.time())
+        document = live_document(registry, registrar, started, time.time(), further)
         exchange.respond(Response(200, json_bytes(document), (JSON,)))
 
     return {"tsctl": live}
 
 
-def live_document(registry: Registry, registrar: Registrar, started: float, now: float) -> dict[str, Any]:
+def live_document(
+    registry: Registry, registrar: Registrar, started: float, now: float, further: FieldsOf = no_fields
+) -> dict[str, Any]:
     """Return the document; both times in seconds since the epoch."""
     return {
         "time": now,
@@ -75,6 +85,7 @@ def live_document(registry: Registry, registrar: Registrar, started: float, now:
         "memory": _memory(registrar.residency),
         "models": [
             _model(model, default=registry.is_default(model))
+            | further(model)
             | shared(registry, model)
             | _evidence(registry, registrar.rollouts, model)
             for model in registry
@@ -125,7 +136,6 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "latency": {"bounds": latency.bounds, "counts": latency.counts, "sum": latency.sum},
         "batches": {"total": sum(sizes.counts), "requests": round(sizes.sum)},
         "workers": list(_workers(model)),
-        "autoscaling": autoscaling_of(model),
         "residence": residence_of(model),
         "lastError": _last_error(model),
     }

@@ -1,13 +1,30 @@
-"""The number of workers of each version that has a target for the time that requests wait."""
+"""As many workers as the traffic takes, between `minWorkers` and `maxWorkers`, where `targetQueueMs` is set.
 
-from tsctl.daemon.extension import BackgroundService, Extension, Kernel, Service
+facts        the facts and the answer of the rule
+prediction   how long a request will wait for so many workers, from learned batch times and arrivals
+rule         facts → how many workers, and why: a pure function, without a clock
+recent       the last seconds: arrivals, and requests that waited beside busy workers
+range        the one place where an operator's range and the rule's choice become a number of workers
+resources    whether another worker has room: cores, GPUs, memory of the host and of GPUs, measured once one is wanted
+autoscaler   one version: facts are gathered, the rule is asked, its answer is carried out
+autoscaling  all versions of a registry, once in a while
+document     the state of a version's autoscaling
+service      the same as a service of the daemon, with its metrics
+"""
+
+from tsctl.daemon.extension import Extension, Kernel, MetricRow, Service
 
 
 class ScalingExtension(Extension):
     name = "scaling"
+    metrics = (  # of versions with `targetQueueMs`
+        MetricRow("tsctl_target_wait_seconds", "gauge", "Target of the waiting time"),
+        MetricRow("tsctl_predicted_wait_seconds", "gauge", "Predicted waiting time"),
+        MetricRow("tsctl_workers_min", "gauge", "Workers at least"),
+        MetricRow("tsctl_workers_max", "gauge", "Workers at most"),
+    )
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.models.scaling.autoscaling import Autoscaling
+        from tsctl.daemon.extensions.scaling.service import ScalingService
 
-        autoscaling = Autoscaling(kernel.registry, kernel.clock)
-        return BackgroundService(autoscaling.begin, close=autoscaling.close)
+        return ScalingService(kernel, self.metrics)

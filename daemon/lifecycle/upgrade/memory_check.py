@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tsctl.daemon.metrics.machine.memory import PROC, descendants, parents_in, taken
-from tsctl.daemon.models.scaling.memory import available
+from tsctl.daemon.models.memory_left import available
 from tsctl.daemon.setting_values import size_text
 
 

@@ -16,6 +16,8 @@ from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import Conflict, DaemonError, ModelNotFound, Stopping, Upgrading, VersionNotFound
+from tsctl.daemon.metrics.machine.memory import taken
+from tsctl.daemon.models.memory_left import available
 from tsctl.daemon.models.optimizing.auto import AutoOptimization
 from tsctl.daemon.models.optimizing.choice import choose
 from tsctl.daemon.models.optimizing.due import ATTEMPTS, PAUSES, Moment, is_worth_it, short_of_memory, waits_for
@@ -25,7 +27,6 @@ from tsctl.daemon.models.optimizing.sample import sample_for
 from tsctl.daemon.models.optimizing.state import TrialEvent, TrialState
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.scaling.resources import host_memory
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
@@ -39,8 +40,8 @@ _NO_SAMPLE = "a request to repeat: name a file of the archive as `warmup`, or se
 
 def memory_of(pool: Pool) -> tuple[int, int]:
     """Return the bytes of the largest worker, and those that are left. Blocks for milliseconds."""
-    found = host_memory(pool, [pid for pid in map(local_pid, pool.workers) if pid])
-    return found.takes, found.left
+    pids = [pid for pid in map(local_pid, pool.workers) if pid]
+    return max(map(taken, pids)), min(left for left, _ in available())
 
 
 class AutoOptimizing:

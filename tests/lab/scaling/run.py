@@ -6,9 +6,9 @@ from tests.lab.percentile import nearest_rank
 from tests.lab.policies.world import SimulatedModel, World
 from tests.lab.scaling.traffic import Scenario
 from tsctl.daemon.batching.policies.auto import Auto
-from tsctl.daemon.models.scaling.autoscaler import Autoscaler
-from tsctl.daemon.models.scaling.autoscaling import DECIDED, SAMPLED
-from tsctl.daemon.models.scaling.facts import ScalingChange
+from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
+from tsctl.daemon.extensions.scaling.autoscaling import DECIDED, SAMPLED
+from tsctl.daemon.extensions.scaling.facts import ScalingChange
 
 MOST = 8  # workers
 TARGET = 0.1  # seconds

@@ -5,9 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from tsctl.daemon.batching.traffic.traffic import Traffic
-from tsctl.daemon.models.scaling.facts import BatchModel, ScalingChange, ScalingDecision, ScalingFacts
-from tsctl.daemon.models.scaling.recent import WaitingSamples, recent_rate, window_of
-from tsctl.daemon.models.scaling.rule import decide, is_quiet
+from tsctl.daemon.extensions.scaling.facts import BatchModel, ScalingChange, ScalingDecision, ScalingFacts
+from tsctl.daemon.extensions.scaling.recent import WaitingSamples, recent_rate, window_of
+from tsctl.daemon.extensions.scaling.rule import decide, is_quiet
 from tsctl.daemon.workers.pool import Pool
 
 KEPT = 50  # changes: more than the longest quiet time lets pass within any that counts

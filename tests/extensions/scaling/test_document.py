@@ -8,8 +8,8 @@ import pytest
 
 from tests.api.house import House
 from tests.metrics.reading import values
-from tsctl.daemon.models.scaling import resources
-from tsctl.daemon.models.scaling.autoscaling import Autoscaling
+from tsctl.daemon.extensions.scaling import resources
+from tsctl.daemon.extensions.scaling.service import ScalingService
 
 CONFIG = "targetQueueMs: 500\nbatching: greedy\nbatchSize: 1\n"
 
@@ -47,12 +47,12 @@ def test_a_target_is_shown_before_the_first_decision(house: House) -> None:
 def test_what_was_decided_is_shown_by_the_documents_and_the_metrics(house: House) -> None:
     async def busy() -> str:
         (await house.serve("m", config=CONFIG)).scale(1, 3)
-        autoscaling = Autoscaling(house.registry, house.clock)
-        autoscaling.begin()
+        scaling = house.service(ScalingService)
+        scaling.begin()
         for _ in range(20):
             house.send("POST", "/predictions/m", b"a")
             house.clock.advance(0.5)
-        autoscaling.close()
+        scaling.close()
         answer = await house.ask("GET", "/metrics")
         return str(answer.body, "utf-8")
 

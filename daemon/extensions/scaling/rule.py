@@ -12,9 +12,9 @@ times makes it short again.
 
 from collections.abc import Sequence
 
-from tsctl.daemon.models.scaling.facts import DeviceMemory, ScalingChange, ScalingDecision, ScalingFacts
-from tsctl.daemon.models.scaling.prediction import expected_wait, growing_wait, observed_wait
-from tsctl.daemon.models.scaling.range import clamped
+from tsctl.daemon.extensions.scaling.facts import DeviceMemory, ScalingChange, ScalingDecision, ScalingFacts
+from tsctl.daemon.extensions.scaling.prediction import expected_wait, growing_wait, observed_wait
+from tsctl.daemon.extensions.scaling.range import clamped
 from tsctl.daemon.setting_values import size_text
 
 QUIET = 60.0  # seconds until a worker is taken away

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
+from tsctl.daemon.extensions.scaling import resources
+from tsctl.daemon.extensions.scaling.autoscaling import Autoscaling
+from tsctl.daemon.extensions.scaling.resources import FRESH
 from tsctl.daemon.metrics.machine.gpu_memory import StubGpus
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.scaling import resources
-from tsctl.daemon.models.scaling.autoscaling import Autoscaling
-from tsctl.daemon.models.scaling.resources import FRESH
 
 GIB = 1024**3
 
@@ -63,7 +63,7 @@ def test_a_version_without_a_target_keeps_its_number() -> None:
     scaled.ask(2.5, 20.0)
 
     assert scaled.model.pool.wanted == 1
-    assert scaled.model.autoscaler is None
+    assert scaled.autoscaling.of(scaled.model) is None
 
 
 def test_a_target_can_be_set_and_removed_while_the_version_serves() -> None:
@@ -76,7 +76,7 @@ def test_a_target_can_be_set_and_removed_while_the_version_serves() -> None:
 
     assert more > 1
     assert scaled.model.pool.wanted == more, "the number that was there stays"
-    assert scaled.model.autoscaler is None
+    assert scaled.autoscaling.of(scaled.model) is None
 
 
 def test_an_operator_narrows_the_range_and_that_holds() -> None:

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from weakref import WeakKeyDictionary
 
 from tsctl.daemon.core.clock import Clock, Ticker
+from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
+from tsctl.daemon.extensions.scaling.resources import WorkerRoom
 from tsctl.daemon.metrics.machine.gpu_memory import GpuMemory, read_gpu_memory
 from tsctl.daemon.models.registering.spec import places_of
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.scaling.autoscaler import Autoscaler
-from tsctl.daemon.models.scaling.resources import WorkerRoom
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.gpus import usable_gpus
 
@@ -30,17 +31,24 @@ class Autoscaling:
         self._clock = clock
         self._gpus = gpus or partial(read_gpu_memory, visible=usable_gpus())
         self._samples = 0
+        self._scalers: WeakKeyDictionary[ModelVersion, Autoscaler] = WeakKeyDictionary()
         self._ticker = Ticker(clock, SAMPLED, self._look)
         self.begin, self.close = self._ticker.begin, self._ticker.close
+
+    def of(self, model: ModelVersion) -> Autoscaler | None:
+        """Return what scales a version; None without a target, and before the first look."""
+        return self._scalers.get(model)
 
     def _look(self) -> None:
         self._samples += 1
         now, decides = self._clock.now(), self._samples % DECIDED == 0
         for model in self._registry:
             if not model.settings.target_queue:
-                model.autoscaler = None
+                self._scalers.pop(model, None)
                 continue
-            scaler = model.autoscaler = model.autoscaler or self._autoscaler_of(model)
+            scaler = self._scalers.get(model)
+            if scaler is None:
+                scaler = self._scalers[model] = self._autoscaler_of(model)
             scaler.sample(now)
             if decides and model.residence.resident and not model.stopping and not model.being_replaced:
                 _step(model, scaler, now)

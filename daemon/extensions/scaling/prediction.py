@@ -11,7 +11,7 @@ It holds for any arrivals, also for those of clients that wait for their answers
 
 import math
 
-from tsctl.daemon.models.scaling.facts import BatchModel, ScalingFacts
+from tsctl.daemon.extensions.scaling.facts import BatchModel, ScalingFacts
 
 HORIZON = (2.0, 20.0)  # seconds: overload counts for as long as a worker takes to start, within these limits
 DOUBT = 2.0  # standard deviations of a Poisson count: a rate is above a capacity if it is so much above

@@ -13,17 +13,21 @@ takenAwayAfter            after so many quiet seconds one is taken away
 import time
 from typing import Any
 
-from tsctl.daemon.models.scaling.autoscaler import Autoscaler
-from tsctl.daemon.models.scaling.rule import quiet_time
+from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
+from tsctl.daemon.extensions.scaling.rule import quiet_time
 from tsctl.daemon.models.version import ModelVersion
 
 
-def autoscaling_of(model: ModelVersion) -> dict[str, Any] | None:
-    """Return the present state of a version's autoscaling; None if it has no target."""
+def autoscaling_of(model: ModelVersion, scaler: Autoscaler | None) -> dict[str, Any] | None:
+    """Return the present state of a version's autoscaling; None if it has no target.
+
+    Args:
+        scaler: the version's; None before the first look.
+    """
     target = model.settings.target_queue
     if not target:
         return None
-    now, scaler = model.clock.now(), model.autoscaler
+    now = model.clock.now()
     decision = None if scaler is None else scaler.decision
     quiet_since = None if scaler is None else scaler.quiet_since
     return {
