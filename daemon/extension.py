@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.core.arena import Take
     from tsctl.daemon.core.clock import Clock
     from tsctl.daemon.core.logs import OutputLog
+    from tsctl.daemon.events.event import Level
     from tsctl.daemon.events.events import Events
     from tsctl.daemon.events.recurring import Recurring
     from tsctl.daemon.http.bounds.receiving import ReceiveBudget
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.metrics.machine.gpu import Gpus
     from tsctl.daemon.metrics.metrics import Metrics
     from tsctl.daemon.metrics.torchserve.selection import Selection
+    from tsctl.daemon.model_settings.row import ModelSetting
     from tsctl.daemon.models.registrar import Registrar
     from tsctl.daemon.models.registry import Registry
     from tsctl.daemon.models.version import ModelVersion
@@ -44,6 +46,14 @@ class Audience(Enum):
 
     CLIENTS = auto()  # of the inference addresses, and of the control socket
     MANAGERS = auto()  # of the management addresses, and of the control socket
+
+
+class EventRow(NamedTuple):
+    """A kind of events that an extension adds: its name, the level of each, and its meaning."""
+
+    name: str
+    level: "Level"
+    meaning: str
 
 
 class MetricRow(NamedTuple):
@@ -143,6 +153,9 @@ class Service:
         """Return the service's metrics as they are now."""
         return ()
 
+    def replacing(self, old: "ModelVersion", new: "ModelVersion") -> None:
+        """Note that a version begins to load, to take the place of another one."""
+
     def begin(self) -> None:
         """Begin, before the daemon listens."""
 
@@ -220,10 +233,16 @@ class Extension:
     That module imports nothing else of the daemon until it is called, since the command line reads its tables.
 
     Attributes:
+        model_settings: rows of the table of a model's settings (daemon/tables.py).
+        events: kinds of events that it adds.
+        help_groups: titles of `--help`, each with the names of the rows above that stand below it.
         metrics: the families that its service yields.
     """
 
     name = ""
+    model_settings: "tuple[ModelSetting, ...]" = ()
+    events: "tuple[EventRow, ...]" = ()
+    help_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     metrics: tuple[MetricRow, ...] = ()
 
     def check(self, config: "Config") -> None:

@@ -14,7 +14,7 @@ MAY_READ_IT = {
     "daemon/http/access_log.py": "the stamp of a line",
     "daemon/api/observing/batches.py": "when a batch ended, for people",
     "daemon/api/oip/metadata.py": "when a model answered last, for people",
-    "daemon/api/observing/scaling.py": "when the number of workers was changed, for people",
+    "daemon/extensions/scaling/document.py": "when the number of workers was changed, for people",
     "daemon/api/residency/documents.py": "when a version was used and will be unloaded, for people",
     "daemon/api/observing/live.py": "when the numbers were read, for people",
     "daemon/models/archives/sources/parts.py": "how old the files of interrupted downloads are, over restarts",

@@ -24,14 +24,15 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.api": (
         "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.events", "daemon.http",
         "daemon.metrics",
-        "daemon.model_settings", "daemon.models", "daemon.setting_values", "daemon.settings", "daemon.workers.engine",
-        "daemon.workers.state", "handlers.envelopes.openai_wording", "handlers.names", "handlers.tensor_heads",
-        "handlers.wire",
+        "daemon.model_settings", "daemon.models", "daemon.setting_values", "daemon.settings", "daemon.tables",
+        "daemon.workers.engine", "daemon.workers.state", "handlers.envelopes.openai_wording", "handlers.names",
+        "handlers.tensor_heads", "handlers.wire",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "handlers.wire"),
     "daemon.config": ("daemon.config", "daemon.paths", "daemon.setting_values", "daemon.settings"),
     "daemon.core": ("daemon.core",),
-    "daemon.events": ("daemon.events",),
+    "daemon.events": ("daemon.events", "daemon.server.extensions"),
+    "daemon.extension": (),
     "daemon.http": ("daemon.http",),
     "daemon.lifecycle": (
         "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.metrics", "daemon.models",
@@ -44,14 +45,16 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.model_settings": ("daemon.model_settings", "daemon.setting_values", "handlers.names"),
     "daemon.models": (
         "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
-        "daemon.model_settings", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.targets",
-        "daemon.workers",
+        "daemon.model_settings", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.tables",
+        "daemon.targets", "daemon.workers",
         "handlers.names", "handlers.optimize.compiler", "handlers.optimize.trials.archive",
         "handlers.optimize.trials.processor", "handlers.ray.messages", "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.setting_values": (),
+    "daemon.server.extensions": ("daemon.extension", "daemon.extensions"),
     "daemon.settings": ("daemon.setting_values",),
+    "daemon.tables": ("daemon.model_settings", "daemon.server.extensions", "daemon.settings"),
     "daemon.targets": ("daemon.targets", "daemon.marfile"),
     "daemon.tools": (
         "daemon.tools", "daemon.api.inference", "daemon.api.observing.processes", "daemon.batching", "daemon.config",
@@ -117,7 +120,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.wire": ("handlers.tensor_heads", "handlers.texts"),
     "tsctl": (
         "tsctl", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.model_settings", "daemon.marfile",
-        "daemon.targets",
+        "daemon.extension", "daemon.server.extensions", "daemon.tables", "daemon.targets",
     ),
     "tsctl.container": (
         "tsctl", "daemon.config", "daemon.core.errors", "daemon.marfile", "daemon.paths", "daemon.settings",
@@ -140,8 +143,11 @@ LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
         "daemon.paths",
         "daemon.setting_values",
         "daemon.settings",
+        "daemon.extension",
         "daemon.model_settings",
         "daemon.marfile",
+        "daemon.server.extensions",
+        "daemon.tables",
         "daemon.targets",
         "handlers",
         "tsctl",
@@ -181,7 +187,10 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "daemon.model_settings": (),
     "daemon.paths": (),
     "daemon.setting_values": (),
+    "daemon.extension": (),
+    "daemon.server.extensions": (),
     "daemon.settings": (),
+    "daemon.tables": (),
     "daemon.targets": (),
     "handlers.frame_reader": ("handlers.wire",),
     "handlers.names": (),
@@ -237,8 +246,16 @@ def imports_of(path: Path) -> frozenset[str]:
     return frozenset(_imports_of(path))
 
 
+def is_declaration(path: Path) -> bool:
+    """Return whether a file is the seam, or an extension's first one: both sides know them, for types and tables."""
+    place = path.relative_to(ROOT)
+    return place == Path("daemon/extension.py") or place.match("daemon/extensions/*/__init__.py")
+
+
 def _imports_of(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text())):
+    parsed = ast.parse(path.read_text())
+    # What a declaration imports for types, or when it is installed, its importers do not get.
+    for node in parsed.body if is_declaration(path) else ast.walk(parsed):
         if isinstance(node, ast.Import):
             yield from (place_of(alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

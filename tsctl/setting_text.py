@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from tsctl.daemon.model_settings import MODEL_SETTINGS
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 NO_NAMES = ","  # a list without a member, as a parameter of a request: an empty text is no parameter
 _OPTIMIZE = "optimize"

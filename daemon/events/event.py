@@ -1,4 +1,4 @@
-"""One event, and the table of its kinds."""
+"""One event, and the table of the kinds that the core adds."""
 
 import logging
 from typing import Any, Literal, NamedTuple
@@ -15,7 +15,7 @@ class Event(msgspec.Struct, frozen=True):
     Attributes:
         sequence: rises with each event, also over restarts and upgrades of the daemon.
         time: seconds since the epoch.
-        kind: a key of `KINDS`.
+        kind: a key of `KINDS` (kinds.py).
         model, version: the version of a model that the event is about; empty for the daemon.
         worker: the process id of a worker; 0 for none.
         requests: ids of requests, as their clients see them.
@@ -58,7 +58,7 @@ class EventKind(NamedTuple):
     meaning: str
 
 
-KINDS: dict[str, EventKind] = {
+CORE_KINDS: dict[str, EventKind] = {
     "started": EventKind("info", "the daemon listens"),
     "stopping": EventKind("info", "the daemon stops; running requests have their grace time"),
     "upgrade-started": EventKind("info", "another daemon is started, to replace this one"),
@@ -72,8 +72,6 @@ KINDS: dict[str, EventKind] = {
     "replaced": EventKind("info", "another archive has taken the version's place"),
     "replacement-failed": EventKind("error", "the version that was to be replaced goes on serving"),
     "scaled": EventKind("info", "the number of workers was changed"),
-    "autoscaled": EventKind("info", "a worker was added or taken away, to keep the waiting time near its target"),
-    "autoscale-blocked": EventKind("warning", "requests wait longer than the target, and no worker can be added"),
     "loading": EventKind("info", "a version that was not in memory is loaded: a request came, or an operator asked"),
     "unloaded": EventKind("info", "a version left memory: it was idle, others needed the room, or an operator asked"),
     "retried": EventKind("info", "workers are started again, with a clean record"),

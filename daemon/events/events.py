@@ -9,8 +9,9 @@ from contextlib import nullcontext
 from msgspec.structs import replace
 
 from tsctl.daemon.core.logs import without_secrets
-from tsctl.daemon.events.event import KINDS, LEVELS, Event
+from tsctl.daemon.events.event import LEVELS, Event
 from tsctl.daemon.events.journal import Journal
+from tsctl.daemon.events.kinds import KINDS
 
 KEPT = 2000  # events in memory: 1 MB at 500 bytes each
 MOST_TEXT = 1000  # characters

@@ -1,4 +1,4 @@
-"""The table `MODEL_SETTINGS`: one row for each setting of a model."""
+"""The core's rows of the table of a model's settings (daemon/tables.py)."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def _is_torchrun(value: Any) -> bool:
     return all(type(each) is int and each >= 1 for each in numbers)
 
 
-MODEL_SETTINGS: tuple[ModelSetting, ...] = (
+CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ModelSetting(
         name="batch_size", kind=Integer(1), label="batch size",
         help="Requests in one batch, at most.",
@@ -71,12 +71,6 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         help="Worker processes at most, where `targetQueueMs` is set; by default as many as at least.",
         yaml="maxWorkers", rest="max_workers", flag="--max-workers",
         default=0, why="`tsctl scale` (PUT, as in TorchServe) changes the range.",
-    ),
-    ModelSetting(
-        name="target_queue", kind=Duration("ms"), label="target of the waiting time",
-        help="Milliseconds that requests may wait before a worker is added, up to `maxWorkers`; 0 is no autoscaling.",
-        yaml="targetQueueMs", rest="target_queue_ms", flag="--target-queue",
-        default=0.0, changes="from the next second on",
     ),
     ModelSetting(
         name="fallback_workers", kind=Integer(0, MOST_WORKERS),

@@ -87,6 +87,7 @@ class Registrar:
         ledger: the registrations that the snapshot keeps.
         residency: loads and unloads versions.
         retiring: ends versions.
+        replacing: loads versions that take the place of others.
         trials: the records of trials of optimisations.
         events: the daemon's events.
         shadows: copies requests for the shadows of routes.
@@ -127,7 +128,7 @@ class Registrar:
         self.shadows = Shadows(registry, clock, recurring)
         self.routes = RouteChanges(registry, self.ledger, self.events)
         self.rollouts = Rollouts(registry, self.routes, self.ledger, self.gate, clock, self.events)
-        self._replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
+        self.replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
         self.owners = OwnerWatch(self.unregister_all)
 
     def clean(self) -> None:
@@ -170,7 +171,7 @@ class Registrar:
             check_version(request, manifest)
             await self.factory.install(manifest, contents.directory, progress)
             self._check_name(request, manifest.model_name, replace=replace)
-            old = self._replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None
+            old = self.replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None
             wanted = request if old is None or reset else keep(request, old)
             model = self.factory.build(wanted, texts, *contents)
             if old is None:
@@ -178,12 +179,12 @@ class Registrar:
                 self.ledger.unsettled.add(model)
             else:
                 model.before = before_replacement(request, old, reset=reset)
-                self._replacing.begin(old, model)
+                self.replacing.begin(old, model)
                 attempt.beside = True
             self.owners.watch(request)
         if old is not None:
             at_once = not model.pool.wanted  # no worker to wait for; the answer says that the replacement is done
-            await self._replacing.finish(model, progress, synchronous=request.synchronous or at_once)
+            await self.replacing.finish(model, progress, synchronous=request.synchronous or at_once)
             return model
         await self.begin(model)
         try:
@@ -212,7 +213,7 @@ class Registrar:
             DaemonError: the version cannot be loaded so; the old one goes on serving.
         """
         with self.gate.change():
-            if self._replacing.replaceable(old.name, old.version) is not old:
+            if self.replacing.replaceable(old.name, old.version) is not old:
                 raise Conflict(old.name, old.version)
             source, request = old.source, replace(old.request, synchronous=False)
             if old.min_workers and request.overrides.workers is None:
@@ -224,8 +225,8 @@ class Registrar:
             if source.unpacked is not None:
                 self.directories.use(source.unpacked)
             new.before, new.recorded = before_replacement(request, old, reset=False), old.recorded
-            self._replacing.begin(old, new, what)
-            await self._replacing.finish(new, no_progress, synchronous=True)
+            self.replacing.begin(old, new, what)
+            await self.replacing.finish(new, no_progress, synchronous=True)
             return new
 
     async def scale(self, model: ModelVersion, least: int, most: int, *, synchronous: bool, progress: Progress) -> None:

@@ -14,7 +14,7 @@ version stays the default.
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from tsctl.daemon.core.errors import BeingReplaced, Conflict, DaemonError
@@ -39,9 +39,13 @@ class Replacing:
 
     Args:
         gate: a replacement in the background is inside until the snapshot is written.
+
+    Attributes:
+        begun: called with the old and the new version when the new one begins to load.
     """
 
     def __init__(self, registry: Registry, live: LiveVersions, retiring: Retiring, ledger: Ledger, gate: Gate) -> None:
+        self.begun: Sequence[Callable[[ModelVersion, ModelVersion], None]] = ()
         self._registry = registry
         self._live = live
         self._retiring = retiring
@@ -80,8 +84,8 @@ class Replacing:
         self._live.loading[new] = old
         new.reports.add("replacing", f"{what or new.source.url} is loading, to replace this version")
         new.start(load=bool(old.pool.wanted))  # an archive that cannot be loaded must not replace one that serves
-        if new.settings.target_queue and new.pool.wanted:  # the traffic that chose the old one's number goes on
-            new.staffing.choose(old.pool.wanted or new.pool.wanted)
+        for note in self.begun:
+            note(old, new)
 
     async def finish(self, new: ModelVersion, progress: Progress, *, synchronous: bool) -> None:
         """Switch to the new version as soon as its workers are ready, and write the snapshot.

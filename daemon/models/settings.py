@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from tsctl.daemon.batching.sequences.marks import USUAL, SequenceHeaders
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
-from tsctl.daemon.model_settings import MODEL_SETTINGS, MOST_WORKERS, ON_DEMAND, ModelSetting
+from tsctl.daemon.model_settings import MOST_WORKERS, ON_DEMAND, ModelSetting
 from tsctl.daemon.model_settings.kinds import Duration
 from tsctl.daemon.model_settings.resources import cpus_text
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 ROWS: Mapping[str, ModelSetting] = {row.name: row for row in MODEL_SETTINGS}
 # Earlier versions accepted 0 for these.

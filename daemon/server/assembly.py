@@ -29,7 +29,7 @@ from tsctl.daemon.server.kernel import kernel_of
 from tsctl.daemon.server.listening import DaemonListeners, listeners_of
 from tsctl.daemon.server.models import Models
 from tsctl.daemon.server.observation import Observation
-from tsctl.daemon.server.tables import tables_of
+from tsctl.daemon.server.routes import tables_of
 from tsctl.daemon.server.upgrading import upgrade_of
 from tsctl.daemon.tracing.export import TraceExport
 
@@ -94,6 +94,7 @@ class Assembly:
             lambda *call: answered(*call), lambda: tables.managers,
         )  # fmt: skip
         extended = [service for each in self.extensions if (service := each.install(kernel)) is not None]
+        models.registrar.replacing.begun = [each.replacing for each in extended]
         models.logs.copies = [each.copy for each in extended if each.copy is not None]
         startup = self.boot.plan(config, models.registry, models.registrar)
         as_json = config.log_format == "json"

@@ -18,7 +18,7 @@ from tsctl.daemon.http.router import Hold, Router, join
 from tsctl.daemon.lifecycle.instance import Instance
 from tsctl.daemon.lifecycle.sockets import SupervisedListener
 from tsctl.daemon.server.bounds import Bounds
-from tsctl.daemon.server.tables import Tables
+from tsctl.daemon.server.routes import Tables
 
 _METRICS_BODY = 64 * 1024  # bytes: requests for metrics need no body
 

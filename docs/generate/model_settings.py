@@ -1,8 +1,9 @@
 """Prints docs/model-settings.md, the reference of a model's settings, from their table (`python -m tests.lab references`)."""
 
 from docs.generate.markdown import code, table
-from tsctl.daemon.model_settings import MODEL_SETTINGS, ModelSetting
+from tsctl.daemon.model_settings import ModelSetting
 from tsctl.daemon.model_settings.kinds import Boolean
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 _HEAD = """# Settings of a model
 

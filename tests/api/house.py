@@ -40,7 +40,7 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.extensions import EXTENSIONS
-from tsctl.daemon.server.tables import Fields
+from tsctl.daemon.server.routes import Fields
 from tsctl.daemon.workers.stub import StubEngine
 
 S = TypeVar("S", bound=Service)

@@ -14,7 +14,7 @@ from tsctl.daemon.api.inference.openapi import describe_api
 from tsctl.daemon.api.management.openapi import describe_management
 from tsctl.daemon.api.residency import metrics as residency
 from tsctl.daemon.core import errors
-from tsctl.daemon.events.event import KINDS
+from tsctl.daemon.events.kinds import KINDS
 from tsctl.daemon.metrics import families
 from tsctl.daemon.settings import SETTINGS
 from tsctl.terminal.examples import EXAMPLES

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.model_settings import MODEL_SETTINGS, MOST, ModelSetting, ValueKind
+from tsctl.daemon.model_settings import MOST, ModelSetting, ValueKind
 from tsctl.daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 LIST = Document("a list", lambda value: isinstance(value, list))
 values = st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | st.text(), st.lists, max_leaves=3)

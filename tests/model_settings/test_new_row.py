@@ -16,13 +16,14 @@ import asyncio, json, sys
 from pathlib import Path
 
 import tsctl.daemon.model_settings as model_settings
+import tsctl.daemon.tables as tables
 from tsctl.daemon.model_settings.kinds import Integer
 
 row = model_settings.ModelSetting(
     name="shelves", kind=Integer(1, 9), help="Shelves that a model stands on.", label="number of shelves",
     yaml="shelfCount", rest="shelves", flag="--shelves", default=3, changes="from the next shelf on",
 )
-model_settings.MODEL_SETTINGS += (row,)
+tables.MODEL_SETTINGS += (row,)
 
 from click.testing import CliRunner
 from tsctl.daemon.models.persistence.snapshot import read_snapshot

@@ -7,9 +7,10 @@ import pytest
 from docs.generate.model_settings import page
 from tests.places import ROOT
 from tsctl.daemon.batching.policies import table
-from tsctl.daemon.model_settings import MODEL_SETTINGS, POLICIES, ModelSetting
+from tsctl.daemon.model_settings import POLICIES, ModelSetting
 from tsctl.daemon.model_settings.kinds import Boolean
 from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 each_row = pytest.mark.parametrize("row", MODEL_SETTINGS, ids=lambda row: row.name)
 

@@ -31,7 +31,8 @@ from tsctl.apply.route import read_route
 from tsctl.apply.sources import read_source
 from tsctl.apply.state import ModelSpec, VersionSpec
 from tsctl.daemon.marfile import NAME, VERSION
-from tsctl.daemon.model_settings import MODEL_SETTINGS, MOST_WORKERS
+from tsctl.daemon.model_settings import MOST_WORKERS
+from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.errors import CliError
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE
 

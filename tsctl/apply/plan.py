@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tsctl.apply.state import FAILED, ModelSpec, State, VersionSpec
-from tsctl.daemon.model_settings import MODEL_SETTINGS
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 _CHANGEABLE = {row.yaml for row in MODEL_SETTINGS if row.changes}
 

@@ -24,7 +24,7 @@ from tsctl.apply.plan import (
 )
 from tsctl.apply.state import DaemonState, State, read_state
 from tsctl.client import DaemonClient, model_path
-from tsctl.daemon.model_settings import MODEL_SETTINGS
+from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.errors import CliError, Interrupted
 from tsctl.progress import warn, work
 from tsctl.setting_text import NO_NAMES

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from tsctl.client import DaemonClient, model_path
-from tsctl.daemon.model_settings import MODEL_SETTINGS
+from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.options import json_option, optional_model_argument
 from tsctl.streams import echo
 from tsctl.terminal.verb import Verb

@@ -22,7 +22,7 @@ class _SetType(click.ParamType[str]):
     name = "set"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from tsctl.daemon.model_settings import MODEL_SETTINGS
+        from tsctl.daemon.tables import MODEL_SETTINGS
 
         if value in (_BEST, _DEFAULT):
             return str(value)

@@ -18,7 +18,7 @@ Nothing here registers, unregisters, scales or upgrades, and no parameter is a p
 from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from tsctl.daemon.model_settings import MODEL_SETTINGS
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 CHANGEABLE = frozenset(row.rest for row in MODEL_SETTINGS if row.changes)
 _QUERIES = {

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from tsctl.daemon.model_settings import MODEL_SETTINGS
 from tsctl.daemon.model_settings.kinds import Boolean, Choice
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 _SECONDS = {"ms": 0.001, "s": 1.0}
 

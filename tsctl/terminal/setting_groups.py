@@ -1,6 +1,11 @@
 """The titles above the options of settings in `--help`; a test keeps the tables complete."""
 
-DAEMON: dict[str, tuple[str, ...]] = {
+from collections.abc import Callable, Iterable
+
+from tsctl.daemon.extension import Extension
+from tsctl.daemon.server.extensions import EXTENSIONS
+
+_CORE_DAEMON: dict[str, tuple[str, ...]] = {
     "Places and models": ("socket", "state_dir", "ts_config", "model_store", "models", "restore"),
     "Addresses": (
         "inference_address", "metrics_address", "metrics", "management_address", "grpc_address",
@@ -25,12 +30,11 @@ DAEMON: dict[str, tuple[str, ...]] = {
         "trace_endpoint", "trace_sample",
     ),
 }  # fmt: skip
-MODEL: dict[str, tuple[str, ...]] = {
+_CORE_MODEL: dict[str, tuple[str, ...]] = {
     "Batching": ("batch_size", "max_delay", "policy", "group_by_length"),
     "Workers": (
         "workers",
         "max_workers",
-        "target_queue",
         "startup_timeout",
         "optimize",
         "max_memory",
@@ -41,6 +45,22 @@ MODEL: dict[str, tuple[str, ...]] = {
     "Queue and timeouts": ("response_timeout", "queue_jobs", "queue_bytes", "queue_timeout", "client_timeout"),
     "Failures and recording": ("retry", "isolate", "record_input", "quarantine"),
 }
+
+
+def _with_extensions(
+    groups: dict[str, tuple[str, ...]], rows_of: Callable[[Extension], Iterable[str]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the groups with the rows of extensions at the end of theirs, or in groups of their own."""
+    found = dict(groups)
+    for extension in EXTENSIONS:
+        rows = set(rows_of(extension))
+        for title, names in extension.help_groups:
+            found[title] = (*found.get(title, ()), *(name for name in names if name in rows))
+    return found
+
+
+DAEMON = _CORE_DAEMON
+MODEL = _with_extensions(_CORE_MODEL, lambda extension: (row.name for row in extension.model_settings))
 
 
 def group_of(name: str, groups: dict[str, tuple[str, ...]]) -> str:

@@ -10,13 +10,13 @@ import msgspec
 from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.api.management.routing.route import shown_route
 from tsctl.daemon.api.residency.documents import residence_of
-from tsctl.daemon.model_settings import MODEL_SETTINGS
 from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.reporting.optimized import optimized_of
 from tsctl.daemon.models.reporting.trial import trial_of
 from tsctl.daemon.models.routing.routes import Routes
 from tsctl.daemon.models.shadowing.comparison import RESULTS
 from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid, resident_bytes
 from tsctl.daemon.workers.state import WorkerState
 

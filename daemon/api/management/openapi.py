@@ -20,7 +20,7 @@ from tsctl.daemon.api.openapi import (
     query_parameters,
     whole,
 )
-from tsctl.daemon.model_settings import MODEL_SETTINGS
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 _SETTINGS: dict[str, Schema] = {row.rest: row.kind.schema for row in CHANGEABLE.values()}
 _SYNCHRONOUS = {"synchronous": BOOLEAN}

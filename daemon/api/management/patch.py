@@ -10,9 +10,10 @@ from typing import Any
 from tsctl.daemon.api.management.describe import settings_of
 from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.model_settings import MODEL_SETTINGS, ModelSetting
+from tsctl.daemon.model_settings import ModelSetting
 from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 CHANGEABLE: Mapping[str, ModelSetting] = {row.rest: row for row in MODEL_SETTINGS if row.changes}
 _ELSE = "Scale workers with PUT; other settings take a new registration."

@@ -40,7 +40,6 @@ from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFo
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route
-from tsctl.daemon.model_settings import MODEL_SETTINGS
 from tsctl.daemon.models.persistence.earlier import one_change
 from tsctl.daemon.models.registering.ownership import check_owner_token
 from tsctl.daemon.models.registering.pins import sha256_pin
@@ -49,6 +48,7 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering_of, are_ready
 from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 PAGE = 100
 CHANGE_HEADER = "x-tsctl-change"  # a token that the commands of one change have in common, see `tsctl rollback`

@@ -12,11 +12,32 @@ document     the state of a version's autoscaling
 service      the same as a service of the daemon, with its metrics
 """
 
-from tsctl.daemon.extension import Extension, Kernel, MetricRow, Service
+from tsctl.daemon.extension import EventRow, Extension, Kernel, MetricRow, Service
+from tsctl.daemon.model_settings.kinds import Duration
+from tsctl.daemon.model_settings.row import ModelSetting
 
 
 class ScalingExtension(Extension):
     name = "scaling"
+    model_settings = (
+        ModelSetting(
+            name="target_queue",
+            kind=Duration("ms"),
+            label="target of the waiting time",
+            help="Milliseconds that requests may wait before a worker is added, up to `maxWorkers`; 0 is no "
+            "autoscaling.",
+            yaml="targetQueueMs",
+            rest="target_queue_ms",
+            flag="--target-queue",
+            default=0.0,
+            changes="from the next second on",
+        ),
+    )
+    events = (
+        EventRow("autoscaled", "info", "a worker was added or taken away, to keep the waiting time near its target"),
+        EventRow("autoscale-blocked", "warning", "requests wait longer than the target, and no worker can be added"),
+    )
+    help_groups = (("Workers", ("target_queue",)),)
     metrics = (  # of versions with `targetQueueMs`
         MetricRow("tsctl_target_wait_seconds", "gauge", "Target of the waiting time"),
         MetricRow("tsctl_predicted_wait_seconds", "gauge", "Predicted waiting time"),

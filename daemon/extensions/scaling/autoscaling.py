@@ -62,6 +62,12 @@ class Autoscaling:
         )  # fmt: skip
 
 
+def carry_over(old: ModelVersion, new: ModelVersion) -> None:
+    """Begin a replacement with the number of workers of the version before, whose traffic it gets."""
+    if new.settings.target_queue and new.pool.wanted:
+        new.staffing.choose(old.pool.wanted or new.pool.wanted)
+
+
 def _step(model: ModelVersion, scaler: Autoscaler, now: float) -> None:
     """Scale a version; add an event of a change, and one when a worker is wanted that cannot be added."""
     wanted, was_blocked = model.pool.wanted, scaler.decision is not None and scaler.decision.blocked
@@ -72,4 +78,4 @@ def _step(model: ModelVersion, scaler: Autoscaler, now: float) -> None:
         model.reports.add("autoscaled", f"scaled from {wanted} to {decision.workers}: {decision.reason}")
     elif decision.blocked and not was_blocked:
         noun = "worker" if wanted == 1 else "workers"
-        model.reports.scaling_blocked(f"kept at {wanted} {noun}: {decision.reason}")
+        model.reports.note("autoscale-blocked", f"kept at {wanted} {noun}: {decision.reason}")

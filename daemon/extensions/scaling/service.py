@@ -5,7 +5,7 @@ from typing import Any
 
 from tsctl.daemon.extension import Kernel, MetricRow, Service
 from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
-from tsctl.daemon.extensions.scaling.autoscaling import Autoscaling
+from tsctl.daemon.extensions.scaling.autoscaling import Autoscaling, carry_over
 from tsctl.daemon.extensions.scaling.document import autoscaling_of
 from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.version import ModelVersion
@@ -28,6 +28,9 @@ class ScalingService(Service):
 
     def close(self) -> None:
         self._autoscaling.close()
+
+    def replacing(self, old: ModelVersion, new: ModelVersion) -> None:
+        carry_over(old, new)
 
     def describe(self, model: ModelVersion) -> Mapping[str, Any]:
         return {"autoscaling": autoscaling_of(model, self._autoscaling.of(model))}

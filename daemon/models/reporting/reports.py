@@ -104,9 +104,9 @@ class VersionReports(BatchObserver):
         """Add what waits for the end of its minute: the version is no longer registered."""
         self._recurring.close(self._name, self._version)
 
-    def scaling_blocked(self, text: str) -> None:
-        """Add that a worker is wanted and cannot be added, at most once a minute."""
-        self._recurring.note("autoscale-blocked", text, model=self._name, version=self._version)
+    def note(self, kind: str, text: str) -> None:
+        """Add an event of this version that may recur, at most once a minute."""
+        self._recurring.note(kind, text, model=self._name, version=self._version)
 
     def refused(self, job: Job, error: DaemonError) -> None:
         self._note("requests-refused", f"a request was refused: {error}", type(error).__name__, job)

@@ -7,6 +7,7 @@ import pytest
 
 from tests.kit.daemon import StubDaemon
 from tests.models.replacements import other, replace
+from tsctl.daemon.extensions.scaling.autoscaling import carry_over
 from tsctl.daemon.models.registrar import Registration
 from tsctl.daemon.models.settings import Overrides
 
@@ -23,6 +24,7 @@ async def test_a_replacement_begins_with(
     target: float, overrides: dict[str, Any], expected: int, tmp_path: Path
 ) -> None:
     bench = StubDaemon(tmp_path)
+    bench.registrar.replacing.begun = [carry_over]
     asked = Overrides(workers=1, max_workers=4, target_queue=target)
     old = await bench.registrar.register(Registration(url=bench.mar(), overrides=asked))
     old.pool.scale(3)

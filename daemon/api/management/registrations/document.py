@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from tsctl.daemon.api.management.routing.route import shown_route
-from tsctl.daemon.model_settings import MODEL_SETTINGS
 from tsctl.daemon.models.archives.directories import DIGITS
 from tsctl.daemon.models.archives.unpack import ArchiveMark, mark_of
 from tsctl.daemon.models.persistence.ledger import Ledger
@@ -22,6 +21,7 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 WORKERS = ("workers", "max_workers")
 

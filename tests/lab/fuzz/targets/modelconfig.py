@@ -10,9 +10,10 @@ from tsctl.daemon.batching.policies.table import POLICIES
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.http.messages import error_response
-from tsctl.daemon.model_settings import MODEL_SETTINGS, MOST, MOST_WORKERS
+from tsctl.daemon.model_settings import MOST, MOST_WORKERS
 from tsctl.daemon.models.archives.model_yaml import read_yaml, without_effect
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
+from tsctl.daemon.tables import MODEL_SETTINGS
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tsctl-fuzz-")
 _DIRECTORY = Path(_FOLDER.name)

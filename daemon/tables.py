@@ -1,0 +1,13 @@
+"""The tables of the daemon: the core's rows, and then those of the extensions, in the order of their list.
+
+Everything that shows, checks or documents rows reads them here. Standard library only: the command line imports this
+module.
+"""
+
+from tsctl.daemon.model_settings.row import ModelSetting
+from tsctl.daemon.model_settings.table import CORE_MODEL_SETTINGS
+from tsctl.daemon.server.extensions import EXTENSIONS
+
+MODEL_SETTINGS: tuple[ModelSetting, ...] = (
+    *CORE_MODEL_SETTINGS, *(row for extension in EXTENSIONS for row in extension.model_settings)
+)  # fmt: skip
