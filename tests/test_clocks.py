@@ -77,7 +77,8 @@ def test_the_wall_clock_is_read_only_in_these_places() -> None:
         if any(readings(ast.parse(path.read_text())))
     }
 
-    assert found == set(MAY_READ_IT)
+    may = {name for name in MAY_READ_IT if "/extensions/" not in name or (ROOT / name).exists()}  # one may be left out
+    assert found == may
 
 
 def test_each_way_of_reading_it_is_seen() -> None:

@@ -1,4 +1,4 @@
-"""docs/promises.md names files and commands that exist, and each of its sections names a proof."""
+"""docs/promises.md, and the promises in guides, name files and commands that exist; each section names a proof."""
 
 import re
 from pathlib import Path
@@ -6,7 +6,11 @@ from pathlib import Path
 from tests.lab.programs import PROGRAMS
 
 ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "promises.md").read_text()
+PAGE = (ROOT / "docs" / "promises.md").read_text() + "".join(
+    f"\n## {file.stem}\n{promised}"
+    for file in sorted((ROOT / "docs" / "guides").glob("*.md"))
+    if (promised := file.read_text().partition("\n## Promised\n")[2])
+)
 PATHS = sorted(set(re.findall(r"`((?:daemon|handlers|tests|tsctl|docs)/[^`]+)`", PAGE)))
 TARGETS = sorted(set(re.findall(r"`make ([a-z-]+)", PAGE)))
 PROOFS = sorted(set(re.findall(r"`python -m tests\.lab ([a-z-]+)", PAGE)))

@@ -13,6 +13,16 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 
+def on_config(config: MkDocsConfig) -> MkDocsConfig:
+    """Add the guides of extensions to the site's navigation, in the order of their list."""
+    from tsctl.daemon.server.extensions import EXTENSIONS
+
+    guides = next(each["Guides"] for each in config.nav if "Guides" in each)
+    own = [f"guides/{extension.name}.md" for extension in EXTENSIONS]
+    guides += [page for page in own if page not in guides and (ROOT / "docs" / page).exists()]
+    return config
+
+
 def on_files(files: Files, config: MkDocsConfig) -> Files:
     """Add each page of `PAGES`, as if the file lay in docs/."""
     from docs.generate import PAGES

@@ -4,6 +4,8 @@ It is read before anything is installed: only the standard library is imported.
 """
 
 from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 
 INSTALLED = ".venv/.installed"
 _RAY = ".venv/.ray-installed"
@@ -50,6 +52,10 @@ TESTS = {
         "the tests three times, each time in an order that is drawn, beside two processes that only compute; prints "
         "the seeds. --times 1 --seed 7 tests/e2e repeats the order of a part",
         ('python -m tests.busy "$@"',),
+    ),
+    "leave-out": Program(
+        "delete an extension's folders and its word in the list, and see lint, types and tests pass. scaling --sources",
+        ('python -m tests.lab.left_out "$@"',),
     ),
     "ray": Program(
         "models on Ray clusters of this machine whose nodes are killed; 1 GB of memory",
@@ -172,11 +178,6 @@ COMPARISONS = {
         "policies.workers --markdown docs/batching.md",
         taking=1,
     ),
-    "simulate-scaling": _lab(
-        "the rule for autoscaling beside fixed numbers of workers, on a virtual clock; writes "
-        "docs/guides/autoscaling.md",
-        "scaling --markdown docs/guides/autoscaling.md",
-    ),
     "streams": _lab(
         "token streams of a served engine beside its loop without a server, on the compiled modules of a wheel; "
         "five minutes on a quiet machine. --rounds 3 --eager",
@@ -251,5 +252,10 @@ GROUPS: dict[str, dict[str, Program]] = {
     "Comparisons, which write pages of docs": COMPARISONS,
     "What is made": MADE,
     "What is installed": INSTALLING,
+    "Of extensions": {
+        name: program
+        for file in sorted((Path(__file__).parents[1] / "extensions").glob("*/programs.py"))
+        for name, program in import_module(f"tests.extensions.{file.parent.name}.programs").PROGRAMS.items()
+    },
 }
 PROGRAMS = {name: program for group in GROUPS.values() for name, program in group.items()}

@@ -16,6 +16,7 @@ from tsctl.daemon.models.registrar import no_progress
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.handlers.wire import Declared, Input, Optimized
 
@@ -159,6 +160,8 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
     model = asyncio.run(house.registrar.register(request))
 
     told = {each["name"]: (each["value"], each["origin"]) for each in ours(model)["settings"]}
+    for row in (row for extension in EXTENSIONS for row in extension.model_settings):
+        assert told.pop(row.yaml)[1] == "default"
 
     assert told == {
         "batchSize": (8, "model-config.yaml"),
@@ -175,7 +178,6 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "jobQueueSize": (2, "the daemon's flag"),
         "jobQueueBytes": ("256 MiB", "default"),
         "queueTimeout": (0.0, "default"),
-        "targetQueueMs": (0.0, "default"),
         "clientTimeoutInMills": (0.0, "default"),
         "retry": (None, "default"),
         "isolate": (None, "default"),

@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.lab.scaling.run import MODEL, ScalingRun, capacity_of, run
-from tests.lab.scaling.traffic import Scenario, Varying, bursts, steps
+from tests.extensions.scaling.simulation.run import MODEL, ScalingRun, capacity_of, run
+from tests.extensions.scaling.simulation.traffic import Scenario, Varying, bursts, steps
 
 CAPACITY = capacity_of(MODEL)
 

@@ -4,8 +4,8 @@ import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.lab.scaling.run import MODEL, MOST, TARGET, capacity_of, run
-from tests.lab.scaling.traffic import Scenario, scenarios
+from tests.extensions.scaling.simulation.run import MODEL, MOST, TARGET, capacity_of, run
+from tests.extensions.scaling.simulation.traffic import Scenario, scenarios
 
 FIXED = (1, 2, 3, 4, 5, 6)
 HEADING = f"""\

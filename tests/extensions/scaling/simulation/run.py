@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field, replace
 
+from tests.extensions.scaling.simulation.traffic import Scenario
 from tests.lab.percentile import nearest_rank
 from tests.lab.policies.world import SimulatedModel, World
-from tests.lab.scaling.traffic import Scenario
 from tsctl.daemon.batching.policies.auto import Auto
 from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
 from tsctl.daemon.extensions.scaling.autoscaling import DECIDED, SAMPLED

@@ -1,17 +1,18 @@
-"""`python -m tests.lab.scaling [--markdown FILE]`: compare the rule for the number of workers with fixed numbers."""
+"""`python -m tests.lab simulate-scaling`: compare the rule for the number of workers with fixed numbers."""
 
 import argparse
 import sys
 from pathlib import Path
 
+from tests.extensions.scaling.simulation.table import HEADING, markdown, measure_all
 from tests.lab.policies.page import insert
-from tests.lab.scaling.table import HEADING, markdown, measure_all
 
 SECTION = "scaling"
 
 
 def main(arguments: list[str]) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.lab.scaling", description="Compare numbers of workers.")
+    program = "python -m tests.lab simulate-scaling"
+    parser = argparse.ArgumentParser(prog=program, description="Compare numbers of workers.")
     parser.add_argument(
         "--markdown", type=Path, metavar="FILE", help="put the table into this file, between its markers"
     )

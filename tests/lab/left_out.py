@@ -1,0 +1,75 @@
+"""`python -m tests.lab leave-out NAME [--sources] [ARGUMENT OF PYTEST …]`: delete an extension, and see the rest pass.
+
+A copy of the tree loses the extension's folders and its words in daemon/server/extensions.py; its generated pages are
+written anew. Then lint, types, and the tests of `make test` run there, on compiled modules, or with --sources as
+`pytest` runs them here.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.compiled import listed
+from tests.places import ROOT
+
+LIST = "daemon/server/extensions.py"
+
+
+def places_of(name: str) -> tuple[str, ...]:
+    """Return the folders and files of an extension, as far as it may have them."""
+    folders = [f"{program}/extensions/{name}" for program in ("daemon", "handlers", "tsctl", "tests")]
+    return (*folders, f"docs/guides/{name}.md")
+
+
+def without(text: str, name: str) -> str:
+    """Return the list of extensions without one.
+
+    Raises:
+        ValueError: the list does not have it.
+    """
+    found = re.search(rf"^from tsctl\.daemon\.extensions\.{name} import (\w+)\n", text, re.MULTILINE)
+    if found is None:
+        raise ValueError(f"`{name}` is none of the extensions in {LIST}")
+    return re.sub(rf"^    {found[1]}\(\),.*\n", "", text.replace(found[0], ""), flags=re.MULTILINE)
+
+
+def leave_out(name: str, tree: Path) -> None:
+    """Copy all that git would have, without an extension."""
+    gone = places_of(name)
+    for each in listed():
+        if not each.startswith(tuple(f"{place}/" for place in gone)) and each not in gone:
+            (tree / each).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / each, tree / each, follow_symlinks=False)
+    (tree / LIST).write_text(without((ROOT / LIST).read_text(), name))
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.lab leave-out", description=__doc__.partition("\n")[0])
+    parser.add_argument("name")
+    parser.add_argument("--sources", action="store_true", help="run the tests on the sources: quicker")
+    chosen, others = parser.parse_known_args(arguments)
+    with tempfile.TemporaryDirectory(prefix=f"without-{chosen.name}-") as folder:
+        tree = Path(folder)
+        leave_out(chosen.name, tree)
+        (tree / ".venv").symlink_to(ROOT / ".venv")
+        subprocess.run(["git", "init", "--quiet", tree], check=True)  # what there is, is asked of git
+        subprocess.run(["git", "-C", tree, "add", "--all"], check=True)
+        tests = ["pytest"] if chosen.sources else ["tests.compiled", "-m", "compiled and not heavy and not browser"]
+        commands = [["tests.lab", "references"], ["ruff", "check"], ["mypy"], [*tests, *others]]
+        for command in commands:
+            print(f"without {chosen.name}: {' '.join(command)}", flush=True)
+            code = subprocess.run(
+                [sys.executable, "-m", *command], cwd=tree, env=os.environ | {"PYTHONPATH": folder}
+            ).returncode
+            if code:
+                return code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
