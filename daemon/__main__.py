@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import DaemonError, StartError
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 if TYPE_CHECKING:
     from tsctl.daemon.extension import Extension

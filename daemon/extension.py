@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.models.registrar import Registrar
     from tsctl.daemon.models.registry import Registry
     from tsctl.daemon.models.version import ModelVersion
+    from tsctl.daemon.setting_values import Setting
 
 
 class Audience(Enum):
@@ -233,13 +234,14 @@ class Extension:
     That module imports nothing else of the daemon until it is called, since the command line reads its tables.
 
     Attributes:
-        model_settings: rows of the table of a model's settings (daemon/tables.py).
+        settings, model_settings: rows of the tables of the daemon's and of a model's settings (daemon/tables.py).
         events: kinds of events that it adds.
         help_groups: titles of `--help`, each with the names of the rows above that stand below it.
         metrics: the families that its service yields.
     """
 
     name = ""
+    settings: "tuple[Setting, ...]" = ()
     model_settings: "tuple[ModelSetting, ...]" = ()
     events: "tuple[EventRow, ...]" = ()
     help_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()

@@ -44,7 +44,7 @@ def _sequence_header(part: str, text: str) -> Setting:
     return Setting(f"sequence_{part}_header", usual, parse_header_name, "NAME", text, key)
 
 
-SETTINGS: tuple[Setting, ...] = (
+CORE_SETTINGS: tuple[Setting, ...] = (
     Setting("socket", None, parse_path, "PATH", "The control socket [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID]."),
     Setting(
         "state_dir", None, parse_path, "DIR", "The directory of logs and registrations [default: ~/.local/state/tsctl]."

@@ -7,7 +7,12 @@ module.
 from tsctl.daemon.model_settings.row import ModelSetting
 from tsctl.daemon.model_settings.table import CORE_MODEL_SETTINGS
 from tsctl.daemon.server.extensions import EXTENSIONS
+from tsctl.daemon.setting_values import Setting
+from tsctl.daemon.settings import CORE_SETTINGS
 
+SETTINGS: tuple[Setting, ...] = (
+    *CORE_SETTINGS, *(row for extension in EXTENSIONS for row in extension.settings)
+)  # fmt: skip
 MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     *CORE_MODEL_SETTINGS, *(row for extension in EXTENSIONS for row in extension.model_settings)
 )  # fmt: skip

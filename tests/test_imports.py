@@ -29,7 +29,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "handlers.tensor_heads", "handlers.wire",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "handlers.wire"),
-    "daemon.config": ("daemon.config", "daemon.paths", "daemon.setting_values", "daemon.settings"),
+    "daemon.config": ("daemon.config", "daemon.paths", "daemon.setting_values", "daemon.tables"),
     "daemon.core": ("daemon.core",),
     "daemon.events": ("daemon.events", "daemon.server.extensions"),
     "daemon.extension": (),
@@ -54,7 +54,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.setting_values": (),
     "daemon.server.extensions": ("daemon.extension", "daemon.extensions"),
     "daemon.settings": ("daemon.setting_values",),
-    "daemon.tables": ("daemon.model_settings", "daemon.server.extensions", "daemon.settings"),
+    "daemon.tables": (
+        "daemon.model_settings", "daemon.server.extensions", "daemon.setting_values", "daemon.settings",
+    ),
     "daemon.targets": ("daemon.targets", "daemon.marfile"),
     "daemon.tools": (
         "daemon.tools", "daemon.api.inference", "daemon.api.observing.processes", "daemon.batching", "daemon.config",
@@ -123,7 +125,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.extension", "daemon.server.extensions", "daemon.tables", "daemon.targets",
     ),
     "tsctl.container": (
-        "tsctl", "daemon.config", "daemon.core.errors", "daemon.marfile", "daemon.paths", "daemon.settings",
+        "tsctl", "daemon.config", "daemon.core.errors", "daemon.marfile", "daemon.paths", "daemon.tables",
     ),
     "tsctl.doctor": (
         "tsctl", "daemon.config", "daemon.core.errors", "daemon.paths", "daemon.workers.cores", "daemon.workers.gpus",

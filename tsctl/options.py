@@ -10,8 +10,7 @@ from tsctl.completion import complete_model
 from tsctl.daemon.model_settings import ModelSetting, ValueKind
 from tsctl.daemon.model_settings.kinds import Boolean, Choice
 from tsctl.daemon.setting_values import MIB, Setting, parse_boolean, parse_models
-from tsctl.daemon.settings import SETTINGS
-from tsctl.daemon.tables import MODEL_SETTINGS
+from tsctl.daemon.tables import MODEL_SETTINGS, SETTINGS
 from tsctl.terminal.setting_groups import DAEMON, MODEL, group_of
 from tsctl.terminal.verb import GroupedOption
 

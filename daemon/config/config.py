@@ -1,10 +1,8 @@
-"""The daemon's configuration: the values of `settings.SETTINGS`, each with its origin."""
+"""The daemon's configuration: the values of the table of settings, each with its origin."""
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tsctl.daemon import paths
 from tsctl.daemon.config.log_files import log4j_targets, log_targets
@@ -13,7 +11,7 @@ from tsctl.daemon.config.properties import ConfigFile, ModelValues, PropertyValu
 from tsctl.daemon.config.torchserve_grpc import take_grpc
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.setting_values import MIB, Setting
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 # TorchServe's variables of settings, read whatever config.properties says
 _THEIR_VARIABLES = {
@@ -21,81 +19,36 @@ _THEIR_VARIABLES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The operator's configuration: the fields of `settings.SETTINGS`, times in seconds, sizes in bytes."""
+    """The operator's configuration: the values of the rows of `SETTINGS`, as attributes; in seconds, and in bytes.
 
-    socket: Path
-    state_dir: Path
-    ts_config: Path | None
-    model_store: Path | None
-    models: tuple[str, ...] | None
-    restore: bool
-    inference_address: str
-    metrics_address: str | None
-    metrics: bool
-    management_address: str | None
-    grpc_address: tuple[str, ...] | None
-    grpc_management_address: tuple[str, ...] | None
-    management_without_token: bool
-    token_file: Path | None
-    inference_token_file: Path | None
-    keys_file: Path | None
-    allowed_host: tuple[str, ...] | None
-    allowed_urls: tuple[str, ...] | None
-    cors_allowed_origin: str | None
-    cors_allowed_methods: str | None
-    cors_allowed_headers: str | None
-    certificate_file: Path | None
-    private_key_file: Path | None
-    grace: float
-    max_request_size: int
-    max_receiving_bytes: int
-    max_sending_bytes: int
-    queue_jobs: int
-    queue_bytes: int
-    ready_when_full: bool
-    response_timeout: float
-    startup_timeout: float
-    header_timeout: float
-    body_timeout: float
-    keep_alive: float
-    archive_bytes: int
-    archive_files: int
-    install_requirements: bool
-    default_workers: int | None
-    models_memory: str | None
-    model_keep_alive: float
-    default_handler: str | None
-    envelope: str | None
-    decode_input: bool
-    limit_image_pixels: bool
-    sequence_id_header: str
-    sequence_start_header: str
-    sequence_end_header: str
-    hide_environment: re.Pattern[str] | None
-    template: bool
-    auto_optimize: str
-    ray_address: str | None
-    access_log: bool
-    log_level: str
-    log_format: str
-    log_location: Path | None
-    metrics_location: Path | None
-    log_config: Path | None
-    metrics_mode: str | None
-    disable_system_metrics: bool
-    metrics_config: Path | None
-    model_metrics_auto_detect: bool | None
-    metric_time_interval: float
-    trace_endpoint: str | None
-    trace_sample: float
-    origins: Mapping[str, str] = field(default_factory=dict)  # setting → "flag", "environment", "file …" or "default"
-    models_block: ModelValues = field(default_factory=dict)
-    snapshot_block: ModelValues = field(default_factory=dict)  # models that TorchServe had registered
-    metrics_file: MetricsFile | None = None  # the content of `metrics_config`
-    log_files: Mapping[str, Path] = field(default_factory=dict)  # TorchServe's, by their names there
-    notes: tuple[str, ...] = ()  # sentences about the keys of config.properties that are not obeyed
+    Attributes:
+        origins: setting → "flag", "environment", "file …" or "default".
+        models_block: the values of model versions in the `models` block of config.properties.
+        snapshot_block: of the models that TorchServe had registered.
+        metrics_file: the content of `metrics_config`.
+        log_files: TorchServe's log files, by their names there.
+        notes: sentences about the keys of config.properties that are not obeyed.
+    """
+
+    def __init__(
+        self,
+        values: Mapping[str, Any],
+        origins: Mapping[str, str],
+        models_block: ModelValues,
+        snapshot_block: ModelValues,
+        metrics_file: MetricsFile | None,
+        log_files: Mapping[str, Path],
+        notes: tuple[str, ...],
+    ) -> None:
+        self.__dict__.update(values)
+        self.origins, self.notes = origins, notes
+        self.models_block, self.snapshot_block = models_block, snapshot_block
+        self.metrics_file, self.log_files = metrics_file, log_files
+
+    if TYPE_CHECKING:  # the attributes are the rows' names
+
+        def __getattr__(self, name: str) -> Any: ...
 
     @property
     def model_metrics(self) -> tuple[DeclaredMetric, ...]:
@@ -153,10 +106,7 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     if values["cors_allowed_origin"] and inference == management:
         why = "it also takes management commands, which no web page may send; give those an address of their own"
         notes += (f"warning: `cors_allowed_origin` has no effect on {inference}: {why}",)
-    return Config(
-        **values, origins=origins, models_block=file.models, snapshot_block=file.snapshot, metrics_file=metrics_file,
-        log_files=log_files, notes=notes,
-    )  # fmt: skip
+    return Config(values, origins, file.models, file.snapshot, metrics_file, log_files, notes)
 
 
 def _take_unix_addresses(values: dict[str, Any], places: Mapping[str, str]) -> None:

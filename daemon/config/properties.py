@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tsctl.daemon.config.torchserve_grpc import GRPC_KEYS
 from tsctl.daemon.core.errors import StartError
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 _VARIABLE = re.compile(r"\$\$([A-Za-z_][A-Za-z0-9_]*)\$\$")
 _ENABLE = "enable_envvars_config"

@@ -6,7 +6,7 @@ from typing import Any
 
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.properties import read_properties
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 _MODELS = ("load_models", "model_snapshot")
 

@@ -1,7 +1,7 @@
 """The daemon's settings, from their table."""
 
 from docs.generate.markdown import code, table
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 from tsctl.options import setting_options
 
 

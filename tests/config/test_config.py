@@ -1,28 +1,37 @@
 """A flag wins over the environment, which wins over the default; what cannot be read is a sentence."""
 
-import dataclasses
+import ast
 from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.config.config import Config, resolve
+from tests.places import ROOT
+from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.setting_values import MIB, Setting
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 
-def test_the_fields_are_the_settings() -> None:
-    fields = [field.name for field in dataclasses.fields(Config)]
+def read_of_a_config(path: Path) -> set[str]:
+    """Return the attributes that a module reads of something it calls `config`."""
+    return {
+        node.attr
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Attribute)
+        and getattr(node.value, "attr", getattr(node.value, "id", "")).removeprefix("_") == "config"
+    }
 
-    assert fields == [
-        *(setting.name for setting in SETTINGS),
-        "origins",
-        "models_block",
-        "snapshot_block",
-        "metrics_file",
-        "log_files",
-        "notes",
+
+def test_what_is_read_of_the_configuration_is_a_setting() -> None:
+    known = set(vars(resolve({}, {}))) | {"model_metrics", "model_values"}
+    # `from …config.config import Config`, and extensions, whose kernel has one.
+    files = [
+        file for file in ROOT.glob("daemon/**/*.py") if "Config" in file.read_text() or "kernel." in file.read_text()
     ]
+    found = {(file.name, name) for file in files for name in read_of_a_config(file)}
+
+    assert len(found) > 60
+    assert {each for each in found if each[1] not in known} == set()
 
 
 @pytest.mark.parametrize(

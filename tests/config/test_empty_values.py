@@ -9,7 +9,7 @@ from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.endpoints import choose_endpoints, parse_address
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.setting_values import Setting, parse_names, parse_patterns
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 # Settings for which an empty text is none. A setting that is not here refuses the text.
 NONE: dict[str, Any] = {

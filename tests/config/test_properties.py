@@ -8,7 +8,7 @@ from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.config.properties import INSTEAD, KEYS, MEANINGLESS, STOPS, read_config_file
 from tsctl.daemon.config.torchserve_grpc import GRPC_KEYS
 from tsctl.daemon.core.errors import StartError
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 
 def write(folder: Path, *lines: str) -> Path:

@@ -17,7 +17,7 @@ from tsctl.container.entry import Program, read_words
 from tsctl.container.torchserve import torchserve
 from tsctl.daemon.api import gauges
 from tsctl.daemon.api.inference.openapi import describe_api
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 PROGRAMS = Path(__file__).parent / "programs"
 PYTHON = Path(__file__).parents[2] / ".deploy" / "manifests" / "bin" / "python"

@@ -16,7 +16,7 @@ from tsctl.daemon.api.residency import metrics as residency
 from tsctl.daemon.core import errors
 from tsctl.daemon.events.kinds import KINDS
 from tsctl.daemon.metrics import families
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 from tsctl.terminal.examples import EXAMPLES
 
 TOLD = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, errors.DaemonError)]

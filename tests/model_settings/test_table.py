@@ -9,8 +9,7 @@ from tests.places import ROOT
 from tsctl.daemon.batching.policies import table
 from tsctl.daemon.model_settings import POLICIES, ModelSetting
 from tsctl.daemon.model_settings.kinds import Boolean
-from tsctl.daemon.settings import SETTINGS
-from tsctl.daemon.tables import MODEL_SETTINGS
+from tsctl.daemon.tables import MODEL_SETTINGS, SETTINGS
 
 each_row = pytest.mark.parametrize("row", MODEL_SETTINGS, ids=lambda row: row.name)
 

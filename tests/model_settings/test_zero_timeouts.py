@@ -15,7 +15,7 @@ from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.model_settings import ModelSetting
 from tsctl.daemon.models.settings import TIMEOUTS
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 KEYS = {setting.name: setting.key for setting in SETTINGS}
 each_timeout = pytest.mark.parametrize("row", TIMEOUTS, ids=lambda row: row.name)

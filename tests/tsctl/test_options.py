@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tsctl.daemon.__main__ import parse_arguments
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.setting_values import Setting, parse_boolean
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 from tsctl.options import daemon_arguments, setting_options
 
 SAMPLES = {

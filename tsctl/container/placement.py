@@ -26,7 +26,7 @@ from urllib.parse import urlsplit
 from tsctl.container.host import PROTOCOL, Host
 from tsctl.daemon import paths
 from tsctl.daemon.config.properties import ConfigFile
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 EVERYWHERE, LOOPBACK = "0.0.0.0", "127.0.0.1"
 _PORTS = {"inference_address": ("8080", "8443"), "management_address": ("8081", "8444")}  # TorchServe's: http, https

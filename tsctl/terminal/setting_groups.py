@@ -55,11 +55,12 @@ def _with_extensions(
     for extension in EXTENSIONS:
         rows = set(rows_of(extension))
         for title, names in extension.help_groups:
-            found[title] = (*found.get(title, ()), *(name for name in names if name in rows))
+            if own := [name for name in names if name in rows]:
+                found[title] = (*found.get(title, ()), *own)
     return found
 
 
-DAEMON = _CORE_DAEMON
+DAEMON = _with_extensions(_CORE_DAEMON, lambda extension: (row.name for row in extension.settings))
 MODEL = _with_extensions(_CORE_MODEL, lambda extension: (row.name for row in extension.model_settings))
 
 

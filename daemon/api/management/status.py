@@ -16,7 +16,7 @@ from tsctl.daemon.core import job
 from tsctl.daemon.metrics.recent import Recent
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 
 def is_compiled() -> bool:

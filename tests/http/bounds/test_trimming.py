@@ -4,7 +4,7 @@ import pytest
 
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.http.bounds.trimming import MUCH, QUIET, Trimming, keep_memory
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 
 def trims(*times: tuple[float, int]) -> list[float]:

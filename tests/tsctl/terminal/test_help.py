@@ -10,8 +10,7 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tsctl.cli import VERBS, main
-from tsctl.daemon.settings import SETTINGS
-from tsctl.daemon.tables import MODEL_SETTINGS
+from tsctl.daemon.tables import MODEL_SETTINGS, SETTINGS
 from tsctl.terminal.examples import EXAMPLES
 from tsctl.terminal.help import HelpFormatter
 from tsctl.terminal.setting_groups import DAEMON, MODEL

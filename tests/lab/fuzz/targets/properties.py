@@ -11,7 +11,7 @@ from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.properties import KEYS, ConfigFile, read_config_file
 from tsctl.daemon.core.errors import InvalidModel, StartError
 from tsctl.daemon.models.settings import overrides_of
-from tsctl.daemon.settings import SETTINGS
+from tsctl.daemon.tables import SETTINGS
 
 _FOLDER = tempfile.TemporaryDirectory(prefix="tsctl-fuzz-")
 _FILE = Path(_FOLDER.name) / "config.properties"
