@@ -247,6 +247,23 @@ class Extension:
     help_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     metrics: tuple[MetricRow, ...] = ()
 
+    def configure(
+        self,
+        values: dict[str, Any],  # noqa: ARG002
+        places: Mapping[str, str],  # noqa: ARG002
+        environment: Mapping[str, str],  # noqa: ARG002
+    ) -> Sequence[str]:
+        """Complete the configuration, and return notes for the operator.
+
+        Args:
+            values: by the names of settings; more may be added, which become attributes of `Config`.
+            places: where a setting was said: a flag, a variable, or a file's line.
+
+        Raises:
+            StartError: a value cannot be used.
+        """
+        return ()
+
     def check(self, config: "Config") -> None:
         """Check what the configuration asks of the machine, before any process is started.
 

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 MIB = 1024 * 1024
 FOREVER = 1e9  # seconds
@@ -34,6 +34,9 @@ class Setting:
         default: None if the daemon works out the value (see `help`).
         parse: converts text to a value; raises ValueError with a sentence that quotes the text.
         key: the name in TorchServe's config.properties; empty if there is none.
+        theirs: TorchServe's variable of the environment, read whatever config.properties says; empty if there is none.
+        vmargs: finds the value in `vmargs` of config.properties, as its first group; empty if it is not there.
+        opens: what the daemon does with the file or directory: reads it, or writes into it; empty for neither.
     """
 
     name: str
@@ -42,6 +45,9 @@ class Setting:
     metavar: str
     help: str
     key: str = ""
+    theirs: str = ""
+    vmargs: str = ""
+    opens: Literal["", "read", "write"] = ""
 
     @property
     def flag(self) -> str:

@@ -49,8 +49,10 @@ CORE_SETTINGS: tuple[Setting, ...] = (
     Setting(
         "state_dir", None, parse_path, "DIR", "The directory of logs and registrations [default: ~/.local/state/tsctl]."
     ),
-    Setting("ts_config", None, parse_path, "FILE", "TorchServe's config.properties."),
-    Setting("model_store", None, parse_path, "DIR", "The directory of model archives.", "model_store"),
+    Setting(
+        "ts_config", None, parse_path, "FILE", "TorchServe's config.properties.", theirs="TS_CONFIG_FILE", opens="read"
+    ),
+    Setting("model_store", None, parse_path, "DIR", "The directory of model archives.", "model_store", opens="read"),
     Setting(
         "models",
         None,
@@ -113,6 +115,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         parse_path,
         "FILE",
         "A 0600 file with the token of the management address [default: TSCTL_TOKEN].",
+        opens="read",
     ),
     Setting(
         "inference_token_file",
@@ -120,6 +123,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         parse_path,
         "FILE",
         "A 0600 file with the token of the inference API [default: TSCTL_INFERENCE_TOKEN].",
+        opens="read",
     ),
     Setting("keys_file", None, parse_path, "FILE", "The clients of the inference API, by the SHA-256 of their keys."),
     Setting(
@@ -128,6 +132,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         parse_names,
         "NAMES",
         "Additional host names of the management address, and for web pages at a loopback address, comma-separated.",
+        opens="read",
     ),
     Setting(
         "allowed_urls",
@@ -168,9 +173,16 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "FILE",
         "A PEM certificate with its chain, to serve HTTPS.",
         "certificate_file",
+        opens="read",
     ),
     Setting(
-        "private_key_file", None, parse_path, "FILE", "The PEM private key of the certificate.", "private_key_file"
+        "private_key_file",
+        None,
+        parse_path,
+        "FILE",
+        "The PEM private key of the certificate.",
+        "private_key_file",
+        opens="read",
     ),
     Setting(
         "grace",
@@ -314,27 +326,6 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "log_format", "text", parse_log_format, "FORMAT", "The lines of all logs: text, or json (an object a line)."
     ),
     Setting(
-        "log_location",
-        None,
-        parse_path,
-        "DIR",
-        "The directory of TorchServe's ts_log.log, model_log.log and access_log.log [default: LOG_LOCATION].",
-    ),
-    Setting(
-        "metrics_location",
-        None,
-        parse_path,
-        "DIR",
-        "The directory of TorchServe's ts_metrics.log and model_metrics.log [default: METRICS_LOCATION].",
-    ),
-    Setting(
-        "log_config",
-        None,
-        parse_path,
-        "FILE",
-        "A log4j 2 configuration of TorchServe, which names these files instead.",
-    ),
-    Setting(
         "metrics_mode",
         None,
         parse_metrics_mode,
@@ -359,6 +350,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "FILE",
         "TorchServe's metrics.yaml: the metrics of handlers, and those of TorchServe's own that are shown.",
         "metrics_config",
+        opens="read",
     ),
     Setting(
         "model_metrics_auto_detect",
@@ -367,14 +359,6 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "true|false",
         "Show metrics of handlers that are not declared [default: on without --metrics-config].",
         "model_metrics_auto_detect",
-    ),
-    Setting(
-        "metric_time_interval",
-        60.0,
-        parse_timeout,
-        "SECONDS",
-        "How often the machine is measured for ts_metrics.log.",
-        "metric_time_interval",
     ),
     Setting(
         "trace_endpoint",

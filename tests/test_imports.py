@@ -29,7 +29,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "handlers.tensor_heads", "handlers.wire",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "handlers.wire"),
-    "daemon.config": ("daemon.config", "daemon.paths", "daemon.setting_values", "daemon.tables"),
+    "daemon.config": (
+        "daemon.config", "daemon.paths", "daemon.server.extensions", "daemon.setting_values", "daemon.tables",
+    ),
     "daemon.core": ("daemon.core",),
     "daemon.events": ("daemon.events", "daemon.server.extensions"),
     "daemon.extension": (),
@@ -132,7 +134,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "tsctl.loadgen": ("tsctl.loadgen",),
     "tsctl.python": ("tsctl.python", "tsctl.logs.lines", "daemon.paths", "daemon.targets"),
-    "tsctl.service": ("tsctl", "daemon.config", "daemon.core.errors"),
+    "tsctl.service": ("tsctl", "daemon.config", "daemon.core.errors", "daemon.tables"),
     "tsctl.showcase.served": ("tsctl.showcase.served",),
     "tsctl.templates": ("tsctl.templates",),
 }  # fmt: skip

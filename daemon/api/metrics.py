@@ -11,6 +11,8 @@ from urllib.parse import parse_qsl
 
 from tsctl.daemon.api import gauges
 from tsctl.daemon.api.residency.metrics import residency
+from tsctl.daemon.config.config import Config
+from tsctl.daemon.config.metrics_file import models_metrics
 from tsctl.daemon.core.errors import ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Response
@@ -24,6 +26,19 @@ from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.torchserve.selection import Selection
 from tsctl.daemon.metrics.torchserve.shown import shown
 from tsctl.daemon.models.registry import Registry
+
+
+def selection_of(config: Config) -> Selection:
+    """Return the operator's choice among TorchServe's metrics."""
+    file = config.metrics_file
+    return Selection(
+        config.metrics_mode,
+        None if file is None else {each.name: each.dimensions for each in file.ts_metrics},
+        models_metrics(file, config.model_metrics_auto_detect),
+        None if file is None else {each.name: each.kind for each in (*file.ts_metrics, *file.model_metrics)},
+        {each.name: each.dimensions for each in config.model_metrics},
+        machine=not config.disable_system_metrics,
+    )
 
 
 def metrics_routes(

@@ -5,18 +5,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tsctl.daemon import paths
-from tsctl.daemon.config.log_files import log4j_targets, log_targets
 from tsctl.daemon.config.metrics_file import DeclaredMetric, MetricsFile, read_metrics_file
 from tsctl.daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
 from tsctl.daemon.config.torchserve_grpc import take_grpc
 from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.setting_values import MIB, Setting
 from tsctl.daemon.tables import SETTINGS
-
-# TorchServe's variables of settings, read whatever config.properties says
-_THEIR_VARIABLES = {
-    "ts_config": "TS_CONFIG_FILE", "log_location": "LOG_LOCATION", "metrics_location": "METRICS_LOCATION",
-}  # fmt: skip
 
 
 class Config:
@@ -27,7 +22,6 @@ class Config:
         models_block: the values of model versions in the `models` block of config.properties.
         snapshot_block: of the models that TorchServe had registered.
         metrics_file: the content of `metrics_config`.
-        log_files: TorchServe's log files, by their names there.
         notes: sentences about the keys of config.properties that are not obeyed.
     """
 
@@ -38,13 +32,12 @@ class Config:
         models_block: ModelValues,
         snapshot_block: ModelValues,
         metrics_file: MetricsFile | None,
-        log_files: Mapping[str, Path],
         notes: tuple[str, ...],
     ) -> None:
         self.__dict__.update(values)
         self.origins, self.notes = origins, notes
         self.models_block, self.snapshot_block = models_block, snapshot_block
-        self.metrics_file, self.log_files = metrics_file, log_files
+        self.metrics_file = metrics_file
 
     if TYPE_CHECKING:  # the attributes are the rows' names
 
@@ -93,9 +86,10 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
         raise StartError(f"no model store at `{store}`", "make the directory, or name another with `--model-store`")
     declared = values["metrics_config"]
     metrics_file = None if declared is None else read_metrics_file(declared, places["metrics_config"])
-    log_files, log_notes = _log_files(values, places, environment)
     token = values["token_file"] is not None or bool(environment.get("TSCTL_TOKEN"))
-    notes = (*file.notes, *log_notes, *take_grpc(values, origins, file.grpc, token))
+    notes = (*file.notes, *take_grpc(values, origins, file.grpc, token))
+    for extension in EXTENSIONS:
+        notes += tuple(extension.configure(values, places, environment))
     unread = directory / "config.properties" if directory is not None and values["ts_config"] is None else None
     if unread is not None and unread.is_file():
         # torchserve reads this file. Anyone who can write to the directory where `tsctl` is started could choose
@@ -106,7 +100,7 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     if values["cors_allowed_origin"] and inference == management:
         why = "it also takes management commands, which no web page may send; give those an address of their own"
         notes += (f"warning: `cors_allowed_origin` has no effect on {inference}: {why}",)
-    return Config(values, origins, file.models, file.snapshot, metrics_file, log_files, notes)
+    return Config(values, origins, file.models, file.snapshot, metrics_file, notes)
 
 
 def _take_unix_addresses(values: dict[str, Any], places: Mapping[str, str]) -> None:
@@ -152,27 +146,13 @@ def _receiving(chosen: int | None, largest: int) -> int:
     return chosen
 
 
-def _log_files(
-    values: Mapping[str, Any], places: Mapping[str, str], environment: Mapping[str, str]
-) -> tuple[dict[str, Path], list[str]]:
-    """Return TorchServe's log files, and notes about them.
-
-    Raises:
-        StartError: the log4j configuration cannot be read.
-    """
-    if values["log_config"] is not None:
-        return log4j_targets(values["log_config"], places["log_config"], environment)
-    mode, otherwise = values["metrics_mode"], paths.logs_dir(values["state_dir"])
-    return log_targets(values["log_location"], values["metrics_location"], mode, otherwise), []
-
-
 def _said(setting: Setting, flags: Mapping[str, str | None], environment: Mapping[str, str]) -> PropertyValue | None:
     text = flags.get(setting.name)
     if text is not None:
         return PropertyValue(text, setting.flag, "flag")
     if setting.variable in environment:
         return PropertyValue(environment[setting.variable], setting.variable, "environment")
-    theirs = _THEIR_VARIABLES.get(setting.name, "")
+    theirs = setting.theirs
     return PropertyValue(environment[theirs], theirs, "environment") if environment.get(theirs) else None
 
 

@@ -73,7 +73,6 @@ _FILE_ONLY = frozenset({"use_native_io", "io_ratio", "metric_time_interval", "mo
 _ODD_VARIABLES = {"token_expiration_min": "TS_TOKEN_EXPIRATION_TIME_MIN"}
 
 _VMARGS = "vmargs"
-_LOG4J = re.compile(r"-Dlog4j2?\.configurationFile=(?:file:(?://)?)?(\S+)")
 
 ModelValues = Mapping[str, Mapping[str, Mapping[str, Any]]]  # model → version → key → value
 
@@ -119,12 +118,7 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
     known = KEYS.keys() | STOPS.keys() | MEANINGLESS | GRPC_KEYS | {_BLOCK, _SNAPSHOT, _ENABLE}
     unknown = sorted(given.keys() - known)
     settings = {KEYS[key]: value for key, value in given.items() if key in KEYS and value.text}
-    vmargs = given.get(_VMARGS)
-    log4j = None if vmargs is None else _LOG4J.search(vmargs.text)
-    if vmargs is not None and log4j is not None:  # TorchServe's way to name a log4j configuration here
-        settings["log_config"] = vmargs._replace(text=log4j[1])
-        if vmargs.text == log4j[0]:
-            del given[_VMARGS]
+    settings |= _take_vmargs(given)
     meaningless = sorted(given.keys() & (STOPS.keys() | MEANINGLESS) - KEYS.keys())
     notes = []
     if unknown:
@@ -144,6 +138,18 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
         settings[KEYS[_LIST]] = given[_SNAPSHOT]._replace(text=_listed(snapshot))
     grpc = {key: given[key].text for key in GRPC_KEYS & given.keys()}
     return ConfigFile(settings, _read_block(given.get(_BLOCK)), snapshot or {}, tuple(notes), grpc)
+
+
+def _take_vmargs(given: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
+    """Return the settings that options of TorchServe's Java machine name; forget the key if it says nothing else."""
+    vmargs, settings = given.get(_VMARGS), {}
+    for setting in SETTINGS if vmargs is not None else ():
+        found = re.search(setting.vmargs, vmargs.text) if setting.vmargs and vmargs is not None else None
+        if found is not None and vmargs is not None:
+            settings[setting.name] = vmargs._replace(text=found[1])
+            if vmargs.text == found[0]:
+                del given[_VMARGS]
+    return settings
 
 
 def _given(path: Path, environment: Mapping[str, str]) -> dict[str, PropertyValue]:

@@ -2,7 +2,7 @@
 
 from collections import Counter, OrderedDict, defaultdict
 
-from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
+from tsctl.daemon.metrics.listener import MetricsListener
 from tsctl.daemon.metrics.version import VersionMetrics
 
 KEPT_VERSIONS = 1000  # unregistered ones whose counters stay; beyond, those that left first are forgotten
@@ -20,7 +20,7 @@ class Metrics:
         internal_errors: exceptions that nothing has caught.
         spans: spans of recorded requests by what became of them (daemon/tracing/buffer.py); None while traces are off.
         warned: names that the log has mentioned.
-        log: writes values to TorchServe's log files; None without them.
+        log: gets the values as they are counted; None for nobody.
     """
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Metrics:
         self.stalls = 0
         self.stalled_seconds = 0.0
         self.warned: set[str] = set()
-        self.log: MetricLog | None = None
+        self.log: MetricsListener | None = None
         self._versions: dict[tuple[str, str], VersionMetrics] = {}  # in the order they were registered
         self._left: OrderedDict[tuple[str, str], VersionMetrics] = OrderedDict()
 

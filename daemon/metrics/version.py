@@ -9,9 +9,9 @@ from tsctl.daemon.core.job import Batch, Fate, Job, Outcome
 from tsctl.daemon.metrics.emitted import Emitted
 from tsctl.daemon.metrics.exemplars import Exemplars
 from tsctl.daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Histogram
+from tsctl.daemon.metrics.listener import MetricsListener
 from tsctl.daemon.metrics.recent import Counts, Recent, Window
 from tsctl.daemon.metrics.refusals import reason_of
-from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
 from tsctl.handlers.wire import Isolation
 
 GOOD, BAD = "good", "bad"
@@ -60,7 +60,7 @@ class VersionMetrics:
             4xx, expired by their clients' deadlines, and held up by slow readers; and of `afterwards`.
         window: remembers the counts, for `recent`.
         exemplars: recorded requests among those times; None while requests are not traced.
-        log: writes values to TorchServe's log files; None without them.
+        log: gets the values as they are counted; None for nobody.
         queue_time: of requests, from complete receipt until a worker first started them.
         batch_size: jobs in each batch that was sent.
         inference_time: of answered batches, as measured in the worker.
@@ -99,7 +99,7 @@ class VersionMetrics:
         self.returned_at = self.last_inference_time = self.last_overhead = 0.0
         self.emitted = Emitted(name, version)
         self.exemplars: Exemplars | None = None
-        self.log: MetricLog | None = None
+        self.log: MetricsListener | None = None
 
     def __repr__(self) -> str:
         return f"<VersionMetrics {self.name}/{self.version} {self.named.requests + self.unnamed.requests} requests>"

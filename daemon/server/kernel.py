@@ -6,8 +6,8 @@ from functools import partial
 from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.known_clients import KnownClients
+from tsctl.daemon.api.metrics import selection_of
 from tsctl.daemon.api.room import while_there_is_room
-from tsctl.daemon.api.torchserve_logs import selection_of
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.clock import Clock

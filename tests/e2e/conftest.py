@@ -1,7 +1,7 @@
 """Fixtures: a daemon for each test that changes it, and one that is shared by those that only ask."""
 
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,11 +15,15 @@ Served.forks = True
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     here = f"{Path(__file__).parent}/"
+    mark_real(item for item in items if str(item.path).startswith(here))
+
+
+def mark_real(items: Iterable[pytest.Item]) -> None:
+    """Mark tests of real processes: they are slow, and heavy unless they are thin."""
     for item in items:
-        if str(item.path).startswith(here):
-            item.add_marker(pytest.mark.slow)
-            if item.get_closest_marker("thin") is None:
-                item.add_marker(pytest.mark.heavy)
+        item.add_marker(pytest.mark.slow)
+        if item.get_closest_marker("thin") is None:
+            item.add_marker(pytest.mark.heavy)
 
 
 @pytest.fixture(autouse=True)

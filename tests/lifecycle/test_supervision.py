@@ -10,12 +10,12 @@ from typing import Any, cast
 import pytest
 
 from tsctl.daemon.api.observing.events import EventStream
-from tsctl.daemon.api.observing.periodic_metrics import PeriodicMetrics
 from tsctl.daemon.core.clock import FakeClock, LoopClock, Ticker
 from tsctl.daemon.events import loop_watch
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.loop_watch import LoopWatch
 from tsctl.daemon.events.recurring import Recurring
+from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import PeriodicMetrics
 from tsctl.daemon.http.deadlines import ConnectionPhase
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import Listener

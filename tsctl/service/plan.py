@@ -10,16 +10,14 @@ import tsctl
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.config.endpoints import Endpoint, choose_endpoints
 from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.tables import SETTINGS
 from tsctl.errors import CliError
 from tsctl.service.reach import Account, account_of, closed_at, group_exists
 
 _HOMES = (Path("/home"), Path("/root"), Path("/run/user"))  # of ProtectHome=, systemd.exec(5)
 _OWN = (Path("/tmp"), Path("/var/tmp"))  # of PrivateTmp=
-_READ = (
-    "ts_config", "model_store", "token_file", "inference_token_file", "certificate_file", "private_key_file",
-    "log_config", "metrics_config",
-)  # fmt: skip
-_WRITTEN = ("log_location", "metrics_location")
+_READ = tuple(setting.name for setting in SETTINGS if setting.opens == "read")
+_WRITTEN = tuple(setting.name for setting in SETTINGS if setting.opens == "write")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,8 +25,8 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
         "template", "auto_optimize", "ray_address", "models_memory", "model_keep_alive",
     ),
     "Logs, metrics and traces": (
-        "access_log", "log_level", "log_format", "log_location", "metrics_location", "log_config", "metrics_mode",
-        "disable_system_metrics", "metrics_config", "model_metrics_auto_detect", "metric_time_interval",
+        "access_log", "log_level", "log_format", "metrics_mode",
+        "disable_system_metrics", "metrics_config", "model_metrics_auto_detect",
         "trace_endpoint", "trace_sample",
     ),
 }  # fmt: skip

@@ -1,14 +1,65 @@
-"""TorchServe's log files, metrics modes and snapshots, for scripts that were written for it."""
+"""TorchServe's log files, metrics modes and snapshots, for scripts that were written for it.
+
+log_files           which files the operator wants, and where
+log4j               what is needed of a log4j 2 configuration
+logs, files, lines  the files, and their lines
+metric_log          measurements as lines; `periodic_metrics` adds those that no request brings
+output              what workers print, in the files that TorchServe writes it to; `worker_names` are TorchServe's
+snapshots, written  what is registered, as a config.properties from which both servers start
+service             all of this as a service of the daemon
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tsctl.daemon.extension import Extension, Kernel, Service
+from tsctl.daemon.setting_values import Setting, parse_path, parse_timeout
 
 
 class TorchServeLogsExtension(Extension):
     name = "torchserve_logs"
+    settings = (
+        Setting(
+            "log_location", None, parse_path, "DIR",
+            "The directory of TorchServe's ts_log.log, model_log.log and access_log.log [default: LOG_LOCATION].",
+            theirs="LOG_LOCATION", opens="write",
+        ),
+        Setting(
+            "metrics_location", None, parse_path, "DIR",
+            "The directory of TorchServe's ts_metrics.log and model_metrics.log [default: METRICS_LOCATION].",
+            theirs="METRICS_LOCATION", opens="write",
+        ),
+        Setting(
+            "log_config", None, parse_path, "FILE",
+            "A log4j 2 configuration of TorchServe, which names these files instead.",
+            vmargs=r"-Dlog4j2?\.configurationFile=(?:file:(?://)?)?(\S+)", opens="read",
+        ),
+        Setting(
+            "metric_time_interval", 60.0, parse_timeout, "SECONDS",
+            "How often the machine is measured for ts_metrics.log.", "metric_time_interval",
+        ),
+    )  # fmt: skip
+    help_groups = (
+        ("Logs, metrics and traces", ("log_location", "metrics_location", "log_config", "metric_time_interval")),
+    )
+
+    def configure(
+        self, values: dict[str, Any], places: Mapping[str, str], environment: Mapping[str, str]
+    ) -> Sequence[str]:
+        from tsctl.daemon import paths
+        from tsctl.daemon.extensions.torchserve_logs.log_files import log4j_targets, log_targets
+
+        if values["log_config"] is not None:
+            values["log_files"], notes = log4j_targets(values["log_config"], places["log_config"], environment)
+            return notes
+        values["log_files"] = log_targets(
+            values["log_location"], values["metrics_location"], values["metrics_mode"],
+            paths.logs_dir(values["state_dir"]),
+        )  # fmt: skip
+        return ()
 
     def install(self, kernel: Kernel) -> Service | None:
-        config = kernel.config
-        if not config.log_files and config.log_location is None:
+        if not kernel.config.log_files and kernel.config.log_location is None:
             return None
         from tsctl.daemon.extensions.torchserve_logs.service import TorchServeLogsService
 

@@ -4,29 +4,15 @@ import logging
 from collections.abc import Callable
 
 from tsctl.daemon.config.config import Config
-from tsctl.daemon.config.log_files import BARE
-from tsctl.daemon.config.metrics_file import models_metrics
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.core.texts.log_format import without_secrets
+from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, LogFiles, TorchServeFile
+from tsctl.daemon.extensions.torchserve_logs.log_files import BARE
+from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
+from tsctl.daemon.extensions.torchserve_logs.output import OutputCopies
 from tsctl.daemon.http.messages import Request
-from tsctl.daemon.metrics.torchserve.files import DaemonLines, LogFiles, TorchServeFile
-from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
-from tsctl.daemon.metrics.torchserve.output import OutputCopies
 from tsctl.daemon.metrics.torchserve.selection import Selection
-
-
-def selection_of(config: Config) -> Selection:
-    """Return the operator's choice among TorchServe's metrics."""
-    file = config.metrics_file
-    return Selection(
-        config.metrics_mode,
-        None if file is None else {each.name: each.dimensions for each in file.ts_metrics},
-        models_metrics(file, config.model_metrics_auto_detect),
-        None if file is None else {each.name: each.kind for each in (*file.ts_metrics, *file.model_metrics)},
-        {each.name: each.dimensions for each in config.model_metrics},
-        machine=not config.disable_system_metrics,
-    )
 
 
 class TorchServeLogs:

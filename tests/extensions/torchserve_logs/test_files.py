@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.metrics.torchserve.files import DaemonLines, LogFiles, TorchServeFile
+from tsctl.daemon.extensions.torchserve_logs.files import DaemonLines, LogFiles, TorchServeFile
 
 MOMENT = 1_900_000_000.5  # seconds since the epoch
 STAMP = "2030-03-17T18:46:40,500"  # of it in Berlin

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from tsctl.daemon.core.logs import OutputLog
-from tsctl.daemon.metrics.torchserve.files import LineWriter
-from tsctl.daemon.metrics.torchserve.lines import MARK, parse_printed
-from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
-from tsctl.daemon.metrics.torchserve.worker_names import WorkerNames
+from tsctl.daemon.extensions.torchserve_logs.files import LineWriter
+from tsctl.daemon.extensions.torchserve_logs.lines import MARK, parse_printed
+from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
+from tsctl.daemon.extensions.torchserve_logs.worker_names import WorkerNames
 
 
 class OutputCopies:

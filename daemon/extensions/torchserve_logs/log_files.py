@@ -11,7 +11,7 @@ Their lines are those of TorchServe's own log4j2.xml, whatever pattern a log4j c
 from collections.abc import Mapping
 from pathlib import Path
 
-from tsctl.daemon.config.log4j import LOGGERS, Log4j, expanded, read_log4j
+from tsctl.daemon.extensions.torchserve_logs.log4j import LOGGERS, Log4j, expanded, read_log4j
 
 BARE = frozenset(
     {"access_log", "ts_metrics", "model_metrics"}

@@ -6,10 +6,10 @@ from tsctl.daemon.api.management.describe import FIRST_WORKER_ID
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.events.event import Event
 from tsctl.daemon.events.events import Events
+from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
 from tsctl.daemon.metrics.families import gpu_values
 from tsctl.daemon.metrics.machine.gpu import Gpus
 from tsctl.daemon.metrics.machine.host import HostMonitor
-from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
 from tsctl.daemon.models.registry import Registry
 
 LOOK_EVERY = 1.0  # seconds, for workers that have loaded

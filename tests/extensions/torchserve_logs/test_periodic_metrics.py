@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.api.house import House
-from tsctl.daemon.api.observing.periodic_metrics import LOOK_EVERY, PeriodicMetrics
+from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
+from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import LOOK_EVERY, PeriodicMetrics
 from tsctl.daemon.metrics.machine.gpu import Gpus
 from tsctl.daemon.metrics.machine.host import HostMonitor
-from tsctl.daemon.metrics.torchserve.metric_log import MetricLog
 from tsctl.daemon.metrics.torchserve.selection import Selection
 
 

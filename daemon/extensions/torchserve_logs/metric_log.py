@@ -4,7 +4,7 @@ import socket
 import time
 from collections.abc import Callable, Mapping
 
-from tsctl.daemon.metrics.torchserve.lines import PrintedMetric, dimensions_text, metric_line
+from tsctl.daemon.extensions.torchserve_logs.lines import PrintedMetric, dimensions_text, metric_line
 from tsctl.daemon.metrics.torchserve.selection import Selection
 
 UNITS = {
