@@ -15,7 +15,6 @@ from tsctl.daemon.events import loop_watch
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.loop_watch import LoopWatch
 from tsctl.daemon.events.recurring import Recurring
-from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import PeriodicMetrics
 from tsctl.daemon.http.deadlines import ConnectionPhase
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import Listener
@@ -223,12 +222,6 @@ def rollouts(clock: FakeClock, work: Callable[[], Any]) -> float:
     return 1.0
 
 
-def machine(clock: FakeClock, work: Callable[[], Any]) -> float:
-    host, gpus, log = SimpleNamespace(read=lambda: work() or {}), SimpleNamespace(any=False), SimpleNamespace()
-    clock.later(0.0, PeriodicMetrics(*cast(Any, (log, [], Events(), host, gpus, clock, 7.0))).begin)
-    return 7.0
-
-
 def event_stream(clock: FakeClock, work: Callable[[], Any]) -> float:
     events = SimpleNamespace(listeners={}, refresh=work)
     exchange = SimpleNamespace(start=lambda response: None, send=lambda data: None, size=0)
@@ -265,9 +258,7 @@ def deadlines(clock: FakeClock, work: Callable[[], Any]) -> float:
     return 1.0
 
 
-@pytest.mark.parametrize(
-    "begin", [ticker, stalls, recurring, rollouts, machine, event_stream, reaper, notifier, deadlines]
-)
+@pytest.mark.parametrize("begin", [ticker, stalls, recurring, rollouts, event_stream, reaper, notifier, deadlines])
 def test_an_exception_ends_nothing_that_repeats(
     begin: Callable[[FakeClock, Callable[[], Any]], float], monkeypatch: pytest.MonkeyPatch
 ) -> None:

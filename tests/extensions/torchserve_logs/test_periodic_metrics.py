@@ -4,8 +4,14 @@ import asyncio
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
 
 from tests.api.house import House
+from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.events.events import Events
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
 from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import LOOK_EVERY, PeriodicMetrics
 from tsctl.daemon.metrics.machine.gpu import Gpus
@@ -84,3 +90,22 @@ async def test_without_an_interval_only_workers_are_looked_at(tmp_path: Path) ->
         house.clock.advance(200.0)
 
     assert lines == []
+
+
+def test_an_exception_while_the_machine_is_measured_does_not_end_the_measuring() -> None:
+    clock, calls = FakeClock(), 0
+
+    def read() -> dict[str, float]:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
+            raise ValueError
+        return {}
+
+    host, gpus, log = SimpleNamespace(read=read), SimpleNamespace(any=False), SimpleNamespace()
+    clock.later(0.0, PeriodicMetrics(*cast(Any, (log, [], Events(), host, gpus, clock, 7.0))).begin)
+    with pytest.raises(ValueError, match=""):
+        clock.advance(10.0)
+    clock.advance(20.0)
+
+    assert calls >= 3

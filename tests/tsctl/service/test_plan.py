@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tsctl.daemon.tables import SETTINGS
 from tsctl.errors import CliError
 from tsctl.service import plan as planning
 from tsctl.service.plan import ServicePlan, make_plan
@@ -112,8 +113,9 @@ def test_a_path_in_a_tmp_that_the_service_does_not_see_is_refused(
 
 
 @pytest.mark.usefixtures("in_opt")
-def test_a_directory_to_write_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("setting", [each.name for each in SETTINGS if each.opens == "write"])
+def test_a_directory_to_write_must_be_there(monkeypatch: pytest.MonkeyPatch, setting: str) -> None:
     monkeypatch.setattr(planning, "closed_at", lambda *_: None)
 
     with pytest.raises(CliError, match="no directory at `/srv/nowhere`, which the service is to write"):
-        planned(of_user=False, log_location="/srv/nowhere")
+        planned(of_user=False, **{setting: "/srv/nowhere"})
