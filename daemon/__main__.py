@@ -75,9 +75,13 @@ def main(arguments: Sequence[str], extensions: "Sequence[Extension] | None" = No
         from tsctl.daemon.lifecycle.early import start_early
 
         template = start_early(config, replacing=predecessor is not None)
-        from tsctl.daemon.http.bounds.trimming import keep_memory
+        from tsctl.daemon.http.bounds.trimming import return_memory
+        from tsctl.daemon.server.extensions import EXTENSIONS
 
-        keep_memory()  # before there are threads
+        return_memory()
+        chosen = EXTENSIONS if extensions is None else extensions
+        for extension in chosen:
+            extension.prepare(config)
         import uvloop
 
         from tsctl.daemon.lifecycle.activation import take_passed
@@ -85,7 +89,6 @@ def main(arguments: Sequence[str], extensions: "Sequence[Extension] | None" = No
         from tsctl.daemon.lifecycle.upgrade.shim import become, hold_signals
         from tsctl.daemon.lifecycle.upgrade.successor import Launch
         from tsctl.daemon.server.daemon import Daemon
-        from tsctl.daemon.server.extensions import EXTENSIONS
 
         supervised = not given.background and not (predecessor is not None and predecessor.inheritance.stand_in)
         # NOTIFY_SOCKET in the background, or below another program, is that of a service around us.
@@ -99,7 +102,6 @@ def main(arguments: Sequence[str], extensions: "Sequence[Extension] | None" = No
         launch = Launch(launch_arguments(given), directory, supervised, given.parent_fd, notifier, passed, template)
 
         async def serve() -> int | None:
-            chosen = EXTENSIONS if extensions is None else extensions
             daemon = Daemon(config, launch, chosen, foreground=not given.background, predecessor=predecessor)
             await daemon.run(tell)
             if daemon.successor is not None and supervised:

@@ -264,6 +264,9 @@ class Extension:
         """
         return ()
 
+    def prepare(self, config: "Config") -> None:
+        """Prepare the process, before it has threads."""
+
     def check(self, config: "Config") -> None:
         """Check what the configuration asks of the machine, before any process is started.
 

@@ -157,7 +157,8 @@ class Urlencoded:
         if equals < 0:
             if limit > len(window) and not last:
                 return -1
-            if limit > len(window) and self._fields:
+            self._count()
+            if limit > len(window) and self._fields > 1:
                 self._end_empty(window[position:])
                 return len(window)
             self._state = _SKIPPED
@@ -178,7 +179,6 @@ class Urlencoded:
             raise _name_too_long()
         if ampersand < 0:
             return len(window)
-        self._count()
         self._state = _NAME
         return ampersand + 1
 

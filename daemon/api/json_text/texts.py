@@ -4,7 +4,7 @@ import re
 
 import msgspec
 
-from tsctl.daemon.api.json_text.walk import WINDOW, no_json
+from tsctl.daemon.api.json_text.syntax import WINDOW, no_json
 from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.arena import Gathered
 

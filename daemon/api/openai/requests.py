@@ -9,9 +9,9 @@ from typing import NamedTuple, TypeVar
 
 import msgspec
 
-from tsctl.daemon.api.json_text.syntax import check_syntax
+from tsctl.daemon.api.json_text.syntax import WINDOW, check_syntax
 from tsctl.daemon.api.json_text.texts import gather_text
-from tsctl.daemon.api.json_text.walk import WINDOW, Found, JsonText
+from tsctl.daemon.api.json_text.walk import Found, JsonText
 from tsctl.daemon.api.tensors.steps import Steps, finish
 from tsctl.daemon.core.arena import Gathered, Lease, Payload
 from tsctl.daemon.core.errors import BadRequest

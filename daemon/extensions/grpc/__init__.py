@@ -12,6 +12,12 @@ if TYPE_CHECKING:
 class GrpcExtension(Extension):
     name = "grpc"
 
+    def prepare(self, config: "Config") -> None:
+        if config.grpc_address or config.grpc_management_address:
+            from tsctl.daemon.http.bounds.trimming import keep_memory
+
+            keep_memory()
+
     def check(self, config: "Config") -> None:
         if config.grpc_address or config.grpc_management_address:
             from tsctl.daemon.api.grpc.server import load_grpc

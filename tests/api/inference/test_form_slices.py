@@ -59,6 +59,8 @@ def test_escapes_mean_what_they_mean_to_urllib(text: bytes) -> None:
 @given(st.text(st.sampled_from("%41+=&ab"), max_size=30).map(str.encode) | st.binary(max_size=60))
 @example(b"a=1&" * MOST_FIELDS)
 @example(b"a=1&" * (MOST_FIELDS + 1))
+@example(b"&" * MOST_FIELDS + b"a")
+@example(b"&" * MOST_FIELDS + b"n" * (MOST_NAME_BYTES + 1))
 @example(b"n" * MOST_NAME_BYTES + b"=1")
 @example(b"n" * (MOST_NAME_BYTES + 1) + b"=1")
 def test_a_form_of_one_slice_means_what_it_means_to_those_of_many(body: bytes) -> None:

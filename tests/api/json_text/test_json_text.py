@@ -134,6 +134,14 @@ def test_what_is_no_object_is_refused_and_ends(data: bytes) -> None:
         finish(JsonText(memoryview(data)).document(9, "it"))
 
 
+def test_a_member_that_another_one_replaces_is_read_too() -> None:
+    with pytest.raises(BadRequest, match="malformed"):
+        finish(JsonText(memoryview(b'{"a": [1 2], "a": 3}')).document(8, "it"))
+
+    (found,) = finish(JsonText(memoryview(b'{"a": [1, 2], "a": 3}')).document(8, "it"))
+    assert (found.name, found.start) == ("a", 19)
+
+
 def test_the_first_member_and_the_first_element_too_many_end_the_walk() -> None:
     with pytest.raises(BadRequest, match="more than 3 members in the request"):
         finish(JsonText(memoryview(b'{"a":1,"a":1,"a":1,"a":1,')).document(3, "the request"))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.api.json_text.walk import WINDOW
+from tsctl.daemon.api.json_text.syntax import WINDOW
 from tsctl.daemon.api.openai.requests import Asked, read_request, read_steps
 from tsctl.daemon.core.arena import Lease, Place
 from tsctl.daemon.core.errors import BadRequest

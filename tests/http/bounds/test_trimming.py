@@ -3,7 +3,7 @@
 import pytest
 
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.http.bounds.trimming import MUCH, QUIET, Trimming, keep_memory
+from tsctl.daemon.http.bounds.trimming import MUCH, QUIET, Trimming, keep_memory, return_memory
 from tsctl.daemon.tables import SETTINGS
 
 
@@ -50,11 +50,20 @@ def test_the_memory_of_the_largest_messages_is_kept_while_they_come() -> None:
     assert min(libc.chosen[-1], libc.chosen[-3]) > largest
 
 
+def test_the_memory_of_a_large_body_is_given_back_at_once_where_no_messages_come() -> None:
+    libc = Libc()
+
+    return_memory({}, libc)
+
+    assert libc.chosen == {-3: 2**20}  # M_MMAP_THRESHOLD
+
+
 @pytest.mark.parametrize("name", ["MALLOC_ARENA_MAX", "GLIBC_TUNABLES"])
 def test_a_malloc_that_the_operator_has_configured_stays_so(name: str) -> None:
     libc = Libc()
 
     keep_memory({name: "1"}, libc)
+    return_memory({name: "1"}, libc)
     keep_memory({}, object())  # another libc, which has no such function
 
     assert libc.chosen == {}
