@@ -14,26 +14,27 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tests.lab.counter.commits import commits, spread
-from tests.lab.counter.entered import Entered, Window, measure
+from tests.lab.counter.entered import Files, measure
 from tests.lab.counter.measures import Row, static_rows
 from tests.lab.counter.methods import common
 from tests.lab.counter.named import hits
-from tests.lab.counter.tree import PRODUCT, Tree, line_count
+from tests.lab.counter.recorder import ROOMS
+from tests.lab.counter.tree import Tree, line_count
 from tests.places import ROOT
 
 
-def entered_rows(tree: Tree, entered: Entered) -> Iterator[Row]:
-    for what, window in (
-        ("product files that a prediction enters, and their lines", entered.prediction),
-        ("product files that a registration enters, and their lines", entered.registration),
-    ):
-        files = frozenset().union(*window.values())
-        parts = ", ".join(f"{len(names)} in the {process}" for process, names in window.items())
-        yield Row(what, f"{len(files)}, {sum(line_count(tree.sources[name]) for name in files):,} ({parts})")
+def entered_rows(tree: Tree, registration: Files, prediction: Files) -> Iterator[Row]:
+    for what, found in (("prediction", prediction), ("registration", registration)):
+        files = frozenset().union(*found.values())
+        parts = ", ".join(f"{len(names)} in the {process}" for process, names in found.items())
+        yield Row(
+            f"product files that a {what} enters, and their lines",
+            f"{len(files)}, {sum(line_count(tree.sources[name]) for name in files):,} ({parts})",
+        )
 
 
-def print_window(what: str, window: Window) -> None:
-    for process, names in window.items():
+def print_files(what: str, found: Files) -> None:
+    for process, names in found.items():
         print(f"\n{what}, in the {process}:", *sorted(names), sep="\n    ")
 
 
@@ -43,7 +44,7 @@ def print_names(tree: Tree) -> None:
     for capability, file, line in hits(core):
         print(f"    {capability:16}{file}:{line}: {core[file].splitlines()[line - 1].strip()}")
     print("\nmethods in many classes:")
-    for name, number in common(tree.within(*PRODUCT)).items():
+    for name, number in common(tree.within(*ROOMS)).items():
         print(f"    {name:16}{number}")
 
 
@@ -75,13 +76,13 @@ def main(arguments: list[str]) -> int:
         return 0
     tree = Tree(chosen.tree.resolve())
     entered = None if chosen.static else measure(tree.root)
-    rows = [*([] if entered is None else entered_rows(tree, entered)), *static_rows(tree)]
+    rows = [*([] if entered is None else entered_rows(tree, *entered)), *static_rows(tree)]
     for row in rows:
         print(f"{row.measure:90}{row.value}")
     if chosen.names:
         if entered is not None:
-            print_window("a prediction enters", entered.prediction)
-            print_window("a registration enters", entered.registration)
+            for what, found in zip(("a registration enters", "a prediction enters"), entered, strict=True):
+                print_files(what, found)
         print_names(tree)
     return 0
 

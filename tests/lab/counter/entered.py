@@ -1,10 +1,10 @@
 """The product's files that a registration and a prediction enter, by a profile function in a real daemon.
 
-    a daemon is started ─▶ a handler is registered ─▶ some predictions, each on a connection of its own
-                           window 1                   not counted, until all is warm; then a window for each
+    a daemon is started ─▶ a handler is registered ─▶ nothing ─▶ predictions, each on a connection of its own
+                           a window                   a window   a window for each, once all is warm
 
-What a timer happens to do meanwhile is not counted: daemons are started anew, and a file counts that most of the
-registrations, or predictions, have entered.
+A file counts that most registrations, or predictions, have entered, in daemons that are started anew. A call from one
+file to another that timers make, too, while there is nothing to do, does not count.
 """
 
 import mmap
@@ -25,9 +25,10 @@ from tests.e2e.served import Served, eventually
 from tests.lab.counter import recorder
 
 DAEMONS = 3
-WARM = 20  # predictions before the first that is counted
 COUNTED = 5  # predictions in each daemon
-QUIET = 0.05  # seconds after an answer, within which the daemon sees that the connection has ended
+IDLE = 1.5  # seconds, in which each timer is due
+WARM = 20  # predictions before the first that is counted
+QUIET = 0.1  # seconds after an answer, within which the daemon sees that the connection has ended
 MODEL = "sums"
 HANDLER = """\
 def handle(data, context):
@@ -35,28 +36,31 @@ def handle(data, context):
     return [sum(row["body"]) for row in data]
 """
 
-Window = Mapping[str, frozenset[str]]  # process → files
+Window = frozenset[tuple[str, str, str]]  # process, calling file, entered file
+Files = Mapping[str, frozenset[str]]  # process → entered files
 
 
 class Entered(NamedTuple):
-    """The files that were entered, by process."""
+    """What was entered in one daemon: by its only registration, by timers, and by each prediction."""
 
     registration: Window
-    prediction: Window
+    idle: Window
+    predictions: list[Window]
 
 
 def windows_in(text: str) -> dict[int, Window]:
-    """Return the files of each process in each window, from what recorder.py has written."""
-    found: dict[int, dict[str, set[str]]] = {}
+    """Return what was entered in each window, from what recorder.py has written."""
+    found: dict[int, set[tuple[str, str, str]]] = {}
     for line in text.splitlines():
-        number, process, name = line.split(" ", 2)
-        found.setdefault(int(number), {}).setdefault(process, set()).add(name)
-    return {number: {one: frozenset(names) for one, names in window.items()} for number, window in found.items()}
+        number, process, caller, name = line.split(" ", 3)
+        found.setdefault(int(number), set()).add((process, caller, name))
+    return {number: frozenset(window) for number, window in found.items()}
 
 
-def usual(windows: Sequence[Window]) -> Window:
-    """Return the files of each process that are in most of the windows."""
-    count = Counter((process, name) for window in windows for process, names in window.items() for name in names)
+def usual(windows: Sequence[Window], idle: Sequence[Window]) -> Files:
+    """Return the files of each process that most of the windows enter, other than the idle ones do."""
+    timed = frozenset().union(*idle)
+    count = Counter(each for window in windows for each in {(process, name) for process, _, name in window - timed})
     most = sorted(each for each, times in count.items() if 2 * times > len(windows))
     return {process: frozenset(name for one, name in most if one == process) for process, _ in most}
 
@@ -119,38 +123,42 @@ def predict(served: Served) -> None:
     assert (answer.status, answer.json) == (200, 3.5), answer.body
 
 
-def of_one_daemon(tree: Path, folder: Path) -> tuple[Window, list[Window]]:
-    """Return what the first registration of a daemon enters, and what some warm predictions do."""
+def of_one_daemon(tree: Path, folder: Path) -> Entered:
+    """Start a daemon of a tree, and stop it; return what was entered there."""
     handler = folder / "handler.py"
     handler.write_text(HANDLER)
     served, recording = Served(folder), Recording(tree, folder)
     command = [sys.executable, "-P", "-m", "tsctl.daemon", "--background"]
     daemon = subprocess.Popen(command, cwd=folder, env=served.environment | recording.environment)
-    counted = range(2, 2 + COUNTED)
+    registration, idle, *predictions = range(1, 3 + COUNTED)
     try:
-        eventually(lambda: is_ready(served), "the daemon started")
+        eventually(lambda: daemon.poll() is not None or is_ready(served), "the daemon started")
         served.note_address()
-        with recording.window(1):
+        with recording.window(registration):
             register(served, handler)
+            time.sleep(QUIET)
+        with recording.window(idle):
+            time.sleep(IDLE)
         for _ in range(WARM):
             predict(served)
-        for number in counted:
+        for number in predictions:
             with recording.window(number):
                 predict(served)
                 time.sleep(QUIET)
     finally:
         served.stop()
+        daemon.terminate()  # where it did not answer
         daemon.wait()
     found = recording.windows()
-    return found[1], [found[number] for number in counted]
+    return Entered(found[registration], found.get(idle, frozenset()), [found[number] for number in predictions])
 
 
-def measure(tree: Path) -> Entered:
-    """Start daemons of a tree, and return what a registration and a warm prediction enter there."""
-    registrations, predictions = [], []
+def measure(tree: Path) -> tuple[Files, Files]:
+    """Start daemons of a tree; return what a registration enters there, and what a warm prediction does."""
+    found = []
     for _ in range(DAEMONS):
         with tempfile.TemporaryDirectory(prefix="counter-") as folder:
-            registered, predicted = of_one_daemon(tree, Path(folder))
-        registrations.append(registered)
-        predictions += predicted
-    return Entered(usual(registrations), usual(predictions))
+            found.append(of_one_daemon(tree, Path(folder)))
+    idle = [each.idle for each in found]
+    predictions = [window for each in found for window in each.predictions]
+    return usual([each.registration for each in found], idle), usual(predictions, idle)

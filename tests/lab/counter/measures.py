@@ -5,11 +5,13 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from tests.lab.counter.capabilities import CAPABILITIES
 from tests.lab.counter.commits import LATEST, latest, spread
 from tests.lab.counter.hooks import existing
 from tests.lab.counter.methods import MOST, PROTOCOLS, common
 from tests.lab.counter.named import hits
-from tests.lab.counter.tree import PRODUCT, Tree, line_count
+from tests.lab.counter.recorder import ROOMS
+from tests.lab.counter.tree import Tree, line_count
 
 ASSEMBLY = "daemon/server/assembly.py"
 
@@ -38,13 +40,16 @@ def targets_in(makefile: str) -> list[str]:
 
 
 def static_rows(tree: Tree) -> Iterator[Row]:
-    core, product = tree.core(), tree.within(*PRODUCT)
+    core, product = tree.core(), tree.within(*ROOMS)
     named = hits(core)
     files, lines = {hit.file for hit in named}, {(hit.file, hit.line) for hit in named}
     yield Row("core files that name a capability, and their lines that do", f"{len(files)}, {len(lines):,}")
+    for capability in CAPABILITIES:
+        own = [hit for hit in named if hit.capability == capability.name]
+        yield Row(f"… {capability.name}", f"{len({hit.file for hit in own})}, {len(own)}")
     yield Row("kinds of hooks", str(len(existing(tree.within("daemon/")))))
     in_core, in_daemon = sum(map(line_count, core.values())), tree.lines("daemon/")
-    yield Row("lines of the product", f"{tree.lines(*PRODUCT):,}")
+    yield Row("lines of the product", f"{tree.lines(*ROOMS):,}")
     yield Row("… core of the daemon", f"{in_core:,}")
     yield Row("… its capabilities", f"{in_daemon - in_core:,}")
     yield Row("… handlers", f"{tree.lines('handlers/'):,}")

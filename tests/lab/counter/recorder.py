@@ -2,9 +2,9 @@
 
 Installed as `sitecustomize`, so that the daemon, its templates and its workers have it before their own first line.
 Only the standard library is imported. A byte of a shared file is the number of the window that is recorded, 0 for
-none; a process writes a file's name once in each window:
+none; a process writes a file's name once in each window for each file that calls it, and once for all others, `-`:
 
-    WINDOW PROCESS FILE      3 daemon daemon/http/connection.py
+    WINDOW PROCESS CALLER FILE      3 daemon daemon/http/connection.py daemon/http/exchange.py
 
 An import alone does not count: the code of modules and classes is left out.
 """
@@ -13,12 +13,13 @@ import mmap
 import os
 import sys
 import threading
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 WINDOW, ENTERED, TREE = "COUNTER_WINDOW", "COUNTER_ENTERED", "COUNTER_TREE"  # in the environment: paths
 ROOMS = ("daemon/", "handlers/", "tsctl/")
-FUNCTION = 1  # inspect.CO_OPTIMIZED; that module would import many
+FUNCTION = 1  # inspect.CO_OPTIMIZED: code of a module or a class is without; `inspect` itself would import many
 
 
 def product_file(path: str, tree: str) -> str:
@@ -45,24 +46,25 @@ def record(tree: str, window_file: str, entered: str) -> None:
         window = mmap.mmap(shared.fileno(), 1, access=mmap.ACCESS_READ)
     written = os.open(entered, os.O_WRONLY | os.O_APPEND)
     first = os.getpid()
-    names: dict[str, str] = {}
-    seen: set[tuple[int, int, str]] = set()
+    seen: set[tuple[int, int, str, str]] = set()
+
+    @cache
+    def name_of(path: str) -> str:
+        return product_file(path, tree)
 
     def note(frame: Any, event: str, _: Any) -> None:
         number = window[0]
-        if not number or event != "call":
+        if not number or event != "call" or not frame.f_code.co_flags & FUNCTION:
             return
-        if not frame.f_code.co_flags & FUNCTION:  # the body of a module or a class
+        name = name_of(frame.f_code.co_filename)
+        if not name:
             return
-        path = frame.f_code.co_filename
-        name = names.get(path)
-        if name is None:
-            name = names[path] = product_file(path, tree)
+        caller = (frame.f_back and name_of(frame.f_back.f_code.co_filename)) or "-"
         pid = os.getpid()
-        if name and (number, pid, name) not in seen:
-            seen.add((number, pid, name))
+        if (number, pid, caller, name) not in seen:
+            seen.add((number, pid, caller, name))
             process = process_name(sys.orig_argv, forked=pid != first)
-            os.write(written, f"{number} {process} {name}\n".encode())
+            os.write(written, f"{number} {process} {caller} {name}\n".encode())
 
     threading.setprofile(note)
     sys.setprofile(note)

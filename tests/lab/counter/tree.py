@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.lab.counter.capabilities import CAPABILITIES
+from tests.lab.counter.recorder import ROOMS
 
 SHELF = "daemon/extensions/"
-PRODUCT = ("daemon/", "handlers/", "tsctl/")
 TUPLE = "daemon/server/extensions.py"  # the one file of the core that names extensions
 _STRINGS = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
 _BLANK = {tokenize.NL, tokenize.COMMENT}
@@ -35,7 +35,7 @@ class Tree:
         self.root = root
         self.sources = {
             path.relative_to(root).as_posix(): path.read_text()
-            for room in (*PRODUCT, "tests/")
+            for room in (*ROOMS, "tests/")
             for path in sorted((root / room).rglob("*.py"))
         }
 
