@@ -57,6 +57,12 @@ TESTS = {
         "delete an extension's folders and its word in the list, and see lint, types and tests pass. scaling --sources",
         ('python -m tests.lab.left_out "$@"',),
     ),
+    "house": Program(
+        "how many files an idea lives in: those that a prediction and a registration enter, those of the core that "
+        "name a capability, lines. --static starts no daemon; --names prints the files; --changed BASE prints how many "
+        "files outside its own folder of the shelf each commit since BASE modifies",
+        ('python -m tests.lab.counter "$@"',),
+    ),
     "ray": Program(
         "models on Ray clusters of this machine whose nodes are killed; 1 GB of memory",
         ('pytest -m ray "$@" tests/e2e/ray',),

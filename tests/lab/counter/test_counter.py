@@ -1,0 +1,150 @@
+"""The counter counts what it says: names of capabilities, files that were entered, methods, commits."""
+
+import re
+from textwrap import dedent
+
+import pytest
+
+from tests.lab.counter.capabilities import CAPABILITIES, Capability
+from tests.lab.counter.commits import Commit, read_log, spread
+from tests.lab.counter.entered import usual, windows_in
+from tests.lab.counter.hooks import existing
+from tests.lab.counter.measures import imported, targets_in
+from tests.lab.counter.methods import common
+from tests.lab.counter.named import hits
+from tests.lab.counter.recorder import process_name, product_file
+from tests.lab.counter.tree import TUPLE, texts_of
+from tests.places import ROOT
+
+SHADOWS = Capability("shadowing", re.compile(r"(?i:shadow)|\bmirror\b"), (), ("daemon/http/",))
+
+
+def test_names_with_their_dots_and_strings_are_read_and_comments_and_docstrings_are_not() -> None:
+    source = dedent(
+        '''
+        """A docstring."""
+        from tsctl.daemon import models  # a comment
+
+        def put(route):
+            """Another docstring."""
+            registry.routes.by_model["a key"] = (
+                "a string",  # of a tuple
+            )
+        '''
+    )
+
+    assert [(each.text, each.line) for each in texts_of(source)] == [
+        ("from", 3), ("tsctl.daemon", 3), ("import", 3), ("models", 3), ("def", 5), ("put", 5), ("route", 5),
+        ("registry.routes.by_model", 7), ('"a key"', 7), ('"a string"', 8),
+    ]  # fmt: skip
+
+
+def test_a_line_counts_once_and_not_in_the_list_of_extensions_nor_where_the_word_means_another_thing() -> None:
+    source = 'if route.shadow and "shadow" in shadows:\n    model.mirror = mirrored\n'
+
+    found = hits(dict.fromkeys(("daemon/api/predict.py", "daemon/http/parser.py", TUPLE), source), [SHADOWS])
+
+    assert [hit[1:] for hit in found] == [("daemon/api/predict.py", 1), ("daemon/api/predict.py", 2)]
+
+
+@pytest.mark.parametrize("capability", CAPABILITIES, ids=lambda capability: capability.name)
+def test_the_words_of_a_capability_are_found_where_it_lives(capability: Capability) -> None:
+    name = capability.name
+    places = (*capability.places, f"daemon/extensions/{name}", f"tsctl/extensions/{name}", f"tsctl/{name}")
+    own = [place for place in map(ROOT.joinpath, places) if place.exists()]
+
+    texts = [file.read_text() for place in own for file in (place.rglob("*.py") if place.is_dir() else [place])]
+
+    assert not texts or any(map(capability.words.search, texts))  # none where the capability has been left out
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("routing", "router.routes"),
+        ("sequences", "event.sequence"),
+        ("tracing", "traffic.trace"),
+        ("ray", "ARRAYS"),
+        ("residency", "resident_bytes"),
+        ("upgrade", "os.set_inheritable"),
+    ],
+)
+def test_a_word_with_another_meaning_is_not_found(name: str, text: str) -> None:
+    words = next(capability.words for capability in CAPABILITIES if capability.name == name)
+
+    assert words.search(text) is None
+
+
+def test_a_kind_of_hooks_counts_while_a_name_outside_the_shelf_proves_it() -> None:
+    hook = "class VersionTracer:\n    pass\n"
+
+    assert [hook.made_for for hook in existing({"daemon/batching/observer.py": hook})] == ["tracing"]
+    assert existing({"daemon/extensions/tracing/tracer.py": hook}) == []
+
+
+def test_a_file_of_the_product_is_named_by_its_place() -> None:
+    names = ("tsctl/daemon/http/listener.py", "daemon/http/listener.py", "tsctl/cli.py", ".venv/lib/uvloop/loop.py")
+
+    assert [product_file(f"/tree/{name}", "/tree") for name in names] == [
+        "daemon/http/listener.py", "daemon/http/listener.py", "tsctl/cli.py", "",
+    ]  # fmt: skip
+    assert product_file("/usr/lib/daemon/http.py", "/tree") == ""
+
+
+@pytest.mark.parametrize(
+    ("module", "forked", "name"),
+    [
+        ("tsctl.daemon", False, "daemon"),
+        ("tsctl.handlers.template", False, "template"),
+        ("tsctl.handlers.template", True, "worker"),
+        ("tsctl.handlers.worker", False, "worker"),
+        ("tsctl", False, "other"),
+    ],
+)
+def test_a_process_is_known_by_its_command(module: str, forked: bool, name: str) -> None:
+    assert process_name(["python", "-P", "-m", module, "3"], forked=forked) == name
+
+
+def test_a_file_counts_that_most_windows_enter_otherwise_than_timers_do() -> None:
+    idle, *windows = windows_in(
+        "1 daemon - timer.py\n1 daemon timer.py clock.py\n"
+        "2 daemon - timer.py\n2 daemon timer.py clock.py\n2 daemon - a.py\n2 daemon a.py clock.py\n"
+        "3 daemon - timer.py\n3 worker - b.py\n3 daemon - a.py\n3 daemon a.py clock.py\n"
+        "4 daemon - rare.py\n4 worker - b.py\n"
+    ).values()
+
+    assert usual(windows, [idle]) == {"daemon": {"a.py", "clock.py"}, "worker": {"b.py"}}
+
+
+def test_a_method_of_a_protocol_or_a_base_class_does_not_count_again() -> None:
+    classes = {
+        "one.py": "class Base:\n def run(self): ...\nclass Other(Base):\n def run(self): ...\n",
+        "two.py": "class Wanted(Protocol):\n def run(self): ...\n"
+        "class Third:\n def run(self): ...\n def close(self): ...\n",
+    }
+
+    assert common(classes, most=1) == {"run": 2}
+    assert common(classes, most=2) == {}
+
+
+def test_the_files_that_a_commit_modifies_outside_its_own_folder_are_of_the_product() -> None:
+    log = (
+        "\x00abc tracing: moved\n\ndaemon/extensions/tracing/span.py\ntests/extensions/tracing/test_span.py\n"
+        "daemon/extensions/grpc/server.py\ndaemon/server/extensions.py\ndocs/testing.md\n\x00def docs: better\n"
+    )
+
+    first, second = read_log(log)
+
+    assert first.extension == "tracing"
+    assert first.outside == ["daemon/extensions/grpc/server.py", "daemon/server/extensions.py"]
+    assert second == Commit("def", "docs: better", ())
+    assert (second.extension, second.outside) == ("", [])
+
+
+def test_the_spread_is_the_median_and_what_nine_of_ten_do_not_exceed() -> None:
+    assert spread(range(1, 101)) == "50 / 90"
+
+
+def test_imports_and_targets_are_counted_wherever_they_stand() -> None:
+    assert imported("import a, b.c\ndef f():\n    from a import d\n    from e.f import g\n") == {"a", "b.c", "e.f"}
+    assert targets_in(".PHONY: help test\nhelp:\ntest: .venv\n.venv:\n") == ["help", "test"]

@@ -1,0 +1,78 @@
+"""The Python files of a tree, and which part of the program each one is."""
+
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from io import StringIO
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.lab.counter.capabilities import CAPABILITIES
+from tests.lab.counter.recorder import ROOMS
+
+SHELF = "daemon/extensions/"
+TUPLE = "daemon/server/extensions.py"  # the one file of the core that names extensions
+_STRINGS = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+_BLANK = {tokenize.NL, tokenize.COMMENT}
+_BEFORE_STATEMENTS = {tokenize.ENCODING, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+
+
+class Text(NamedTuple):
+    """A dotted name, `registry.routes.of`, or a string, and its line."""
+
+    text: str
+    line: int
+
+
+class Tree:
+    """The files of a tree, read once.
+
+    Attributes:
+        sources: the name of each Python file → its text; names are places, `daemon/…` for `tsctl/daemon/…`.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.sources = {
+            path.relative_to(root).as_posix(): path.read_text()
+            for room in (*ROOMS, "tests/")
+            for path in sorted((root / room).rglob("*.py"))
+        }
+
+    def within(self, *places: str) -> dict[str, str]:
+        """Return the sources below these folders, or with these names."""
+        return {name: text for name, text in self.sources.items() if name.startswith(places)}
+
+    def core(self) -> dict[str, str]:
+        """Return the sources of the daemon that are of no capability."""
+        own = (SHELF, *(place for each in CAPABILITIES for place in each.places))
+        return {name: text for name, text in self.within("daemon/").items() if not name.startswith(own)}
+
+    def lines(self, *places: str) -> int:
+        return sum(map(line_count, self.within(*places).values()))
+
+
+def line_count(text: str) -> int:
+    return len(text.splitlines())
+
+
+@cache
+def texts_of(source: str) -> tuple[Text, ...]:
+    """Return the names and strings of a file, in order, without comments and docstrings."""
+    return tuple(_texts_of(source))
+
+
+def _texts_of(source: str) -> Iterator[Text]:
+    name, line = "", 0
+    before = tokenize.ENCODING
+    for token in tokenize.generate_tokens(StringIO(source).readline):
+        if name and (token.string == "." or (token.type == tokenize.NAME and name.endswith("."))):
+            name += token.string
+        else:
+            if name:
+                yield Text(name, line)
+            name, line = (token.string, token.start[0]) if token.type == tokenize.NAME else ("", 0)
+        if token.type in _STRINGS and before not in _BEFORE_STATEMENTS:
+            yield Text(token.string, token.start[0])
+        if token.type not in _BLANK:
+            before = token.type
