@@ -1,8 +1,8 @@
 """The daemon gives the memory of a large body back at once; where gRPC is served, when such messages have stopped.
 
 By default glibc takes blocks of up to 32 MiB from its heap once such a block was freed, and a heap full of bodies has
-holes: a thousand clients that upload 10 MB each made it 900 MiB instead of 660. So a block of a MiB or more is memory of
-its own.
+holes: a thousand clients that upload 10 MB each made it 900 MiB instead of 660. So a block of a MiB or more is memory
+of its own.
 
 Over gRPC the library copies each message, and the kernel clears each page that it hands out: 0.6 ms a MiB,
 of the event loop's time. By default glibc gives a large block back when it is freed, and what is free at the end of its
