@@ -3,12 +3,16 @@
 import subprocess
 import sys
 
+from tests.lab.counter.capabilities import CAPABILITIES
+from tests.lab.counter.named import hits
+from tests.lab.counter.tree import Tree
 from tests.places import ROOT
 from tests.test_imports import SOURCES, imports_of, within
 from tsctl.daemon.extension import Extension
 from tsctl.daemon.server.extensions import EXTENSIONS
 
 SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
+WHOLE = ("scaling", "torchserve_logs")  # of others there is more than their folder: python -m tests.lab house --names
 
 
 def folder_of(module: str) -> str:
@@ -25,6 +29,13 @@ def test_one_file_alone_imports_extensions_from_elsewhere() -> None:
     }
 
     assert found == {LIST}
+
+
+def test_no_file_of_the_core_names_an_extension_that_is_whole() -> None:
+    capabilities = [each for each in CAPABILITIES if each.name in WHOLE]
+
+    assert len(capabilities) == len(WHOLE)
+    assert hits(Tree(ROOT).core(), capabilities) == []
 
 
 def test_each_folder_of_the_shelf_is_one_word_in_the_list() -> None:

@@ -3,58 +3,35 @@
 import asyncio
 import ssl
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from tsctl.daemon import paths
 from tsctl.daemon.api.answered import AnsweredRequests
 from tsctl.daemon.api.inference.held import HeldRequests
-from tsctl.daemon.api.management.status import Urls, status_document, urls_of
+from tsctl.daemon.api.management.status import status_document, urls_of
 from tsctl.daemon.api.observing.events import EventsRoute
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.clock import LoopClock
-from tsctl.daemon.extension import BackgroundService, Extension, Kernel, Service
+from tsctl.daemon.extension import BackgroundService, Extension, Service
 from tsctl.daemon.http.access_log import AccessLog
 from tsctl.daemon.lifecycle.boot import Boot, BootParts
 from tsctl.daemon.lifecycle.early import raise_file_limit
 from tsctl.daemon.lifecycle.instance import Instance
 from tsctl.daemon.lifecycle.printed import PrintedLog
 from tsctl.daemon.lifecycle.shutdown import Shutdown
-from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
 from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.kernel import kernel_of
-from tsctl.daemon.server.listening import DaemonListeners, listeners_of
+from tsctl.daemon.server.listening import listeners_of
 from tsctl.daemon.server.models import Models
 from tsctl.daemon.server.observation import Observation
+from tsctl.daemon.server.parts import Parts
 from tsctl.daemon.server.routes import tables_of
 from tsctl.daemon.server.upgrading import upgrade_of
 from tsctl.daemon.tracing.export import TraceExport
-
-
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """The parts of a daemon that does not listen yet.
-
-    Attributes:
-        services: begun in this order before anything listens, and closed in the reverse one when all answers have left.
-        status: returns the document of `tsctl status`.
-        notes: sentences for the operator.
-    """
-
-    service: BootParts
-    kernel: Kernel
-    observation: Observation
-    models: Models
-    services: Sequence[Service]
-    held: HeldRequests
-    upgrade: Upgrade
-    urls: Urls
-    listening: DaemonListeners
-    status: Callable[[], dict[str, Any]]
-    notes: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,8 @@ from tsctl.daemon.lifecycle.parent import watch_parent
 from tsctl.daemon.lifecycle.shutdown import Shutdown
 from tsctl.daemon.lifecycle.upgrade.new import Predecessor
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
-from tsctl.daemon.server.assembly import Assembly, Parts
+from tsctl.daemon.server.assembly import Assembly
+from tsctl.daemon.server.parts import Parts
 from tsctl.daemon.tracing.export import TraceExport
 
 _log = logging.getLogger("tsctl.daemon.server")
