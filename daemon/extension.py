@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.core.arena import Take
     from tsctl.daemon.core.clock import Clock
     from tsctl.daemon.core.logs import OutputLog
+    from tsctl.daemon.core.machine.gpu import Gpus
     from tsctl.daemon.events.event import Level
     from tsctl.daemon.events.events import Events
     from tsctl.daemon.events.recurring import Recurring
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from tsctl.daemon.http.router import Route
     from tsctl.daemon.lifecycle.supervision import SupervisedServer
     from tsctl.daemon.metrics.exposition import MetricFamily
-    from tsctl.daemon.metrics.machine.gpu import Gpus
     from tsctl.daemon.metrics.metrics import Metrics
     from tsctl.daemon.metrics.torchserve.selection import Selection
     from tsctl.daemon.model_settings.row import ModelSetting

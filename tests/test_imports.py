@@ -61,7 +61,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "daemon.targets": ("daemon.targets", "daemon.marfile"),
     "daemon.tools": (
-        "daemon.tools", "daemon.api.inference", "daemon.api.observing.processes", "daemon.batching", "daemon.config",
+        "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config",
         "daemon.http", "daemon.marfile", "daemon.models", "daemon.paths", "daemon.workers", "handlers.names",
         "handlers.optimize.trials.speed", "handlers.process.priority", "handlers.wire",
     ),
@@ -130,7 +130,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "tsctl", "daemon.config", "daemon.core.errors", "daemon.marfile", "daemon.paths", "daemon.tables",
     ),
     "tsctl.doctor": (
-        "tsctl", "daemon.config", "daemon.core.errors", "daemon.paths", "daemon.workers.cores", "daemon.workers.gpus",
+        "tsctl", "daemon.config", "daemon.core.errors", "daemon.core.machine.cgroups", "daemon.paths",
+        "daemon.workers.cores", "daemon.workers.gpus",
     ),
     "tsctl.loadgen": ("tsctl.loadgen",),
     "tsctl.python": ("tsctl.python", "tsctl.logs.lines", "daemon.paths", "daemon.targets"),

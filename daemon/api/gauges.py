@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from tsctl.daemon.api.management.describe import FIRST_WORKER_ID
-from tsctl.daemon.api.observing.processes import process_facts
+from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.events.kinds import KINDS
 from tsctl.daemon.metrics.exposition import Labels, MetricFamily, family
 from tsctl.daemon.metrics.families import HOST

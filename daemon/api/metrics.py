@@ -14,13 +14,13 @@ from tsctl.daemon.api.residency.metrics import residency
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.metrics_file import models_metrics
 from tsctl.daemon.core.errors import ResourceNotFound
+from tsctl.daemon.core.machine.gpu import Gpus
+from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Response
 from tsctl.daemon.http.router import Route
 from tsctl.daemon.metrics import families
 from tsctl.daemon.metrics.exposition import CONTENT_TYPE, OPEN_CONTENT_TYPE, MetricFamily, texts, wants_open
-from tsctl.daemon.metrics.machine.gpu import Gpus
-from tsctl.daemon.metrics.machine.host import HostMonitor
 from tsctl.daemon.metrics.merged import emitted
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.torchserve.selection import Selection

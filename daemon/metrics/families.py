@@ -4,8 +4,8 @@ import socket
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from tsctl.daemon.core.machine.gpu import Gpu
 from tsctl.daemon.metrics.exposition import Labels, MetricFamily, family, histograms
-from tsctl.daemon.metrics.machine.gpu import Gpu
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.refusals import OTHER, REASONS
 from tsctl.daemon.metrics.version import BAD, GOOD, Sums, VersionMetrics

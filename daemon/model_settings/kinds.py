@@ -11,7 +11,7 @@ Standard library only: the command line imports this package. Plain classes: dat
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from tsctl.daemon.setting_values import parse_boolean
+from tsctl.daemon.setting_values import FOREVER, parse_boolean, parse_span, span_text
 
 # The largest count, and the largest time in units of a border: more is a mistake, frames hold no number of any length,
 # and no timer takes an endless one.
@@ -166,6 +166,35 @@ class Duration(ValueKind):
 
     def show(self, value: float) -> float:
         return round(value * 1000, 3) if self.unit == "ms" else value
+
+
+class TimeSpan(ValueKind):
+    """A long time, such as `30s`, `5m`, `2h` or `forever`: text with a unit, or a number of seconds.
+
+    Inside the program a time is float seconds, at most `FOREVER`.
+    """
+
+    stored = float
+    metavar = "TIME"
+    what = "a time, such as 30s, 5m, 2h or forever"
+
+    def check(self, value: float) -> None:
+        if not 0 <= value <= FOREVER:
+            raise ValueError(self.what)
+
+    def read(self, value: Any) -> float:
+        if isinstance(value, str):
+            try:
+                return parse_span(value)
+            except ValueError:
+                raise ValueError(self.what) from None
+        if type(value) not in (int, float):
+            raise ValueError(self.what)
+        self.check(value)
+        return float(value)
+
+    def show(self, value: float) -> str:
+        return span_text(value)
 
 
 class Boolean(ValueKind):

@@ -3,10 +3,9 @@
 from typing import Any
 
 from tsctl.daemon.model_settings.declarations import Declarations
-from tsctl.daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer
+from tsctl.daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer, TimeSpan
 from tsctl.daemon.model_settings.resources import RAY_OPTIONS, Cpus, Optimizations, ParallelType, Size, are_ray_options
 from tsctl.daemon.model_settings.row import ModelSetting
-from tsctl.daemon.model_settings.spans import TimeSpan
 
 MOST_WORKERS = 1024  # of one version: more is a typing error, and each worker is a process
 POLICIES = ("auto", "fixed", "greedy")

@@ -11,10 +11,10 @@ from tsctl.daemon.api.room import while_there_is_room
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.extension import Kernel
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.http.router import Route
-from tsctl.daemon.metrics.machine.gpu import Gpus
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.models import Models

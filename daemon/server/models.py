@@ -10,7 +10,7 @@ from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import ModelLogs
-from tsctl.daemon.metrics.machine.memory import memory_of
+from tsctl.daemon.core.machine.memory import memory_of
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.server.observation import Observation

@@ -12,11 +12,11 @@ from tsctl.daemon.api.management.upgrade import upgrade_route
 from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.api.observing.batches import batches_routes
 from tsctl.daemon.api.observing.live import live_routes
+from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Audience, Kernel, Service
 from tsctl.daemon.http.router import Route, join
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
 from tsctl.daemon.metrics.exposition import MetricFamily
-from tsctl.daemon.metrics.machine.host import HostMonitor
 from tsctl.daemon.models.archives.store import sizes
 from tsctl.daemon.models.version import ModelVersion
 

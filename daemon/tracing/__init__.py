@@ -5,6 +5,5 @@ endpoint   what the operator asks for, by settings or by OpenTelemetry's variabl
 tracer     which requests are recorded; from the times of jobs and batches to spans
 span       a span, as plain values
 buffer     the spans that wait, bounded, and the thread that sends them
-otlp       the sender: it and encoding import opentelemetry, and only where traces are asked for
-encoding   spans as OTLP's bytes
+otlp       the sender: opentelemetry's exporter, imported only where traces are asked for
 """

@@ -24,7 +24,6 @@ from tsctl.handlers.wire import Declared, Isolation, Kind, Measurement, Mode, Op
 STOPPED = "stopped"
 LOAD_FAILED = "load_failed"
 UNREACHABLE = "unreachable"
-_PAGE = 4096  # bytes
 # The ways in which a worker ends, for counters.
 ENDS: dict[str, str] = {
     STOPPED: "the daemon stopped the worker",
@@ -206,14 +205,6 @@ class Worker(Protocol):
 def local_pid(worker: Worker) -> int:
     """Return the worker's process id on this machine; 0 if it has none, or runs on a node of a cluster."""
     return 0 if worker.node else worker.pid
-
-
-def resident_bytes(pid: int) -> int:
-    """Return a process's resident memory in bytes; 0 after its exit (proc(5), statm: second field, in pages)."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * _PAGE
-    except (OSError, IndexError):
-        return 0
 
 
 class WorkerListener(Protocol):

@@ -8,10 +8,10 @@ from prometheus_client import Metric
 from docs.generate.markdown import code, table
 from tsctl.daemon.api import gauges
 from tsctl.daemon.api.residency import metrics as residency
+from tsctl.daemon.core.machine.gpu import Gpu
+from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.metrics import families
 from tsctl.daemon.metrics.exposition import family
-from tsctl.daemon.metrics.machine.gpu import Gpu
-from tsctl.daemon.metrics.machine.host import HostMonitor
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.server.extensions import EXTENSIONS

@@ -1,7 +1,6 @@
 """Typed handlers: functions and classes whose type hints declare their inputs, as in `def predict(text: str) -> str`.
 
-    detection    which function of a file is a typed one
-    signature    its parameters: what each takes, one value or a list for the batch
+    signature    which function of a file is a typed one; its parameters: what each takes, one value or a list
     annotations  from a type to a kind of input
     body         from a request to one part for each parameter
     decoders     from a part to a value (images.py, arrays.py)

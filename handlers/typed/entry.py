@@ -20,9 +20,8 @@ from tsctl.handlers.sdk.loader import EntryPoint
 from tsctl.handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
 from tsctl.handlers.typed.body import RequestBody, parts_of, read_rows
 from tsctl.handlers.typed.decoders import decoder_of
-from tsctl.handlers.typed.detection import signature_of
 from tsctl.handlers.typed.pieces import END, send_batch, stream_rows
-from tsctl.handlers.typed.signature import Signature
+from tsctl.handlers.typed.signature import Signature, signature_of
 
 Values = dict[str, Any]  # parameter → value, of one row
 

@@ -61,6 +61,24 @@ class Signature(NamedTuple):
         return wire.Declared(inputs, self.batches, batch_size, self.streams, output)
 
 
+def signature_of(function: Callable[..., Any]) -> Signature | None:
+    """Return the signature of a typed function; None for a function of TorchServe's form, or one without type hints.
+
+    TorchServe's `handle(data, context)` stays what it is, also with hints such as `list[dict]` and `Context`.
+
+    Raises:
+        HandlerError: the function is called `predict`, or takes neither TorchServe's arguments nor typed ones.
+    """
+    if is_torchserve_form(function):
+        return None
+    try:
+        return read_signature(function)
+    except HandlerError:
+        if getattr(function, "__name__", "") != "predict" and _takes_two(function):
+            return None  # called as TorchServe does, whatever the names of its parameters
+        raise
+
+
 def read_signature(function: Callable[..., Any]) -> Signature:
     """Read the type hints of a function or bound method.
 
@@ -126,6 +144,14 @@ def is_torchserve_form(function: Callable[..., Any]) -> bool:
     hint = "".join(written(rows.annotation).split()).replace("typing.", "").lower()
     beginnings = ("list[dict", "list[any", "list[mapping", "sequence[dict", "sequence[any", "sequence[mapping")
     return rows.annotation is rows.empty or hint in ("any", "list", "sequence") or hint.startswith(beginnings)
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    try:
+        inspect.signature(function).bind(None, None)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def _evaluated(function: Callable[..., Any], name: str) -> inspect.Signature:

@@ -22,6 +22,8 @@ from tsctl.daemon.api.room import while_there_is_room
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.core.machine.gpu import Gpus
+from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extension import Audience, Kernel, Service
@@ -30,8 +32,6 @@ from tsctl.daemon.http.bounds.sending import SendBudget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.router import Router, join
-from tsctl.daemon.metrics.machine.gpu import Gpus
-from tsctl.daemon.metrics.machine.host import HostMonitor
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.torchserve.selection import Selection
 from tsctl.daemon.models.registrar import Registrar

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from tests.e2e.served import PATIENCE, TSCTL, eventually
-from tsctl.daemon.workers.processes.cgroups import own_directory
+from tsctl.daemon.core.machine.cgroups import own_directory
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = Path("/lib/systemd/systemd")

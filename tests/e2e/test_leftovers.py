@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import Answer, Served, eventually, running
-from tsctl.daemon.workers.processes.cgroups import own_directory
+from tsctl.daemon.core.machine.cgroups import own_directory
 from tsctl.daemon.workers.processes.leftovers import children_of
 
 needs_cgroups = pytest.mark.skipif(

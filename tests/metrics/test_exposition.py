@@ -14,11 +14,11 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.metrics.reading import registered, report, types, values
 from tests.metrics.test_metrics import run
 from tsctl.daemon.api import gauges
+from tsctl.daemon.core.machine.gpu import Gpu
+from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.metrics import families
 from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, render, texts
 from tsctl.daemon.metrics.histogram import Histogram
-from tsctl.daemon.metrics.machine.gpu import Gpu
-from tsctl.daemon.metrics.machine.host import HostMonitor
 from tsctl.daemon.metrics.merged import emitted
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.handlers.wire import Kind

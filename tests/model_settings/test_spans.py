@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.model_settings.spans import TimeSpan
+from tsctl.daemon.model_settings.kinds import TimeSpan
 from tsctl.daemon.models.residency.residency import limits_of
 from tsctl.daemon.setting_values import FOREVER, parse_memory_budget, parse_span, span_text
 

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.workers import cores as room
-from tsctl.daemon.workers.cores import chosen_threads, cpu_groups, oversubscription, quota_of, threads_for, usable_cores
+from tsctl.daemon.core.machine import cgroups as room
+from tsctl.daemon.core.machine.cgroups import control_groups, quota_of
+from tsctl.daemon.workers.cores import chosen_threads, oversubscription, threads_for, usable_cores
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_usable_cores(
             (group / "cpu.cfs_quota_us").write_text(f"{quota}\n")
             (group / "cpu.cfs_period_us").write_text(f"{period}\n")
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(affinity)))
-    monkeypatch.setattr(room, "cpu_groups", lambda *files: groups)
+    monkeypatch.setattr(room, "groups_of", lambda controller: groups)
 
     assert usable_cores() == cores
 
@@ -108,7 +109,7 @@ V1 = (
     ],
 )
 def test_the_groups_that_limit_the_cores(groups: str, mounts: str, directories: Sequence[str]) -> None:
-    assert cpu_groups(groups, mounts) == [Path("/sys/fs/cgroup") / each for each in directories]
+    assert control_groups("cpu", groups, mounts) == [Path("/sys/fs/cgroup") / each for each in directories]
 
 
 @pytest.mark.parametrize(

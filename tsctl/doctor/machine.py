@@ -10,7 +10,8 @@ from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
 
-from tsctl.daemon.workers.cores import chosen_threads, control_groups, quota_of
+from tsctl.daemon.core.machine.cgroups import control_groups, quota_of
+from tsctl.daemon.workers.cores import chosen_threads
 from tsctl.daemon.workers.gpus import visible_gpus
 from tsctl.doctor.facts import Clocks, GpuFacts, Installation, MemoryFacts, ProcessLimits, Processors, Space
 

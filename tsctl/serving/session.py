@@ -17,7 +17,6 @@ from tsctl.logs.lines import printed
 from tsctl.progress import warn, work
 from tsctl.serving import screen, watching
 from tsctl.serving.failures import explained, folder_of
-from tsctl.serving.following import without_block
 from tsctl.serving.place import model_log
 from tsctl.serving.requests import checked_target, parameters_of
 from tsctl.streams import echo
@@ -210,3 +209,12 @@ class Session:
 
 def _subject(target: ServeTarget) -> str:
     return target.url if target.path is None else target.path.name
+
+
+def without_block(lines: list[str], block: str) -> list[str]:
+    """Return the lines without the first run of lines that is `block`: a traceback that is shown already."""
+    wanted = block.splitlines()
+    for start in range(len(lines) - len(wanted) + 1):
+        if wanted and lines[start : start + len(wanted)] == wanted:
+            return lines[:start] + lines[start + len(wanted) :]
+    return lines

@@ -1,11 +1,14 @@
 """Run the process that measures sets of optimisations for `tsctl optimize`."""
 
+import json
+import subprocess
 import sys
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tsctl.errors import CliError
-from tsctl.render import live
-from tsctl.tuning.events import events_of
+from tsctl.render import LiveProgress, live
+from tsctl.terminal.relay import relayed
 
 OPTIMIZE = (sys.executable, "-P", "-m", "tsctl.daemon.tools.optimize")
 
@@ -31,3 +34,28 @@ def run(order: dict[str, Any], body: bytes, name: str) -> dict[str, Any]:
                 case "done":
                     return event
     raise CliError("the measuring process ended without a result")
+
+
+def events_of(
+    command: Sequence[str], order: dict[str, Any], body: bytes, progress: LiveProgress
+) -> Iterator[dict[str, Any]]:
+    """Run the process, and yield its events; those that it writes to stderr are shown above the live line.
+
+    Args:
+        order: the first line of its input.
+        body: the rest.
+
+    Raises:
+        CliError: the process ended otherwise than by a result or a failure.
+    """
+    with relayed(command, progress, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            process.stdin.write(json.dumps(order).encode() + b"\n" + body)
+            process.stdin.close()
+        except BrokenPipeError:
+            pass  # the process has ended; its exit code gives the reason
+        for line in process.stdout:
+            yield json.loads(line)
+    if process.returncode not in (0, 1):
+        raise CliError(f"the measuring process ended with exit code {process.returncode}")

@@ -10,6 +10,7 @@ import msgspec
 from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.api.management.routing.route import shown_route
 from tsctl.daemon.api.residency.documents import residence_of
+from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.reporting.optimized import optimized_of
 from tsctl.daemon.models.reporting.trial import trial_of
@@ -17,7 +18,7 @@ from tsctl.daemon.models.routing.routes import Routes
 from tsctl.daemon.models.shadowing.comparison import RESULTS
 from tsctl.daemon.models.version import ModelState, ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
-from tsctl.daemon.workers.engine import Worker, local_pid, resident_bytes
+from tsctl.daemon.workers.engine import Worker, local_pid
 from tsctl.daemon.workers.state import WorkerState
 
 FieldsOf = Callable[[ModelVersion], dict[str, Any]]
@@ -85,7 +86,7 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
         "id": str(FIRST_WORKER_ID + index),
         "startTime": time.strftime("%Y-%m-%dT%H:%M:%S", started) + f".{milliseconds:03d}Z",
         "status": "READY" if worker.state is WorkerState.READY else "UNLOADING",
-        "memoryUsage": resident_bytes(local_pid(worker)),
+        "memoryUsage": process_facts(local_pid(worker)).memory,
         "pid": worker.pid,
         **({"node": worker.node} if worker.node else {}),
         "gpu": bool(worker.gpu_ids),

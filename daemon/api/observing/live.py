@@ -37,9 +37,9 @@ from typing import Any
 from tsctl.daemon.api.management.describe import FieldsOf, no_fields
 from tsctl.daemon.api.management.routing.rollout import rollout_document
 from tsctl.daemon.api.management.status import recent_document, shared, tsctl_version
-from tsctl.daemon.api.observing.processes import process_facts
 from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response

@@ -5,9 +5,9 @@ from functools import partial
 from weakref import WeakKeyDictionary
 
 from tsctl.daemon.core.clock import Clock, Ticker
+from tsctl.daemon.core.machine.gpu_memory import GpuMemory, read_gpu_memory
 from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
 from tsctl.daemon.extensions.scaling.resources import WorkerRoom
-from tsctl.daemon.metrics.machine.gpu_memory import GpuMemory, read_gpu_memory
 from tsctl.daemon.models.registering.spec import places_of
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion

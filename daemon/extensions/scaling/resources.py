@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.machine.gpu_memory import GpuMemory
+from tsctl.daemon.core.machine.memory import taken
+from tsctl.daemon.core.machine.memory_left import available
 from tsctl.daemon.extensions.scaling.facts import DeviceMemory
 from tsctl.daemon.extensions.scaling.rule import memory_obstacle
-from tsctl.daemon.metrics.machine.gpu_memory import GpuMemory
-from tsctl.daemon.metrics.machine.memory import taken
-from tsctl.daemon.models.memory_left import available
 from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
 

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 
 from tsctl.daemon.extensions.scaling.facts import DeviceMemory, ScalingChange, ScalingDecision, ScalingFacts
 from tsctl.daemon.extensions.scaling.prediction import expected_wait, growing_wait, observed_wait
-from tsctl.daemon.extensions.scaling.range import clamped
 from tsctl.daemon.setting_values import size_text
 
 QUIET = 60.0  # seconds until a worker is taken away
@@ -95,6 +94,19 @@ def quiet_time(history: Sequence[ScalingChange], now: float) -> float:
                 quiet = min(2.0 * quiet, LONGEST_QUIET)
         before = change
     return QUIET if before is None or now - before.at > FORGIVEN * quiet else quiet
+
+
+def clamped(chosen: int, least: int, most: int) -> int:
+    """Return the number of workers that there should be, within the operator's range.
+
+    `Staffing` combines the rule's choice with the rest (residency/staffing.py).
+
+    Args:
+        chosen: by the rule, or the number that there is; 0 while none should run, which is never the rule's choice.
+        least, most: the operator's range. At least one worker stays also if it begins at 0: without any, requests are
+            refused.
+    """
+    return min(max(chosen, 1, least), most) if chosen else 0
 
 
 def milliseconds(seconds: float) -> str:

@@ -4,7 +4,7 @@ log_files           which files the operator wants, and where
 log4j               what is needed of a log4j 2 configuration
 logs, files, lines  the files, and their lines
 metric_log          measurements as lines; `periodic_metrics` adds those that no request brings
-output              what workers print, in the files that TorchServe writes it to; `worker_names` are TorchServe's
+output              what workers print, in the files that TorchServe writes it to, with TorchServe's names of workers
 snapshots, written  what is registered, as a config.properties from which both servers start
 service             all of this as a service of the daemon
 """

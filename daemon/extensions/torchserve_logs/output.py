@@ -1,12 +1,14 @@
 """The output of workers in TorchServe's files: measurements in model_metrics.log, other lines in model_log.log."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.extensions.torchserve_logs.files import LineWriter
 from tsctl.daemon.extensions.torchserve_logs.lines import MARK, parse_printed
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
-from tsctl.daemon.extensions.torchserve_logs.worker_names import WorkerNames
+
+FIRST_NUMBER = 9000
 
 
 class OutputCopies:
@@ -36,3 +38,36 @@ class OutputCopies:
                         file.write(level, thread, "MODEL_LOG", line)
 
         return copy
+
+
+def exists(pid: int) -> bool:
+    """Return whether a process exists."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+class WorkerNames:
+    """The names of one version's workers in TorchServe's logs, `W-9000-MODEL_VERSION`.
+
+    The number is the worker's place, not its process: a worker that replaces another gets its number.
+    """
+
+    def __init__(self, model: str, version: str, exists: Callable[[int], bool] = exists) -> None:
+        self._named = f"{model}_{version}"
+        self._exists = exists
+        self._numbers: dict[int, int] = {}  # pid → number
+
+    def find(self, pid: int) -> str:
+        """Return the name of the worker with this process."""
+        number = self._numbers.get(pid)
+        if number is None:
+            self._numbers = {known: number for known, number in self._numbers.items() if self._exists(known)}
+            taken = set(self._numbers.values())
+            number = next(each for each in range(FIRST_NUMBER, FIRST_NUMBER + len(taken) + 1) if each not in taken)
+            self._numbers[pid] = number
+        return f"W-{number}-{self._named}"

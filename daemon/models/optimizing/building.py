@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
 
+from tsctl.daemon.core.machine.cgroups import has_quota
 from tsctl.daemon.models.optimizing.auto import AutoOptimization
 from tsctl.daemon.models.optimizing.record import TrialFacts, TrialStore
 from tsctl.daemon.models.optimizing.sets import NEVER, is_asked, is_tried, lossy_of, sets_to_try
@@ -11,7 +12,7 @@ from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.registering.source import Source
 from tsctl.daemon.models.registering.spec import mode_of
 from tsctl.daemon.models.settings import ModelSettings
-from tsctl.daemon.workers.cores import chosen_threads, has_quota, threads_for, usable_cores
+from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
 from tsctl.handlers.optimize.compiler import find_compiler
 from tsctl.handlers.optimize.trials.archive import archive_of
 from tsctl.handlers.optimize.trials.processor import read_processor

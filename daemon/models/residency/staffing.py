@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 from tsctl.daemon.models.residency.residence import Residence
 from tsctl.daemon.models.residency.state import ResidenceEvent
-from tsctl.daemon.models.residency.wanted import wanted_workers
 from tsctl.daemon.workers.pool import Pool
 
 
@@ -80,3 +79,17 @@ class Staffing:
             wanted_workers(self.least, self.most, number, resident=residence.resident, on_demand=residence.on_demand)
         )
         self._resized()
+
+
+def wanted_workers(least: int, most: int, chosen: int, *, resident: bool, on_demand: bool) -> int:
+    """Return the number of workers that a version shall have now.
+
+    Args:
+        least, most: the operator's range; `most` is 0 for none.
+        chosen: the number in force, or chosen by load; counts within the range.
+        resident: whether the version is loaded, or is to be (state.py).
+        on_demand: whether it is unloaded when idle: then it has a worker while it is loaded, whatever `least` is.
+    """
+    if not resident or not most:
+        return 0
+    return min(max(chosen, least, int(on_demand)), most)

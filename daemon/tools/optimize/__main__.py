@@ -4,7 +4,9 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import uvloop
@@ -19,11 +21,11 @@ from tsctl.daemon.tools.optimize.harness import HarnessLoadFailed, SampleFailed
 from tsctl.daemon.tools.optimize.jpeg import is_large_jpeg
 from tsctl.daemon.tools.optimize.measuring import Measuring, NothingToOptimize
 from tsctl.daemon.tools.optimize.order import OptimizeOrder, TrialOrder, read_order
-from tsctl.daemon.tools.optimize.spec import spec_of
 from tsctl.daemon.tools.optimize.turns import SetTurns
 from tsctl.daemon.tools.optimize.verdict import changed_by, recommended
 from tsctl.daemon.tools.telling import tell
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
+from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.daemon.workers.local_engine import LocalEngine
 from tsctl.handlers.process.priority import VARIABLE as BACKGROUND
 from tsctl.handlers.process.priority import step_back
@@ -84,6 +86,32 @@ def _engine_of(order: OptimizeOrder, directory: str) -> tuple[Clock, LocalEngine
     clock = LoopClock(loop)
     config = resolve({**order.settings, "state_dir": directory}, {})
     return clock, LocalEngine(loop, clock, model_environment(os.environ, config), metrics=config.model_metrics)
+
+
+def spec_of(model: Mapping[str, Any], batch_size: int) -> WorkerSpec:
+    """Return the configuration of throw-away workers, as the daemon's own have; their output goes to stderr.
+
+    Args:
+        model: as in the order.
+        batch_size: the most rows in a batch.
+    """
+    served, python = model["settings"], model["python"]
+    return WorkerSpec(
+        model_name=model["modelName"],
+        model_version=model["modelVersion"],
+        model_dir=Path(model["directory"]),
+        handler=model["handler"],
+        manifest=model["manifest"],
+        batch_size=batch_size,
+        startup_timeout=served["startupTimeout"],
+        response_timeout=served["responseTimeout"],
+        retry=False,
+        devices=model["devices"],
+        python=None if python is None else Path(python),
+        optimize=model["optimize"],
+        cpus=model.get("cpus", ()),
+        log=lambda text, pid, stream: print(text, file=sys.stderr),  # noqa: T201 - the worker's output
+    )
 
 
 def told(work: Callable[[], None]) -> int:

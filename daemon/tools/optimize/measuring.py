@@ -14,9 +14,10 @@ import msgspec
 
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.job import Param
+from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.tools.optimize.candidates import OptimizationSet
 from tsctl.daemon.tools.optimize.harness import Harness, HarnessLoadFailed, SampleFailed
-from tsctl.daemon.workers.engine import Engine, Worker, WorkerSpec, local_pid, resident_bytes
+from tsctl.daemon.workers.engine import Engine, Worker, WorkerSpec, local_pid
 from tsctl.handlers.wire import Optimized
 
 _CANNOT = "cannot be done: "  # after the name of the exception and that of the optimisation
@@ -150,7 +151,7 @@ def row_of(candidate: OptimizationSet, worker: Worker, seconds: float, size: int
         per_second=size / seconds,
         drift=max((each.drift for each in applied if each.drift is not None), default=None),
         agreement=min((each.agreement for each in applied if each.agreement is not None), default=None),
-        memory=resident_bytes(local_pid(worker)),
+        memory=process_facts(local_pid(worker)).memory,
         load=worker.load_time,
         outcomes=[
             {"name": each.name, "applied": each.applied, "drift": _finite(each.drift), "reason": each.reason}

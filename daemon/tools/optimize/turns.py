@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from tsctl.daemon.api.observing.processes import process_facts
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.job import Param
+from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.tools.optimize.candidates import OptimizationSet
 from tsctl.daemon.tools.optimize.harness import Harness, HarnessLoadFailed, SampleFailed
 from tsctl.daemon.tools.optimize.measuring import SetResult, Tell, reason_of, row_of

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from tsctl.daemon.api.inference.routes import inference_routes
-from tsctl.daemon.api.observing.processes import process_facts
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import Listener
 from tsctl.daemon.http.router import Router

@@ -15,32 +15,11 @@ import os
 import time
 from pathlib import Path
 
-from tsctl.daemon.workers.processes.leftovers import stat_of
+from tsctl.daemon.core.machine.cgroups import own_directory
+from tsctl.daemon.core.machine.processes import start_of
 
 _PREFIX = "tsctl"
 _PATIENCE = 1.0  # seconds that killed processes have to disappear, at the stop
-
-
-def own_directory(proc: Path = Path("/proc")) -> Path | None:
-    """Return the directory of this process's cgroup in the v2 hierarchy; None if that is not mounted."""
-    try:
-        groups = (proc / "self" / "cgroup").read_text().splitlines()
-        mounts = (proc / "self" / "mountinfo").read_text().splitlines()
-    except OSError:
-        return None
-    ours = next((line.removeprefix("0::") for line in groups if line.startswith("0::")), None)
-    for line in mounts if ours is not None else ():
-        before, _, after = line.partition(" - ")
-        root, mounted = before.split()[3:5]
-        if after.split()[:1] == ["cgroup2"] and Path(ours or "/").is_relative_to(root):
-            return Path(mounted) / Path(ours or "/").relative_to(root)
-    return None
-
-
-def start_of(pid: int, proc: Path = Path("/proc")) -> int:
-    """Return the start time of a process, in ticks since the boot; 0 if the process has ended."""
-    fields = stat_of(pid, proc)
-    return 0 if fields is None else int(fields[19])
 
 
 class Cgroups:

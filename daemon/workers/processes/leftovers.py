@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tsctl.daemon.core.clock import Clock, Timer
+from tsctl.daemon.core.machine.processes import PROC, child_pids, stat_of
 from tsctl.handlers.orders import MARK as MARK
 
 AGAIN = 0.05  # seconds between two searches
@@ -36,33 +37,20 @@ class Child(NamedTuple):
     session: int
 
 
-def children_of(parent: int, proc: Path = Path("/proc")) -> list[Child]:
+def children_of(parent: int, proc: Path = PROC) -> list[Child]:
     """Return a process's children that have not ended. Reads every process if the kernel has no list."""
     try:
-        lists = [(task / "children").read_text() for task in (proc / str(parent) / "task").iterdir()]
-        pids = [int(pid) for each in lists for pid in each.split()]
+        pids = child_pids(parent, proc)
     except OSError:  # without CONFIG_PROC_CHILDREN
         pids = [int(name) for name in os.listdir(proc) if name.isdigit()]
     found = [child_of(pid, parent, proc) for pid in pids]
     return [child for child in found if child is not None]
 
 
-def child_of(pid: int, parent: int, proc: Path = Path("/proc")) -> Child | None:
+def child_of(pid: int, parent: int, proc: Path = PROC) -> Child | None:
     """Read one process; None if it is not a child of `parent`, or has ended."""
     fields = stat_of(pid, proc)
     return Child(pid, int(fields[3])) if fields is not None and int(fields[1]) == parent else None
-
-
-def stat_of(pid: int, proc: Path = Path("/proc")) -> list[str] | None:
-    """Return the fields of `/proc/PID/stat` from the state on; None without a process, or if it only has to be reaped.
-
-    Reaping may take long: the first process of a container may take minutes to reap a daemon that was killed.
-    """
-    try:
-        fields = (proc / str(pid) / "stat").read_text().rpartition(")")[2].split()
-    except (OSError, ValueError):
-        return None
-    return None if len(fields) < 4 or fields[0] in ("Z", "X") else fields
 
 
 def marked(pid: int, mark: str) -> bool:

@@ -9,13 +9,14 @@ not stay there.
 import re
 from pathlib import Path
 
+from tsctl.daemon.core.machine.processes import PROC, child_pids
 from tsctl.daemon.setting_values import size_text
 
 LOOK_EVERY = 1.0  # seconds
 _KEPT = re.compile(r"^(?:RssAnon|VmSwap):\s+(\d+) kB$", re.MULTILINE)
 
 
-def memory_of(pid: int, proc: Path = Path("/proc")) -> int:
+def memory_of(pid: int, proc: Path = PROC) -> int:
     """Return the bytes that a process has written and that only memory and swap hold; 0 if the process has gone.
 
     Without the pages of files (libraries, mapped weights) and of the arena: the kernel can reclaim those, or they are
@@ -27,14 +28,10 @@ def memory_of(pid: int, proc: Path = Path("/proc")) -> int:
         return 0
 
 
-def memory_of_group(pid: int, proc: Path = Path("/proc")) -> int:
+def memory_of_group(pid: int, proc: Path = PROC) -> int:
     """Return the bytes of a process and of those it has started: the ranks of a worker."""
     try:
-        children = [
-            int(child)
-            for thread in (proc / str(pid) / "task").iterdir()
-            for child in (thread / "children").read_text().split()
-        ]
+        children = child_pids(pid, proc)
     except OSError:
         children = []
     return sum(memory_of(each, proc) for each in (pid, *children))

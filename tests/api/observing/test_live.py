@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.api.house import House, error
-from tsctl.daemon.api.observing.processes import parse_stat, process_facts
 from tsctl.daemon.core.job import Reply
+from tsctl.daemon.core.machine.processes import parse_stat, process_facts
 from tsctl.daemon.metrics.histogram import FINE
 
 NO_SEQUENCE = "after is 'x'; expected a sequence from an earlier answer."

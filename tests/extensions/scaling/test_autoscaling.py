@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.machine.gpu_memory import StubGpus
 from tsctl.daemon.extensions.scaling import resources
 from tsctl.daemon.extensions.scaling.autoscaling import Autoscaling
 from tsctl.daemon.extensions.scaling.resources import FRESH
-from tsctl.daemon.metrics.machine.gpu_memory import StubGpus
 from tsctl.daemon.models.registry import Registry
 
 GIB = 1024**3

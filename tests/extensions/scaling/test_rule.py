@@ -6,8 +6,15 @@ from typing import Any
 import pytest
 
 from tsctl.daemon.extensions.scaling.facts import BatchModel, DeviceMemory, ScalingChange, ScalingFacts
-from tsctl.daemon.extensions.scaling.range import clamped
-from tsctl.daemon.extensions.scaling.rule import LONGEST_QUIET, QUIET, decide, is_quiet, memory_obstacle, quiet_time
+from tsctl.daemon.extensions.scaling.rule import (
+    LONGEST_QUIET,
+    QUIET,
+    clamped,
+    decide,
+    is_quiet,
+    memory_obstacle,
+    quiet_time,
+)
 
 NOW = 1000.0
 LONG_AGO = NOW - LONGEST_QUIET - 1.0

@@ -11,11 +11,11 @@ import pytest
 
 from tests.api.house import House
 from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.machine.gpu import Gpus
+from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
 from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import LOOK_EVERY, PeriodicMetrics
-from tsctl.daemon.metrics.machine.gpu import Gpus
-from tsctl.daemon.metrics.machine.host import HostMonitor
 from tsctl.daemon.metrics.torchserve.selection import Selection
 
 

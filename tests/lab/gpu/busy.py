@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tsctl.daemon.metrics.machine.gpu import QUERY, Gpu, parse_gpus
+from tsctl.daemon.core.machine.gpu import QUERY, Gpu, parse_gpus
 
 EVERY_MS = 500
 

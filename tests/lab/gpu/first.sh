@@ -18,7 +18,7 @@ import os
 import torch
 
 import tsctl.daemon.http.connection
-from tsctl.daemon.metrics.machine.gpu_memory import read_gpu_memory
+from tsctl.daemon.core.machine.gpu_memory import read_gpu_memory
 from tsctl.daemon.workers.gpus import usable_gpus
 
 torch.ones(1, device="cuda")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tsctl.daemon.core.machine.memory import descendants, proportional
+from tsctl.daemon.core.machine.memory_left import left_in
 from tsctl.daemon.lifecycle.upgrade.memory_check import MemoryCheck, measure, shortage
-from tsctl.daemon.metrics.machine.memory import descendants, proportional
-from tsctl.daemon.models.memory_left import left_in
 
 MIB = 1024**2
 

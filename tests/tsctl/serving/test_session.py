@@ -11,7 +11,7 @@ from tsctl.client import DaemonClient
 from tsctl.daemon import paths
 from tsctl.daemon.targets import read_target
 from tsctl.errors import CliError
-from tsctl.serving.session import Session
+from tsctl.serving.session import Session, without_block
 
 DONE = {"modelName": "h", "modelVersion": "1.0", "status": "done"}
 FAILED = "Failed to start workers for model h version: 1.0: ValueError: no\n\nTraceback (most recent call last):\n"
@@ -156,3 +156,11 @@ def test_what_a_model_prints_is_shown(watched: Watched, capsys: pytest.CaptureFi
     watched.session.turn(1.0)
 
     assert capsys.readouterr().err == "hello\n"
+
+
+@pytest.mark.parametrize(
+    ("block", "left"),
+    [("b\nc", ["a", "d"]), ("b\nx", ["a", "b", "c", "d"]), ("", ["a", "b", "c", "d"]), ("a\nb\nc\nd", [])],
+)
+def test_a_traceback_that_was_shown_is_left_out(block: str, left: list[str]) -> None:
+    assert without_block(["a", "b", "c", "d"], block) == left

@@ -12,9 +12,8 @@ from tsctl.daemon.api.grpc.tensor_contents import read_request
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.model_settings.declarations import DATATYPES
 from tsctl.tensors.binary_body import LENGTH_HEADER, write_binary_body
-from tsctl.tensors.elements import packed
 from tsctl.tensors.grpc_message import write_grpc_message
-from tsctl.tensors.requests import RequestInTensors, read_inference_request
+from tsctl.tensors.requests import RequestInTensors, packed, read_inference_request
 
 PACKED = [datatype for datatype in DATATYPES if datatype not in ("BYTES", "BF16")]
 WHOLE: dict[str, Any] = {

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.workers.processes.cgroups import Cgroups, clear, own_directory, start_of
+from tsctl.daemon.core.machine.cgroups import own_directory
+from tsctl.daemon.core.machine.processes import start_of
+from tsctl.daemon.workers.processes.cgroups import Cgroups, clear
 from tsctl.handlers.process.forking import enter_group
 
 MOUNTS = """\

@@ -7,9 +7,9 @@ import pytest
 
 from tests.metrics.reading import shown
 from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.machine import gpu as room
+from tsctl.daemon.core.machine.gpu import BACKOFF, FRESH, Gpu, Gpus, parse_gpus
 from tsctl.daemon.metrics.families import gpus as gpu_families
-from tsctl.daemon.metrics.machine import gpu as room
-from tsctl.daemon.metrics.machine.gpu import BACKOFF, FRESH, Gpu, Gpus, parse_gpus
 
 
 def program(folder: Path, script: str) -> str:

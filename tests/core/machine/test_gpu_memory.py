@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.metrics.machine.gpu_memory import GpuMemory, parse_gpu_memory, read_gpu_memory
+from tsctl.daemon.core.machine.gpu_memory import GpuMemory, parse_gpu_memory, read_gpu_memory
 
 MIB = 2**20
 APPS = "7, GPU-aaa, 512\n8, GPU-bbb, 100\n9, GPU-aaa, 64\n"

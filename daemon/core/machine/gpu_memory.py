@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tsctl.daemon.metrics.machine.memory import MIB, PROC, ask, descendants, on_gpus, parents_in, rows_of
+from tsctl.daemon.core.machine.memory import APPS, MIB, ask, descendants, on_gpus, rows_of
+from tsctl.daemon.core.machine.processes import PROC, parents_in
 
-APPS = ("--query-compute-apps=pid,gpu_uuid,used_memory", "--format=csv,noheader,nounits")
 FREE = ("--query-gpu=index,uuid,memory.free", "--format=csv,noheader,nounits")
 
 

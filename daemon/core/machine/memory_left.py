@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from tsctl.daemon.metrics.machine.memory import PROC
-from tsctl.daemon.workers.cores import control_groups
+from tsctl.daemon.core.machine.cgroups import groups_of
+from tsctl.daemon.core.machine.processes import PROC
 
 # The limit, the usage, and the line of memory.stat with the memory reclaimable at once: of version 2 and of version 1.
 _FILES = (
@@ -18,11 +18,7 @@ def available(proc: Path = PROC) -> Iterator[tuple[int, str]]:
     for line in (proc / "meminfo").read_text().splitlines():
         if line.startswith("MemAvailable:"):
             yield int(line.split()[1]) * 1024, "this machine"
-    try:
-        groups, mounts = (proc / "self" / "cgroup").read_text(), (proc / "self" / "mountinfo").read_text()
-    except OSError:
-        return
-    for directory in control_groups("memory", groups, mounts):
+    for directory in groups_of("memory", proc):
         left = left_in(directory)
         if left is not None:
             yield left, f"the cgroup {directory}"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.metrics.reading import shown
+from tsctl.daemon.core.machine.host import GB, HostMonitor
 from tsctl.daemon.metrics.families import machine
-from tsctl.daemon.metrics.machine.host import GB, HostMonitor
 
 MEMINFO = "MemTotal:        8192 kB\nMemFree:         1024 kB\nMemAvailable:    2048 kB\nHugePages_Total:       0\n"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.metrics.machine.memory import memory_of, on_gpus
+from tsctl.daemon.core.machine.memory import memory_of, on_gpus
 
 MIB = 2**20
 UUIDS = "0, GPU-aaa\n1, GPU-bbb\n"

@@ -9,10 +9,11 @@ import subprocess
 from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 
-PROC = Path("/proc")
+from tsctl.daemon.core.machine.processes import PROC, parents_in
+
 MIB = 1024 * 1024
 _TIMEOUT = 3.0  # seconds of nvidia-smi
-_APPS = ("--query-compute-apps=pid,gpu_uuid,used_memory", "--format=csv,noheader,nounits")
+APPS = ("--query-compute-apps=pid,gpu_uuid,used_memory", "--format=csv,noheader,nounits")
 _INDICES = ("--query-gpu=index,uuid", "--format=csv,noheader")
 
 
@@ -25,7 +26,7 @@ def memory_of(pids: Iterable[int], proc: Path = PROC) -> dict[str, int]:
     parents = parents_in(proc)
     family = set(roots).union(*(descendants(parents, root) for root in roots))
     program = shutil.which("nvidia-smi")
-    gpus = {} if program is None else on_gpus(family, *(ask(program, query) for query in (_APPS, _INDICES)))
+    gpus = {} if program is None else on_gpus(family, *(ask(program, query) for query in (APPS, _INDICES)))
     return {"host": sum(taken(pid, proc) for pid in family)} | gpus
 
 
@@ -55,18 +56,6 @@ def taken(pid: int, proc: Path = PROC) -> int:
     except OSError:
         return 0  # ended meanwhile
     return sum(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmRSS:"))
-
-
-def parents_in(proc: Path = PROC) -> dict[int, int]:
-    """Return process → parent, of all processes."""
-    parents = {}
-    for entry in proc.iterdir():
-        if entry.name.isdigit():
-            try:
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-    return parents
 
 
 def on_gpus(pids: Set[int], apps: str, indices: str) -> dict[str, int]:
