@@ -7,7 +7,8 @@ from typing import NamedTuple
 import msgspec
 
 from tsctl.daemon.api.auth import matches
-from tsctl.daemon.core.errors import BadRequest, MissingToken, WrongToken
+from tsctl.daemon.api.submission import budget_of, is_low
+from tsctl.daemon.core.errors import MissingToken, WrongToken
 from tsctl.daemon.core.job import TimeBudget
 from tsctl.daemon.http.bounds.known_client import KnownClient
 from tsctl.daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
@@ -16,7 +17,6 @@ from tsctl.daemon.http.parsing.headers import LONGEST_ID
 from tsctl.daemon.models.routing.steering import VERSION_HEADER
 
 CALL_DEADLINE = "the call's deadline"
-CLIENT_TIMEOUT = "clientTimeoutInMills"
 _REQUEST_ID = "x-request-id"
 _BEARER = "bearer "
 _OWN = ("authorization", _REQUEST_ID, HEADER, PRIORITY_HEADER, VERSION_HEADER)
@@ -77,9 +77,7 @@ class CallHead(msgspec.Struct, frozen=True):
         Args:
             most: the model's limit in seconds, 0.0 for none.
         """
-        if self.remaining is not None and (not most or self.remaining <= most):
-            return TimeBudget(self.remaining, self.began, CALL_DEADLINE, self.remaining != most)
-        return TimeBudget(most, self.began, CLIENT_TIMEOUT) if most else None
+        return budget_of(self.remaining, most, self.began, CALL_DEADLINE)
 
 
 class _Metadata(NamedTuple):
@@ -118,7 +116,6 @@ def read_head(
     named, headers, low = read.id or new_request_id(), read.headers, read.low_priority
     if client is not None:
         headers = tuple(pair for pair in headers if pair[0] != "authorization")
-        low = low or client.low_priority
     return CallHead(method, named, headers, now, remaining, low, client, read.model_version, peer)
 
 
@@ -126,15 +123,13 @@ def read_head(
 def _read(metadata: tuple[tuple[str, str | bytes], ...], tokens: tuple[str, ...]) -> _Metadata:
     texts = [(key, value) for key, value in metadata if isinstance(value, str)]
     own = {key: value for key, value in texts if key in _OWN}
-    priority = own.get(PRIORITY_HEADER, "normal")
-    if priority not in ("low", "normal"):
-        raise BadRequest(f"{PRIORITY_HEADER} is `{priority}`; expected low or normal.")
+    low = is_low(own.get(PRIORITY_HEADER))
     hidden = matches(_bearer(own.get("authorization", "")), tokens)
     headers = tuple(pair for pair in texts if not (hidden and pair[0] == "authorization"))
     named = own.get(_REQUEST_ID, "")
     chosen = named if len(named) <= LONGEST_ID and named.isascii() and named.isprintable() else ""
     budget = read_budget(own[HEADER]) if HEADER in own else None
-    return _Metadata(chosen, headers, budget, priority == "low", own.get(VERSION_HEADER) or None)
+    return _Metadata(chosen, headers, budget, low, own.get(VERSION_HEADER) or None)
 
 
 def bearer_of(metadata: Iterable[tuple[str, str | bytes]]) -> str:
