@@ -8,7 +8,7 @@ import msgspec
 
 from tsctl.daemon.api.auth import matches
 from tsctl.daemon.api.submission import budget_of, is_low
-from tsctl.daemon.core.errors import MissingToken, WrongToken
+from tsctl.daemon.core.errors import BadRequest, MissingToken, WrongToken
 from tsctl.daemon.core.job import TimeBudget
 from tsctl.daemon.http.bounds.known_client import KnownClient
 from tsctl.daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
@@ -35,6 +35,8 @@ class CallHead(msgspec.Struct, frozen=True):
         client: the caller, if its key is known; None where none is required.
         model_version: of `x-model-version` in the metadata, None without.
         peer: the client's address and port.
+        invalid: why the deadline or the priority in the metadata is invalid, empty if both are valid. A prediction is
+            refused for it when its model is known, and counts for that; no other call heeds them.
         stranger: the caller has shown no token and no key, where others have to: models are not named to it.
     """
 
@@ -47,6 +49,7 @@ class CallHead(msgspec.Struct, frozen=True):
     client: KnownClient | None = None
     model_version: str | None = None
     peer: str = ""
+    invalid: str = ""
     stranger: bool = False
 
     def may_see(self, name: str) -> bool:
@@ -88,6 +91,7 @@ class _Metadata(NamedTuple):
     budget: float | None
     low_priority: bool
     model_version: str | None
+    invalid: str
 
 
 def read_head(
@@ -106,9 +110,6 @@ def read_head(
         tokens: the accepted ones, which handlers must not see.
         client: the caller, whose key they must not see either; None if unknown.
         peer: the client's address and port.
-
-    Raises:
-        BadRequest: the deadline or the priority in the metadata is invalid.
     """
     read = _read(metadata, tokens)
     if read.budget is not None:
@@ -116,20 +117,24 @@ def read_head(
     named, headers, low = read.id or new_request_id(), read.headers, read.low_priority
     if client is not None:
         headers = tuple(pair for pair in headers if pair[0] != "authorization")
-    return CallHead(method, named, headers, now, remaining, low, client, read.model_version, peer)
+    return CallHead(method, named, headers, now, remaining, low, client, read.model_version, peer, read.invalid)
 
 
 @lru_cache(maxsize=64)  # a client sends the same with each call, and reading it again takes 8 µs
 def _read(metadata: tuple[tuple[str, str | bytes], ...], tokens: tuple[str, ...]) -> _Metadata:
     texts = [(key, value) for key, value in metadata if isinstance(value, str)]
     own = {key: value for key, value in texts if key in _OWN}
-    low = is_low(own.get(PRIORITY_HEADER))
     hidden = matches(_bearer(own.get("authorization", "")), tokens)
     headers = tuple(pair for pair in texts if not (hidden and pair[0] == "authorization"))
     named = own.get(_REQUEST_ID, "")
     chosen = named if len(named) <= LONGEST_ID and named.isascii() and named.isprintable() else ""
-    budget = read_budget(own[HEADER]) if HEADER in own else None
-    return _Metadata(chosen, headers, budget, low, own.get(VERSION_HEADER) or None)
+    budget, low, invalid = None, False, ""
+    try:
+        budget = read_budget(own[HEADER]) if HEADER in own else None
+        low = is_low(own.get(PRIORITY_HEADER))
+    except BadRequest as error:
+        invalid = str(error)
+    return _Metadata(chosen, headers, budget, low, own.get(VERSION_HEADER) or None, invalid)
 
 
 def bearer_of(metadata: Iterable[tuple[str, str | bytes]]) -> str:

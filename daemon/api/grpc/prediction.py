@@ -7,7 +7,7 @@ from tsctl.daemon.api.grpc.codes import Code, code_of_status
 from tsctl.daemon.api.grpc.heads import CallHead
 from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.api.submission import submit
-from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.core.job import Flow, Job, JobPhase, Param, Piece, Reply
 from tsctl.daemon.http.bounds.sending import OVERHEAD, NotRead
 from tsctl.daemon.models.version import ModelVersion
@@ -172,6 +172,10 @@ def _submit(
     deliver: Callable[[Reply], None], stream: Callable[[Reply], None],
     *, unnamed: bool, repeatable: bool, later: Callable[[ModelVersion, Job], None] | None = None,
 ) -> Job:  # fmt: skip
+    if head.invalid:
+        error = BadRequest(head.invalid)
+        model.metrics.refused(error)
+        raise error
     return submit(
         model, head.id, params, list(head.headers), head.began, deliver, stream,
         unnamed=unnamed and head.model_version is None, low_priority=head.low_priority,
