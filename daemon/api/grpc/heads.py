@@ -128,7 +128,8 @@ def _read(metadata: tuple[tuple[str, str | bytes], ...], tokens: tuple[str, ...]
     headers = tuple(pair for pair in texts if not (hidden and pair[0] == "authorization"))
     named = own.get(_REQUEST_ID, "")
     chosen = named if len(named) <= LONGEST_ID and named.isascii() and named.isprintable() else ""
-    budget, low, invalid = None, False, ""
+    budget: float | None = None
+    low, invalid = False, ""
     try:
         budget = read_budget(own[HEADER]) if HEADER in own else None
         low = is_low(own.get(PRIORITY_HEADER))
