@@ -60,7 +60,7 @@ few floors and no circle. Programs that measure, compare and attack all of this 
 
 Six walks
 
-1. A prediction: http.connection → parsing.parser → http.router → inference.routes → routing.steering →
+1. A prediction: http.connection → parsing.parser → http.router → inference.routes → routing.steering → submission →
    model.submit → queue → dispatcher._pump asks the collector → Batch → worker.predict → frame →
    runtime.runtime → the user's handle(data, context) → one Reply for each job → frame → workers.local →
    dispatcher.ended → job.answer → exchange → bytes. Only two things wait: the job in the queue, the batch in

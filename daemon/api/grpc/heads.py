@@ -7,6 +7,7 @@ from typing import NamedTuple
 import msgspec
 
 from tsctl.daemon.api.auth import matches
+from tsctl.daemon.api.submission import budget_of, is_low
 from tsctl.daemon.core.errors import BadRequest, MissingToken, WrongToken
 from tsctl.daemon.core.job import TimeBudget
 from tsctl.daemon.http.bounds.known_client import KnownClient
@@ -16,7 +17,6 @@ from tsctl.daemon.http.parsing.headers import LONGEST_ID
 from tsctl.daemon.models.routing.steering import VERSION_HEADER
 
 CALL_DEADLINE = "the call's deadline"
-CLIENT_TIMEOUT = "clientTimeoutInMills"
 _REQUEST_ID = "x-request-id"
 _BEARER = "bearer "
 _OWN = ("authorization", _REQUEST_ID, HEADER, PRIORITY_HEADER, VERSION_HEADER)
@@ -35,6 +35,8 @@ class CallHead(msgspec.Struct, frozen=True):
         client: the caller, if its key is known; None where none is required.
         model_version: of `x-model-version` in the metadata, None without.
         peer: the client's address and port.
+        invalid: why the deadline or the priority in the metadata is invalid, empty if both are valid. A prediction is
+            refused for it when its model is known, and counts for that; no other call heeds them.
         stranger: the caller has shown no token and no key, where others have to: models are not named to it.
     """
 
@@ -47,6 +49,7 @@ class CallHead(msgspec.Struct, frozen=True):
     client: KnownClient | None = None
     model_version: str | None = None
     peer: str = ""
+    invalid: str = ""
     stranger: bool = False
 
     def may_see(self, name: str) -> bool:
@@ -77,9 +80,7 @@ class CallHead(msgspec.Struct, frozen=True):
         Args:
             most: the model's limit in seconds, 0.0 for none.
         """
-        if self.remaining is not None and (not most or self.remaining <= most):
-            return TimeBudget(self.remaining, self.began, CALL_DEADLINE, self.remaining != most)
-        return TimeBudget(most, self.began, CLIENT_TIMEOUT) if most else None
+        return budget_of(self.remaining, most, self.began, CALL_DEADLINE)
 
 
 class _Metadata(NamedTuple):
@@ -90,6 +91,7 @@ class _Metadata(NamedTuple):
     budget: float | None
     low_priority: bool
     model_version: str | None
+    invalid: str
 
 
 def read_head(
@@ -108,9 +110,6 @@ def read_head(
         tokens: the accepted ones, which handlers must not see.
         client: the caller, whose key they must not see either; None if unknown.
         peer: the client's address and port.
-
-    Raises:
-        BadRequest: the deadline or the priority in the metadata is invalid.
     """
     read = _read(metadata, tokens)
     if read.budget is not None:
@@ -118,23 +117,25 @@ def read_head(
     named, headers, low = read.id or new_request_id(), read.headers, read.low_priority
     if client is not None:
         headers = tuple(pair for pair in headers if pair[0] != "authorization")
-        low = low or client.low_priority
-    return CallHead(method, named, headers, now, remaining, low, client, read.model_version, peer)
+    return CallHead(method, named, headers, now, remaining, low, client, read.model_version, peer, read.invalid)
 
 
 @lru_cache(maxsize=64)  # a client sends the same with each call, and reading it again takes 8 µs
 def _read(metadata: tuple[tuple[str, str | bytes], ...], tokens: tuple[str, ...]) -> _Metadata:
     texts = [(key, value) for key, value in metadata if isinstance(value, str)]
     own = {key: value for key, value in texts if key in _OWN}
-    priority = own.get(PRIORITY_HEADER, "normal")
-    if priority not in ("low", "normal"):
-        raise BadRequest(f"{PRIORITY_HEADER} is `{priority}`; expected low or normal.")
     hidden = matches(_bearer(own.get("authorization", "")), tokens)
     headers = tuple(pair for pair in texts if not (hidden and pair[0] == "authorization"))
     named = own.get(_REQUEST_ID, "")
     chosen = named if len(named) <= LONGEST_ID and named.isascii() and named.isprintable() else ""
-    budget = read_budget(own[HEADER]) if HEADER in own else None
-    return _Metadata(chosen, headers, budget, priority == "low", own.get(VERSION_HEADER) or None)
+    budget: float | None = None
+    low, invalid = False, ""
+    try:
+        budget = read_budget(own[HEADER]) if HEADER in own else None
+        low = is_low(own.get(PRIORITY_HEADER))
+    except BadRequest as error:
+        invalid = str(error)
+    return _Metadata(chosen, headers, budget, low, own.get(VERSION_HEADER) or None, invalid)
 
 
 def bearer_of(metadata: Iterable[tuple[str, str | bytes]]) -> str:

@@ -2,17 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
-from random import random
 
 from tsctl.daemon.api.grpc.codes import Code, code_of_status
 from tsctl.daemon.api.grpc.heads import CallHead
 from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.api.inference.predict import names_caller
-from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.api.submission import submit
+from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.core.job import Flow, Job, JobPhase, Param, Piece, Reply
-from tsctl.daemon.http.bounds.known_client import share_holder
 from tsctl.daemon.http.bounds.sending import OVERHEAD, NotRead
-from tsctl.daemon.models.shadowing.watching import AskedOf, Receivers
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import Head
 
@@ -94,19 +91,25 @@ async def replies_at_end(
     infer: Head | None = None,
     *,
     unnamed: bool,
+    repeatable: bool = False,
 ) -> list[Reply]:
     """Return the answer to a job as a whole: one reply, or several if the handler answers in pieces.
 
     One future for all of it: a generator, as in `replies_to`, costs 60 µs more. A cancelled call takes its job out of
     the queue.
 
+    Args:
+        repeatable: the parameters suffice to repeat the request as a plain prediction: they may be recorded.
+
     Raises:
         DaemonError: the version does not accept the job, as `ModelVersion.submit`, or the client may not send it.
         CallFailed: the answer is an error.
     """
     end = _Ended()
-    job = _job(model, head, params, infer, end.answer, end.piece, unnamed=unnamed)
-    arrivals.submit(model, job, end.refuse)
+    job = _submit(
+        model, head, params, infer, end.answer, end.piece, unnamed=unnamed, repeatable=repeatable,
+        later=lambda version, job: arrivals.submit(version, job, end.refuse),
+    )  # fmt: skip
     try:
         reply = await end.future
     finally:
@@ -121,9 +124,16 @@ async def replies_at_end(
 
 
 async def replies_to(
-    model: ModelVersion, head: CallHead, params: Sequence[Param], infer: Head | None = None, *, unnamed: bool
+    model: ModelVersion,
+    head: CallHead,
+    params: Sequence[Param],
+    infer: Head | None = None,
+    *,
+    unnamed: bool,
+    repeatable: bool = False,
 ) -> AsyncGenerator[Reply]:
-    """Submit a job, and yield its answer: all of it, or piece by piece; `infer` as in `Job`.
+    """Submit a job, and yield its answer: all of it, or piece by piece; `infer` as in `Job`, `repeatable` as in
+    `replies_at_end`.
 
     A caller that ends the iteration early, such as a cancelled call, takes its job out of the queue.
 
@@ -132,11 +142,10 @@ async def replies_to(
         CallFailed: the answer is an error.
     """
     arrived: asyncio.Queue[tuple[Reply, bool]] = asyncio.Queue()
-    job = _job(
-        model, head, params, infer,
-        lambda reply: arrived.put_nowait((reply, True)), lambda piece: _take(arrived, piece), unnamed=unnamed,
+    job = _submit(
+        model, head, params, infer, lambda reply: arrived.put_nowait((reply, True)),
+        lambda piece: _take(arrived, piece), unnamed=unnamed, repeatable=repeatable,
     )  # fmt: skip
-    model.submit(job)
     flow = None
     try:
         last = False
@@ -158,33 +167,22 @@ async def replies_to(
             model.abandon(job)
 
 
-def _job(
+def _submit(
     model: ModelVersion, head: CallHead, params: Sequence[Param], infer: Head | None,
-    deliver: Callable[[Reply], None], stream: Callable[[Reply], None], *, unnamed: bool,
+    deliver: Callable[[Reply], None], stream: Callable[[Reply], None],
+    *, unnamed: bool, repeatable: bool, later: Callable[[ModelVersion, Job], None] | None = None,
 ) -> Job:  # fmt: skip
-    if head.client is not None:
-        try:
-            head.client.admit(model.name, sum(len(each.value) for each in params), model.clock.now())
-        except DaemonError as error:
-            model.metrics.refused(error)
-            raise
-    unnamed = unnamed and head.model_version is None
-    if model.mirror is not None and unnamed:
-        asked = AskedOf(head.id, params, head.headers, infer)
-        deliver, stream = model.mirror.watch(asked, Receivers(deliver, stream))
-    job = Job(
-        head.id, params, list(head.headers), head.began, deliver, stream, unnamed=unnamed,
-        low_priority=head.low_priority, budget=head.budget(model.settings.client_timeout),
+    if head.invalid:
+        error = BadRequest(head.invalid)
+        model.metrics.refused(error)
+        raise error
+    return submit(
+        model, head.id, params, list(head.headers), head.began, deliver, stream,
+        unnamed=unnamed and head.model_version is None, low_priority=head.low_priority,
+        budget=head.budget(model.settings.client_timeout), client=head.client, peer=head.peer,
+        size=sum(len(each.value) for each in params), method="POST", target=head.method, began=head.began,
+        infer=infer, kept=params if repeatable else None, later=later,
     )  # fmt: skip
-    job.infer = infer
-    if model.sequences is not None:
-        job.client = share_holder(head.client, head.peer)
-    tracer = model.tracer
-    if tracer is not None:
-        draw = random()
-        if draw < tracer.ratio or names_caller(head.headers):
-            tracer.begin(job, "POST", head.method, head.began, draw)
-    return job
 
 
 def _take(arrived: asyncio.Queue[tuple[Reply, bool]], piece: Reply) -> None:

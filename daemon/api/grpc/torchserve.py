@@ -62,7 +62,7 @@ class InferenceService:
         head = _of_sequence(request, head, named)
         unnamed, asked = not request.model_version, request.sequence_id
         del request  # as large as the parameters, which the job has
-        replies = await replies_at_end(self._arrivals, model, head, params, unnamed=unnamed)
+        replies = await replies_at_end(self._arrivals, model, head, params, unnamed=unnamed, repeatable=True)
         answer = self._answer(prediction=b"".join([each.body for each in replies]))
         if replies and (sequence := _sequence_of(replies[0], asked, named)):
             answer.sequence_id = sequence
@@ -75,7 +75,7 @@ class InferenceService:
         head = _of_sequence(request, head, named)
         unnamed, asked = not request.model_version, request.sequence_id
         del request
-        async with aclosing(replies_to(model, head, params, unnamed=unnamed)) as replies:
+        async with aclosing(replies_to(model, head, params, unnamed=unnamed, repeatable=True)) as replies:
             async for reply in replies:
                 answer = self._answer(prediction=reply.body)
                 if sequence := _sequence_of(reply, asked, named):

@@ -2,27 +2,21 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from random import random
 from typing import Protocol
 
 from tsctl.daemon.api.inference.forms import Form, read_body
 from tsctl.daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
-from tsctl.daemon.core.errors import BadRequest, DaemonError, PredictionFailed
+from tsctl.daemon.api.submission import budget_of, is_low, submit
+from tsctl.daemon.core.errors import DaemonError, PredictionFailed
 from tsctl.daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
 from tsctl.daemon.core.timing import Timing
-from tsctl.daemon.core.trace import TRACEPARENT
-from tsctl.daemon.http.bounds.known_client import share_holder
 from tsctl.daemon.http.bounds.sending import NotRead
-from tsctl.daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
+from tsctl.daemon.http.deadline_header import HEADER, read_budget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, reply_response
-from tsctl.daemon.models.archives.sample import MOST_BYTES, RECORDED, Sample
-from tsctl.daemon.models.shadowing.watching import AskedOf, Receivers
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import Head
 from tsctl.handlers.wire import Declared, Input
-
-CLIENT_TIMEOUT = "clientTimeoutInMills"
 
 
 def form_input_of(declared: Declared | None) -> Input | None:
@@ -56,7 +50,7 @@ def with_query(request: Request, params: list[Param]) -> list[Param]:
     return params + [Param(name, "", text.encode()) for name, text in request.query.items() if name not in named]
 
 
-def budget_of(request: Request, most: float) -> TimeBudget | None:
+def read_time(request: Request, most: float) -> TimeBudget | None:
     """Return the time that a request may take, counted from the end of its headers; None without a limit.
 
     Args:
@@ -67,32 +61,8 @@ def budget_of(request: Request, most: float) -> TimeBudget | None:
     """
     if request.budget is None and not most:
         return None
-    if request.budget is not None:
-        asked = read_budget(request.budget)
-        if not most or asked <= most:
-            return TimeBudget(asked, request.began, HEADER, asked != most)
-    return TimeBudget(most, request.began, CLIENT_TIMEOUT) if most else None
-
-
-def is_low(request: Request) -> bool:
-    """Return whether a request has low priority.
-
-    Raises:
-        BadRequest: the request's priority is unknown.
-    """
-    if request.priority is None:
-        return False
-    if request.priority not in ("low", "normal"):
-        raise BadRequest(f"{PRIORITY_HEADER} is `{request.priority}`; expected low or normal.")
-    return request.priority == "low"
-
-
-def names_caller(headers: Sequence[tuple[str, str]]) -> bool:
-    """Return whether a request has a `traceparent`, which may be invalid."""
-    for header in headers:  # noqa: SIM110 - compiled, a loop costs a fraction of a generator
-        if len(header[0]) == len(TRACEPARENT) and header[0].lower() == TRACEPARENT:
-            return True
-    return False
+    asked = None if request.budget is None else read_budget(request.budget)
+    return budget_of(asked, most, request.began, HEADER)
 
 
 class ReplyReceiver(Protocol):
@@ -138,43 +108,26 @@ def predict(
     """
     request = exchange.request
     try:
-        budget, low = budget_of(request, model.settings.client_timeout), is_low(request)
-        client = request.client
-        if client is not None:
-            client.admit(model.name, len(request.body), model.clock.now())
-            low = low or client.low_priority
+        budget, low = read_time(request, model.settings.client_timeout), is_low(request.priority)
     except DaemonError as error:
         model.metrics.refused(error)
         raise
-    kept = None
-    if model.settings.record_input and repeatable and len(request.body) <= MOST_BYTES:
-        kept = Param("body", request.content_type, request.body)  # not a copy: many requests may wait
+    body = request.body
+    kept = [Param("body", request.content_type, body)] if repeatable and model.settings.record_input else None
     timing = Timing() if request.timed else None
     deliver: Callable[[Reply], None]
     stream: Callable[[Reply], None]
     if receiver is None:
-        waiter = Waiter(exchange, model, kept, timing, change)
+        waiter = Waiter(exchange, model, timing, change)
         deliver, stream = waiter.deliver, waiter.stream
     else:
         deliver, stream = receiver.deliver, receiver.stream
-    unnamed = unnamed and request.model_version is None
-    if model.mirror is not None and unnamed:
-        asked = AskedOf(request.id, params, [*request.headers, *injected], infer)
-        deliver, stream = model.mirror.watch(asked, Receivers(deliver, stream))
-    job = Job(
-        request.id, params, [*request.headers, *injected], request.received, deliver, stream,
-        unnamed=unnamed, low_priority=low, budget=budget, caller=exchange.caller,
+    job = submit(
+        model, request.id, params, [*request.headers, *injected], request.received, deliver, stream,
+        unnamed=unnamed and request.model_version is None, low_priority=low, budget=budget, client=request.client,
+        peer=request.peer, size=len(body), method=request.method, target=request.target, began=request.began,
+        infer=infer, kept=kept, timing=timing, caller=exchange.caller,
     )  # fmt: skip
-    job.timing = timing
-    job.infer = infer
-    if model.sequences is not None:
-        job.client = share_holder(client, request.peer)
-    tracer = model.tracer
-    if tracer is not None:
-        draw = random()
-        if draw < tracer.ratio or names_caller(request.headers):
-            tracer.begin(job, request.method, request.target, request.began, draw)
-    model.submit(job)
     request.body = b""  # the job owns the body now
     exchange.on_leave = partial(_leave, model, job)
 
@@ -185,32 +138,27 @@ class Waiter:
     A class, because compiled closures in `predict` would be reference cycles of twelve objects a request.
 
     Args:
-        kept: the request, recorded if the answer is 200; None to record nothing.
         timing: the times of the answer, which the client asks for, or None. A streamed answer does not tell them: its
             head is sent before they are known.
         change: as in `predict`.
     """
 
-    __slots__ = ("_change", "_exchange", "_kept", "_model", "_timing")
+    __slots__ = ("_change", "_exchange", "_model", "_timing")
 
     def __init__(
         self,
         exchange: Exchange,
         model: ModelVersion,
-        kept: Param | None,
         timing: Timing | None,
         change: Callable[[Reply], Reply] | None,
     ) -> None:
         self._exchange = exchange
         self._model = model
-        self._kept = kept
         self._timing = timing
         self._change = change
 
     def deliver(self, reply: Reply) -> None:
         exchange = self._exchange
-        if self._kept is not None and reply.status == 200 and not reply.error:
-            self._model.record(Sample(bytes(self._kept.value), self._kept.content_type, RECORDED))
         if not exchange.started:
             if self._change is not None:
                 reply = self._change(reply)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import Generic, Protocol, TypeVar
 
-from tsctl.daemon.api.inference.predict import budget_of
+from tsctl.daemon.api.inference.predict import read_time
 from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.errors import DaemonError, Stopping, WaitedTooLong
 from tsctl.daemon.core.job import Param, TimeBudget
@@ -120,7 +120,7 @@ class Turns:
             TooManyForms: the bodies being read leave no room for this one.
             Stopping: the daemon is being stopped.
         """
-        budget = budget_of(exchange.request, most)
+        budget = read_time(exchange.request, most)
         size = len(exchange.request.body)
         if self.reading and self.bytes + size > self._most_bytes:
             raise TooManyForms(self._most_bytes, size)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.api.grpc.client import PATIENCE, GrpcHouse, grpc_house, prediction
 from tsctl.daemon.api.grpc import prediction as prediction_module
+from tsctl.daemon.api.submission import submit
 from tsctl.daemon.core.arena import COPIED_AT_ONCE, Arena, Lease, Payload
 from tsctl.daemon.core.job import Job, JobPhase, Reply
 
@@ -27,11 +28,11 @@ def jobs(monkeypatch: pytest.MonkeyPatch) -> list[Job]:
     """The jobs of the calls, each of which is submitted as soon as it is made."""
     made: list[Job] = []
 
-    def make(*arguments: Any, **named: Any) -> Job:
-        made.append(Job(*arguments, **named))
+    def submit_and_note(*arguments: Any, **named: Any) -> Job:
+        made.append(submit(*arguments, **named))
         return made[-1]
 
-    monkeypatch.setattr(prediction_module, "Job", make)
+    monkeypatch.setattr(prediction_module, "submit", submit_and_note)
     return made
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.api.inference.predict import names_caller
+from tsctl.daemon.api.submission import names_caller
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,143 @@
+"""The one way of a request to its model, whichever protocol it came by.
+
+A protocol reads its envelope and writes its answers. Between the two, the same holds for each: what its client may do,
+what is recorded, copied to a shadow and traced, and which refusals count.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from random import random
+
+from tsctl.daemon.core.errors import BadRequest, DaemonError
+from tsctl.daemon.core.job import Caller, Job, Param, Reply, TimeBudget
+from tsctl.daemon.core.timing import Timing
+from tsctl.daemon.core.trace import TRACEPARENT
+from tsctl.daemon.http.bounds.known_client import KnownClient, share_holder
+from tsctl.daemon.http.deadline_header import PRIORITY_HEADER
+from tsctl.daemon.models.archives.sample import MOST_BYTES, sample_of
+from tsctl.daemon.models.shadowing.watching import AskedOf, Receivers
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.tensor_heads import Head
+
+CLIENT_TIMEOUT = "clientTimeoutInMills"
+
+
+def submit(
+    model: ModelVersion,
+    id: str,  # noqa: A002 - the name that a job has for it
+    params: Sequence[Param],
+    headers: Sequence[tuple[str, str]],
+    arrived: float,
+    deliver: Callable[[Reply], None],
+    stream: Callable[[Reply], None],
+    *,
+    unnamed: bool,
+    low_priority: bool,
+    budget: TimeBudget | None,
+    client: KnownClient | None,
+    peer: str,
+    size: int,
+    method: str,
+    target: str,
+    began: float,
+    infer: Head | None = None,
+    kept: Sequence[Param] | None = None,
+    timing: Timing | None = None,
+    caller: Caller | None = None,
+    later: Callable[[ModelVersion, Job], None] | None = None,
+) -> Job:
+    """Submit a request's job, and return it; each refusal counts for the version.
+
+    Keywords, not a record: an object more for each request would be read once.
+
+    Args:
+        headers: for the handler.
+        arrived: when the request was complete, on the daemon's clock.
+        deliver, stream: take the last reply, and the pieces before it.
+        unnamed: the client named no version.
+        client: the caller, if its key is known.
+        size: bytes that the client has sent, for its own limit.
+        method, target, began: the request's, for its trace; `began` is on the daemon's clock.
+        infer, timing, caller: as in `Job`.
+        kept: repeats the request as a plain prediction; recorded if the answer is 200. None to record nothing.
+        later: submits the job in place of `ModelVersion.submit`.
+
+    Raises:
+        ModelNotAllowed: the client's key does not allow the model.
+        BodyTooLong: the client may not send so many bytes.
+        TooManyRequests: the client's rate does not allow the request yet.
+        DaemonError: the version does not accept the job, as `ModelVersion.submit`.
+    """
+    if client is not None:
+        try:
+            client.admit(model.name, size, model.clock.now())
+        except DaemonError as error:
+            model.metrics.refused(error)
+            raise
+        low_priority = low_priority or client.low_priority
+    if kept is not None and model.settings.record_input and sum([len(each.value) for each in kept]) <= MOST_BYTES:
+        deliver = partial(_record, model, kept, deliver)
+    if model.mirror is not None and unnamed:
+        deliver, stream = model.mirror.watch(AskedOf(id, params, headers, infer), Receivers(deliver, stream))
+    job = Job(
+        id, params, headers, arrived, deliver, stream,
+        unnamed=unnamed, low_priority=low_priority, budget=budget, caller=caller,
+    )  # fmt: skip
+    job.timing = timing
+    job.infer = infer
+    if model.sequences is not None:
+        job.client = share_holder(client, peer)
+    tracer = model.tracer
+    if tracer is not None:
+        draw = random()
+        if draw < tracer.ratio or names_caller(headers):
+            tracer.begin(job, method, target, began, draw)
+    if later is None:
+        model.submit(job)
+    else:
+        later(model, job)
+    return job
+
+
+def budget_of(asked: float | None, most: float, since: float, source: str) -> TimeBudget | None:
+    """Return the time that a request may take; None without a limit.
+
+    Args:
+        asked: the client's deadline in seconds, None for none.
+        most: the model's limit in seconds, 0.0 for none; caps the client's.
+        since: when the request began, on the daemon's clock.
+        source: where the client's deadline comes from, in words.
+    """
+    if asked is not None and (not most or asked <= most):
+        return TimeBudget(asked, since, source, asked != most)
+    return TimeBudget(most, since, CLIENT_TIMEOUT) if most else None
+
+
+def is_low(priority: str | None) -> bool:
+    """Return whether a priority is low; None is a request's that has none.
+
+    Raises:
+        BadRequest: the priority is unknown.
+    """
+    if priority is None:
+        return False
+    if priority not in ("low", "normal"):
+        raise BadRequest(f"{PRIORITY_HEADER} is `{priority}`; expected low or normal.")
+    return priority == "low"
+
+
+def names_caller(headers: Sequence[tuple[str, str]]) -> bool:
+    """Return whether a request has a `traceparent`, which may be invalid."""
+    for header in headers:  # noqa: SIM110 - compiled, a loop costs a fraction of a generator
+        if len(header[0]) == len(TRACEPARENT) and header[0].lower() == TRACEPARENT:
+            return True
+    return False
+
+
+def _record(model: ModelVersion, kept: Sequence[Param], deliver: Callable[[Reply], None], reply: Reply) -> None:
+    """Record a request that was answered with 200, then deliver the answer."""
+    if reply.status == 200 and not reply.error:
+        sample = sample_of(kept)
+        if sample is not None:
+            model.record(sample)
+    deliver(reply)
