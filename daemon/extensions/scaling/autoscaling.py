@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from weakref import WeakKeyDictionary
 
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.machine.gpu_memory import GpuMemory, read_gpu_memory
@@ -31,7 +30,7 @@ class Autoscaling:
         self._clock = clock
         self._gpus = gpus or partial(read_gpu_memory, visible=usable_gpus())
         self._samples = 0
-        self._scalers: WeakKeyDictionary[ModelVersion, Autoscaler] = WeakKeyDictionary()
+        self._scalers: dict[ModelVersion, Autoscaler] = {}
         self._ticker = Ticker(clock, SAMPLED, self._look)
         self.begin, self.close = self._ticker.begin, self._ticker.close
 
@@ -42,13 +41,9 @@ class Autoscaling:
     def _look(self) -> None:
         self._samples += 1
         now, decides = self._clock.now(), self._samples % DECIDED == 0
-        for model in self._registry:
-            if not model.settings.target_queue:
-                self._scalers.pop(model, None)
-                continue
-            scaler = self._scalers.get(model)
-            if scaler is None:
-                scaler = self._scalers[model] = self._autoscaler_of(model)
+        scaled = [model for model in self._registry if model.settings.target_queue]
+        self._scalers = {model: self._scalers.get(model) or self._autoscaler_of(model) for model in scaled}
+        for model, scaler in self._scalers.items():
             scaler.sample(now)
             if decides and model.residence.resident and not model.stopping and not model.being_replaced:
                 _step(model, scaler, now)
