@@ -10,8 +10,9 @@ from tests.api.grpc.test_predictions import failure
 from tests.api.house import House
 from tsctl.daemon.api.grpc.heads import read_head
 from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.core.errors import Loading, ModelNotFound, NoReadyWorker
+from tsctl.daemon.core.errors import BadRequest, Loading, ModelNotFound, NoReadyWorker
 from tsctl.daemon.http.bounds.receiving import NoRoom, ReceiveBudget
+from tsctl.daemon.http.deadline_header import HEADER
 
 HEAD = read_head("/a.B/C", (), None, 0.0)
 
@@ -40,6 +41,15 @@ async def test_a_model_that_could_not_be_registered_is_told_with_its_reason(tmp_
 
     with pytest.raises(NoReadyWorker, match="the archive is broken"):
         await finding
+
+
+async def test_a_call_whose_deadline_is_invalid_waits_for_no_model(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.registry.expect("m")
+    head = read_head("/a.B/C", ((HEADER, "soon"),), None, 0.0)
+
+    with pytest.raises(BadRequest, match="soon"):
+        await AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, head, lambda: 0)
 
 
 async def test_another_models_end_of_loading_changes_nothing(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Callable
 
-from tsctl.daemon.core.errors import Loading, ModelNotFound, VersionNotFound
+from tsctl.daemon.api.grpc.heads import CallHead
+from tsctl.daemon.core.errors import BadRequest, Loading, ModelNotFound, VersionNotFound
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.routing.steering import RequestHead, steer
+from tsctl.daemon.models.routing.steering import steer
 from tsctl.daemon.models.version import ModelVersion
 
 
@@ -33,7 +34,7 @@ class AwaitedModels:
         self._waiting: set[asyncio.Future[None]] = set()
         registry.listeners.append(self._look_again)
 
-    async def find(self, name: str, version: str | None, head: RequestHead, size: Callable[[], int]) -> ModelVersion:
+    async def find(self, name: str, version: str | None, head: CallHead, size: Callable[[], int]) -> ModelVersion:
         """Return the version that answers a call, as `steer` chooses it.
 
         Args:
@@ -45,7 +46,8 @@ class AwaitedModels:
             ModelNotFound: no model has this name, or will have it soon.
             VersionNotFound: the model has no such version.
             NoReadyWorker: the model could not be registered at the start.
-            BadRequest: the metadata names another version than the message.
+            BadRequest: the metadata names another version than the message, or would have to wait with an invalid
+                deadline.
             Loading: too many calls wait already.
             NoRoom: their messages, and the bodies that are being received, have too many bytes.
         """
@@ -55,6 +57,8 @@ class AwaitedModels:
             except (ModelNotFound, VersionNotFound):
                 if not self._registry.expects(name):
                     raise
+            if head.invalid:
+                raise BadRequest(head.invalid)
             if len(self._waiting) >= self._most:
                 raise Loading(f'Model "{name}" is being registered. Try again later.')
             await self._settled(size())
