@@ -13,15 +13,14 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import DaemonError, StartError
+from tsctl.daemon.extension import Extension
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.tables import SETTINGS
-
-if TYPE_CHECKING:
-    from tsctl.daemon.extension import Extension
 
 
 def parse_arguments(arguments: Sequence[str]) -> argparse.Namespace:
@@ -44,11 +43,11 @@ def launch_arguments(given: argparse.Namespace) -> list[str]:
     return [*said, "--background"] if given.background else said
 
 
-def main(arguments: Sequence[str], extensions: "Sequence[Extension] | None" = None) -> int:
+def main(arguments: Sequence[str], extensions: Sequence[Extension] = EXTENSIONS) -> int:
     """Run a daemon to its end; return the exit code.
 
     Args:
-        extensions: what it can do beside the core; None for all that there are.
+        extensions: what it can do beside the core.
     """
     given = parse_arguments(arguments)
     predecessor = None
@@ -76,11 +75,9 @@ def main(arguments: Sequence[str], extensions: "Sequence[Extension] | None" = No
 
         template = start_early(config, replacing=predecessor is not None)
         from tsctl.daemon.http.bounds.trimming import return_memory
-        from tsctl.daemon.server.extensions import EXTENSIONS
 
         return_memory()
-        chosen = EXTENSIONS if extensions is None else extensions
-        for extension in chosen:
+        for extension in extensions:
             extension.prepare(config)
         import uvloop
 
@@ -102,7 +99,7 @@ def main(arguments: Sequence[str], extensions: "Sequence[Extension] | None" = No
         launch = Launch(launch_arguments(given), directory, supervised, given.parent_fd, notifier, passed, template)
 
         async def serve() -> int | None:
-            daemon = Daemon(config, launch, chosen, foreground=not given.background, predecessor=predecessor)
+            daemon = Daemon(config, launch, extensions, foreground=not given.background, predecessor=predecessor)
             await daemon.run(tell)
             if daemon.successor is not None and supervised:
                 hold_signals()

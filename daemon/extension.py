@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from tsctl.daemon.core.machine.gpu import Gpus
     from tsctl.daemon.events.event import Level
     from tsctl.daemon.events.events import Events
-    from tsctl.daemon.events.recurring import Recurring
     from tsctl.daemon.http.bounds.receiving import ReceiveBudget
     from tsctl.daemon.http.bounds.sending import SendBudget
     from tsctl.daemon.http.messages import Request
@@ -94,7 +93,6 @@ class Kernel:
     clients: "KnownClients | None"
     clock: "Clock"
     events: "Events"
-    recurring: "Recurring"
     metrics: "Metrics"
     selection: "Selection"
     gpus: "Gpus"

@@ -142,14 +142,12 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
 
 def _take_vmargs(given: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
     """Return the settings that options of TorchServe's Java machine name; forget the key if it says nothing else."""
-    vmargs, settings = given.get(_VMARGS), {}
-    for setting in SETTINGS if vmargs is not None else ():
-        found = re.search(setting.vmargs, vmargs.text) if setting.vmargs and vmargs is not None else None
-        if found is not None and vmargs is not None:
-            settings[setting.name] = vmargs._replace(text=found[1])
-            if vmargs.text == found[0]:
-                del given[_VMARGS]
-    return settings
+    if (said := given.get(_VMARGS)) is None:
+        return {}
+    found = {each.name: match for each in SETTINGS if each.vmargs and (match := re.search(each.vmargs, said.text))}
+    if any(match[0] == said.text for match in found.values()):
+        del given[_VMARGS]
+    return {name: said._replace(text=match[1]) for name, match in found.items()}
 
 
 def _given(path: Path, environment: Mapping[str, str]) -> dict[str, PropertyValue]:

@@ -93,7 +93,7 @@ class House:
             ready = while_there_is_room(ready, partial(answering, self.registry))
         predictions, gpus = inference_routes(self.registry, ready, self.turns), Gpus(self.clock, nvidia_smi)
         kernel = Kernel(
-            config, Tokens(), None, self.clock, recurring.events, recurring, self.metrics, Selection(), gpus,
+            config, Tokens(), None, self.clock, recurring.events, self.metrics, Selection(), gpus,
             self.registry, self.registrar, ready, self.turns, ReceiveBudget(), SendBudget, None,
             lambda request, status, seconds: None, predictions, lambda: self._commands, self.clock.soon,
         )  # fmt: skip

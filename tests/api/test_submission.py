@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.grpc.client import GrpcHouse, grpc_house, prediction
+from tests.api.grpc.client import GrpcHouse, grpc_house, jobs_of, prediction
 from tsctl.daemon.api.grpc.oip import SERVICES
 from tsctl.daemon.api.grpc.protos.messages import message_class
-from tsctl.daemon.core.job import Job, Reply
+from tsctl.daemon.core.job import Reply
 from tsctl.daemon.models.version import ModelVersion
 
 pytestmark = pytest.mark.slow  # a real server and client of gRPC
@@ -147,14 +147,7 @@ async def test_what_a_plain_prediction_repeats_is_recorded_over_every_protocol(
 
 
 async def test_a_request_of_several_inputs_is_recorded_as_the_form_that_repeats_it(tmp_path: Path) -> None:
-    jobs: list[Job] = []
-
-    def answer(job: Job) -> Reply:
-        jobs.append(job)
-        return Reply(200, b"")
-
     async with grpc_house(tmp_path) as made:
-        made.house.engine.answer = answer
         model = await made.house.serve("m", config=RECORDING)
         await made.settled(made.call("Predictions", prediction("m", data=b"\x00\r\n--", more=b"")))
         sample = model.recorded
@@ -162,7 +155,7 @@ async def test_a_request_of_several_inputs_is_recorded_as_the_form_that_repeats_
 
         await made.house.ask("POST", "/predictions/m", sample.body, f"Content-Type: {sample.content_type}")
 
-        sent, repeated = ({(each.name, bytes(each.value)) for each in job.params} for job in jobs)
+        sent, repeated = ({(each.name, bytes(each.value)) for each in job.params} for job in jobs_of(made))
         assert sent == repeated == {("data", b"\x00\r\n--"), ("more", b"")}
 
 

@@ -78,10 +78,9 @@ class Body:
         """Return the complete body, and keep nothing of it."""
         place = self.place
         if place is not None:
-            whole = self._view[: self.count]
             self.drop()
             if isinstance(place, Unshared):
-                return bytes(whole)
+                return bytes(place.view[: self.count])
             if self.count < place.length:
                 place.cut(self.count)
             return place

@@ -21,6 +21,7 @@ from tsctl.daemon.api.grpc.waiting.limits import CALLS, SHARE
 from tsctl.daemon.api.grpc.waiting.writing import Writing
 from tsctl.daemon.api.known_clients import KnownClients, digest_of
 from tsctl.daemon.core.arena import Take
+from tsctl.daemon.core.job import Job
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.bounds.sending import SendBudget
 from tsctl.daemon.http.messages import Request
@@ -140,3 +141,8 @@ async def grpc_house(
     finally:
         made.health.closing.set()
         await made.server.close(0.0)
+
+
+def jobs_of(made: GrpcHouse) -> list[Job]:
+    """The jobs that workers have had, in the order of their batches."""
+    return [job for worker in made.house.engine.workers for batch in worker.batches for job in batch.jobs]

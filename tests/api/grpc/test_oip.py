@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.grpc.client import GrpcHouse, grpc_house
+from tests.api.grpc.client import GrpcHouse, grpc_house, jobs_of
 from tests.api.grpc.test_predictions import failure
 from tests.handlers.tensors.test_arrays import VALUES
 from tsctl.daemon.api.grpc.oip import SERVICES
@@ -18,7 +18,7 @@ from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.arena import COPIED_AT_ONCE, Arena, Lease
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.core.job import Job, Param, Reply
+from tsctl.daemon.core.job import Param, Reply
 from tsctl.daemon.core.places import pages
 from tsctl.daemon.model_settings.declarations import DATATYPES
 
@@ -54,10 +54,6 @@ def answer_of(datatype: str, shape: list[int], data: bytes) -> Reply:
 
 async def ask(made: GrpcHouse, word: str, **fields: Any) -> Any:
     return await made.settled(made.call(word, message(word, **fields), OIP))
-
-
-def jobs_of(made: GrpcHouse) -> list[Job]:
-    return [job for worker in made.house.engine.workers for batch in worker.batches for job in batch.jobs]
 
 
 @pytest.mark.parametrize("service", SERVICES)

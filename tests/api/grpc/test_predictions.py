@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.api.grpc.client import PATIENCE, GrpcHouse, grpc_house, prediction
+from tests.api.grpc.client import PATIENCE, GrpcHouse, grpc_house, jobs_of, prediction
 from tsctl.daemon.api.grpc import prediction as prediction_module
 from tsctl.daemon.api.submission import submit
 from tsctl.daemon.core.arena import COPIED_AT_ONCE, Arena, Lease, Payload
@@ -53,19 +53,13 @@ async def test_a_model_answers_with_its_bytes(tmp_path: Path) -> None:
 
 
 async def test_inputs_metadata_and_the_missing_version_reach_the_job(tmp_path: Path) -> None:
-    jobs: list[Job] = []
-
-    def answer(job: Job) -> Reply:
-        jobs.append(job)
-        return Reply(200, b"")
-
     async with grpc_house(tmp_path) as made:
-        made.house.engine.answer = answer
         await made.house.serve("m", "2.0")
         metadata = (("x-request-id", "mine"), ("x-request-priority", "low"), ("colour", "red"))
         for version in ("", "2.0"):
             await made.settled(made.call("Predictions", prediction("m", version, data=b"1"), metadata=metadata))
 
+        jobs = jobs_of(made)
         assert [job.unnamed for job in jobs] == [True, False]
         assert [(param.name, bytes(param.value)) for param in jobs[0].params] == [("data", b"1")]
         assert (jobs[0].id, jobs[0].low_priority) == ("mine", True)
