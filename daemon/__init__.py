@@ -38,7 +38,6 @@ daemon never imports torch, so it starts in well under a second; the command lin
       routing/         which version answers a request that names none
       rollouts/        a new version takes over step by step, and goes back by itself
     api/               the routes; authorisation
-      grpc/            predictions and health checks over gRPC
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
       openai/          an envelope over text handlers: OpenAI's API for completions and chats

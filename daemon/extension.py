@@ -72,6 +72,21 @@ class MetricRow(NamedTuple):
     labels: tuple[str, ...] = ("model", "version")
 
 
+class FileKey(NamedTuple):
+    """A key of TorchServe's config.properties that an extension adds, and that is no setting's (`Setting.key`).
+
+    Attributes:
+        read: whether `Extension.read_keys` gets its value; the others have no effect.
+        stops: whether a value asks for protection that the daemon would not provide; it stops the start.
+        why: the sentence for the operator then.
+    """
+
+    name: str
+    read: bool = False
+    stops: Callable[[str], bool] | None = None
+    why: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """The parts of a daemon that an extension may use.
@@ -242,6 +257,7 @@ class Extension:
         events: kinds of events that it adds.
         help_groups: titles of `--help`, each with the names of the rows above that stand below it.
         metrics: the families that its service yields.
+        file_keys: keys of config.properties that are no setting's.
     """
 
     name = ""
@@ -250,6 +266,23 @@ class Extension:
     events: "tuple[EventRow, ...]" = ()
     help_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     metrics: tuple[MetricRow, ...] = ()
+    file_keys: tuple[FileKey, ...] = ()
+
+    def read_keys(
+        self,
+        keys: Mapping[str, str],  # noqa: ARG002
+        values: Mapping[str, Any],  # noqa: ARG002
+        *,
+        token: bool,  # noqa: ARG002
+    ) -> tuple[Mapping[str, Any], Sequence[str]]:
+        """Return the values of settings that these keys name together, and notes for the operator.
+
+        Args:
+            keys: those of `file_keys` with `read` that config.properties has, and their values.
+            values: by the names of settings.
+            token: whether a management token is set.
+        """
+        return {}, ()
 
     def configure(
         self,

@@ -37,6 +37,7 @@ class Setting:
         theirs: TorchServe's variable of the environment, read whatever config.properties says; empty if there is none.
         vmargs: finds the value in `vmargs` of config.properties, as its first group; empty if it is not there.
         opens: what the daemon does with the file or directory: reads it, or writes into it; empty for neither.
+        manages: names the addresses, a list, at which clients with the management token manage; empty for other values.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Setting:
     theirs: str = ""
     vmargs: str = ""
     opens: Literal["", "read", "write"] = ""
+    manages: str = ""
 
     @property
     def flag(self) -> str:

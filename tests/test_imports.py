@@ -30,12 +30,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "handlers.wire"),
     "daemon.config": (
-        "daemon.config", "daemon.paths", "daemon.server.extensions", "daemon.setting_values", "daemon.tables",
+        "daemon.config", "daemon.extension", "daemon.paths", "daemon.server.extensions", "daemon.setting_values",
+        "daemon.tables",
     ),
     "daemon.core": ("daemon.core",),
     "daemon.events": ("daemon.events", "daemon.server.extensions"),
     "daemon.extension": (),
-    "daemon.extensions": ("daemon", "handlers.names", "handlers.wire"),
+    "daemon.extensions": ("daemon", "handlers.names", "handlers.tensor_heads", "handlers.wire"),
     "daemon.http": ("daemon.http",),
     "daemon.lifecycle": (
         "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.metrics", "daemon.models",

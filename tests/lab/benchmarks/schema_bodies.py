@@ -1,10 +1,14 @@
-"""Requests with the worst bodies of each schema (schemas.py): over HTTP plain and as gzip, and over gRPC."""
+"""Requests with the worst bodies of each schema (schemas.py): over HTTP plain and as gzip.
+
+Extensions add theirs: `kinds` in tests/extensions/NAME/bodies.py.
+"""
 
 import gzip
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from tests.kit.shelf import modules
 from tests.lab.benchmarks import schemas
 from tests.lab.benchmarks.bodies import ROOM, Asked, request
 from tests.lab.benchmarks.schemas import Body
@@ -14,8 +18,6 @@ from tsctl.daemon.api.tensors import requests as tensors
 JSON = "application/json"
 DECLARED = "x-int32"  # the model that takes tensors; "sized" takes any JSON
 _ANY = 1024  # bytes: the names are those of bodies of any size
-# Field 1 of the messages that name a model, where a filled one does not.
-_MODELS = {True: b"\x0a\x07" + DECLARED.encode(), False: b"\x0a\x05sized"}
 Bodies = Callable[[int], Iterator[tuple[str, Body]]]
 
 
@@ -28,13 +30,9 @@ def kinds() -> Iterator[tuple[str, Callable[[int], Asked]]]:
             target = f"/v2/models/{model}/infer"
             yield from _each(f"{target}{', gzip' if packed else ''}", infer, partial(_over_http, target, packed))
     yield from _each("OpenAI", chat, _openai)
-    for method, descriptor in schemas.requests_of(schemas.SERVICES[:2]).items():
-        service = next(each for each in schemas.SERVICES if each.rpartition(".")[2] == method.partition("/")[0])
-        called = f"/{service}/{method.partition('/')[2]}"
-        if not method.startswith("InferenceAPIsService/StreamPredictions") and "Stream" not in method:
-            yield from _each(method, partial(schemas.messages, descriptor), partial(_over_grpc, called))
-    called = "GRPCInferenceService/ModelInfer"
-    yield from _each(f"{called} of", schemas.tensor_messages, partial(_over_grpc, f"/inference.{called}"))
+    for extended in modules("bodies"):
+        for what, bodies, make in extended.kinds():
+            yield from _each(what, bodies, make)
 
 
 def _each(what: str, bodies: Bodies, make: Callable[[str, bytes, int], Asked]) -> Iterator[Any]:
@@ -58,10 +56,6 @@ def _over_http(target: str, packed: bool, name: str, body: bytes, size: int) -> 
 def _openai(name: str, body: bytes, size: int) -> Asked:
     target = "/v1/chat/completions" if b'"messages"' in body[:100] else "/v1/completions"
     return _over_http(target, False, name, body, size)
-
-
-def _over_grpc(method: str, name: str, body: bytes, size: int) -> Asked:
-    return Asked(name, b"", [_MODELS["GRPCInferenceService" in method] + body], size, status=0, method=method)
 
 
 KINDS = dict(kinds())
