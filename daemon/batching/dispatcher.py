@@ -280,9 +280,8 @@ class Dispatcher:
                 if feared and not workers.lone:
                     return  # until a worker has ended all of its rows
                 worker = workers.take_idle(alone=feared)
-                self._send(
-                    worker, self._take(1), "retry" if head.attempt else "solo" if head.exclusive else "suspect", now
-                )
+                reason = "retry" if head.attempt else "solo" if head.exclusive else self.apart_reason
+                self._send(worker, self._take(1), reason, now)
                 continue
             # 2. The collector decides that a batch is due …
             decision = self.collector.decide(self._facts(), now)
@@ -379,9 +378,9 @@ class Dispatcher:
         return False
 
     @property
-    def alone_anywhere(self) -> bool:
-        """Return whether a job may run alone, in any batch and at any worker."""
-        return True
+    def apart_reason(self) -> str:
+        """Return the reason for which a job that is kept apart is sent."""
+        return "solo"
 
     def _enqueue(self, job: Job, ahead: int) -> None:
         """Put a job into the queue, or raise; `ahead` as in `Queue.put`."""

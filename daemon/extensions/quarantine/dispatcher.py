@@ -29,6 +29,10 @@ class QuarantineDispatcher(Dispatcher):
     def withholds(self) -> bool:
         return self.quarantine.watching
 
+    @property
+    def apart_reason(self) -> str:
+        return "suspect"
+
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         fate = outcomes[0].fate
         crashed = fate in _CRASHED

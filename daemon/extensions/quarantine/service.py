@@ -65,5 +65,5 @@ def watch_for_suspects(model: ModelVersion) -> None:
 
 
 def quarantine_of(model: ModelVersion) -> Quarantine | None:
-    """Return the quarantine of a version; None where its requests cannot run alone anywhere."""
+    """Return the quarantine of a version; None where each request belongs to its worker, as those of sequences do."""
     return model.dispatcher.quarantine if isinstance(model.dispatcher, QuarantineDispatcher) else None
