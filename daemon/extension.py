@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from tsctl.daemon.api.inference.turns import Turns
     from tsctl.daemon.api.known_clients import KnownClients
+    from tsctl.daemon.batching.dispatcher import Dispatcher
     from tsctl.daemon.config.config import Config
     from tsctl.daemon.config.tokens import Tokens
     from tsctl.daemon.core.arena import Take
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.model_settings.row import ModelSetting
     from tsctl.daemon.models.registrar import Registrar
     from tsctl.daemon.models.registry import Registry
+    from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.setting_values import Setting
 
@@ -155,6 +157,10 @@ class Service:
         """Return the service's metrics as they are now."""
         return ()
 
+    def dispatcher(self, settings: "ModelSettings") -> "type[Dispatcher] | None":  # noqa: ARG002
+        """Return the dispatcher of a version with these settings; None for the core's, or that of a later service."""
+        return None
+
     def attach(self, model: "ModelVersion") -> None:
         """Note that a version was made: it is not registered yet, and has no worker."""
 
@@ -242,6 +248,7 @@ class Extension:
         events: kinds of events that it adds.
         help_groups: titles of `--help`, each with the names of the rows above that stand below it.
         metrics: the families that its service yields.
+        batch_reasons: names of reasons for which its dispatcher sends batches, each with its meaning.
     """
 
     name = ""
@@ -250,6 +257,7 @@ class Extension:
     events: "tuple[EventRow, ...]" = ()
     help_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     metrics: tuple[MetricRow, ...] = ()
+    batch_reasons: tuple[tuple[str, str], ...] = ()
 
     def configure(
         self,

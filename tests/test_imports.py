@@ -58,7 +58,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.server.extensions": ("daemon.extension", "daemon.extensions"),
     "daemon.settings": ("daemon.setting_values",),
     "daemon.tables": (
-        "daemon.model_settings", "daemon.server.extensions", "daemon.setting_values", "daemon.settings",
+        "daemon.core.batch_reasons", "daemon.model_settings", "daemon.server.extensions", "daemon.setting_values",
+        "daemon.settings",
     ),
     "daemon.targets": ("daemon.targets", "daemon.marfile"),
     "daemon.tools": (

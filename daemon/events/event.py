@@ -100,7 +100,6 @@ CORE_KINDS: dict[str, EventKind] = {
     "requests-refused": EventKind("warning", "requests were refused before they were run"),
     "requests-failed": EventKind("error", "the handler raised, or answered with a status of 500 or more"),
     "requests-expired": EventKind("warning", "requests had no time left"),
-    "request-quarantined": EventKind("warning", "a request is refused for a while: it has ended workers"),
     "limit": EventKind("warning", "a limit of the daemon was reached"),
     "log-lost": EventKind("error", "a log file, or the file of events, cannot be written"),
     "not-remembered": EventKind("error", "a change was applied, and the snapshot could not be written"),

@@ -150,12 +150,6 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         why=_NEW_WORKER,
     ),
     ModelSetting(
-        name="quarantine", kind=Boolean(), label="quarantine",
-        help="Isolate requests that end workers, and reject them for a while; on by default.",
-        yaml="quarantine", rest="quarantine", flag="--quarantine",
-        default=True, changes=_NEXT_REQUEST,
-    ),
-    ModelSetting(
         name="optimize", kind=Optimizations(), label="optimizations",
         help="Optimizations of the model, or `auto` for the fastest, found by a trial; the handler's own by default.",
         yaml="optimize", rest="optimize", flag="--optimize",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tsctl.daemon import paths
+from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import ModelLogs
@@ -48,6 +49,7 @@ class ModelFactory:
     """Makes models; registers and starts nothing.
 
     Attributes:
+        dispatchers: return the dispatcher of a version with these settings, or None; the first that has one counts.
         attached: called with each model that was made.
     """
 
@@ -68,6 +70,7 @@ class ModelFactory:
         self._recurring = recurring
         self._trials = trials
         self._reconsider = reconsider
+        self.dispatchers: Sequence[Callable[[ModelSettings], type[Dispatcher] | None]] = ()
         self.attached: Sequence[Callable[[ModelVersion], None]] = ()
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
@@ -159,6 +162,7 @@ class ModelFactory:
                 recurring=self._recurring,
                 reconsider=self._reconsider,
                 auto=self.auto_of(source, settings, threads_of(settings, os.environ)),
+                dispatcher=self._dispatcher(settings),
             )
         )
 
@@ -181,6 +185,10 @@ class ModelFactory:
         )  # fmt: skip
         model.lose(reason)
         return self._attach(model)
+
+    def _dispatcher(self, settings: ModelSettings) -> type[Dispatcher]:
+        found = (chosen for choose in self.dispatchers if (chosen := choose(settings)) is not None)
+        return next(found, Dispatcher)
 
     def _attach(self, model: ModelVersion) -> ModelVersion:
         for attach in self.attached:

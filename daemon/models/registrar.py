@@ -250,10 +250,10 @@ class Registrar:
     async def retry(self, model: ModelVersion, *, synchronous: bool, progress: Progress) -> None:
         """Start the workers of a failed or crashing version again, with a clean record.
 
-        Quarantined requests are accepted again, too.
+        Requests that the version refuses for a while are accepted again, too.
 
         Raises:
-            NotFailed: the version has not failed, is not crashing, and quarantines no request.
+            NotFailed: the version has not failed, is not crashing, and refuses no request for a while.
             BadRequest: the model's files are gone.
             BeingReplaced: a replacement is loading.
             WorkersFailed: a worker could not load the model again.

@@ -7,7 +7,6 @@ from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.batching.policies.collector import Collector
 from tsctl.daemon.batching.policies.grouping import LengthGrouping
 from tsctl.daemon.batching.policies.table import make_collector
-from tsctl.daemon.batching.quarantine import Quarantine
 from tsctl.daemon.batching.queue import Queue, patience
 from tsctl.daemon.batching.sequences.dispatcher import SequenceDispatcher
 from tsctl.daemon.batching.sequences.table import Sequences
@@ -71,7 +70,7 @@ class ModelVersion:
         listeners: called after each change of the pool, after each batch, and when jobs have expired.
         arrivals: called before each request.
         watchers: see each request before the version gets it.
-        settings_listeners: called after each change of the settings.
+        change_listeners: called after each change of the settings, and when an operator tries the version again.
     """
 
     def __init__(
@@ -92,6 +91,7 @@ class ModelVersion:
         recurring: Recurring | None = None,
         reconsider: Callable[[], None] = lambda: None,
         auto: AutoOptimization | None = None,
+        dispatcher: type[Dispatcher] = Dispatcher,
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
         self.name = source.manifest.model_name
@@ -112,7 +112,7 @@ class ModelVersion:
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.arrivals: dict[Callable[[], None], None] = {}
         self.watchers: tuple[RequestWatcher, ...] = ()
-        self.settings_listeners: list[Callable[[], None]] = []
+        self.change_listeners: list[Callable[[], None]] = []
         self.metrics = VersionMetrics(self.name, self.version)
         self.metrics.exits.update(dict.fromkeys(ENDS, 0))  # a rate sees the first one only after a zero
         self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
@@ -129,9 +129,9 @@ class ModelVersion:
         self.staffing = Staffing(self.residence, self.pool, self._resized)
         self.traffic = Traffic(settings.batch_size)
         self.sequences: Sequences[Worker] | None = None
-        self.dispatcher = (SequenceDispatcher if settings.sequences else Dispatcher)(
+        self.dispatcher = (SequenceDispatcher if settings.sequences else dispatcher)(
             self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
-            Quarantine(clock, f"{self.name}/{self.version}", self.reports), self.reports,
+            self.reports,
         )  # fmt: skip
         if isinstance(self.dispatcher, SequenceDispatcher):
             self.sequences = Sequences(self.name, settings.sequence_headers, overlapping=self.by_rows)
@@ -221,7 +221,7 @@ class ModelVersion:
             Loading: no worker has been ready yet.
             NoReadyWorker: no worker is ready, and none is being replaced.
             QueueFull: a limit of the queue would be passed.
-            Quarantined: the same request has ended workers.
+            DaemonError: the dispatcher refuses the job.
         """
         for call in tuple(self.arrivals) if self.arrivals else ():
             call()
@@ -269,7 +269,7 @@ class ModelVersion:
         self._limit_waiting()
         self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
         self.residence.demand(on_demand=settings.loading == ON_DEMAND)
-        for listener in self.settings_listeners:
+        for listener in self.change_listeners:
             listener()
         self.dispatcher.wake()
 
@@ -283,12 +283,13 @@ class ModelVersion:
 
     @property
     def retryable(self) -> bool:
-        """Return whether the version has failed, is crashing, or quarantines requests that end workers."""
-        return self.state is ModelState.FAILED or self.crashing or self.dispatcher.quarantine.watching
+        """Return whether the version has failed, is crashing, or refuses requests for a while."""
+        return self.state is ModelState.FAILED or self.crashing or self.dispatcher.withholds
 
     def retry(self) -> None:
-        """Start missing workers with a clean record, and accept the quarantined requests again."""
-        self._limit_waiting()
+        """Start missing workers with a clean record, and accept all requests again."""
+        for listener in self.change_listeners:
+            listener()
         self._coming_up = True
         if self.residence.may(ResidenceEvent.LOAD):
             self.residence.move(ResidenceEvent.LOAD, "tried again by an operator")
@@ -330,8 +331,6 @@ class ModelVersion:
         self.traffic.learn_lengths(batches and self.settings.group_by_length)
         padded = self.traffic.padded
         self.queue.grouping = None if padded is None else LengthGrouping(padded, self.dispatcher.expiry.queue_timeout)
-        # A request of a sequence cannot run alone elsewhere, as a suspect would.
-        self.dispatcher.quarantine.set(self.settings.quarantine and self.sequences is None)
         limit(self.sequences, self.settings, self.max_workers)
 
     def _stopping_error(self) -> Stopping:

@@ -26,7 +26,7 @@ from tsctl.daemon.lifecycle.upgrade.successor import Launch
 from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.kernel import kernel_of
 from tsctl.daemon.server.listening import listeners_of
-from tsctl.daemon.server.models import Models
+from tsctl.daemon.server.models import Models, extend
 from tsctl.daemon.server.observation import Observation
 from tsctl.daemon.server.parts import Parts
 from tsctl.daemon.server.routes import tables_of
@@ -70,8 +70,7 @@ class Assembly:
             lambda *call: answered(*call), lambda: tables.managers,
         )  # fmt: skip
         extended = [service for each in self.extensions if (service := each.install(kernel)) is not None]
-        models.registrar.replacing.begun = [each.replacing for each in extended]
-        models.registrar.factory.attached = [each.attach for each in extended]
+        extend(models.registrar, extended)
         models.logs.copies = [each.copy for each in extended if each.copy is not None]
         startup = self.boot.plan(config, models.registry, models.registrar)
         as_json = config.log_format == "json"

@@ -90,41 +90,14 @@ def test_a_late_row_is_answered_once_and_keeps_its_place_until_it_ends() -> None
     assert bench.client.reply("a").body == b"late"
 
 
-def test_rows_whose_worker_died_run_again_and_each_alone_in_its_worker_once_one_has_crashed_it() -> None:
-    bench = Rowed(workers=1, retry=True)
-    bench.send("a", "b")
-
-    bench.worker().crash()
-    bench.clock.advance(0.6)
-    bench.send("c")
-    bench.clock.advance(10.0)
-
-    assert sorted(bench.sent) == ["a", "a", "b", "b", "c"]
-    second = bench.worker(1)
-    begun = [(batch.jobs[0].id, batch.sent) for batch in second.batches]
-    assert len({sent for name, sent in begun if name != "c"}) == 2  # one after the other
-    assert all(reply.status == 200 for _, reply in bench.client.replies)
-
-
-@pytest.mark.parametrize(
-    ("suspects", "times"),
-    [
-        pytest.param(False, 1, id="together"),
-        pytest.param(True, 2, id="each alone, while a request is known that may end workers"),
-    ],
-)
-def test_rows_whose_worker_was_killed_run_again(suspects: bool, times: int) -> None:
+def test_rows_whose_worker_was_killed_run_again_together() -> None:
     bench = Rowed(retry=True)
-    if suspects:
-        bench.ask("poison", b"poison")
-        bench.worker().crash(retry=False)
-        bench.clock.advance(5.0)
     bench.send("a", "b")
 
     bench.workers[-1].die()
     bench.clock.advance(10.0)
 
-    assert len({batch.sent for batch in bench.workers[-1].batches}) == times
+    assert len({batch.sent for batch in bench.workers[-1].batches}) == 1
     assert bench.client.statuses["a"] == bench.client.statuses["b"] == 200
 
 
@@ -171,19 +144,3 @@ def test_a_version_that_is_stopped_ends_its_rows() -> None:
 
     assert [reply.status for _, reply in bench.client.replies] == [200, 200]
     assert bench.model.pool.empty
-
-
-def test_a_request_that_must_be_alone_and_leaves_lets_those_behind_it_go() -> None:
-    bench = Rowed(retry=False)
-    bench.ask("a", b"poison")
-    bench.worker().crash(retry=False)
-    bench.clock.advance(0.5)
-    bench.ask("b", b"harmless")
-    suspect = bench.ask("c", b"poison")
-    bench.ask("d", b"another")
-    assert bench.sent == ["a", "b"]  # "c" waits until the worker is empty, and "d" behind it
-
-    bench.model.abandon(suspect)
-    bench.clock.settle()
-
-    assert bench.sent == ["a", "b", "d"]

@@ -155,7 +155,7 @@ def test_a_version_without_files_has_nothing_to_change() -> None:
 def test_who_listens_is_told_of_changed_settings() -> None:
     bench = slow()
     told: list[int] = []
-    bench.model.settings_listeners.append(lambda: told.append(bench.model.settings.batch_size))
+    bench.model.change_listeners.append(lambda: told.append(bench.model.settings.batch_size))
 
     change(bench, batch_size=3)
 

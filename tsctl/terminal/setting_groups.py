@@ -42,7 +42,7 @@ _CORE_MODEL: dict[str, tuple[str, ...]] = {
     ),
     "Memory": ("loading", "keep_alive", "pinned"),
     "Queue and timeouts": ("response_timeout", "queue_jobs", "queue_bytes", "queue_timeout", "client_timeout"),
-    "Failures and recording": ("retry", "isolate", "quarantine"),
+    "Failures and recording": ("retry", "isolate"),
 }
 
 

@@ -136,7 +136,7 @@ def _check_order(world: "World", served: Served, sent: Sequence[Entry]) -> None:
     waiting = [
         entry for entry in served.open.values() if entry.job.phase is JobPhase.QUEUED and entry.job not in parked
     ]
-    suspect = sent[0].job.suspect is not None
+    suspect = sent[0].job.apart is not None
     alone = [
         entry for entry in waiting if (entry.job.exclusive or entry.job.attempt if suspect else entry.job.runs_alone)
     ]

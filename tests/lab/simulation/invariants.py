@@ -86,7 +86,7 @@ def in_order(queue: Queue) -> bool:
     """Return whether each lane is in the order of arrival: the queue timeout looks at the first job of a lane only."""
     return all(
         earlier.queued <= later.queued
-        for lane in (reversed(queue._alone), queue._suspects, queue._aged, queue._normal, queue._low)
+        for lane in (reversed(queue._alone), queue._apart, queue._aged, queue._normal, queue._low)
         for earlier, later in pairwise(lane)
     )
 

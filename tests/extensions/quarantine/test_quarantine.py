@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from tests.batching.poisoned import LARGE, SMALL, PoisonedVersion, hashed
-from tsctl.daemon.batching.quarantine import Quarantined
+from tests.extensions.quarantine.poisoned import LARGE, SMALL, PoisonedVersion, hashed
 from tsctl.daemon.core.job import Fate, JobPhase, Reply, TimeBudget
+from tsctl.daemon.extensions.quarantine.quarantine import Quarantined
 
 __all__ = ["hashed"]  # a fixture
 
@@ -21,7 +21,7 @@ def test_after_two_ends_alone_the_same_is_refused_for_a_minute(body: bytes) -> N
     bench.ask("fourth", body)
 
     assert bench.batches == ["first", "second", "fourth"], "after the minute it is tried once more"
-    assert bench.model.metrics.quarantined == 1
+    assert bench.model.metrics.refusals["quarantined"] == 1
     bench.crash()
     assert ask_again(bench, "fifth", body) is not None
 
@@ -170,7 +170,7 @@ def test_a_worker_that_was_killed_makes_no_suspect(end: Any, hashed: list[int]) 
         bench.clock.advance(6.0)
 
     assert len(bench.batches) == 3
-    assert hashed == [] and not bench.dispatcher.quarantine.watching
+    assert hashed == [] and not bench.quarantine.watching
 
 
 def test_what_the_worker_had_not_begun_is_no_suspect(hashed: list[int]) -> None:
@@ -182,7 +182,7 @@ def test_what_the_worker_had_not_begun_is_no_suspect(hashed: list[int]) -> None:
     bench.worker.crash(retry=False)
 
     assert hashed == [len(SMALL)]
-    assert second.suspect is None and second.phase is JobPhase.QUEUED
+    assert second.apart is None and second.phase is JobPhase.QUEUED
 
 
 def test_what_comes_back_unbegun_is_compared_with_those_that_died_meanwhile_elsewhere() -> None:
@@ -194,11 +194,11 @@ def test_what_comes_back_unbegun_is_compared_with_those_that_died_meanwhile_else
     bench.clock.settle()
     assert [batch.jobs for batch in hanging.batches][1:] == [[ahead]]
     crashing.crash(retry=False)
-    assert ahead.suspect is None, "a worker has it"
+    assert ahead.apart is None, "a worker has it"
 
     hanging.hang(Reply(500, b"late"), retry=False)
 
-    assert ahead.phase is JobPhase.QUEUED and ahead.suspect is not None
+    assert ahead.phase is JobPhase.QUEUED and ahead.apart is not None
 
 
 def test_nothing_is_hashed_without_suspects(hashed: list[int]) -> None:
@@ -229,13 +229,13 @@ def test_an_answer_ends_the_watch() -> None:
     bench = PoisonedVersion()
     bench.ask("first")
     bench.crash()
-    assert bench.dispatcher.quarantine.watching
+    assert bench.quarantine.watching
 
     bench.ask("second")
     bench.clock.advance(1.0)
 
     assert bench.client.reply("second").status == 200
-    assert not bench.dispatcher.quarantine.watching
+    assert not bench.quarantine.watching
 
 
 @pytest.mark.parametrize("what", ["retry", "change"])
@@ -258,7 +258,7 @@ def test_a_setting_turns_it_off(hashed: list[int]) -> None:
         bench.crash()
 
     assert bench.batches == ["one", "two", "three", "four"]
-    assert hashed == [] and not bench.model.metrics.quarantined
+    assert hashed == [] and not bench.model.metrics.refusals["quarantined"]
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
@@ -271,4 +271,4 @@ def test_one_whose_time_was_over_before_its_worker_ended_is_known_as_well(body: 
         bench.crash()
 
     assert "was not run" in str(ask_again(bench, "third", body))
-    assert not bench.dispatcher.quarantine._kept
+    assert not bench.quarantine._kept

@@ -9,9 +9,9 @@ The quarantine knows the suspects, and hashes (quarantine.py). Jobs without a su
 
 from collections.abc import Callable
 
-from tsctl.daemon.batching.quarantine import Quarantine, Quarantined
 from tsctl.daemon.batching.queue import Queue
 from tsctl.daemon.core.job import Job
+from tsctl.daemon.extensions.quarantine.quarantine import Quarantine, Quarantined
 
 
 class Screening:
@@ -55,7 +55,7 @@ class Screening:
     def compare_waiting(self, size: int) -> None:
         """Compare the waiting jobs of this size: a worker has ended with one that may be the same."""
         for job in self._queue.of_size(size):
-            if job.suspect is None:
+            if job.apart is None:
                 if not self._quarantine.compare_at_once(job):
                     if not job.attempt:  # otherwise it is already set to run alone
                         self._queue.withdraw(job)

@@ -5,17 +5,33 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
-from tsctl.daemon.batching import quarantine
-from tsctl.daemon.batching.fingerprint import fingerprint
-from tsctl.daemon.batching.quarantine import AT_ONCE
 from tsctl.daemon.core.job import Job
+from tsctl.daemon.extensions.quarantine import quarantine
+from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
+from tsctl.daemon.extensions.quarantine.fingerprint import fingerprint
+from tsctl.daemon.extensions.quarantine.quarantine import AT_ONCE, Quarantine
+from tsctl.daemon.extensions.quarantine.service import quarantine_of, watch_for_suspects
 from tsctl.daemon.workers.slot import SlotState
 from tsctl.daemon.workers.stub import StubWorker
 
 SMALL, LARGE = b"poison", b"poison" * AT_ONCE
 
 
-class PoisonedVersion(StubVersion):
+class QuarantinedVersion(StubVersion):
+    """A version with a quarantine."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{"dispatcher": QuarantineDispatcher} | options)
+        watch_for_suspects(self.model)
+
+    @property
+    def quarantine(self) -> Quarantine:
+        found = quarantine_of(self.model)
+        assert found is not None
+        return found
+
+
+class PoisonedVersion(QuarantinedVersion):
     """A greedy version whose workers end with bodies that begin with `poison`, when they are told to."""
 
     def __init__(self, **options: Any) -> None:

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.batching.poisoned import LARGE, SMALL, PoisonedVersion, hashed
-from tsctl.daemon.batching import quarantine
-from tsctl.daemon.batching.quarantine import AT_ONCE
+from tests.extensions.quarantine.poisoned import LARGE, SMALL, PoisonedVersion, hashed
 from tsctl.daemon.core.errors import QueueFull
 from tsctl.daemon.core.job import JobPhase, Reply, TimeBudget
+from tsctl.daemon.extensions.quarantine import quarantine
+from tsctl.daemon.extensions.quarantine.quarantine import AT_ONCE
 
 __all__ = ["hashed"]  # a fixture
 
@@ -147,7 +147,7 @@ def test_what_was_hashed_for_a_table_that_was_cleared_counts_no_more() -> None:
     bench.clock.release()
     bench.clock.advance(6.0)
 
-    assert not bench.dispatcher.quarantine.watching
+    assert not bench.quarantine.watching
 
 
 def test_a_turn_of_the_loop_hashes_no_more_than_a_mebibyte(hashed: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,7 +162,7 @@ def test_a_turn_of_the_loop_hashes_no_more_than_a_mebibyte(hashed: list[int], mo
     assert 900_000 < sum(hashed) <= quarantine.MOST_AT_ONCE
     bench.clock.release()
     bench.clock.settle()
-    assert len(hashed) == 100 == len(bench.dispatcher.quarantine.suspects)
+    assert len(hashed) == 100 == len(bench.quarantine.suspects)
 
 
 def test_the_one_that_has_waited_longest_is_the_first_of_the_suspects_whatever_its_lane_was() -> None:
@@ -174,5 +174,5 @@ def test_the_one_that_has_waited_longest_is_the_first_of_the_suspects_whatever_i
 
     bench.worker.crash(retry=False)
 
-    lane = bench.model.queue._suspects
+    lane = bench.model.queue._apart
     assert [job.id for job in lane] == ["low", "normal", "normal-2"]

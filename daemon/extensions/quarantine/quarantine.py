@@ -9,16 +9,16 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from tsctl.daemon.batching.fingerprint import fingerprint
-from tsctl.daemon.batching.observer import BatchObserver
-from tsctl.daemon.batching.suspects import DEATHS, Suspects
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Fate, Job, Outcome, Param
 from tsctl.daemon.core.timing import duration
+from tsctl.daemon.extensions.quarantine.fingerprint import fingerprint
+from tsctl.daemon.extensions.quarantine.suspects import DEATHS, Suspects
 
 AT_ONCE = 16 * 1024  # bytes of one request that is hashed on the loop: 20 µs
 MOST_AT_ONCE = 1024 * 1024  # bytes in one turn of the loop: 1 ms
+LABEL = "quarantined"
 MOST_PARAMS = 64  # of a request that is hashed on the loop
 
 
@@ -37,6 +37,8 @@ class Quarantined(DaemonError):
         sentence: the same for the answer to the request with which the last worker ended.
     """
 
+    refusal_label = LABEL
+
     def __init__(self, model: str, deaths: int, ago: float, reason: str, left: float, request: str) -> None:
         until = f"refused for {math.ceil(left)} s"
         remedy = f"`tsctl retry {model}` ends that now, `tsctl set {model} --no-quarantine` for good."
@@ -52,20 +54,22 @@ class Quarantine:
 
     Args:
         model: the version's name, for messages: `MODEL/VERSION`.
-        observer: notified when requests begin to be rejected.
+        refusing: called when requests begin to be rejected, with the job that was one of them, and why.
 
     Attributes:
         watching: there are suspects, or may be soon; read for each request.
         at_once: bytes of one request that is hashed on the loop.
     """
 
-    def __init__(self, clock: Clock, model: str, observer: BatchObserver | None = None) -> None:
+    def __init__(
+        self, clock: Clock, model: str, refusing: Callable[[Job, str], None] = lambda job, sentence: None
+    ) -> None:
         self.watching = False
         self.at_once = AT_ONCE
         self.suspects = Suspects()
         self._clock = clock
         self._model = model
-        self._observer = observer or BatchObserver()
+        self._refusing = refusing
         self._enabled = True
         self._pending: Counter[int] = Counter()  # size → requests that ended with a worker, and are being hashed
         self._era = 0  # work begun before the last `set` is ignored
@@ -109,10 +113,10 @@ class Quarantine:
 
     def refusal(self, job: Job) -> Quarantined | None:
         """Return why a compared job is rejected; None if not."""
-        if job.suspect is None:
+        if job.apart is None:
             return None
         now = self._clock.now()
-        suspect = self.suspects.find(job.suspect, now)
+        suspect = self.suspects.find(job.apart, now)
         if suspect is None or not (left := suspect.refused_for(now)):
             return None
         return Quarantined(self._model, suspect.deaths, now - suspect.died, suspect.reason, left, job.id)
@@ -131,8 +135,8 @@ class Quarantine:
             params = self._kept.get(job, job.params)
             if job.exclusive or (job.size and not params):
                 continue  # a question to the handler; or the values are gone
-            if job.suspect is not None:
-                self._died(job.suspect, outcome)
+            if job.apart is not None:
+                self._died(job.apart, outcome)
             elif self._fits(job, params):
                 self._died(fingerprint(params, job.headers), outcome)
             else:
@@ -144,8 +148,8 @@ class Quarantine:
 
     def answered(self, job: Job) -> None:
         """Clear a request: a worker has answered the job, and lives."""
-        if job.suspect is not None:
-            self.suspects.answered(job.suspect)
+        if job.apart is not None:
+            self.suspects.answered(job.apart)
             self._look()
 
     def _fits(self, job: Job, params: Sequence[Param]) -> bool:
@@ -161,7 +165,7 @@ class Quarantine:
         self._spent = 0
 
     def _mark(self, job: Job, digest: bytes) -> None:
-        job.suspect = digest if self.suspects.find(digest, self._clock.now()) is not None else None
+        job.apart = digest if self.suspects.find(digest, self._clock.now()) is not None else None
         self._look()
 
     def _compared(self, job: Job, then: Callable[[Job], None], digest: bytes) -> None:
@@ -180,9 +184,9 @@ class Quarantine:
     def _died(self, digest: bytes, outcome: Outcome) -> None:
         job, now, alone = outcome.job, self._clock.now(), outcome.fate is Fate.CRASHED_ALONE
         suspect = self.suspects.died(digest, job.size, alone, outcome.reason, now)
-        job.suspect = digest
+        job.apart = digest
         if alone and suspect.deaths >= DEATHS:
-            self._observer.quarantined(
+            self._refusing(
                 job,
                 f"refusing a request of {job.size} bytes for {suspect.refused_for(now):.0f} s:"
                 f" it ended {suspect.deaths} workers that ran it alone, the last: {outcome.reason}",
