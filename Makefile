@@ -117,7 +117,7 @@ release: $(VENV)/.installed
 
 # Removes what make and the tests have made, .venv among it.
 clean:
-	rm -rf $(VENV) site dist .bench .compiled .deploy .fuzz .tools .torchserve .wheel .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site dist .bench .compiled .deploy .fuzz .tools .wheel .mypy_cache .pytest_cache .ruff_cache
 
 # What follows are files: what the targets above, and `python -m tests.lab`, need.
 

@@ -171,12 +171,6 @@ COMPARISONS = {
     "conformance": _lab(
         "the real TorchServe 0.12.0 beside our daemon; writes docs/torchserve.md; needs Java 17", "conformance"
     ),
-    "torchserve-tests": _lab(
-        "TorchServe's own tests, those that need no GPU and no download, from a copy of TORCHSERVE_CHECKOUT, with "
-        "tsctl as `torchserve`; the ports 8080 to 8082 must be free. test_url_path.py takes a file, --write writes "
-        "docs/torchserve.md",
-        "torchserve",
-    ),
     "simulate": _lab(
         "the batching policies on a virtual clock, and clients of several workers with every constant cut; writes "
         "docs/batching.md, and fails where `auto` is not within 5 % of the best cut; five minutes",
