@@ -35,7 +35,7 @@ REASONS: dict[str, str] = {
 
 
 # Structs, not frozen dataclasses: made for each decision, at a tenth of the cost
-# (tests/lab/benchmarks/layers/queue.py).
+# (tests/lab/benchmarks/layers.py).
 class Facts(msgspec.Struct, frozen=True):
     """The inputs of a decision.
 
