@@ -169,24 +169,6 @@ def test_a_broken_multipart_form_is_a_bad_request(content_type: str, body: bytes
         parse_body(content_type, body)
 
 
-@given(
-    content_type=st.sampled_from([URLENCODED, MULTIPART])
-    | st.text(st.characters(max_codepoint=255), max_size=20).map(lambda text: "multipart/form-data; boundary=" + text),
-    body=st.binary(max_size=60)
-    | st.binary(max_size=60).map(lambda data: multipart(part(data.decode("latin-1"), b"v"))),
-)
-def test_any_body_is_parameters_or_a_bad_request(content_type: str, body: bytes) -> None:
-    params: list[Param] = []
-    refusal = ""
-    try:
-        params = parse_body(content_type, body)
-    except BadRequest as error:
-        refusal = str(error)
-
-    assert not (params and refusal)
-    assert all(isinstance(param.value, bytes) and param.name for param in params)
-
-
 def stored(body: bytes) -> Lease:
     place = Arena(16 * 1024**2).take(len(body))
     assert place is not None
