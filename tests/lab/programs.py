@@ -125,21 +125,15 @@ PROOFS = {
         "chaos.ray",
         needs=(_RAY,),
     ),
-    "chaos-residency": _lab(
-        "twelve models that are loaded on demand where about four fit: kills workers, replaces archives and the "
-        "daemon, pins, unloads and loads models under clients that ask for one after the other; ten minutes, or "
-        "--seconds 60 --seed 7",
-        "chaos.residency",
-    ),
     "chaos-rows": _lab(
         "kills workers that run requests on their own, and those that keep sequences, every 200 ms under clients "
         "that ask and leave; ten minutes, or --seconds 60",
         "chaos.rows",
     ),
     "chaos-steered": _lab(
-        "all at once: models on demand where a third fits, routes, rollouts, shadows, autoscaling, HTTP and gRPC, "
-        "while workers are killed and the daemon is upgraded and killed; holds each answer against the route of its "
-        "moment; ten minutes",
+        "all at once: models on demand where a third fits, pins, unloads, routes, rollouts, shadows, autoscaling, HTTP "
+        "and gRPC, while workers are killed and the daemon is upgraded and killed; holds each answer against the route "
+        "of its moment; ten minutes",
         "chaos.steered",
     ),
     "history": _lab(
