@@ -35,19 +35,6 @@ def test_each_answer_has_the_id_of_its_request() -> None:
     assert len(set(ids)) == 2
 
 
-def test_requests_sent_at_once_are_answered_in_order() -> None:
-    server = Server()
-    peer = server.connect()
-    peer.send(get("/0") + get("/1") + get("/2"))
-
-    answer(server, 2, b"two")
-    answer(server, 1, b"one")
-    assert peer.answers == []
-    answer(server, 0, b"zero")
-
-    assert peer.bodies == [b"zero", b"one", b"two"]
-
-
 def test_a_full_pipeline_is_not_read_from() -> None:
     server = Server()
     peer = server.connect()
