@@ -113,8 +113,7 @@ TESTS = {
 PROOFS = {
     "bounds": _lab(
         "what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their "
-        "answers, bytes of an idle connection, how soon a request too many is refused, latencies beside a model "
-        "that prints, and that no body holds the event loop for over 5 ms; half an hour",
+        "answers, bytes of an idle connection, and that no body holds the event loop for over 5 ms; half an hour",
         "benchmarks.callbacks",
         "benchmarks.bounds",
         taking=1,

@@ -34,8 +34,7 @@ REASONS: dict[str, str] = {
 }
 
 
-# Structs, not frozen dataclasses: made for each decision, at a tenth of the cost
-# (tests/lab/benchmarks/layers.py).
+# Structs, not frozen dataclasses: made for each decision, at a tenth of the cost (measured at 93db4c3f).
 class Facts(msgspec.Struct, frozen=True):
     """The inputs of a decision.
 
