@@ -42,29 +42,6 @@ def test_the_worker_with_the_fewest_gets_the_next() -> None:
     assert [len(worker.in_flight) for worker in bench.workers] == [2, 1]
 
 
-def test_a_client_that_leaves_frees_its_place() -> None:
-    bench = Rowed(batch_size=1)
-    [a, _] = bench.send("a", "b")
-
-    bench.model.abandon(a)
-    bench.clock.settle()
-
-    assert bench.sent == ["a", "b"]
-    bench.clock.advance(1.0)
-    assert [name for name, _ in bench.client.replies] == ["b"]
-
-
-def test_a_request_whose_deadline_passes_frees_its_place() -> None:
-    bench = Rowed(batch_size=1)
-    bench.ask("a", seconds=0.3)
-    bench.ask("b")
-
-    bench.clock.advance(0.4)
-
-    assert bench.client.reply("a").status == 504
-    assert bench.sent == ["a", "b"]
-
-
 def test_a_row_whose_deadline_has_passed_is_not_answered_again_when_it_is_late() -> None:
     bench = Rowed(batch_size=1)
     job = bench.ask("a", seconds=0.3)
@@ -101,16 +78,6 @@ def test_rows_whose_worker_was_killed_run_again_together() -> None:
     assert bench.client.statuses["a"] == bench.client.statuses["b"] == 200
 
 
-def test_more_places_are_used_at_once() -> None:
-    bench = Rowed(batch_size=1)
-    bench.send("a", "b")
-
-    bench.model.change(bench.model.settings.changed({"batch_size": 2}, "set"))
-    bench.clock.settle()
-
-    assert bench.sent == ["a", "b"]
-
-
 @pytest.mark.parametrize(("size", "sequences", "places"), [(1, False, 1), (8, False, 8), (1, True, 2), (8, True, 16)])
 def test_a_worker_that_starts_after_a_change_of_the_batch_size_has_the_places_of_the_new_one(
     size: int, sequences: bool, places: int
@@ -132,15 +99,3 @@ def test_an_asynchronous_worker_has_as_many_places_as_its_queue() -> None:
     bench.send("d")
 
     assert bench.sent == ["a", "b", "c"]
-
-
-def test_a_version_that_is_stopped_ends_its_rows() -> None:
-    bench = Rowed()
-    bench.send("a", "b")
-
-    bench.model.stop()
-    bench.model.pool.drain(None)
-    bench.clock.advance(5.0)
-
-    assert [reply.status for _, reply in bench.client.replies] == [200, 200]
-    assert bench.model.pool.empty

@@ -114,6 +114,9 @@ class FakeLife:
     def socket_closed(self) -> None:
         """Do nothing: the process may have ended."""
 
+    def rank_lost(self, lost: Any) -> None:
+        """Do nothing: the process is about to exit."""
+
 
 class PlayedProcess:
     """A local worker whose process is the test, which says what the process would send.

@@ -17,8 +17,7 @@ from tsctl.daemon.batching.traffic.times import BatchTimes
 SLACK = 0.003  # seconds kept between the expected end of a batch and a deadline
 
 
-# Structs, not frozen dataclasses: made for each decision, at a tenth of the cost
-# (tests/lab/benchmarks/layers/queue.py).
+# Structs, not frozen dataclasses: made for each decision, at a tenth of the cost (measured at 93db4c3f).
 class Facts(msgspec.Struct, frozen=True):
     """The inputs of a decision.
 

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.extensions.quarantine.poisoned import LARGE, SMALL, PoisonedVersion, hashed
-from tsctl.daemon.core.errors import QueueFull
-from tsctl.daemon.core.job import JobPhase, Reply, TimeBudget
+from tsctl.daemon.core.job import JobPhase, Reply
 from tsctl.daemon.extensions.quarantine import quarantine
 from tsctl.daemon.extensions.quarantine.quarantine import AT_ONCE
 
@@ -48,27 +47,6 @@ def test_one_that_is_no_suspect_takes_its_place_by_the_time_that_it_came() -> No
     assert bench.batches[-1] == "large later"
 
 
-def test_its_deadline_holds_meanwhile() -> None:
-    bench = Parked()
-    job = bench.ask("large", LARGE, budget=TimeBudget(0.5, bench.clock.now(), "its client"))
-
-    bench.clock.advance(0.6)
-    assert job.phase is JobPhase.ENDED and bench.client.reply("large").status == 504
-
-    bench.clock.release()
-    bench.clock.settle()
-    assert bench.model.idle and bench.model.queue.bytes == 0 and len(bench.batches) == 1
-
-
-def test_the_queue_timeout_holds_meanwhile() -> None:
-    bench = Parked(queue_timeout=0.5)
-    bench.ask("large", LARGE)
-
-    bench.clock.advance(0.6)
-
-    assert bench.client.reply("large").status == 504
-
-
 def test_the_queue_timeout_holds_for_one_that_comes_back_unbegun_and_is_the_only_one() -> None:
     bench = PoisonedVersion(workers=2, queue_timeout=2.0)
     hanging, crashing = bench.workers
@@ -85,38 +63,6 @@ def test_the_queue_timeout_holds_for_one_that_comes_back_unbegun_and_is_the_only
     bench.clock.advance(2.1)
 
     assert bench.client.reply("bad-2").status == 504
-
-
-def test_its_client_may_leave_meanwhile() -> None:
-    bench = Parked()
-    job = bench.ask("large", LARGE)
-
-    bench.model.abandon(job)
-    bench.clock.release()
-    bench.clock.settle()
-
-    assert job.phase is JobPhase.ENDED and bench.model.idle and bench.model.queue.bytes == 0
-
-
-def test_a_stop_answers_it_meanwhile() -> None:
-    bench = Parked()
-    bench.ask("large", LARGE)
-    bench.model.stop()
-
-    bench.model.refuse_waiting()
-    bench.clock.release()
-    bench.clock.settle()
-
-    assert bench.client.reply("large").status == 503 and bench.model.idle
-
-
-def test_it_counts_against_the_limits_of_the_queue() -> None:
-    bench = Parked(queue_jobs=2)
-    bench.ask("large", LARGE)
-    bench.ask("large-2", LARGE)
-
-    with pytest.raises(QueueFull, match="2 requests wait"):
-        bench.ask("small", b"w")
 
 
 def test_what_arrives_while_the_dead_is_hashed_is_compared_when_that_is_known() -> None:

@@ -103,57 +103,6 @@ def test_with_retry_the_second_end_alone_is_the_last() -> None:
     assert ask_again(bench, "second", SMALL) is not None
 
 
-def test_with_retry_a_suspect_is_not_run_again_once_it_is_refused() -> None:
-    bench = PoisonedVersion(batch_size=2)
-    for name, body in (("bad", SMALL), ("good", b"words")):
-        bench.submit(name, body)
-    bench.clock.settle()
-    bench.crash(retry=True)  # in company
-    assert bench.batches[-1] == "bad"
-    bench.crash(retry=True)  # alone
-    bench.clock.advance(1.0)
-    bench.submit("bad-2", SMALL)
-    bench.clock.settle()
-    bench.crash(retry=True)  # alone again
-
-    assert bench.batches == ["bad good", "bad", "good", "bad-2"]
-    assert bench.client.statuses == {"bad": 500, "good": 200, "bad-2": 500}
-
-
-@pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_the_same_that_wait_already_are_refused_and_the_others_are_served_in_order(body: bytes) -> None:
-    bench = PoisonedVersion(batch_size=2)
-    bench.ask("bad", body)
-    for name, content in (
-        ("good-1", b"w" * len(body)), ("bad-2", body), ("good-2", b"words"), ("bad-3", body), ("good-3", b"more"),
-    ):  # fmt: skip
-        bench.submit(name, content)
-        bench.clock.advance(0.001)
-    bench.crash()
-    bench.clock.settle()
-    while bench.model.running:
-        bad = bench.batches[-1].startswith("bad")
-        bench.crash() if bad else bench.clock.advance(1.0)
-
-    ahead = "good-1 bad-2"  # not begun when the first worker ended
-    assert bench.batches == ["bad", ahead, "bad-2", "good-1 good-2", "good-3"]
-    assert [bench.client.statuses[name] for name in ("bad-2", "bad-3", "good-1")] == [500, 500, 200]
-    assert b"was not run" in bench.client.reply("bad-3").body
-
-
-def test_nothing_is_sent_ahead_behind_a_suspect() -> None:
-    bench = PoisonedVersion()
-    bench.ask("first")
-    bench.crash()
-    bench.ask("second")
-
-    bench.ask("good-1", b"w")
-    bench.ask("good-2", b"w")
-
-    assert [len(worker.in_flight) for worker in bench.workers][-1] == 1
-    assert bench.model.pool.granting == 0
-
-
 @pytest.mark.parametrize(
     "end",
     [
@@ -171,18 +120,6 @@ def test_a_worker_that_was_killed_makes_no_suspect(end: Any, hashed: list[int]) 
 
     assert len(bench.batches) == 3
     assert hashed == [] and not bench.quarantine.watching
-
-
-def test_what_the_worker_had_not_begun_is_no_suspect(hashed: list[int]) -> None:
-    bench = PoisonedVersion()
-    bench.ask("a")
-    second = bench.ask("b", b"words")
-    assert bench.dispatcher.reasons == {"full": 1, "ahead": 1}
-
-    bench.worker.crash(retry=False)
-
-    assert hashed == [len(SMALL)]
-    assert second.apart is None and second.phase is JobPhase.QUEUED
 
 
 def test_what_comes_back_unbegun_is_compared_with_those_that_died_meanwhile_elsewhere() -> None:
@@ -223,19 +160,6 @@ def test_only_what_is_as_large_as_a_suspect_is_hashed(hashed: list[int]) -> None
 
     bench.ask("d", b"87654321")
     assert hashed == [8, 8]
-
-
-def test_an_answer_ends_the_watch() -> None:
-    bench = PoisonedVersion()
-    bench.ask("first")
-    bench.crash()
-    assert bench.quarantine.watching
-
-    bench.ask("second")
-    bench.clock.advance(1.0)
-
-    assert bench.client.reply("second").status == 200
-    assert not bench.quarantine.watching
 
 
 @pytest.mark.parametrize("what", ["retry", "change"])

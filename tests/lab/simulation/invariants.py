@@ -99,6 +99,8 @@ def _check_callers(world: "World", served: Served) -> None:
     present = {id(entry.job.caller_stats) for entry in served.open.values() if entry.job.caller_stats.regular}
     if callers.strangers != strangers or callers.present != len(present):
         world.broken("who is there is counted", callers=callers, strangers=strangers, present=len(present))
+    if not callers.present <= callers.regulars <= callers.open:
+        world.broken("who is there has a connection that is counted", callers=callers)
 
 
 def _check_due(world: "World", served: Served) -> None:
