@@ -19,12 +19,13 @@ KEEPS_UP = 0.9  # of the rate of an open loop
 
 
 class Turn(NamedTuple):
-    """One measurement: good answers a second, latencies in seconds, seconds of processor time a request."""
+    """One measurement: good answers a second, latencies, processor time a request, and its duration; in seconds."""
 
     rate: float
     p50: float
     p99: float
     cpu: float
+    seconds: float
 
 
 @dataclass(slots=True, eq=False)

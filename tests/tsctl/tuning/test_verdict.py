@@ -11,7 +11,7 @@ def measured(
 ) -> MeasuredSetting:
     """Return a setting with one turn for each rate."""
     tails = p99 if isinstance(p99, tuple) else (p99,) * len(rates)
-    turns = [Turn(rate, tail / 2, tail, 0.001) for rate, tail in zip(rates, tails, strict=True)]
+    turns = [Turn(rate, tail / 2, tail, 0.001, 2.0) for rate, tail in zip(rates, tails, strict=True)]
     return MeasuredSetting(TriedSetting(size, 100.0, "auto", workers), 1, turns, failure)
 
 
