@@ -13,6 +13,7 @@ with these.
 """
 
 import asyncio
+import logging
 import os
 import sys
 import time
@@ -166,6 +167,8 @@ async def converse() -> None:
 
 
 def main() -> int:
+    # Failed requests are counted by the load generator: without a handler, logging would print them to stderr, too.
+    logging.getLogger("tsctl.daemon.events").addHandler(logging.NullHandler())
     try:
         uvloop.run(converse())
     except (KeyboardInterrupt, BrokenPipeError):

@@ -328,6 +328,25 @@ def test_a_setting_that_fails_is_tried_once_and_says_why(
     assert [each["batchSize"] for each in settings_in(lines)] == [1, 8, 32, 1, 1]
 
 
+def test_where_requests_fail_as_the_model_is_served_no_gain_is_told(invoke: Invoke, load: FakeLoad) -> None:
+    load.errors = {1}
+
+    done = invoke("tune", "net", "--workers", "1", "--max-batch-size", "8")
+
+    rows = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "best 8 100 auto 1 × 2 400 20.0 40.0 2.00" in rows
+    assert "p99 40.0 ms; now 5 of 50 requests failed: 3 × status 507, 2 × not answered in time." in rows[-2]
+
+
+def test_a_load_that_is_broken_off_says_nothing_of_the_generator(invoke: Invoke, load: FakeLoad) -> None:
+    load.errors, load.waited = {1, 8, 32}, 0.7
+
+    done = invoke("tune", "net", "--workers", "1")
+
+    assert "error: no setting answers all of these requests; with the present one 5 of 50 requests" in done.stderr
+    assert "bottleneck" not in done.stderr
+
+
 def test_a_model_that_does_not_load_as_it_is_served_ends_it_with_its_traceback(
     invoke: Invoke, load: FakeLoad, lines: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,8 +74,7 @@ def measure(
             now, total, done, busiest = found[0].setting, ROUNDS * len(found), 0, 0.0
             for number in range(ROUNDS):
                 for each in found if number % 2 == 0 else reversed(found):
-                    text = f"measuring {name}, round {number + 1} of {ROUNDS}: "
-                    progress.show(text + setting_text(each.setting, now), done, total)
+                    progress.show(f"measuring {name} with {setting_text(each.setting, now)}", done, total)
                     done += 1
                     if each.failure:
                         continue
@@ -138,9 +137,9 @@ def _take_turn(each: MeasuredSetting, ask: Ask, port: int, load: OfferedLoad, se
         used = ask(None)["cpu"] - before
     if found["errors"]:
         each.failure = f"{found['errors']} of {found['requests']} requests failed: {', '.join(failure_texts(found))}"
-    else:
-        latency, cpu = found["latency"], max(0.0, used) / max(1, found["requests"])
-        each.turns.append(Turn(_rate(found, load), latency["p50"], latency["p99"], cpu, found["seconds"]))
+        return 0.0
+    latency, cpu = found["latency"], max(0.0, used) / max(1, found["requests"])
+    each.turns.append(Turn(_rate(found, load), latency["p50"], latency["p99"], cpu, found["seconds"]))
     return float(found["generatorCpu"] + found["generatorWaited"])
 
 

@@ -34,7 +34,7 @@ def _setting(each: MeasuredSetting, now: MeasuredSetting) -> dict[str, Any]:
     }  # fmt: skip
     if not each.failure:
         rate, p50, p99, cpu, seconds = map(each.median, range(5))
-        gain, noise = rate_gain(each, now)
+        gain, noise = (None, None) if now.failure else rate_gain(each, now)
         row |= {"requestsPerSecond": rate, "p50": p50, "p99": p99, "cpu": cpu, "gain": gain, "noise": noise}
         row["seconds"] = seconds
     return row
@@ -69,6 +69,6 @@ def _row(found: dict[str, Any], index: int) -> tuple[Any, ...]:
     )  # fmt: skip
     if each["failure"]:
         return (*head, "failed", "", "", "", "", "")
-    gain = ("", "") if index == 0 else (f"{each['gain']:.2f}", f"{each['noise']:.2f}")
+    gain = ("", "") if index == 0 or each["gain"] is None else (f"{each['gain']:.2f}", f"{each['noise']:.2f}")
     times = [number_text(each[name] * 1000) for name in ("p50", "p99", "cpu")]
     return (*head, number_text(each["requestsPerSecond"]), *gain, *times)
