@@ -35,7 +35,7 @@ from tsctl.daemon.http.listener import Listener
 from tsctl.daemon.http.router import Router
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.settings import ROWS, ModelSettings, Overrides, merge
+from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.models.wait import all_ready, until
 from tsctl.daemon.tools.telling import tell
@@ -44,8 +44,7 @@ from tsctl.daemon.workers.engine import Engine, local_pid
 from tsctl.daemon.workers.local_engine import LocalEngine
 
 _LONGEST = 1 << 24  # bytes of a line: a manifest and a model's settings are in it
-# Measured on this machine, and without a copy of the last request.
-_HERE = {"engine": "local", "ray": None, "loading": "at_once", "record_input": False}
+_HERE = {"engine": "local", "ray": None, "loading": "at_once"}  # measured on this machine
 
 
 class TuneOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -128,8 +127,8 @@ class ModelServer:
     def _settings(self, changes: Mapping[str, Any]) -> ModelSettings:
         document = self._document
         said = {name: value for name, value in document["settings"].items() if value is not None} | dict(changes)
-        own = {name: value for name, value in (_HERE | {"optimize": document["optimize"]}).items() if name in ROWS}
-        return merge(Overrides(), said, self._config).changed(own | {"devices": document["devices"]}, "tune")
+        own = {name: document[name] for name in ("devices", "optimize") if name in document}
+        return merge(Overrides(), said, self._config).changed(own | _HERE, "tune")
 
 
 def _log(text: str, pid: int, stream: str) -> None:  # noqa: ARG001 - an OutputLog

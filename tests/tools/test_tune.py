@@ -13,14 +13,13 @@ from tsctl.daemon.tools.tune import ModelServer
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.daemon.workers.stub import StubEngine
 
-SETTINGS = {"responseTimeout": 7, "minWorkers": 3, "maxWorkers": 4, "loading": "on_demand", "recordInput": True}
+SETTINGS = {"responseTimeout": 7, "minWorkers": 3, "maxWorkers": 4, "loading": "on_demand"}
 
 
 def server(engine: StubEngine) -> ModelServer:
     manifest = {"model": {"modelName": "net", "modelVersion": "1.0", "handler": "h"}}
     document = {
-        "directory": "/nowhere", "manifest": manifest, "python": None, "devices": [], "optimize": ["fold"],
-        "settings": SETTINGS,
+        "directory": "/nowhere", "manifest": manifest, "python": None, "devices": [], "settings": SETTINGS,
     }  # fmt: skip
     return ModelServer(engine, engine.clock, resolve({}, {}), document)
 
@@ -64,7 +63,7 @@ async def test_other_settings_are_those_that_the_model_is_served_with() -> None:
     await serving.unload()
 
     (worker,) = stub.workers
-    assert (worker.spec.response_timeout, worker.spec.optimize, worker.spec.batch_size) == (7, ["fold"], 1)
+    assert (worker.spec.response_timeout, worker.spec.batch_size) == (7, 1)
 
 
 async def test_cores_are_shared_by_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
