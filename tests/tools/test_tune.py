@@ -18,7 +18,7 @@ SETTINGS = {"responseTimeout": 7, "minWorkers": 3, "maxWorkers": 4, "loading": "
 
 def server(engine: StubEngine) -> ModelServer:
     manifest = {"model": {"modelName": "net", "modelVersion": "1.0", "handler": "h"}}
-    document = {
+    document: dict[str, Any] = {
         "directory": "/nowhere", "manifest": manifest, "python": None, "devices": [], "settings": SETTINGS,
     }  # fmt: skip
     return ModelServer(engine, engine.clock, resolve({}, {}), document)
