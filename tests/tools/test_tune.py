@@ -5,50 +5,50 @@ from typing import Any
 
 import pytest
 
-from tests.tools.optimize.test_harness import AtOnce
 from tsctl.daemon.config.config import resolve
-from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.core.job import Reply
-from tsctl.daemon.tools.tune.serving import ModelServer, NotServed, TuneOrder
+from tsctl.daemon.core.clock import LoopClock
+from tsctl.daemon.core.errors import DaemonError, WorkersFailed
+from tsctl.daemon.core.job import Job, Reply
+from tsctl.daemon.tools.tune import ModelServer
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.daemon.workers.stub import StubEngine
 
-SETTINGS = {"responseTimeout": 7, "minWorkers": 3, "maxWorkers": 4, "loading": "on_demand", "recordInput": True}
+SETTINGS = {"responseTimeout": 7, "minWorkers": 3, "maxWorkers": 4, "loading": "on_demand"}
 
 
-def server(engine: StubEngine, settings: dict[str, Any] | None = None) -> ModelServer:
+def server(engine: StubEngine) -> ModelServer:
     manifest = {"model": {"modelName": "net", "modelVersion": "1.0", "handler": "h"}}
-    document = {
-        "directory": "/nowhere", "manifest": manifest, "python": None, "devices": [], "optimize": ["fold"],
-        "settings": SETTINGS | (settings or {}),
+    document: dict[str, Any] = {
+        "directory": "/nowhere", "manifest": manifest, "python": None, "devices": [], "settings": SETTINGS,
     }  # fmt: skip
-    return ModelServer(engine, engine.clock, resolve({}, {}), TuneOrder(model=document, body_bytes=1))
+    return ModelServer(engine, engine.clock, resolve({}, {}), document)
 
 
 def engine(**options: Any) -> StubEngine:
-    return StubEngine(AtOnce(asyncio.get_running_loop()), answer=lambda job: Reply(200, b"done"), **options)
+    return StubEngine(LoopClock(asyncio.get_running_loop()), **options)
 
 
 def setting(batch_size: int, workers: int) -> dict[str, Any]:
     return {"batchSize": batch_size, "maxBatchDelay": 20.0, "minWorkers": workers, "maxWorkers": workers}
 
 
-async def ask(port: int) -> bytes:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    writer.write(b"POST /predictions/net HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx")
-    answer = await reader.read()
-    writer.close()
-    return answer
+async def ask(serving: ModelServer) -> int:
+    """Send a request, and return the status of its answer."""
+    answer: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+    model = serving.registry.find("net")
+    job = Job("", (), (), model.clock.now(), answer.set_result)
+    model.submit(job)
+    return (await answer).status
 
 
-@pytest.mark.uvloop
 async def test_workers_stay_where_only_their_batches_differ() -> None:
     stub = engine()
     serving = server(stub)
 
     for each in (setting(1, 1), setting(2, 1), setting(2, 2)):
-        assert (await ask(await serving.serve(each))).startswith(b"HTTP/1.1 200 ")
-    await serving.close()
+        await serving.serve(each)
+        assert await ask(serving) == 200
+    await serving.unload()
 
     first, *others = stub.workers
     assert len(others) == 2
@@ -60,23 +60,20 @@ async def test_other_settings_are_those_that_the_model_is_served_with() -> None:
     serving = server(stub)
 
     await serving.serve(setting(1, 1))
-    await serving.close()
+    await serving.unload()
 
     (worker,) = stub.workers
-    assert (worker.spec.response_timeout, worker.spec.optimize, worker.spec.batch_size) == (7, ["fold"], 1)
+    assert (worker.spec.response_timeout, worker.spec.batch_size) == (7, 1)
 
 
 async def test_cores_are_shared_by_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    monkeypatch.setattr("tsctl.daemon.tools.tune.serving.usable_cores", lambda: 4)
+    monkeypatch.setattr("tsctl.daemon.tools.tune.usable_cores", lambda: 4)
     serving = server(engine())
     assert serving.cores == 4
 
-    threads = []
-    for workers in (1, 2):
-        await serving.serve(setting(1, workers))
-        threads.append(serving.threads)
-    await serving.close()
+    threads = [await serving.serve(setting(1, workers)) for workers in (1, 2)]
+    await serving.unload()
 
     assert threads == [4, 2]
 
@@ -85,12 +82,13 @@ async def test_a_model_that_does_not_load_leaves_no_worker_and_may_load_the_next
     stub = engine(load_failure=LoadFailure("OSError: no weights", "Traceback …"))
     serving = server(stub)
 
-    with pytest.raises(NotServed, match="the model does not load: OSError: no weights") as failure:
+    with pytest.raises(WorkersFailed, match="OSError: no weights\n\nTraceback …"):
         await serving.serve(setting(1, 1))
-    assert failure.value.details == "Traceback …"
+    assert list(serving.registry) == []
     stub.load_failure = None
-    assert await serving.serve(setting(1, 1))
-    await serving.close()
+    await serving.serve(setting(1, 1))
+    assert await ask(serving) == 200
+    await serving.unload()
 
 
 async def test_a_setting_that_cannot_be_is_refused() -> None:
