@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.models.registry import Registry
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.setting_values import Setting
+    from tsctl.daemon.workers.engine import WorkerSpec
 
 
 class Audience(Enum):
@@ -148,9 +149,25 @@ class Service:
         """Return the service's fields of a version in `/tsctl/live`, from which `tsctl top` draws."""
         return {}
 
+    def settings(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the settings, by their names in model-config.yaml, that a version's workers really have.
+
+        Only those that are other than the version's own: by these it is served elsewhere, as `tsctl tune` does.
+        """
+        return {}
+
     def families(self) -> "Iterable[MetricFamily]":
         """Return the service's metrics as they are now."""
         return ()
+
+    def specify(self, model: "ModelVersion", spec: "WorkerSpec") -> "WorkerSpec":  # noqa: ARG002
+        """Return the configuration of a version's workers, which are not started yet.
+
+        Args:
+            model: is being built: it has its source and its settings only.
+            spec: by the settings, or as another service has changed it.
+        """
+        return spec
 
     def replacing(self, old: "ModelVersion", new: "ModelVersion") -> None:
         """Note that a version begins to load, to take the place of another one."""
@@ -271,6 +288,14 @@ class Extension:
         Raises:
             StartError: a package is missing.
         """
+
+    def environment(self, config: "Config") -> Mapping[str, str]:  # noqa: ARG002
+        """Return variables of the environment of all workers; one that is set by hand stays."""
+        return {}
+
+    def describe(self, model: "ModelVersion", config: "Config") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the extension's fields of a version that `tsctl check` has loaded, without any service."""
+        return {}
 
     def install(self, kernel: Kernel) -> Service | None:
         """Return the service in one daemon; None if its configuration does not ask for it.

@@ -35,6 +35,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.core": ("daemon.core",),
     "daemon.events": ("daemon.events", "daemon.server.extensions"),
     "daemon.extension": (),
+    "daemon.extensions": (
+        "daemon", "handlers.names", "handlers.optimize.compiler", "handlers.optimize.trials.archive",
+        "handlers.optimize.trials.processor", "handlers.optimize.trials.speed", "handlers.process.priority",
+        "handlers.wire",
+    ),
     "daemon.http": ("daemon.http",),
     "daemon.lifecycle": (
         "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.metrics", "daemon.models",
@@ -49,8 +54,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.tables",
         "daemon.targets", "daemon.workers",
-        "handlers.names", "handlers.optimize.compiler", "handlers.optimize.trials.archive",
-        "handlers.optimize.trials.processor", "handlers.ray.messages", "handlers.wire",
+        "handlers.names", "handlers.ray.messages", "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.setting_values": (),
@@ -62,8 +66,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.targets": ("daemon.targets", "daemon.marfile"),
     "daemon.tools": (
         "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config",
-        "daemon.http", "daemon.marfile", "daemon.models", "daemon.paths", "daemon.workers", "handlers.names",
-        "handlers.optimize.trials.speed", "handlers.process.priority", "handlers.wire",
+        "daemon.http", "daemon.marfile", "daemon.models", "daemon.paths", "daemon.server.extensions", "daemon.workers",
+        "handlers.wire",
     ),
     "daemon.tracing": (
         "daemon.tracing", "daemon.config", "daemon.metrics.exemplars", "daemon.metrics.version", "handlers.wire",
@@ -140,7 +144,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tsctl.templates": ("tsctl.templates",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.
-APART = ("tsctl.loadgen", "tsctl.showcase.served", "tsctl.templates", "daemon.tools")
+APART = (
+    "tsctl.loadgen",
+    "tsctl.showcase.served",
+    "tsctl.templates",
+    "daemon.tools",
+    "daemon.extensions.optimizing.measuring",
+)
 # Modules that may not even import the leaves.
 LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
     (
@@ -162,6 +172,7 @@ LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
 NEVER: dict[str, tuple[str, ...]] = {
     "daemon": ("torch", "torchvision", "ray", "rich", "click"),
     "daemon.batching": ("asyncio",),
+    "daemon.extensions.optimizing.measuring": ("torch", "torchvision", "rich", "click"),
     "daemon.tools": ("torch", "torchvision", "rich", "click"),
     "handlers": ("asyncio", "http", "httptools", "uvloop", "rich", "click"),
     "tsctl": ("asyncio", "torch", "uvloop"),

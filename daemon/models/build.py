@@ -20,18 +20,15 @@ from tsctl.daemon.models.archives.manifest import bare_manifest, read_manifest
 from tsctl.daemon.models.archives.model_yaml import read_yaml, without_effect
 from tsctl.daemon.models.archives.requirements import Environments
 from tsctl.daemon.models.archives.unpack import ArchiveMark
-from tsctl.daemon.models.optimizing.auto import AutoOptimization
-from tsctl.daemon.models.optimizing.building import auto_of, threads_of
-from tsctl.daemon.models.optimizing.record import TrialStore
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
 from tsctl.daemon.models.registering import parallel
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
 from tsctl.daemon.models.registering.cluster import check_cluster
 from tsctl.daemon.models.request import Registration
-from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
+from tsctl.daemon.models.settings import Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.workers.cores import chosen_threads, usable_cores
-from tsctl.daemon.workers.engine import Engine
+from tsctl.daemon.workers.engine import Engine, WorkerSpec
 from tsctl.daemon.workers.gpus import Placement, count_gpus
 from tsctl.handlers.wire import Declared
 
@@ -46,7 +43,11 @@ class ArchiveTexts(NamedTuple):
 
 
 class ModelFactory:
-    """Makes models; registers and starts nothing."""
+    """Makes models; registers and starts nothing.
+
+    Attributes:
+        specify: change the configuration of a version's workers, as services do (`Service.specify`).
+    """
 
     def __init__(
         self,
@@ -55,7 +56,6 @@ class ModelFactory:
         clock: Clock,
         logs: ModelLogs,
         recurring: Recurring,
-        trials: TrialStore,
         tracing: Tracing | None = None,
         reconsider: Callable[[], None] = lambda: None,
     ) -> None:
@@ -64,9 +64,9 @@ class ModelFactory:
         self._clock = clock
         self._logs = logs
         self._recurring = recurring
-        self._trials = trials
         self._tracing = tracing
         self._reconsider = reconsider
+        self.specify: Sequence[Callable[[ModelVersion, WorkerSpec], WorkerSpec]] = ()
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
@@ -156,12 +156,8 @@ class ModelFactory:
             recurring=self._recurring,
             tracing=self._tracing,
             reconsider=self._reconsider,
-            auto=self.auto_of(source, settings, threads_of(settings, os.environ)),
+            specify=self.specify,
         )
-
-    def auto_of(self, source: Source, settings: ModelSettings, threads: int) -> AutoOptimization | None:
-        """Return the trial of a version, as known when it has these threads for each worker."""
-        return auto_of(source, settings, self._config.auto_optimize, self._trials, threads)
 
     def make_lost(self, entry: SnapshotEntry, unpacked: Path | None, reason: str) -> ModelVersion:
         """Make a model in the state FAILED whose files are gone, for the given reason."""

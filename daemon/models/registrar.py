@@ -34,7 +34,6 @@ from tsctl.daemon.models.archives.unpack import Limits
 from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
 from tsctl.daemon.models.change import check_files
 from tsctl.daemon.models.gate import Gate
-from tsctl.daemon.models.optimizing.record import store_of
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
 from tsctl.daemon.models.registering.keeping import before_replacement, keep
@@ -88,7 +87,6 @@ class Registrar:
         residency: loads and unloads versions.
         retiring: ends versions.
         replacing: loads versions that take the place of others.
-        trials: the records of trials of optimisations.
         events: the daemon's events.
         shadows: copies requests for the shadows of routes.
         routes: changes the routes of models.
@@ -119,10 +117,7 @@ class Registrar:
         self.directories = Directories(paths.models_dir(config.state_dir), limits, memory.keeps)
         self.archives = Archives(config, self.directories)
         self.residency = Residency(self.live, clock, limits_of(config.models_memory, count_gpus()))
-        self.trials = store_of(paths.trials_dir(config.state_dir))
-        self.factory = ModelFactory(
-            config, engine, clock, logs, recurring, self.trials, tracing, self.residency.reconsider
-        )  # fmt: skip
+        self.factory = ModelFactory(config, engine, clock, logs, recurring, tracing, self.residency.reconsider)
         self.ledger = Ledger(registry, memory, self.directories)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
         self.shadows = Shadows(registry, clock, recurring)
@@ -202,7 +197,7 @@ class Registrar:
         model.start()
 
     async def renew(self, old: ModelVersion, what: str) -> ModelVersion:
-        """Replace a version by itself, built anew with the optimisations that a trial has chosen.
+        """Replace a version by itself, built anew, as services specify its workers now.
 
         Args:
             what: the new workers, for the events.

@@ -22,7 +22,6 @@ from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.model_settings import ON_DEMAND
 from tsctl.daemon.models.archives.sample import Sample
-from tsctl.daemon.models.optimizing.auto import AutoOptimization
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
 from tsctl.daemon.models.registering.source import Source as Source
 from tsctl.daemon.models.registering.spec import limit, mode_of, worker_spec
@@ -38,7 +37,17 @@ from tsctl.daemon.models.residency.staffing import Staffing
 from tsctl.daemon.models.residency.state import ResidenceEvent
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
 from tsctl.daemon.models.shadowing.watching import RequestWatcher
-from tsctl.daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, LoadFailure, Worker
+from tsctl.daemon.workers.engine import (
+    ENDS,
+    LOAD_FAILED,
+    STOPPED,
+    BatchEvents,
+    Engine,
+    Exit,
+    LoadFailure,
+    Worker,
+    WorkerSpec,
+)
 from tsctl.daemon.workers.gpus import Placement
 from tsctl.daemon.workers.pool import Pool
 from tsctl.daemon.workers.rows.pool import RowPool
@@ -58,7 +67,6 @@ class ModelVersion:
         was_ready: whether a worker has been ready since the registration.
         replaces: the version whose place this one took, until that one is retired.
         took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
-        auto: the trial of optimisations; None if the version is not one that is tried.
         replacement: the latest attempt to replace this version, None if there was none.
         before: the settings of the version that this one replaces, None for a registration.
         declared: the inputs of a typed or built-in handler; None for any other, and until a worker has loaded it.
@@ -92,7 +100,7 @@ class ModelVersion:
         recurring: Recurring | None = None,
         tracing: Tracing | None = None,
         reconsider: Callable[[], None] = lambda: None,
-        auto: AutoOptimization | None = None,
+        specify: Sequence[Callable[["ModelVersion", WorkerSpec], WorkerSpec]] = (),
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
         self.name = source.manifest.model_name
@@ -106,7 +114,6 @@ class ModelVersion:
         self.replaces: ModelVersion | None = None
         self.mirror: RequestWatcher | None = None
         self.replacement: Replacement | None = None
-        self.auto = auto
         self.before: SettingsBefore | None = None
         self.declared, self.notes = declared, notes
         self.recorded: Sample | None = None
@@ -120,10 +127,11 @@ class ModelVersion:
         self.tracer = None if tracing is None else tracing.of(self.metrics)
         spec = worker_spec(
             source.manifest, source.directory, settings,
-            optimize=settings.optimize if auto is None else auto.names,
             in_place=source.unpacked is None, python=source.python, log=log, isolated=self.metrics.batch_isolated,
             measured=take if self.tracer is None else self.tracer.beside(take),
         )  # fmt: skip
+        for change in specify:
+            spec = change(self, spec)
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
         cores = min(cores, len(settings.cpus) or cores)
         self.by_rows = spec.mode != "batch"

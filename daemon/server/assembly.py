@@ -72,6 +72,7 @@ class Assembly:
         )  # fmt: skip
         extended = [service for each in self.extensions if (service := each.install(kernel)) is not None]
         models.registrar.replacing.begun = [each.replacing for each in extended]
+        models.registrar.factory.specify = [each.specify for each in extended]
         models.logs.copies = [each.copy for each in extended if each.copy is not None]
         startup = self.boot.plan(config, models.registry, models.registrar)
         as_json = config.log_format == "json"

@@ -57,7 +57,7 @@ class LocalWorker:
         self.gpu_ids = spec.gpu_ids
         self.started = time.time()
         self.load_time = 0.0
-        self.optimized: Sequence[wire.Optimized] = ()
+        self.report: wire.Loaded | None = None
         self.declared: wire.Declared | None = None
         self.notes: Sequence[str] = ()
         self._began = clock.now()
@@ -323,7 +323,7 @@ class LocalWorker:
                 self._timer.cancel()
                 self.state = advance(self.state, WorkerEvent.LOADED)
                 self.load_time = self._clock.now() - self._began
-                self.optimized, self.declared, self.notes = message.optimized, message.declared, message.notes
+                self.report, self.declared, self.notes = message, message.declared, message.notes
                 self._measured(message.measured)
                 if self._spec.retry is None:
                     self._retry = not message.own_handle

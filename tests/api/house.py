@@ -98,9 +98,17 @@ class House:
             lambda request, status, seconds: None, predictions, lambda: self._commands, self.clock.soon,
         )  # fmt: skip
         self.services = [service for each in EXTENSIONS if (service := each.install(kernel)) is not None]
+        self.registrar.factory.specify = [each.specify for each in self.services]
         fields = Fields(self.services)
         self._commands = join(
-            management_routes(self.registry, self.registrar, told, local_paths=local_paths, further=fields.described),
+            management_routes(
+                self.registry,
+                self.registrar,
+                told,
+                local_paths=local_paths,
+                further=fields.described,
+                served=fields.settings,
+            ),
             *(each.routes(Audience.MANAGERS) for each in self.services),
         )
         self.events_route = EventsRoute(self.registrar.events, self.clock)

@@ -120,7 +120,7 @@ def test_the_template_has_the_environment_of_workers(started: Started, tmp_path:
 
     assert given is started
     (environment,) = started.environments
-    assert environment["OPTIMIZE_TRIALS_DIR"] == str(paths.trials_dir(config.state_dir))
+    assert environment["TORCHINDUCTOR_CACHE_DIR"] == str(paths.compiled_dir(config.state_dir))
     assert "TSWORKER_OF" in environment
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert soft == hard

@@ -103,8 +103,7 @@ class ModelServer:
     def _settings(self, changes: Mapping[str, Any]) -> ModelSettings:
         document = self._order.model
         said = {name: value for name, value in document["settings"].items() if value is not None} | dict(changes)
-        own = {"devices": document["devices"], "optimize": document["optimize"]}
-        return merge(Overrides(), said, self._config).changed(own | _HERE, "tune")
+        return merge(Overrides(), said, self._config).changed({"devices": document["devices"]} | _HERE, "tune")
 
     async def _load(self, settings: ModelSettings) -> None:
         document = self._order.model

@@ -40,8 +40,8 @@ def load_of(spec: "WorkerSpec", group: str = "") -> wire.Load:
     return wire.Load(
         spec.model_name, spec.model_version, str(spec.model_dir), spec.handler,
         dict(spec.manifest), spec.batch_size, spec.threads, gpu_id,
-        None if spec.optimize is None else list(spec.optimize), spec.isolate, list(spec.cpus), group, spec.in_place,
-        list(spec.metrics), spec.mode, spec.ranks, [] if alone else list(spec.gpu_ids),
+        isolate=spec.isolate, cpus=list(spec.cpus), group=group, in_place=spec.in_place, metrics=list(spec.metrics),
+        mode=spec.mode, ranks=spec.ranks, gpus=[] if alone else list(spec.gpu_ids), **spec.told,
     )  # fmt: skip
 
 

@@ -59,10 +59,7 @@ CAPABILITIES = (
     _capability(
         "optimizing",
         r"(?i:optimi[sz](?!m))|\b[Tt]rials?\b|Trial[A-Z]|trials_|\bdrift\b",
-        "daemon/models/optimizing/",
-        "daemon/models/reporting/optimized.py",
-        "daemon/models/reporting/trial.py",
-        "daemon/tools/optimize/",
+        "daemon/workers/processes/templates/timing.py",  # the worker's defaults, timed
     ),
     _capability(
         "sequences",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.tools.optimize.test_harness import AtOnce
+from tests.kit.at_once import AtOnce
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Reply
@@ -18,8 +18,8 @@ SETTINGS = {"responseTimeout": 7, "minWorkers": 3, "maxWorkers": 4, "loading": "
 
 def server(engine: StubEngine, settings: dict[str, Any] | None = None) -> ModelServer:
     manifest = {"model": {"modelName": "net", "modelVersion": "1.0", "handler": "h"}}
-    document = {
-        "directory": "/nowhere", "manifest": manifest, "python": None, "devices": [], "optimize": ["fold"],
+    document: dict[str, Any] = {
+        "directory": "/nowhere", "manifest": manifest, "python": None, "devices": [],
         "settings": SETTINGS | (settings or {}),
     }  # fmt: skip
     return ModelServer(engine, engine.clock, resolve({}, {}), TuneOrder(model=document, body_bytes=1))
@@ -63,7 +63,7 @@ async def test_other_settings_are_those_that_the_model_is_served_with() -> None:
     await serving.close()
 
     (worker,) = stub.workers
-    assert (worker.spec.response_timeout, worker.spec.optimize, worker.spec.batch_size) == (7, ["fold"], 1)
+    assert (worker.spec.response_timeout, worker.spec.batch_size) == (7, 1)
 
 
 async def test_cores_are_shared_by_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
