@@ -217,9 +217,6 @@ class WorkerListener(Protocol):
     def lost(self, worker: Worker) -> None:
         """Note that the worker cannot be sent anything more, and will exit."""
 
-    def outdated(self, worker: Worker) -> None:
-        """Note that the worker serves well, and that one that is started now would serve better."""
-
     def flow_changed(self, worker: Worker) -> None:
         """Note that the worker is congested, or is so no more (`in_flight.congested`)."""
 

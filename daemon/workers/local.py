@@ -75,7 +75,7 @@ class LocalWorker:
         self._stopped = False  # the daemon ends the worker, whatever that does
         self._protocol_error = False  # the worker sent an invalid message: anything after that is ignored
         end = cast(asyncio.Protocol, self)
-        self._process = WorkerProcess(spec, end, source, loop, clock, self._exited, arena, self._outdated)
+        self._process = WorkerProcess(spec, end, source, loop, clock, self._exited, arena)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
         self._memory_timer: Timer | None = None
@@ -161,10 +161,6 @@ class LocalWorker:
 
     def kill(self) -> None:
         self._stop("it was stopped")
-
-    def _outdated(self) -> None:
-        if self.state is WorkerState.READY:
-            self._events.outdated(self)
 
     # The worker's end.
 

@@ -329,13 +329,6 @@ class Pool:
             slot.state = SlotState.GAVE_UP
         self._listener.pool_changed()
 
-    def outdated(self, worker: Worker) -> None:
-        slot = self._slot_of(worker)
-        if slot is not None and slot.state is SlotState.UP:
-            self._retire(slot, math.inf)
-            slot.worker, slot.state = None, SlotState.EMPTY
-            self.reconcile()
-
     def lost(self, worker: Worker) -> None:
         self._take_out(worker)
 

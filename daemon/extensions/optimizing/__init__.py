@@ -6,7 +6,7 @@
     its result         ──▶ choice       the set to serve with; written down, and then
                            registrar    loads the version again beside itself, as the same version
 
-state       draws the trial of one version, which `auto` keeps
+state       draws the trial of one version, which `trial` keeps
 documents   what became of each optimisation, and of the trial, as JSON
 measuring   a program of its own: sets of optimisations in throw-away workers; `tsctl optimize` runs it, too
 service     all of this as a service of the daemon
@@ -105,8 +105,8 @@ class OptimizingExtension(Extension):
         from tsctl.daemon.extensions.optimizing.documents import optimized_of, trial_of
         from tsctl.daemon.extensions.optimizing.record import store_of
 
-        auto = trial_for(model, config, store_of(config.state_dir))
-        return {"optimize": optimized_of(model), "trial": trial_of(auto)}
+        trial = trial_for(model, config, store_of(config.state_dir))
+        return {"optimize": optimized_of(model), "trial": trial_of(trial)}
 
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.optimizing.service import OptimizingService

@@ -8,33 +8,31 @@ from importlib.metadata import version as version_of
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.machine.cgroups import has_quota
 from tsctl.daemon.extensions.optimizing import NEVER
-from tsctl.daemon.extensions.optimizing.auto import AutoOptimization
 from tsctl.daemon.extensions.optimizing.record import TrialFacts, TrialStore
-from tsctl.daemon.extensions.optimizing.sets import is_asked, is_tried, lossy_of, sets_to_try
+from tsctl.daemon.extensions.optimizing.sets import has_defaults, is_asked, is_tried, lossy_of, sets_to_try
+from tsctl.daemon.extensions.optimizing.trial import Trial
 from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.registering.source import Source
 from tsctl.daemon.models.registering.spec import mode_of
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
+from tsctl.handlers.optimize.checks.archive import archive_of
+from tsctl.handlers.optimize.checks.processor import read_processor
 from tsctl.handlers.optimize.compiler import find_compiler
-from tsctl.handlers.optimize.trials.archive import archive_of
-from tsctl.handlers.optimize.trials.processor import read_processor
 
 
-def trial_for(model: ModelVersion, config: Config, store: TrialStore, threads: int = 0) -> AutoOptimization | None:
+def trial_for(model: ModelVersion, config: Config, store: TrialStore, threads: int = 0) -> Trial | None:
     """Return the trial of a version, as known now; None if it is not one that is tried.
 
     Args:
         threads: of each worker; 0 for those that the version starts with.
     """
     threads = threads or threads_of(model.settings, os.environ)
-    return auto_of(model.source, model.settings, config.auto_optimize, store, threads)
+    return first_trial(model.source, model.settings, config.auto_optimize, store, threads)
 
 
-def auto_of(
-    source: Source, settings: ModelSettings, wish: str, store: TrialStore, threads: int
-) -> AutoOptimization | None:
+def first_trial(source: Source, settings: ModelSettings, wish: str, store: TrialStore, threads: int) -> Trial | None:
     """Return the trial of a version, as known now; None if it is not one that is tried.
 
     Args:
@@ -46,20 +44,20 @@ def auto_of(
     if not is_tried(settings.optimize, handler, wish):
         return None
     lossy = lossy_of(source.document)
-    sets = sets_to_try(compiler=find_compiler() is not None, lossy=lossy)
+    sets = sets_to_try(defaults=has_defaults(handler), compiler=find_compiler() is not None, lossy=lossy)
     try:
         if obstacle := obstacle_to(settings, wish, sets=bool(sets), quota=not asked and has_quota()):
-            return AutoOptimization(None, asked=asked, obstacle=obstacle)
+            return Trial(None, asked=asked, obstacle=obstacle)
         facts = TrialFacts(
             archive=archive_of(source.directory), handler=handler, python=str(source.python or ""),
             processor=str(read_processor()), torch=version_of("torch"), batch_size=settings.batch_size,
             threads=threads, lossy=lossy,
         )  # fmt: skip
     except PackageNotFoundError:
-        return AutoOptimization(None, asked=asked, obstacle="torch is not installed beside the daemon")
+        return Trial(None, asked=asked, obstacle="torch is not installed beside the daemon")
     except OSError as error:
-        return AutoOptimization(None, asked=asked, obstacle=f"a file cannot be read: {error}")
-    return AutoOptimization(store.read(facts), sets, asked=asked)
+        return Trial(None, asked=asked, obstacle=f"a file cannot be read: {error}")
+    return Trial(store.read(facts), sets, asked=asked)
 
 
 def obstacle_to(settings: ModelSettings, wish: str, *, sets: bool, quota: bool) -> str:

@@ -7,7 +7,7 @@ text        the obstacle, the event it waits for, its step, its result or its fa
 chosen      the names that the trial has chosen, beside the handler's defaults
 at          when the last trial ended, or began, in seconds since the epoch; null before the first
 attempts    trials that have begun
-rows        of the sets that were compared, with the keys of `tsctl optimize --json`, and `gain` and `sure`
+rows        of the sets that were compared, with the keys of `tsctl optimize --json`
 """
 
 import math
@@ -15,10 +15,9 @@ from typing import Any
 
 import msgspec
 
-from tsctl.daemon.extensions.optimizing.auto import AutoOptimization
 from tsctl.daemon.extensions.optimizing.state import TrialState
+from tsctl.daemon.extensions.optimizing.trial import Trial
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.handlers.wire import Optimized
 
 
 def optimized_of(model: ModelVersion) -> list[dict[str, Any]]:
@@ -32,33 +31,22 @@ def optimized_of(model: ModelVersion) -> list[dict[str, Any]]:
             **({} if each.agreement is None else {"agreement": round(each.agreement, 4)}),
             "seconds": round(each.seconds, 3),
             **({"known": True} if each.known else {}),
-            **_speed(each),
             **({"reason": each.reason} if each.reason else {}),
-            **({"warning": each.warning} if each.warning else {}),
         }
         for each in (reports[-1] if reports else ())
     ]
 
 
-def _speed(outcome: Optimized) -> dict[str, Any]:
-    """Return how many times faster a batch is, and its milliseconds; nothing if that was not measured."""
-    if outcome.speed is None or not outcome.speed[2]:
-        return {}
-    rows, without, having = outcome.speed
-    times = {"rows": rows, "withoutMs": round(without * 1000, 3), "withMs": round(having * 1000, 3)}
-    return {"gain": round(without / having, 3), "batch": times}
-
-
-def trial_of(auto: AutoOptimization | None) -> dict[str, Any] | None:
+def trial_of(trial: Trial | None) -> dict[str, Any] | None:
     """Return the trial; None if the version is not one that is tried."""
-    if auto is None:
+    if trial is None:
         return None
-    record = auto.record
+    record = trial.record
     return {
-        "state": auto.state.value,
-        "asked": auto.asked,
-        "sets": [",".join(names) or "default" for names in auto.sets],
-        "text": _text(auto),
+        "state": trial.state.value,
+        "asked": trial.asked,
+        "sets": [",".join(names) or "default" for names in trial.sets],
+        "text": _text(trial),
         "chosen": [] if record is None else list(record.chosen),
         "at": (record.at or None) if record is not None else None,
         "attempts": 0 if record is None else record.attempts,
@@ -66,14 +54,14 @@ def trial_of(auto: AutoOptimization | None) -> dict[str, Any] | None:
     }
 
 
-def _text(auto: AutoOptimization) -> str:
-    failed = auto.record.text if auto.record is not None else ""
-    match auto.state:
+def _text(trial: Trial) -> str:
+    failed = trial.record.text if trial.record is not None else ""
+    match trial.state:
         case TrialState.OFF:
-            return auto.obstacle
+            return trial.obstacle
         case TrialState.WAITING:
-            waits = f"waits for {auto.waits}" if auto.waits else ""
+            waits = f"waits for {trial.waits}" if trial.waits else ""
             return "; ".join(filter(None, (waits, failed)))
         case TrialState.TRYING:
-            return auto.progress
+            return trial.progress
     return failed

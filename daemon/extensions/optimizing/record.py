@@ -16,7 +16,7 @@ import msgspec
 from tsctl.daemon.extensions.optimizing import VARIABLE, trials_dir
 from tsctl.daemon.extensions.optimizing.choice import TrialRow
 
-FORMAT = 1  # raised when trials are made differently, so that all are made again
+FORMAT = 2  # raised when trials are made differently, so that all are made again
 
 
 class TrialFacts(msgspec.Struct, frozen=True):
@@ -40,7 +40,7 @@ class TrialFacts(msgspec.Struct, frozen=True):
     format: int = FORMAT
 
 
-class AutoRecord(msgspec.Struct, frozen=True):
+class TrialRecord(msgspec.Struct, frozen=True):
     """The trials with the same facts.
 
     Attributes:
@@ -67,14 +67,14 @@ class TrialStore:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
 
-    def read(self, facts: TrialFacts) -> AutoRecord:
+    def read(self, facts: TrialFacts) -> TrialRecord:
         with suppress(OSError, msgspec.MsgspecError, UnicodeDecodeError):
-            record = msgspec.json.decode(self._path(facts).read_bytes(), type=AutoRecord)
+            record = msgspec.json.decode(self._path(facts).read_bytes(), type=TrialRecord)
             if record.facts == facts:
                 return record
-        return AutoRecord(facts)
+        return TrialRecord(facts)
 
-    def write(self, record: AutoRecord) -> bool:
+    def write(self, record: TrialRecord) -> bool:
         """Write a record, and return whether that was possible."""
         with suppress(OSError):
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)

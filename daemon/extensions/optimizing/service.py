@@ -5,14 +5,14 @@ from typing import Any
 
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.optimizing.documents import optimized_of, trial_of
-from tsctl.daemon.extensions.optimizing.trials import AutoOptimizing
+from tsctl.daemon.extensions.optimizing.trials import Trials
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import WorkerSpec
 
 
 class OptimizingService(Service):
     def __init__(self, kernel: Kernel) -> None:
-        self._trials = AutoOptimizing(kernel.registry, kernel.registrar, kernel.config, kernel.clock)
+        self._trials = Trials(kernel.registry, kernel.registrar, kernel.config, kernel.clock)
 
     def specify(self, model: ModelVersion, spec: WorkerSpec) -> WorkerSpec:
         return self._trials.specify(model, spec)
@@ -21,8 +21,8 @@ class OptimizingService(Service):
         return {"optimize": optimized_of(model), "trial": trial_of(self._trials.of(model))}
 
     def settings(self, model: ModelVersion) -> Mapping[str, Any]:
-        auto = self._trials.of(model)
-        return {} if auto is None else {"optimize": list(auto.chosen) or None}
+        trial = self._trials.of(model)
+        return {} if trial is None else {"optimize": list(trial.chosen) or None}
 
     def serve(self) -> None:
         self._trials.begin()

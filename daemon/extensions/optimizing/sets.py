@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tsctl.daemon.extensions.optimizing import BUILT_IN as UNASKED
-from tsctl.handlers.names import AUTO, BUILT_IN, COMPILE, DEFAULT_OPTIMIZATIONS, LOSSY
+from tsctl.handlers.names import AUTO, BUILT_IN, COMPILE, DEFAULT_OPTIMIZATIONS, LOSSY, NO_OPTIMIZATION
 
 
 def has_defaults(handler: str) -> bool:
@@ -41,11 +41,14 @@ def lossy_of(document: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(named[name]) for name in LOSSY if type(named.get(name)) in (int, float) and named[name] > 0}
 
 
-def sets_to_try(*, compiler: bool, lossy: Collection[str]) -> list[tuple[str, ...]]:
+def sets_to_try(*, defaults: bool, compiler: bool, lossy: Collection[str]) -> list[tuple[str, ...]]:
     """Return the sets, by their names beside the handler's defaults; the first is the defaults alone.
 
+    Args:
+        defaults: the handler has some: then the plain model may be the faster one.
+
     Returns:
-        Nothing if there is no set beside the defaults, which are compared and timed at each first load anyway.
+        Nothing if there is no set beside the defaults.
     """
     named: list[tuple[str, ...]] = [(COMPILE,)] if compiler else []
     if "bf16" in lossy:
@@ -54,4 +57,5 @@ def sets_to_try(*, compiler: bool, lossy: Collection[str]) -> list[tuple[str, ..
         named.append(("int8",))
     if "scaled_decode" in lossy:  # reading is another stage, and goes with every model
         named += [("scaled_decode",), *(("scaled_decode", *names) for names in named)]
-    return [(), *named] if named else []
+    plain = [(NO_OPTIMIZATION,)] if defaults else []
+    return [(), *plain, *named] if plain or named else []

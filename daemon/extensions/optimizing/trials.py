@@ -19,14 +19,14 @@ from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import Conflict, DaemonError, ModelNotFound, Stopping, Upgrading, VersionNotFound
 from tsctl.daemon.core.machine.memory import taken
 from tsctl.daemon.core.machine.memory_left import available
-from tsctl.daemon.extensions.optimizing.auto import AutoOptimization
 from tsctl.daemon.extensions.optimizing.building import trial_for
 from tsctl.daemon.extensions.optimizing.choice import choose
 from tsctl.daemon.extensions.optimizing.due import ATTEMPTS, PAUSES, Moment, is_worth_it, short_of_memory, waits_for
 from tsctl.daemon.extensions.optimizing.program import LONGEST, RunTrial, TrialFailed, run_trial
-from tsctl.daemon.extensions.optimizing.record import AutoRecord, store_of
+from tsctl.daemon.extensions.optimizing.record import TrialRecord, store_of
 from tsctl.daemon.extensions.optimizing.sample import sample_for
 from tsctl.daemon.extensions.optimizing.state import TrialEvent, TrialState
+from tsctl.daemon.extensions.optimizing.trial import Trial
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
@@ -46,7 +46,7 @@ def memory_of(pool: Pool) -> tuple[int, int]:
     return max(map(taken, pids)), min(left for left, _ in available())
 
 
-class AutoOptimizing:
+class Trials:
     """Tries the versions that are to be tried, and serves with the chosen sets.
 
     Args:
@@ -66,26 +66,26 @@ class AutoOptimizing:
         self._registry, self._registrar, self._config, self._clock = registry, registrar, config, clock
         self._run, self._memory = run, memory
         self._store = store_of(config.state_dir)
-        self._autos: dict[ModelVersion, AutoOptimization] = {}
+        self._by_version: dict[ModelVersion, Trial] = {}
         self._task: asyncio.Task[None] | None = None
         self._model: ModelVersion | None = None  # that the task is about
         self._ticker = Ticker(clock, LOOK_EVERY, self.look)
         self.begin = self._ticker.begin
 
     def __repr__(self) -> str:
-        return f"<AutoOptimizing {self._model!r}>"
+        return f"<Trials {self._model!r}>"
 
-    def of(self, model: ModelVersion) -> AutoOptimization | None:
+    def of(self, model: ModelVersion) -> Trial | None:
         """Return the trial of a version; None if it is not one that is tried."""
-        return self._autos.get(model)
+        return self._by_version.get(model)
 
     def specify(self, model: ModelVersion, spec: WorkerSpec) -> WorkerSpec:
         """Return the configuration of a version's workers, which begin with the set that a trial has chosen."""
-        auto = trial_for(model, self._config, self._store)
-        if auto is None:
+        trial = trial_for(model, self._config, self._store)
+        if trial is None:
             return spec
-        self._autos[model] = auto
-        return replace(spec, told={**spec.told, "optimize": None if auto.names is None else list(auto.names)})
+        self._by_version[model] = trial
+        return replace(spec, told={**spec.told, "optimize": None if trial.names is None else list(trial.names)})
 
     @property
     def idle(self) -> bool:
@@ -104,77 +104,77 @@ class AutoOptimizing:
         if self._task is not None and self._model is not None and self._is_unwanted(self._model):
             self._task.cancel()
         closed, lives = self._registrar.gate.closed, {*self._registrar.live, self._model}
-        self._autos = {model: auto for model, auto in self._autos.items() if model in lives}
+        self._by_version = {model: trial for model, trial in self._by_version.items() if model in lives}
         for model in self._registry:
-            auto = self.of(model)
-            if auto is None or model.stopping:
+            trial = self.of(model)
+            if trial is None or model.stopping:
                 continue
-            if auto.state is TrialState.CHOSEN:
-                self._check_applied(model, auto)
-            if auto.state in (TrialState.WAITING, TrialState.SWITCHING) and self._model is not model:
-                auto = self._of_now(model, auto)
-                if auto.state is TrialState.WAITING:
-                    self._wait(model, auto, closed=closed)
-                elif auto.state is TrialState.SWITCHING and self._task is None and not closed:
-                    self._do(model, self._switch(model, auto))
+            if trial.state is TrialState.CHOSEN:
+                self._check_applied(model, trial)
+            if trial.state in (TrialState.WAITING, TrialState.SWITCHING) and self._model is not model:
+                trial = self._of_now(model, trial)
+                if trial.state is TrialState.WAITING:
+                    self._wait(model, trial, closed=closed)
+                elif trial.state is TrialState.SWITCHING and self._task is None and not closed:
+                    self._do(model, self._switch(model, trial))
 
     def _is_unwanted(self, model: ModelVersion) -> bool:
         """Return whether the trial of a version is to be broken off."""
-        auto = self.of(model)
-        if auto is None or auto.state is not TrialState.TRYING:
+        trial = self.of(model)
+        if trial is None or trial.state is not TrialState.TRYING:
             return False  # a switch ends by itself
         gone = not self._registry.holds(model.name, model.version)
         gone = gone or self._registry.find(model.name, model.version) is not model or model.being_replaced
-        return gone or model.stopping or self._registrar.gate.closed or not _is_of_now(model, auto)
+        return gone or model.stopping or self._registrar.gate.closed or not _is_of_now(model, trial)
 
-    def _of_now(self, model: ModelVersion, auto: AutoOptimization) -> AutoOptimization:
+    def _of_now(self, model: ModelVersion, trial: Trial) -> Trial:
         """Return the version's trial, which is another one since its batch size or threads were changed."""
-        if model.pool.wanted and not _is_of_now(model, auto):
-            auto = trial_for(model, self._config, self._store, model.pool.threads) or auto
-            self._autos[model] = auto
-        return auto
+        if model.pool.wanted and not _is_of_now(model, trial):
+            trial = trial_for(model, self._config, self._store, model.pool.threads) or trial
+            self._by_version[model] = trial
+        return trial
 
-    def _check_applied(self, model: ModelVersion, auto: AutoOptimization) -> None:
+    def _check_applied(self, model: ModelVersion, trial: Trial) -> None:
         """Forget the chosen set if a worker could not be loaded with it."""
         outcomes = [each for worker in model.pool.workers if worker.report for each in worker.report.optimized]
-        lost = next((each for each in outcomes if each.name in auto.chosen and not each.applied), None)
-        if lost is None or auto.record is None:
+        lost = next((each for each in outcomes if each.name in trial.chosen and not each.applied), None)
+        if lost is None or trial.record is None:
             return
         text = f"served without {lost.name}, which a trial has chosen: {lost.reason}"
-        last = auto.record.attempts >= ATTEMPTS
-        self._keep(auto, msgspec.structs.replace(auto.record, ended=False, chosen=(), text=text))
-        auto.move(TrialEvent.FAIL if last else TrialEvent.LOST)
+        last = trial.record.attempts >= ATTEMPTS
+        self._keep(trial, msgspec.structs.replace(trial.record, ended=False, chosen=(), text=text))
+        trial.move(TrialEvent.FAIL if last else TrialEvent.LOST)
         model.reports.add("trial-failed", text)
 
-    def _wait(self, model: ModelVersion, auto: AutoOptimization, *, closed: bool) -> None:
+    def _wait(self, model: ModelVersion, trial: Trial, *, closed: bool) -> None:
         now = self._clock.now()
-        moment = self._moment(model, auto, now)
+        moment = self._moment(model, trial, now)
         if not is_worth_it(moment):
-            auto.since = None
-        elif auto.since is None:
-            auto.since = now
+            trial.since = None
+        elif trial.since is None:
+            trial.since = now
         waits = waits_for(moment)
         if waits or closed:
-            auto.waits = waits or "the end of the daemon's upgrade"
-        elif now >= auto.look_again:
-            auto.waits = short_of_memory(*self._memory(model.pool))
-            if auto.waits:
-                auto.look_again = now + AGAIN
+            trial.waits = waits or "the end of the daemon's upgrade"
+        elif now >= trial.look_again:
+            trial.waits = short_of_memory(*self._memory(model.pool))
+            if trial.waits:
+                trial.look_again = now + AGAIN
             else:
-                self._do(model, self._try(model, auto))
+                self._do(model, self._try(model, trial))
 
-    def _moment(self, model: ModelVersion, auto: AutoOptimization, now: float) -> Moment:
+    def _moment(self, model: ModelVersion, trial: Trial, now: float) -> Moment:
         pool, times = model.pool, model.metrics.inference_time
         rollout = self._registry.routes.rollouts.get(model.name)
         ready = 0 < pool.wanted == pool.ready and not model.being_replaced and model.replaces is None
         return Moment(
-            asked=auto.asked,
+            asked=trial.asked,
             ready=ready and not (rollout is not None and rollout.going_on),
             answered=sum(times.counts),
             busy=times.sum,
             idle=now - max(each.used_at for each in self._registry),
-            waiting=0.0 if auto.since is None else now - auto.since,
-            pause=auto.again - now,
+            waiting=0.0 if trial.since is None else now - trial.since,
+            pause=trial.again - now,
             elsewhere=self._task is not None,
         )
 
@@ -187,47 +187,47 @@ class AutoOptimizing:
         if not task.cancelled():
             task.result()
 
-    async def _try(self, model: ModelVersion, auto: AutoOptimization) -> None:
-        source, before = model.source, auto.record
+    async def _try(self, model: ModelVersion, trial: Trial) -> None:
+        source, before = model.source, trial.record
         assert before is not None
         sample = await asyncio.to_thread(
             sample_for, model.recorded, source.directory, source.document, source.manifest.handler
         )
         if sample is None:
-            auto.waits, auto.look_again = _NO_SAMPLE, self._clock.now() + AGAIN
+            trial.waits, trial.look_again = _NO_SAMPLE, self._clock.now() + AGAIN
             return
         record = msgspec.structs.replace(before, attempts=before.attempts + 1, at=time.time(), text="")
-        if not self._keep(auto, record):  # else it might be made again and again
-            auto.record, auto.waits, auto.look_again = before, _NOT_WRITTEN, self._clock.now() + AGAIN
+        if not self._keep(trial, record):  # else it might be made again and again
+            trial.record, trial.waits, trial.look_again = before, _NOT_WRITTEN, self._clock.now() + AGAIN
             return
-        auto.move(TrialEvent.BEGIN)
-        names = ", ".join(",".join(each) or "the defaults" for each in auto.sets)
+        trial.move(TrialEvent.BEGIN)
+        names = ", ".join(",".join(each) or "the defaults" for each in trial.sets)
         model.reports.add("trial-started", f"a trial compares {names}")
         try:
             environment = model_environment(os.environ, self._config)
-            progress = auto.note_progress
-            result = await self._run(self._order(model, auto, sample.content_type, len(sample.body)), sample.body,
+            progress = trial.note_progress
+            result = await self._run(self._order(model, trial, sample.content_type, len(sample.body)), sample.body,
                                      environment, progress)  # fmt: skip
             choice = choose(result.rows, model.settings.max_memory)
             if not choice.sure:
                 raise TrialFailed(choice.text)
         except asyncio.CancelledError:
-            self._keep(auto, before)
-            auto.move(TrialEvent.BREAK_OFF)
+            self._keep(trial, before)
+            trial.move(TrialEvent.BREAK_OFF)
             model.reports.add("trial-ended", "the trial was broken off")
             raise
         except TrialFailed as error:
-            self._fail(model, auto, record, f"the trial failed: {error}")
+            self._fail(model, trial, record, f"the trial failed: {error}")
             return
         chosen = tuple(choice.optimize.split(",")) if choice.optimize else ()
         record = msgspec.structs.replace(
             record, at=time.time(), ended=True, chosen=chosen, text=choice.text, rows=tuple(result.rows)
         )
-        self._keep(auto, record)
-        auto.move(TrialEvent.CHOOSE if chosen else TrialEvent.KEEP)
+        self._keep(trial, record)
+        trial.move(TrialEvent.CHOOSE if chosen else TrialEvent.KEEP)
         model.reports.add("trial-ended", choice.text)
 
-    def _order(self, model: ModelVersion, auto: AutoOptimization, content_type: str, length: int) -> dict[str, Any]:
+    def _order(self, model: ModelVersion, trial: Trial, content_type: str, length: int) -> dict[str, Any]:
         """Return the order of the process: see daemon/extensions/optimizing/measuring/order.py."""
         source, settings = model.source, model.settings
         limits = {"batchSize": settings.batch_size, "startupTimeout": LONGEST, "responseTimeout": LONGEST}
@@ -244,13 +244,13 @@ class AutoOptimizing:
             "contentType": content_type,
             "seconds": SECONDS,
             "trial": {
-                "sets": auto.sets, "threads": model.pool.threads, "bodyBytes": length,
+                "sets": trial.sets, "threads": model.pool.threads, "bodyBytes": length,
                 "stateDir": str(self._config.state_dir),
             },
         }  # fmt: skip
 
-    async def _switch(self, model: ModelVersion, auto: AutoOptimization) -> None:
-        record = auto.record
+    async def _switch(self, model: ModelVersion, trial: Trial) -> None:
+        record = trial.record
         assert record is not None
         names = ",".join(record.chosen)
         try:
@@ -260,23 +260,23 @@ class AutoOptimizing:
         except DaemonError as error:
             reason = str(error).partition("\n")[0]
             record = msgspec.structs.replace(record, ended=False, chosen=(), attempts=ATTEMPTS)
-            self._fail(model, auto, record, f"{names} was chosen, and its workers could not be started: {reason}")
+            self._fail(model, trial, record, f"{names} was chosen, and its workers could not be started: {reason}")
             return
-        auto.move(TrialEvent.SWITCHED)
+        trial.move(TrialEvent.SWITCHED)
         new.reports.add("optimized", f"workers with {names} have taken over")
 
-    def _fail(self, model: ModelVersion, auto: AutoOptimization, record: AutoRecord, text: str) -> None:
-        self._keep(auto, msgspec.structs.replace(record, at=time.time(), text=text))
+    def _fail(self, model: ModelVersion, trial: Trial, record: TrialRecord, text: str) -> None:
+        self._keep(trial, msgspec.structs.replace(record, at=time.time(), text=text))
         last = record.attempts >= ATTEMPTS
         if not last:
-            auto.again = self._clock.now() + PAUSES[record.attempts - 1]
-        auto.move(TrialEvent.FAIL if last or auto.state is TrialState.SWITCHING else TrialEvent.AGAIN)
+            trial.again = self._clock.now() + PAUSES[record.attempts - 1]
+        trial.move(TrialEvent.FAIL if last or trial.state is TrialState.SWITCHING else TrialEvent.AGAIN)
         model.reports.add("trial-failed", text if last else f"{text}; another attempt follows")
 
-    def _keep(self, auto: AutoOptimization, record: AutoRecord) -> bool:
-        auto.record = record
+    def _keep(self, trial: Trial, record: TrialRecord) -> bool:
+        trial.record = record
         return self._store.write(record)
 
 
-def _is_of_now(model: ModelVersion, auto: AutoOptimization) -> bool:
-    return auto.facts.batch_size == model.settings.batch_size and auto.facts.threads == model.pool.threads
+def _is_of_now(model: ModelVersion, trial: Trial) -> bool:
+    return trial.facts.batch_size == model.settings.batch_size and trial.facts.threads == model.pool.threads

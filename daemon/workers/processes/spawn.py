@@ -101,7 +101,6 @@ class SpawnRequest:
         python: the interpreter to exec; None for the daemon's own.
         cancelled: the process is not wanted any more, and no callback follows.
         waits: why there is no process yet, in words; empty if unknown.
-        outdated: called at most once: a process that is made now would load its model in a better way.
     """
 
     order: Order
@@ -113,7 +112,6 @@ class SpawnRequest:
     python: Path | None = None
     cancelled: bool = False
     waits: str = ""
-    outdated: Callable[[], None] = lambda: None
 
     def close(self) -> None:
         """Close our copies of the process's descriptors, once."""

@@ -7,20 +7,24 @@ import pytest
 
 from tests.kit.build import make_settings
 from tsctl.daemon.extensions.optimizing import building
-from tsctl.daemon.extensions.optimizing.auto import AutoOptimization
-from tsctl.daemon.extensions.optimizing.building import auto_of, threads_of
+from tsctl.daemon.extensions.optimizing.building import first_trial, threads_of
 from tsctl.daemon.extensions.optimizing.record import TrialStore
 from tsctl.daemon.extensions.optimizing.state import TrialState
+from tsctl.daemon.extensions.optimizing.trial import Trial
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.registering.source import Source
 
 
 def auto(
-    folder: Path, wish: str = "built-in", document: dict[str, Any] | None = None, **settings: Any
-) -> AutoOptimization | None:
-    manifest = parse_manifest({"model": {"modelName": "m", "modelVersion": "1.0", "handler": "image_classifier"}})
+    folder: Path,
+    wish: str = "built-in",
+    document: dict[str, Any] | None = None,
+    handler: str = "image_classifier",
+    **settings: Any,
+) -> Trial | None:
+    manifest = parse_manifest({"model": {"modelName": "m", "modelVersion": "1.0", "handler": handler}})
     source = Source("m.mar", folder, None, manifest, document or {})
-    return auto_of(source, make_settings(**settings), wish, TrialStore(folder / "trials"), 2)
+    return first_trial(source, make_settings(**settings), wish, TrialStore(folder / "trials"), 2)
 
 
 def test_one_that_may_be_tried_waits_and_knows_on_what_its_trial_hangs(tmp_path: Path) -> None:
@@ -52,11 +56,13 @@ def test_an_obstacle_is_told(given: dict[str, Any], reason: str, tmp_path: Path)
 def test_without_a_compiler_only_what_needs_none_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "find_compiler", lambda: None)
 
-    nothing = auto(tmp_path, optimize=("auto",))
-    something = auto(tmp_path, optimize=("auto",), document={"optimizeTolerance": {"bf16": 0.02}})
+    nothing = auto(tmp_path, optimize=("auto",), handler="mine.py")
+    something = auto(tmp_path, optimize=("auto",), document={"optimizeTolerance": {"bf16": 0.02}}, handler="mine.py")
+    defaults = auto(tmp_path, optimize=("auto",))
 
     assert nothing is not None and nothing.obstacle.startswith("there is no C++ compiler here")
     assert something is not None and something.sets == [(), ("bf16",)]
+    assert defaults is not None and defaults.sets == [(), ("none",)]
 
 
 def test_where_cpu_time_is_limited_who_is_tried_has_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The fastest set that can be served with is chosen, and none where none is faster, or nothing is sure."""
 
+import math
 from typing import Any
 
 import pytest
@@ -36,7 +37,9 @@ def test_the_fastest_is_chosen_and_told_beside_the_defaults_and_the_plain_model(
 def test_a_set_that_is_of_no_use_is_told_with_the_reason(facts: dict[str, Any], reason: str) -> None:
     choice = choose([PLAIN, NOW, row("compile", **{"gain": 1.5} | facts)], 1000)
 
-    assert choice == TrialChoice("", sure=True, text=f"nothing is faster than the defaults (compile: {reason})")
+    assert choice == TrialChoice(
+        "", sure=True, text=f"nothing is faster than the defaults (none: 0.80 x; compile: {reason})"
+    )
 
 
 def test_the_next_best_is_chosen_where_the_best_is_of_no_use() -> None:
@@ -54,3 +57,15 @@ def test_a_set_whose_speed_is_unsure_is_tried_again_unless_another_is_surely_fas
 
 def test_a_set_that_cannot_be_served_with_need_not_be_sure() -> None:
     assert choose([PLAIN, NOW, row("compile", 1.5, sure=False, load=99.0)], None).sure
+
+
+def test_the_plain_model_is_chosen_where_the_defaults_are_a_loss() -> None:
+    choice = choose([row("none", 1.1), NOW, row("compile", 1.05)], None)
+
+    assert choice == TrialChoice("none", sure=True, text="none: 55 requests/s, 1.10 x the defaults")
+
+
+def test_a_load_that_takes_long_is_no_objection_where_that_is_not_asked() -> None:
+    rows = [PLAIN, NOW, row("compile", 1.5, load=60.0)]
+
+    assert (choose(rows, None).optimize, choose(rows, None, most_later=math.inf).optimize) == ("", "compile")

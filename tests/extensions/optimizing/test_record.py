@@ -6,18 +6,18 @@ import msgspec
 import pytest
 
 from tsctl.daemon.extensions.optimizing import VARIABLE
-from tsctl.daemon.extensions.optimizing.auto import AutoOptimization
 from tsctl.daemon.extensions.optimizing.choice import TrialRow
 from tsctl.daemon.extensions.optimizing.due import ATTEMPTS
-from tsctl.daemon.extensions.optimizing.record import AutoRecord, TrialFacts, TrialStore, store_of
+from tsctl.daemon.extensions.optimizing.record import TrialFacts, TrialRecord, TrialStore, store_of
 from tsctl.daemon.extensions.optimizing.state import TrialState
+from tsctl.daemon.extensions.optimizing.trial import Trial
 
 FACTS = TrialFacts(
     archive="a" * 64, handler="image_classifier", python="", processor="EPYC (avx2)", torch="2.14.1", batch_size=8,
     threads=2, lossy={"bf16": 0.02},
 )  # fmt: skip
 ROW = TrialRow(optimize="compile", now=False, gain=1.1, per_second=55.0)
-ENDED = AutoRecord(FACTS, attempts=1, at=1e9, ended=True, chosen=("compile",), text="compile: …", rows=(ROW,))
+ENDED = TrialRecord(FACTS, attempts=1, at=1e9, ended=True, chosen=("compile",), text="compile: …", rows=(ROW,))
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def store(tmp_path: Path) -> TrialStore:
 
 
 def test_it_is_read_as_it_was_written(store: TrialStore) -> None:
-    assert store.read(FACTS) == AutoRecord(FACTS)
+    assert store.read(FACTS) == TrialRecord(FACTS)
 
     assert store.write(ENDED)
 
@@ -45,7 +45,7 @@ def test_it_is_read_as_it_was_written(store: TrialStore) -> None:
         {"threads": 1},
         {"lossy": {"bf16": 0.01}},
         {"lossy": {}},
-        {"format": 2},
+        {"format": 1},
     ],
 )
 def test_another_way_to_run_it_has_a_trial_of_its_own(change: dict[str, object], store: TrialStore) -> None:
@@ -59,7 +59,7 @@ def test_a_damaged_file_is_as_if_there_were_none(store: TrialStore, tmp_path: Pa
     [file] = (tmp_path / "trials").iterdir()
     file.write_bytes(file.read_bytes()[:-20])
 
-    assert store.read(FACTS) == AutoRecord(FACTS)
+    assert store.read(FACTS) == TrialRecord(FACTS)
 
 
 def test_a_place_that_takes_no_file_is_told(tmp_path: Path) -> None:
@@ -79,16 +79,16 @@ def test_the_environment_may_name_the_directory(tmp_path: Path, monkeypatch: pyt
     ("record", "state", "names"),
     [
         pytest.param(None, TrialState.OFF, None, id="none to be made"),
-        pytest.param(AutoRecord(FACTS), TrialState.WAITING, None, id="none made"),
+        pytest.param(TrialRecord(FACTS), TrialState.WAITING, None, id="none made"),
         pytest.param(ENDED, TrialState.CHOSEN, ("auto", "compile"), id="a set was chosen"),
         pytest.param(msgspec.structs.replace(ENDED, chosen=()), TrialState.KEPT, None, id="nothing was faster"),
-        pytest.param(AutoRecord(FACTS, attempts=1), TrialState.WAITING, None, id="one broke down with the daemon"),
-        pytest.param(AutoRecord(FACTS, attempts=ATTEMPTS), TrialState.FAILED, None, id="so did the last one"),
+        pytest.param(TrialRecord(FACTS, attempts=1), TrialState.WAITING, None, id="one broke down with the daemon"),
+        pytest.param(TrialRecord(FACTS, attempts=ATTEMPTS), TrialState.FAILED, None, id="so did the last one"),
     ],
 )
 def test_a_version_begins_where_its_record_ends(
-    record: AutoRecord | None, state: TrialState, names: tuple[str, ...] | None
+    record: TrialRecord | None, state: TrialState, names: tuple[str, ...] | None
 ) -> None:
-    auto = AutoOptimization(record, asked=True)
+    auto = Trial(record, asked=True)
 
     assert (auto.state, auto.names) == (state, names)

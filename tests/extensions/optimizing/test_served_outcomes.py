@@ -67,7 +67,7 @@ def test_what_is_asked_for_survives_a_restart(served: Served, archive: str) -> N
 
 
 @pytest.mark.parametrize("template", ["false", "true"])
-def test_a_trial_is_written_down_in_the_state_directory(template: str, served: Served, archive: str) -> None:
+def test_outcomes_are_written_down_in_the_state_directory(template: str, served: Served, archive: str) -> None:
     served.tsctl("stop")
     served.environment["TSCTL_TEMPLATE"] = template
     served.start()
@@ -78,7 +78,6 @@ def test_a_trial_is_written_down_in_the_state_directory(template: str, served: S
     assert json.loads(kept.read_text())["outcomes"]
     told = served.describe("net")["tsctl"]["optimize"]
     assert any(each["applied"] and each["drift"] is not None for each in told)
-    assert template == "true" or any("gain" in each for each in told)  # a template's are timed after the first answer
 
 
 def test_check_tells_of_each_optimisation(served: Served, archive: str) -> None:

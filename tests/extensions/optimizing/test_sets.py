@@ -38,7 +38,11 @@ def test_who_is_tried(optimize: tuple[str, ...] | None, handler: str, wish: str,
     ],
 )
 def test_which_sets_are_tried(compiler: bool, lossy: tuple[str, ...], sets: list[str]) -> None:
-    assert [",".join(names) for names in sets_to_try(compiler=compiler, lossy=lossy)] == sets
+    def tried(*, defaults: bool) -> list[str]:
+        return [",".join(names) for names in sets_to_try(defaults=defaults, compiler=compiler, lossy=lossy)]
+
+    assert tried(defaults=False) == sets
+    assert tried(defaults=True) == ["", "none", *sets[1:]]  # the defaults may be a loss here
 
 
 @pytest.mark.parametrize(

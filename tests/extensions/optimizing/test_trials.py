@@ -57,7 +57,7 @@ async def test_the_sets_and_the_way_to_run_them_are_ordered(tmp_path: Path) -> N
     await bench.begin()
 
     [order] = bench.orders
-    assert order["trial"]["sets"] == [(), ("compile",), ("bf16",), ("bf16", "compile")]
+    assert order["trial"]["sets"] == [(), ("none",), ("compile",), ("bf16",), ("bf16", "compile")]
     assert order["model"]["settings"]["batchSize"] == 4
     assert order["trial"]["threads"] == bench.model.pool.threads
     assert order["model"]["directory"] == str(bench.model.source.directory)
@@ -200,14 +200,14 @@ async def test_a_version_that_is_removed_ends_its_trial_which_does_not_count(tmp
     bench = Bench(tmp_path)
     await bench.serve()
     await bench.begin()
-    auto = bench.auto
+    trial = bench.trial
 
     await bench.registrar.unregister("m", None)
     bench.trials.look()
     await until(lambda: bench.trials.idle)
 
     assert bench.broken_off == 1
-    assert auto is not None and auto.record is not None and auto.record.attempts == 0
+    assert trial is not None and trial.record is not None and trial.record.attempts == 0
 
 
 async def test_a_stop_ends_the_trial(tmp_path: Path) -> None:
@@ -286,7 +286,7 @@ async def test_without_room_it_waits_and_says_so(tmp_path: Path) -> None:
     await bench.serve()
     bench.room = (1 << 30, 1 << 30)
     await bench.look()
-    assert bench.auto is not None and bench.auto.waits.startswith("memory: ")
+    assert bench.trial is not None and bench.trial.waits.startswith("memory: ")
 
     bench.room = (1, 1 << 50)
     await bench.look()
@@ -299,8 +299,8 @@ async def test_without_a_request_to_repeat_it_waits_for_one_and_counts_no_attemp
     bench = Bench(tmp_path)
     model = await bench.serve(config="optimize: auto\nrecordInput: true\n", handler="text_classifier")
     await bench.look()
-    assert bench.auto is not None and bench.auto.waits.startswith("a request to repeat: name a file of the archive")
-    assert bench.auto.record is not None and bench.auto.record.attempts == 0
+    assert bench.trial is not None and bench.trial.waits.startswith("a request to repeat: name a file of the archive")
+    assert bench.trial.record is not None and bench.trial.record.attempts == 0
 
     model.record(Sample(b"text", "text/plain", "recorded"))
     await bench.look()
@@ -318,7 +318,7 @@ async def test_a_disk_that_takes_no_record_is_no_reason_to_try_again_and_again(t
     await bench.look()
 
     assert bench.orders == []
-    assert bench.auto is not None and "cannot be written" in bench.auto.waits
+    assert bench.trial is not None and "cannot be written" in bench.trial.waits
 
 
 async def test_one_that_nobody_asked_for_begins_after_much_work(tmp_path: Path) -> None:
@@ -339,7 +339,7 @@ async def test_no_names_pin_the_defaults(tmp_path: Path) -> None:
     await bench.serve(config="optimize: []\n", batches=2 * int(LEAST_BUSY))
     await bench.look()
 
-    assert (bench.auto, bench.orders) == (None, [])
+    assert (bench.trial, bench.orders) == (None, [])
 
 
 async def test_the_settings_of_a_version_stay_when_its_workers_are_renewed(tmp_path: Path) -> None:

@@ -8,11 +8,11 @@ from typing import Any
 from tests.kit.archives import model_files, write_mar
 from tests.kit.daemon import StubDaemon, until
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.extensions.optimizing.auto import AutoOptimization
 from tsctl.daemon.extensions.optimizing.choice import TrialRow
 from tsctl.daemon.extensions.optimizing.program import TrialFailed, TrialRows
 from tsctl.daemon.extensions.optimizing.state import TrialState
-from tsctl.daemon.extensions.optimizing.trials import AutoOptimizing
+from tsctl.daemon.extensions.optimizing.trial import Trial
+from tsctl.daemon.extensions.optimizing.trials import Trials
 from tsctl.daemon.models.version import ModelVersion
 
 ROOMY = (1, 1 << 50)  # bytes of a worker, and those that are left
@@ -41,7 +41,7 @@ class Bench(StubDaemon):
         self.running = False
         self.room = ROOMY
         self.time = FakeClock(1e9)
-        self.trials = AutoOptimizing(
+        self.trials = Trials(
             self.registry, self.registrar, self.config, self.time, self._run, lambda pool: self.room
         )  # fmt: skip
         self.registrar.factory.specify = (self.trials.specify,)
@@ -83,7 +83,7 @@ class Bench(StubDaemon):
         return self.registry.find("m")
 
     @property
-    def auto(self) -> AutoOptimization | None:
+    def trial(self) -> Trial | None:
         """The trial of the model."""
         return self.trials.of(self.model)
 
@@ -94,8 +94,8 @@ class Bench(StubDaemon):
 
     @property
     def state(self) -> TrialState:
-        assert self.auto is not None
-        return self.auto.state
+        assert self.trial is not None
+        return self.trial.state
 
     async def look(self) -> None:
         """Look at all versions a minute later, and wait until what was begun has ended, or a trial runs."""

@@ -59,7 +59,6 @@ CAPABILITIES = (
     _capability(
         "optimizing",
         r"(?i:optimi[sz](?!m))|\b[Tt]rials?\b|Trial[A-Z]|trials_|\bdrift\b",
-        "daemon/workers/processes/templates/timing.py",  # the worker's defaults, timed
     ),
     _capability(
         "sequences",

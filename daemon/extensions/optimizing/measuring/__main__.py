@@ -1,10 +1,11 @@
 """`python -P -m tsctl.daemon.extensions.optimizing.measuring`: order.py describes its input and output."""
 
 import asyncio
+import math
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,55 +15,68 @@ import uvloop
 from tsctl.daemon.api.inference.forms import parse_body
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.worker_env import model_environment
-from tsctl.daemon.core.clock import Clock, LoopClock
+from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.extensions.optimizing.measuring.candidates import candidates, sets_of_trial
+from tsctl.daemon.extensions.optimizing.choice import TrialRow, choose
+from tsctl.daemon.extensions.optimizing.measuring.candidates import OptimizationSet, candidates, sets_of_trial
 from tsctl.daemon.extensions.optimizing.measuring.harness import HarnessLoadFailed, SampleFailed
 from tsctl.daemon.extensions.optimizing.measuring.jpeg import is_large_jpeg
 from tsctl.daemon.extensions.optimizing.measuring.order import OptimizeOrder, TrialOrder, read_order
-from tsctl.daemon.extensions.optimizing.measuring.rows import Measuring, NothingToOptimize
 from tsctl.daemon.extensions.optimizing.measuring.turns import SetTurns
-from tsctl.daemon.extensions.optimizing.measuring.verdict import changed_by, recommended
 from tsctl.daemon.tools.telling import tell
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.daemon.workers.local_engine import LocalEngine
+from tsctl.handlers.names import NO_OPTIMIZATION
 from tsctl.handlers.process.priority import VARIABLE as BACKGROUND
 from tsctl.handlers.process.priority import step_back
+
+
+class NothingToOptimize(Exception):
+    """The handler has no model that can be optimised; the message is the worker's reason."""
 
 
 async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:
     """Measure all sets for `tsctl optimize`, and tell the result.
 
     Args:
-        directory: the place of compiled code and of trials.
+        directory: the place of compiled code and of outcomes.
+
+    Raises:
+        NothingToOptimize: no optimisation can be applied, for one and the same reason.
     """
-    clock, engine = _engine_of(order, directory)
-    size = order.model["settings"]["batchSize"]
+    asked = order.model["settings"].get("optimize")
+    sets = candidates(order.model["handler"], asked, large_jpeg=is_large_jpeg(body))
     threads = threads_for(usable_cores(), order.model["workers"], chosen_threads(os.environ))
-    params = parse_body(order.content_type, body)
-    sets = candidates(order.model["handler"], order.model["settings"].get("optimize"), large_jpeg=is_large_jpeg(body))
-    spec = spec_of(order.model, size)
-    try:
-        rows, again = await Measuring(engine, clock, spec, threads, params, order.seconds, tell).run(sets)
-    finally:
-        engine.close()
-    changed = changed_by(rows[0].seconds or again, again)
-    tell("done", batchSize=size, threads=threads, rows=[msgspec.to_builtins(row) for row in rows], again=again,
-         changed=changed, recommended=recommended(rows))  # fmt: skip
+    rows = await run_turns(order, body, directory, sets, threads, trial=False)
+    refusals = {row.refused for row in rows if not row.now and row.optimize != NO_OPTIMIZATION}
+    if len(refusals) == 1 and "" not in refusals:
+        raise NothingToOptimize(*refusals)
+    best = choose(rows, None, math.inf).optimize or None
+    told = [msgspec.to_builtins(row) for row in rows]
+    tell("done", batchSize=order.model["settings"]["batchSize"], threads=threads, rows=told, recommended=best)
 
 
 async def compare(order: OptimizeOrder, trial: TrialOrder, body: bytes) -> None:
     """Compare the sets of the daemon's trial, and tell the result."""
-    clock, engine = _engine_of(order, trial.state_dir)
-    spec = spec_of(order.model, order.model["settings"]["batchSize"])
-    params = parse_body(order.content_type, body)
     sets = sets_of_trial(trial.sets, large_jpeg=is_large_jpeg(body))
+    rows = await run_turns(order, body, trial.state_dir, sets, trial.threads, trial=True)
+    tell("done", rows=[msgspec.to_builtins(row) for row in rows])
+
+
+async def run_turns(
+    order: OptimizeOrder, body: bytes, directory: str, sets: Sequence[OptimizationSet], threads: int, *, trial: bool
+) -> list[TrialRow]:
+    """Measure sets in workers on this machine; the arguments are as in `SetTurns`."""
+    loop = asyncio.get_running_loop()
+    clock = LoopClock(loop)
+    config = resolve({**order.settings, "state_dir": directory}, {})
+    engine = LocalEngine(loop, clock, model_environment(os.environ, config), metrics=config.model_metrics)
+    spec, params = spec_of(order.model), parse_body(order.content_type, body)
     try:
-        rows = await SetTurns(engine, clock, spec, trial.threads, params, order.seconds, tell).run(sets)
+        return await SetTurns(engine, clock, spec, threads, params, order.seconds, tell, trial=trial).run(sets)
     finally:
         engine.close()
-    tell("done", rows=[msgspec.to_builtins(row) for row in rows])
 
 
 async def compare_until_closed(order: OptimizeOrder, trial: TrialOrder, body: bytes) -> None:
@@ -81,19 +95,11 @@ async def compare_until_closed(order: OptimizeOrder, trial: TrialOrder, body: by
     await task
 
 
-def _engine_of(order: OptimizeOrder, directory: str) -> tuple[Clock, LocalEngine]:
-    loop = asyncio.get_running_loop()
-    clock = LoopClock(loop)
-    config = resolve({**order.settings, "state_dir": directory}, {})
-    return clock, LocalEngine(loop, clock, model_environment(os.environ, config), metrics=config.model_metrics)
-
-
-def spec_of(model: Mapping[str, Any], batch_size: int) -> WorkerSpec:
+def spec_of(model: Mapping[str, Any]) -> WorkerSpec:
     """Return the configuration of throw-away workers, as the daemon's own have; their output goes to stderr.
 
     Args:
         model: as in the order.
-        batch_size: the most rows in a batch.
     """
     served, python = model["settings"], model["python"]
     return WorkerSpec(
@@ -102,7 +108,7 @@ def spec_of(model: Mapping[str, Any], batch_size: int) -> WorkerSpec:
         model_dir=Path(model["directory"]),
         handler=model["handler"],
         manifest=model["manifest"],
-        batch_size=batch_size,
+        batch_size=served["batchSize"],
         startup_timeout=served["startupTimeout"],
         response_timeout=served["responseTimeout"],
         retry=False,
@@ -144,7 +150,7 @@ def main() -> int:
             os.environ[BACKGROUND] = "true"  # for the workers, each of which leads a session of its own
             uvloop.run(compare_until_closed(order, trial, body))
             return
-        # An earlier trial's outcomes and code would make a first load look short.
+        # Earlier outcomes and code would make a first load look short.
         with tempfile.TemporaryDirectory(prefix="tsctl-optimize-") as directory:
             uvloop.run(measure(order, body, directory))
 

@@ -53,9 +53,9 @@ def candidates(handler: str, asked: Sequence[str] | None, *, large_jpeg: bool) -
 
 
 def sets_of_trial(sets: Sequence[Sequence[str]], *, large_jpeg: bool) -> list[OptimizationSet]:
-    """Return the plain model, and the sets of a trial that can have an effect on the sample; now are the defaults."""
+    """Return the sets of a trial that can have an effect on the sample; now are the defaults."""
     named = [tuple(names) for names in sets if large_jpeg or SCALED_DECODE not in names]
-    return [OptimizationSet((NO_OPTIMIZATION,)), *(OptimizationSet(names, not names) for names in named)]
+    return [OptimizationSet(names, not names) for names in named]
 
 
 def _all_of(names: Sequence[str], usual: Sequence[str]) -> frozenset[str]:

@@ -4,12 +4,8 @@ The output is JSON lines, each with a `stage`:
 
     loading      optimize; done, total (sets)
     measuring    optimize; done, total (sets)
-    measured     a row, see measuring.py
-    done         batchSize, threads, rows, again (seconds of a batch of the plain model at the end), changed (by how
-                 much these differ from those of the start, relative), recommended (a row's `optimize`, or None)
+    done         rows (choice.py); for `tsctl optimize` batchSize, threads, recommended (a row's `optimize`, or None)
     failed       message, details: there is no result
-
-A trial of the daemon has no `measured`, and of `done` the rows only, with `gain` and `sure`.
 """
 
 from collections.abc import Mapping, Sequence

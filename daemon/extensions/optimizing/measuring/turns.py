@@ -1,13 +1,14 @@
-"""The measurement of the daemon's trial: each set in turns with the set of now, which bears other work on the machine.
+"""The measurement: each set in turns with the set of now, which bears other work on the machine.
 
     the set of now    loaded first, and kept to the end
-    each other set    loaded by its names, which compares, times and compiles; then as the daemon would load it,
-                      with the findings of the first load; then batches of both in turns
+    each other set    loaded by its names, which checks and compiles; in a trial then as the daemon would load it, with
+                      the findings of the first load; then batches of both in turns
 
 Times of different sets are made comparable by those of the set of now: a row's `seconds` are its shortest ones, divided
-by the gain. A load that had to wait for a core counts as the processor time that it took.
+by the gain.
 """
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,22 +17,26 @@ from typing import NamedTuple
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.job import Param
 from tsctl.daemon.core.machine.processes import process_facts
+from tsctl.daemon.extensions.optimizing.choice import TrialRow
 from tsctl.daemon.extensions.optimizing.measuring.candidates import OptimizationSet
 from tsctl.daemon.extensions.optimizing.measuring.harness import Harness, HarnessLoadFailed, SampleFailed
-from tsctl.daemon.extensions.optimizing.measuring.rows import SetResult, Tell, reason_of, row_of
+from tsctl.daemon.extensions.optimizing.measuring.speed import Result, Speed, is_enough, judge
 from tsctl.daemon.workers.engine import Engine, Worker, WorkerSpec, local_pid
 from tsctl.handlers.names import AUTO, NO_OPTIMIZATION
-from tsctl.handlers.optimize.trials.speed import Result, Speed, is_enough, judge
+from tsctl.handlers.wire import Optimized
 
-# An unsure result goes on for so many times `seconds`, a minute in a trial of the daemon: what was compiled for it has
-# taken longer, and the whole trial would be made again.
+# In a trial an unsure result goes on for so many times `seconds`, a minute: what was compiled for it has taken longer,
+# and the whole trial would be made again.
 PATIENCE = 30
+_CANNOT = "cannot be done: "  # after the name of the exception and that of the optimisation
+
+Tell = Callable[..., None]  # stage, **facts
 
 
 class Compared(NamedTuple):
     """A set that was compared: its worker's report, and its speed beside the set of now."""
 
-    row: SetResult
+    row: TrialRow
     speed: Speed
 
 
@@ -48,6 +53,8 @@ class SetTurns:
         threads: of each worker.
         params: of the request repeated in all batches.
         seconds: how long two sets are compared, if the result is clear.
+        trial: sets are measured as the daemon would load them, and the result of each is to be sure; else as they are
+            loaded for the first time.
         processor_time: as the function of that name.
     """
 
@@ -60,12 +67,15 @@ class SetTurns:
         params: Sequence[Param],
         seconds: float,
         tell: Tell,
+        *,
+        trial: bool,
         processor_time: Callable[[Worker], float] = processor_time,
     ) -> None:
         self._engine, self._clock, self._tell, self._processor_time = engine, clock, tell, processor_time
         self._spec, self._threads, self._params, self._seconds = spec, threads, params, seconds
+        self._trial = trial
 
-    async def run(self, sets: Sequence[OptimizationSet]) -> list[SetResult]:
+    async def run(self, sets: Sequence[OptimizationSet]) -> list[TrialRow]:
         """Measure all sets, of which one is that of now; return a row for each, in their order.
 
         Raises:
@@ -78,9 +88,8 @@ class SetTurns:
         try:
             await ours.start()
             load = self._load_of(ours)
-            reference = row_of(now, ours.worker, *await self._one(ours))
-            reference.load = load
-            found: dict[str, Compared | SetResult] = {}
+            reference = row_of(now, ours.worker, load, await self._one(ours), self._spec.batch_size)
+            found: dict[str, Compared | TrialRow] = {}
             for done, candidate in enumerate([each for each in sets if not each.now], 1):
                 found[candidate.text] = await self._compared(candidate, ours, done, len(sets))
         finally:
@@ -91,12 +100,12 @@ class SetTurns:
             for each in sets
         ]
 
-    async def _compared(self, candidate: OptimizationSet, ours: Harness, done: int, total: int) -> Compared | SetResult:
+    async def _compared(self, candidate: OptimizationSet, ours: Harness, done: int, total: int) -> Compared | TrialRow:
         names = candidate.names
         self._tell("loading", optimize=candidate.text, done=done, total=total)
         theirs: Harness | None = None
         try:
-            if NO_OPTIMIZATION not in names:
+            if self._trial and NO_OPTIMIZATION not in names:
                 await self._prepare(names)
                 names = (AUTO, *names)
             theirs = self._harness(names)
@@ -104,14 +113,12 @@ class SetTurns:
             load = self._load_of(theirs)
             self._tell("measuring", optimize=candidate.text, done=done, total=total)
             speed = await self._race(ours, theirs)
-            row = row_of(candidate, theirs.worker, speed.having, self._spec.batch_size)
-            row.load = load
-            return Compared(row, speed)
+            return Compared(row_of(candidate, theirs.worker, load, speed.having, self._spec.batch_size), speed)
         except HarnessLoadFailed as error:
-            return SetResult(optimize=candidate.text, now=False, refused=reason_of(str(error)))
+            return TrialRow(optimize=candidate.text, now=False, refused=reason_of(str(error)))
         except SampleFailed as error:
             reason = f"cannot answer the request: {str(error).splitlines()[0]}"
-            return SetResult(optimize=candidate.text, now=False, refused=reason)
+            return TrialRow(optimize=candidate.text, now=False, refused=reason)
         finally:
             if theirs is not None:
                 await theirs.close()
@@ -128,29 +135,60 @@ class SetTurns:
         without: list[float] = []
         having: list[float] = []
         began = time.monotonic()
-        patience = PATIENCE * self._seconds
+        patience = PATIENCE * self._seconds if self._trial else 0.0
         while not is_enough(without, having, time.monotonic() - began, self._seconds, patience):
             sides = [(ours, without), (theirs, having)]
             for harness, into in sides if len(without) % 2 == 0 else reversed(sides):
-                into.append((await self._one(harness))[0])
+                into.append(await self._one(harness))
         return judge(without, having)
 
-    async def _one(self, harness: Harness) -> tuple[float, int]:
-        """Return the seconds of a batch, and its size."""
-        size = self._spec.batch_size
-        return min(await harness.measure(size, 0.0, least=1)), size
+    async def _one(self, harness: Harness) -> float:
+        """Return the seconds of a batch."""
+        return min(await harness.measure(self._spec.batch_size, 0.0, least=1))
 
     def _load_of(self, harness: Harness) -> float:
-        """Return the seconds in which a worker that has just loaded would have loaded with a core to itself."""
+        """Return the seconds in which a worker has just loaded; in a trial as if it had had a core to itself."""
         worker = harness.worker
-        return min(worker.load_time, self._processor_time(worker) or worker.load_time)
+        taken = self._processor_time(worker) if self._trial else 0.0
+        return min(worker.load_time, taken or worker.load_time)
 
     def _harness(self, names: Sequence[str]) -> Harness:
         spec = replace(self._spec, told={"optimize": list(names)})
         return Harness(self._engine, self._clock, spec, self._threads, self._params)
 
 
-def _placed(found: Compared | SetResult, shortest: float, size: int) -> SetResult:
+def reason_of(message: str) -> str:
+    """Return the reason in a worker's message, without the names in front of it."""
+    return message.partition(_CANNOT)[2] or message
+
+
+def row_of(candidate: OptimizationSet, worker: Worker, load: float, seconds: float, size: int) -> TrialRow:
+    """Return the row of a set, by a worker that has loaded it, and the seconds of its batches of this size."""
+    outcomes: Sequence[Optimized] = () if worker.report is None else worker.report.optimized
+    applied = [each for each in outcomes if each.applied]
+    left_out = [each for each in outcomes if not each.applied and each.name in candidate.names]
+    return TrialRow(
+        optimize=candidate.text,
+        now=candidate.now,
+        seconds=seconds,
+        per_second=size / seconds,
+        drift=max((each.drift for each in applied if each.drift is not None), default=None),
+        agreement=min((each.agreement for each in applied if each.agreement is not None), default=None),
+        memory=process_facts(local_pid(worker)).memory,
+        load=load,
+        outcomes=[
+            {"name": each.name, "applied": each.applied, "drift": _finite(each.drift), "reason": each.reason}
+            for each in outcomes
+        ],
+        missing="; ".join(f"{each.name} was left out: {each.reason}" for each in left_out),
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _placed(found: Compared | TrialRow, shortest: float, size: int) -> TrialRow:
     """Return a row whose times are beside the shortest batch of the set of now."""
     if isinstance(found, Compared):
         row, gain, sure = found.row, found.speed.gain, found.speed.result is not Result.UNSURE

@@ -9,12 +9,12 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.apply.file import parse
 
-SETTINGS = {"batchSize": 8, "startupTimeout": 60, "responseTimeout": 60}
+SETTINGS = {"batchSize": 8, "startupTimeout": 60, "responseTimeout": 60, "optimize": ["compile"]}
 WORKER: dict[str, Any] = {
     "modelName": "net", "modelVersion": "1.0", "workers": 1, "settings": SETTINGS, "batching": {"mode": "batch"},
     "directory": "/nowhere", "handler": "image_classifier", "manifest": {}, "python": None, "devices": [],
-    "optimize": ["compile"],
 }  # fmt: skip
 CONFIG = [
     {"name": "envelope", "value": "json", "origin": "flag"},
@@ -36,7 +36,7 @@ def row(name: str, seconds: float | None, **facts: Any) -> dict[str, Any]:
     values: dict[str, Any] = {
         "optimize": name, "now": False, "seconds": seconds, "perSecond": None if seconds is None else 8 / seconds,
         "drift": None, "agreement": None, "memory": 640 << 20, "load": 2.125, "outcomes": [], "refused": "",
-        "missing": "",
+        "missing": "", "gain": None if seconds is None else 0.1 / seconds, "sure": True,
     }  # fmt: skip
     return values | facts
 
@@ -49,7 +49,7 @@ ROWS = [
     row("compile", 0.1, drift=2e-7, now=True),
 ]
 DONE = {
-    "stage": "done", "batchSize": 8, "threads": 2, "rows": ROWS, "again": 0.21, "changed": 0.05, "recommended": "int8",
+    "stage": "done", "batchSize": 8, "threads": 2, "rows": ROWS, "recommended": "int8",
 }  # fmt: skip
 WORKING = {"stage": "loading", "optimize": "none", "done": 0, "total": 6}
 # Keeps what it was asked in a file, and says what it is told to.
@@ -122,12 +122,16 @@ def test_what_was_left_out_of_a_set_is_told(invoke: Invoke, measuring: Any) -> N
     assert "int8: int8 was left out: no such layer" in invoke("optimize", "net").stdout
 
 
-def test_a_machine_that_changed_meanwhile_is_noted(invoke: Invoke, measuring: Any) -> None:
-    measuring(WORKING, DONE | {"again": 0.3, "changed": 0.5})
+def test_a_set_that_other_programs_have_disturbed_is_noted(invoke: Invoke, measuring: Any) -> None:
+    measuring(WORKING, DONE | {"rows": [*ROWS[:3], row("int8", 0.05, sure=False)], "recommended": None})
 
-    note = " ".join(invoke("optimize", "net").stderr.split())
+    assert "int8: unsure: other programs disturbed the measurement" in invoke("optimize", "net").stdout
 
-    assert "note: the machine changed by 50% meanwhile: a batch of the plain model took 200 ms at the start and" in note
+
+def test_where_the_plain_model_is_refused_nothing_is_compared_with_it(invoke: Invoke, measuring: Any) -> None:
+    measuring(WORKING, DONE | {"rows": [row("none", None, refused="it is too large"), *ROWS[1:]]})
+
+    assert "int8 50.0 ms 160 - 3.1e-02 98.5% 640.0 MiB 2.1 s" in lines_of(invoke("optimize", "net").stdout)
 
 
 def test_the_measuring_is_told_all_it_needs(invoke: Invoke, measuring: Any, order: Path) -> None:
@@ -136,7 +140,7 @@ def test_the_measuring_is_told_all_it_needs(invoke: Invoke, measuring: Any, orde
     line, _, body = order.read_bytes().partition(b"\n")
     told = json.loads(line)
     assert (told["settings"], told["contentType"], told["seconds"]) == ({"envelope": "json"}, "image/jpeg", 0.5)
-    assert (told["model"]["settings"], told["model"]["optimize"]) == (SETTINGS, ["compile"])
+    assert told["model"]["settings"] == SETTINGS
     assert body == b"recorded"
 
 
@@ -227,3 +231,21 @@ def test_a_model_that_a_program_serves_is_left_to_that_program(
 def test_what_was_applied_is_part_of_the_json(invoke: Invoke, measuring: Any) -> None:
     assert json.loads(invoke("optimize", "net", "--apply", "--json").stdout)["applied"] == REPLACED
     assert json.loads(invoke("optimize", "net", "--apply", "int8", "--json").stdout) == REPLACED
+
+
+def test_a_registration_passes_the_names_on_and_shows_what_changed(invoke: Invoke, daemon: FakeDaemon) -> None:
+    daemon.answer("POST /models", REPLACED | {"changed": [{"setting": "optimize", "before": None, "after": ["bf16"]}]})
+
+    done = invoke("register", "net.mar", "--optimize", "bf16,compile", "--replace")
+
+    assert daemon.requests[0].query["optimize"] == "bf16,compile"
+    assert "Changed: optimizations default → bf16" in done.stderr
+
+
+def test_a_file_of_models_may_name_them(tmp_path: Path) -> None:
+    (tmp_path / "handler.py").write_text("def handle(data, context):\n    return data\n")
+    text = 'models:\n  net:\n    source: handler.py\n    settings: {optimize: "fold,bf16"}\n'
+
+    (spec,) = parse(text, "f.yaml", tmp_path, None)["net"].versions.values()
+
+    assert spec.settings["optimize"] == ["fold", "bf16"]

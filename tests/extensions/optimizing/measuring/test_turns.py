@@ -1,23 +1,34 @@
-"""A trial measures each set in turns with the set of now, as the daemon would load it."""
+"""Each set is measured in turns with the set of now; in a trial as the daemon would load it."""
 
 import asyncio
+import math
+from typing import Any
 
 import pytest
 
-from tests.extensions.optimizing.measuring.test_measuring import DONE, Choosy
+from tests.extensions.optimizing.measuring.choosy import DONE, Choosy
 from tests.kit.build import make_spec
 from tsctl.daemon.core.job import Job, Param, Reply
 from tsctl.daemon.extensions.optimizing.measuring.candidates import OptimizationSet, sets_of_trial
 from tsctl.daemon.extensions.optimizing.measuring.harness import HarnessLoadFailed, SampleFailed
-from tsctl.daemon.extensions.optimizing.measuring.turns import SetTurns
+from tsctl.daemon.extensions.optimizing.measuring.turns import SetTurns, reason_of
 from tsctl.handlers.wire import Optimized
 
-SETS = sets_of_trial([(), ("compile",)], large_jpeg=False)
+SETS = sets_of_trial([("none",), (), ("compile",)], large_jpeg=False)
+PLAIN, BF16, INT8 = OptimizationSet(("none",), now=True), OptimizationSet(("bf16",)), OptimizationSet(("int8",))
 
 
-def turns(engine: Choosy, processor_time: float = 0.0) -> SetTurns:
+def turns(
+    engine: Choosy, processor_time: float = 0.0, told: list[Any] | None = None, *, trial: bool = True
+) -> SetTurns:
+    def tell(stage: str, **facts: Any) -> None:
+        if told is not None:
+            told.append((stage, facts["optimize"], facts["done"], facts["total"]))
+
     spec, params = make_spec(batch_size=4), [Param("body", "", b"x")]
-    return SetTurns(engine, engine.clock, spec, 3, params, 0.0, lambda stage, **facts: None, lambda _: processor_time)
+    return SetTurns(
+        engine, engine.clock, spec, 3, params, 0.0, tell, trial=trial, processor_time=lambda _: processor_time
+    )
 
 
 async def test_a_set_is_loaded_by_its_names_and_measured_as_the_daemon_would_load_it() -> None:
@@ -75,7 +86,7 @@ async def test_a_load_counts_without_what_it_waited_for_a_core(processor_time: f
 async def test_a_set_that_is_refused_is_a_row_with_the_reason_and_the_next_one_is_measured() -> None:
     engine = Choosy({"bf16": "HandlerError: `optimize: bf16` cannot be done: it needs AVX512_BF16"})
 
-    rows = await turns(engine).run(sets_of_trial([(), ("bf16",), ("compile",)], large_jpeg=False))
+    rows = await turns(engine).run(sets_of_trial([("none",), (), ("bf16",), ("compile",)], large_jpeg=False))
 
     assert [row.refused for row in rows] == ["", "", "it needs AVX512_BF16", ""]
     assert rows[2].gain is None and rows[3].gain is not None
@@ -120,9 +131,46 @@ async def test_where_the_set_of_now_cannot_answer_there_is_no_result() -> None:
 def test_a_set_that_decodes_at_a_part_of_the_size_needs_a_large_sample() -> None:
     sets = [(), ("compile",), ("scaled_decode", "compile")]
 
-    assert sets_of_trial(sets, large_jpeg=False) == [
-        OptimizationSet(("none",)),
-        OptimizationSet((), now=True),
-        OptimizationSet(("compile",)),
+    assert sets_of_trial(sets, large_jpeg=False) == [OptimizationSet((), now=True), OptimizationSet(("compile",))]
+    assert len(sets_of_trial(sets, large_jpeg=True)) == 3
+
+
+async def test_without_a_trial_each_set_is_loaded_once_by_its_names() -> None:
+    engine, told = Choosy(), list[Any]()
+
+    rows = await turns(engine, 1e-9, told, trial=False).run([PLAIN, BF16])
+
+    assert [worker.spec.told["optimize"] for worker in engine.workers] == [["none"], ["bf16"]]
+    assert {worker.spec.threads for worker in engine.workers} == {3}
+    assert [(row.optimize, row.load) for row in rows] == [
+        (name, worker.load_time) for name, worker in zip(("none", "bf16"), engine.workers, strict=True)
     ]
-    assert len(sets_of_trial(sets, large_jpeg=True)) == 4
+    assert told == [("loading", "none", 0, 2), ("loading", "bf16", 1, 2), ("measuring", "bf16", 1, 2)]
+
+
+async def test_the_report_of_the_worker_is_in_the_row() -> None:
+    fold, bad = Optimized("fold", True, 1e-6, 0.1), Optimized("fast_images", False, math.inf, 0.0, "it drifts")
+    engine = Choosy(outcomes={"int8": [bad, fold, Optimized("int8", True, 0.02, 1.0, agreement=0.98)]})
+
+    rows = await turns(engine, trial=False).run([PLAIN, INT8])
+
+    assert (rows[1].drift, rows[1].agreement, rows[1].missing) == (0.02, 0.98, "")
+    assert [(each["name"], each["drift"]) for each in rows[1].outcomes] == [
+        ("fast_images", None),
+        ("fold", 1e-6),
+        ("int8", 0.02),
+    ]
+    assert (rows[0].drift, rows[0].agreement) == (None, None)
+
+
+async def test_an_optimisation_of_the_set_that_found_nothing_to_do_is_missing_in_its_row() -> None:
+    idle = Optimized("int8", False, None, 0.0, "no layer of that kind", idle=True)
+    engine = Choosy(outcomes={"int8": [Optimized("fold", False, 0.5, 0.0, "its drift is too large"), idle]})
+
+    rows = await turns(engine, trial=False).run([PLAIN, INT8])
+
+    assert rows[1].missing == "int8 was left out: no layer of that kind"
+
+
+def test_a_reason_without_names_in_front_stays_whole() -> None:
+    assert reason_of("the worker exited while it was loading") == "the worker exited while it was loading"

@@ -1,4 +1,4 @@
-"""How long a batch takes with an optimisation and without, measured in turns.
+"""How long a batch takes with a set of optimisations and with another one, measured in turns.
 
     turn   1                  2                  3
            without, having    having, without    without, having     …
@@ -8,7 +8,7 @@ is compared: ResNet-18 with `fold` and without, five turns on two cores beside o
 1.05 by the shortest times, 0.77 to 1.04 by the medians. Where even the shortest is not repeatable the result is unsure.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from enum import Enum, auto
 from heapq import nsmallest
 from math import inf
@@ -17,19 +17,11 @@ from typing import NamedTuple
 MARGIN = 1.02  # the least gain that counts
 STEADY = 1.05  # a machine on which a side's second shortest time is at most so many times its shortest is quiet
 LEAST_TURNS, USUAL_TURNS, MOST_TURNS = 2, 3, 15
-BUDGET = 1.0  # seconds; after that no further turn begins if the result is sure, after twice as long in any case
-# Defaults, which nobody asked for, hold up the first answer: a shorter budget, and none where a batch takes longer than
-# this. Two of ResNet-152 took 14 s to time.
-DEFAULT_BUDGET = 0.3
-LONGEST_DEFAULT = 0.5
 CLEAR = 1.25  # a gain, or its inverse a loss, that needs no more than the usual turns
-LONG = 1.5  # seconds; a batch that takes longer is measured with fewer rows,
-# but not with so few that they say something else: ResNet-152 with `channels_last` 0.95 with one row, 1.09 with eight
-LEAST_ROWS = 4
 
 
 class Result(Enum):
-    """Whether an optimisation is faster."""
+    """Whether a set is faster."""
 
     FASTER = auto()
     NO_GAIN = auto()
@@ -37,7 +29,7 @@ class Result(Enum):
 
 
 class Speed(NamedTuple):
-    """Seconds that a batch takes without the optimisation, and having one: the shortest of the measured.
+    """Seconds that a batch takes without the set, and having it: the shortest of the measured.
 
     Attributes:
         noise: how many times longer the second shortest is; of the two sides the larger number.
@@ -67,12 +59,12 @@ def judge(without: Sequence[float], having: Sequence[float]) -> Speed:
 
 
 def is_enough(
-    without: Sequence[float], having: Sequence[float], elapsed: float, budget: float = BUDGET, patience: float = 0.0
+    without: Sequence[float], having: Sequence[float], elapsed: float, budget: float, patience: float = 0.0
 ) -> bool:
     """Return whether no further turn is needed after so many seconds.
 
     Args:
-        budget: seconds, as `BUDGET`.
+        budget: seconds after which no further turn begins if the result is sure; after twice as many in any case.
         patience: seconds after which a result that is still unsure ends, too, where that is later.
     """
     turns = len(without)
@@ -84,30 +76,3 @@ def is_enough(
         return not unsure or elapsed >= patience
     clear = not 1 / CLEAR < speed.gain < CLEAR
     return not unsure and (clear or elapsed >= budget)
-
-
-def measured_rows(batch_size: int, seconds: float) -> int:
-    """Return with how many rows to measure a batch of which a full one takes so many seconds."""
-    return batch_size if seconds <= LONG else max(min(batch_size, LEAST_ROWS), int(batch_size * LONG / seconds))
-
-
-def race(
-    without: Callable[[], object], having: Callable[[], object], clock: Callable[[], float], budget: float = BUDGET
-) -> Speed:
-    """Run both in turns, each once before the first turn.
-
-    Args:
-        clock: returns seconds.
-        budget: seconds, as `BUDGET`.
-    """
-    without()
-    having()
-    times: tuple[list[float], list[float]] = ([], [])
-    began = clock()
-    while not is_enough(*times, clock() - began, budget):
-        sides = [(without, times[0]), (having, times[1])]
-        for run, into in sides if len(times[0]) % 2 == 0 else reversed(sides):
-            start = clock()
-            run()
-            into.append(clock() - start)
-    return judge(*times)

@@ -1,10 +1,10 @@
-"""Whether an optimisation is faster: a decision about measured times."""
-
-from collections.abc import Callable
+"""Whether a set is faster: a decision about measured times."""
 
 import pytest
 
-from tsctl.handlers.optimize.trials.speed import BUDGET, LONG, Result, is_enough, judge, measured_rows, race
+from tsctl.daemon.extensions.optimizing.measuring.speed import Result, is_enough, judge
+
+BUDGET = 1.0  # seconds
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_the_shortest_times_decide_if_they_are_repeatable(
     ],
 )
 def test_the_measurement_ends(without: list[float], having: list[float], elapsed: float, enough: bool) -> None:
-    assert is_enough(without, having, elapsed) is enough
+    assert is_enough(without, having, elapsed, BUDGET) is enough
 
 
 @pytest.mark.parametrize(
@@ -63,28 +63,4 @@ def test_the_measurement_ends(without: list[float], having: list[float], elapsed
 )
 def test_who_has_patience_waits_for_a_sure_result(turns: list[float], elapsed: float, enough: bool) -> None:
     slower = [each * 1.1 for each in turns]
-    assert is_enough(turns, slower, elapsed, patience=60.0) is enough
-
-
-@pytest.mark.parametrize(
-    ("batch_size", "seconds", "rows"),
-    [(8, LONG, 8), (16, 2 * LONG, 8), (8, 4 * LONG, 4), (64, 40 * LONG, 4), (1, 60.0, 1)],
-)
-def test_a_batch_that_takes_long_is_measured_with_fewer_rows(batch_size: int, seconds: float, rows: int) -> None:
-    assert measured_rows(batch_size, seconds) == rows
-
-
-def test_both_sides_take_turns_and_change_places() -> None:
-    now, ran = [0.0], []
-
-    def side(name: str, seconds: float) -> Callable[[], None]:
-        def run() -> None:
-            ran.append(name)
-            now[0] += seconds
-
-        return run
-
-    speed = race(side("without", 0.3), side("having", 0.1), lambda: now[0])
-
-    assert "".join(name[0] for name in ran) == "wh" + "wh" + "hw" + "wh"
-    assert speed == pytest.approx((0.3, 0.1, 1.0))
+    assert is_enough(turns, slower, elapsed, BUDGET, patience=60.0) is enough

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from tsctl.daemon.extensions.optimizing.due import ATTEMPTS
-from tsctl.daemon.extensions.optimizing.record import AutoRecord, TrialFacts
+from tsctl.daemon.extensions.optimizing.record import TrialFacts, TrialRecord
 from tsctl.daemon.extensions.optimizing.state import TrialEvent, TrialState, advance
 from tsctl.handlers.names import AUTO
 
 
-class AutoOptimization:
+class Trial:
     """The state of a version's trial, and the remembered result.
 
     Args:
@@ -27,7 +27,7 @@ class AutoOptimization:
 
     def __init__(
         self,
-        record: AutoRecord | None,
+        record: TrialRecord | None,
         sets: Sequence[Sequence[str]] = (),
         *,
         asked: bool,
@@ -43,7 +43,7 @@ class AutoOptimization:
         self.again = self.look_again = 0.0
 
     def __repr__(self) -> str:
-        return f"<AutoOptimization {self.state.name} {','.join(self.names or ())}>"
+        return f"<Trial {self.state.name} {','.join(self.names or ())}>"
 
     @property
     def facts(self) -> TrialFacts:
@@ -72,7 +72,7 @@ class AutoOptimization:
             self.progress = ""
 
 
-def _first_state(record: AutoRecord | None) -> TrialState:
+def _first_state(record: TrialRecord | None) -> TrialState:
     if record is None:
         return TrialState.OFF
     if record.ended:

@@ -1,4 +1,4 @@
-"""The outcomes of trials are found again: by archive, machine, and way to run the model."""
+"""The outcomes of checks are found again: by archive, machine, and way to run the model."""
 
 import os
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tsctl.handlers import wire
-from tsctl.handlers.optimize.trials.archive import archive_of
-from tsctl.handlers.optimize.trials.verdicts import VARIABLE, entry_of
+from tsctl.handlers.optimize.checks.archive import archive_of
+from tsctl.handlers.optimize.checks.outcomes import VARIABLE, entry_of
 
 FACTS = {"archive": "a" * 64, "threads": 2, "wanted": {"fold": False}}
-FOUND = [wire.Optimized("fold", True, 1e-7, 0.5, speed=(8, 0.2, 0.1))]
+FOUND = [wire.Optimized("fold", True, 1e-7, 0.5)]
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from tests.handlers.device import DEVICE
+from tsctl.handlers.optimize.checks.drift import drift
 from tsctl.handlers.optimize.trees import map_tensors
-from tsctl.handlers.optimize.trials.drift import drift
 
 NAN = math.nan
 
