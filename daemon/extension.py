@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.core.machine.gpu import Gpus
     from tsctl.daemon.events.event import Level
     from tsctl.daemon.events.events import Events
+    from tsctl.daemon.events.recurring import Recurring
     from tsctl.daemon.http.bounds.receiving import ReceiveBudget
     from tsctl.daemon.http.bounds.sending import SendBudget
     from tsctl.daemon.http.messages import Request
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from tsctl.daemon.models.registry import Registry
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.setting_values import Setting
-    from tsctl.daemon.workers.engine import WorkerSpec
 
 
 class Audience(Enum):
@@ -47,6 +47,7 @@ class Audience(Enum):
 
     CLIENTS = auto()  # of the inference addresses, and of the control socket
     MANAGERS = auto()  # of the management addresses, and of the control socket
+    OPERATORS = auto()  # of the control socket alone
 
 
 class EventRow(NamedTuple):
@@ -94,6 +95,7 @@ class Kernel:
     clients: "KnownClients | None"
     clock: "Clock"
     events: "Events"
+    recurring: "Recurring"
     metrics: "Metrics"
     selection: "Selection"
     gpus: "Gpus"
@@ -160,14 +162,8 @@ class Service:
         """Return the service's metrics as they are now."""
         return ()
 
-    def specify(self, model: "ModelVersion", spec: "WorkerSpec") -> "WorkerSpec":  # noqa: ARG002
-        """Return the configuration of a version's workers, which are not started yet.
-
-        Args:
-            model: is being built: it has its source and its settings only.
-            spec: by the settings, or as another service has changed it.
-        """
-        return spec
+    def attach(self, model: "ModelVersion") -> None:
+        """Note that a version was made: it is not registered yet, and has no worker."""
 
     def replacing(self, old: "ModelVersion", new: "ModelVersion") -> None:
         """Note that a version begins to load, to take the place of another one."""
@@ -214,7 +210,7 @@ class RoutesService(Service):
         self._routes = {Audience.CLIENTS: clients or {}, Audience.MANAGERS: managers or {}}
 
     def routes(self, audience: Audience) -> "Mapping[str, Route]":
-        return self._routes[audience]
+        return self._routes.get(audience, {})
 
 
 class BackgroundService(Service):

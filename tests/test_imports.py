@@ -69,9 +69,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.http", "daemon.marfile", "daemon.models", "daemon.paths", "daemon.server.extensions", "daemon.workers",
         "handlers.wire",
     ),
-    "daemon.tracing": (
-        "daemon.tracing", "daemon.config", "daemon.metrics.exemplars", "daemon.metrics.version", "handlers.wire",
-    ),
     "daemon.workers": (
         "daemon.workers", "daemon.setting_values", "handlers.credit", "handlers.frame_reader", "handlers.names",
         "handlers.orders", "handlers.ray.messages", "handlers.runtime.compiling", "handlers.tensor_heads",

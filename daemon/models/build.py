@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tsctl.daemon import paths
-from tsctl.daemon.batching.observer import Tracing
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import ModelLogs
@@ -28,7 +27,7 @@ from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.workers.cores import chosen_threads, usable_cores
-from tsctl.daemon.workers.engine import Engine, WorkerSpec
+from tsctl.daemon.workers.engine import Engine
 from tsctl.daemon.workers.gpus import Placement, count_gpus
 from tsctl.handlers.wire import Declared
 
@@ -46,7 +45,7 @@ class ModelFactory:
     """Makes models; registers and starts nothing.
 
     Attributes:
-        specify: change the configuration of a version's workers, as services do (`Service.specify`).
+        attached: called with each model that was made.
     """
 
     def __init__(
@@ -56,7 +55,6 @@ class ModelFactory:
         clock: Clock,
         logs: ModelLogs,
         recurring: Recurring,
-        tracing: Tracing | None = None,
         reconsider: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
@@ -64,9 +62,8 @@ class ModelFactory:
         self._clock = clock
         self._logs = logs
         self._recurring = recurring
-        self._tracing = tracing
         self._reconsider = reconsider
-        self.specify: Sequence[Callable[[ModelVersion, WorkerSpec], WorkerSpec]] = ()
+        self.attached: Sequence[Callable[[ModelVersion], None]] = ()
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
@@ -140,23 +137,23 @@ class ModelFactory:
             python=self._environments.python(directory, manifest),
         )  # fmt: skip
         settings = with_default_batch_size(settings, manifest.handler, declared)
-        return ModelVersion(
-            source,
-            settings,
-            self._engine,
-            self._clock,
-            cores=usable_cores(),
-            chosen_threads=chosen_threads(os.environ),
-            placement=self._placement,
-            log=self._logs.open(name, version),
-            at_startup=listed or restored,
-            request=request,
-            declared=declared,
-            notes=notes,
-            recurring=self._recurring,
-            tracing=self._tracing,
-            reconsider=self._reconsider,
-            specify=self.specify,
+        return self._attach(
+            ModelVersion(
+                source,
+                settings,
+                self._engine,
+                self._clock,
+                cores=usable_cores(),
+                chosen_threads=chosen_threads(os.environ),
+                placement=self._placement,
+                log=self._logs.open(name, version),
+                at_startup=listed or restored,
+                request=request,
+                declared=declared,
+                notes=notes,
+                recurring=self._recurring,
+                reconsider=self._reconsider,
+            )
         )
 
     def make_lost(self, entry: SnapshotEntry, unpacked: Path | None, reason: str) -> ModelVersion:
@@ -170,7 +167,12 @@ class ModelFactory:
         settings = merge(Overrides(), {}, self._config)
         model = ModelVersion(
             source, settings, self._engine, self._clock, cores=1, at_startup=True, request=request,
-            recurring=self._recurring, tracing=self._tracing, reconsider=self._reconsider,
+            recurring=self._recurring, reconsider=self._reconsider,
         )  # fmt: skip
         model.lose(reason)
+        return self._attach(model)
+
+    def _attach(self, model: ModelVersion) -> ModelVersion:
+        for attach in self.attached:
+            attach(model)
         return model

@@ -7,7 +7,7 @@ actual and acts on the plan. The plan is made in slot.py, without a clock.
 import dataclasses
 import math
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.job import Job
@@ -195,6 +195,10 @@ class Pool:
         self._spec = dataclasses.replace(limited, startup_timeout=startup_timeout)
         for worker in self.workers:
             worker.set_limits(batch_size, response_timeout)
+
+    def tell_workers(self, **fields: Any) -> None:
+        """Tell workers that start from now on these further fields of their load (`WorkerSpec.told`)."""
+        self._spec = dataclasses.replace(self._spec, told={**self._spec.told, **fields})
 
     def give_up(self, failure: LoadFailure) -> None:
         """Record a permanent failure in one slot, without starting a worker."""

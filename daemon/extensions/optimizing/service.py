@@ -7,15 +7,14 @@ from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.optimizing.documents import optimized_of, trial_of
 from tsctl.daemon.extensions.optimizing.trials import Trials
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.workers.engine import WorkerSpec
 
 
 class OptimizingService(Service):
     def __init__(self, kernel: Kernel) -> None:
         self._trials = Trials(kernel.registry, kernel.registrar, kernel.config, kernel.clock)
 
-    def specify(self, model: ModelVersion, spec: WorkerSpec) -> WorkerSpec:
-        return self._trials.specify(model, spec)
+    def attach(self, model: ModelVersion) -> None:
+        self._trials.attach(model)
 
     def describe(self, model: ModelVersion) -> Mapping[str, Any]:
         return {"optimize": optimized_of(model), "trial": trial_of(self._trials.of(model))}

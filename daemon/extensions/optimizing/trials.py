@@ -8,7 +8,6 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -30,7 +29,7 @@ from tsctl.daemon.extensions.optimizing.trial import Trial
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.workers.engine import WorkerSpec, local_pid
+from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
 
 LOOK_EVERY = 1.0  # seconds
@@ -79,13 +78,12 @@ class Trials:
         """Return the trial of a version; None if it is not one that is tried."""
         return self._by_version.get(model)
 
-    def specify(self, model: ModelVersion, spec: WorkerSpec) -> WorkerSpec:
-        """Return the configuration of a version's workers, which begin with the set that a trial has chosen."""
-        trial = trial_for(model, self._config, self._store)
-        if trial is None:
-            return spec
-        self._by_version[model] = trial
-        return replace(spec, told={**spec.told, "optimize": None if trial.names is None else list(trial.names)})
+    def attach(self, model: ModelVersion) -> None:
+        """Let a version that was made begin with the set that a trial has chosen."""
+        trial = None if model.lost else trial_for(model, self._config, self._store)
+        if trial is not None:
+            self._by_version[model] = trial
+            model.pool.tell_workers(optimize=None if trial.names is None else list(trial.names))
 
     @property
     def idle(self) -> bool:
@@ -191,7 +189,7 @@ class Trials:
         source, before = model.source, trial.record
         assert before is not None
         sample = await asyncio.to_thread(
-            sample_for, model.recorded, source.directory, source.document, source.manifest.handler
+            sample_for, model.sample, source.directory, source.document, source.manifest.handler
         )
         if sample is None:
             trial.waits, trial.look_again = _NO_SAMPLE, self._clock.now() + AGAIN

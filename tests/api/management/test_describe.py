@@ -181,7 +181,6 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "retry": (None, "default"),
         "isolate": (None, "default"),
         "quarantine": (True, "default"),
-        "recordInput": (False, "default"),
         "maxMemory": (None, "default"),
         "cpus": (None, "default"),
         "deviceType": (None, "default"),
