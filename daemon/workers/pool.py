@@ -197,7 +197,7 @@ class Pool:
             worker.set_limits(batch_size, response_timeout)
 
     def tell_workers(self, **fields: Any) -> None:
-        """Tell workers that start from now on these further fields of their load (`WorkerSpec.told`)."""
+        """Send these further fields with the load of workers that start from now on (`WorkerSpec.told`)."""
         self._spec = dataclasses.replace(self._spec, told={**self._spec.told, **fields})
 
     def give_up(self, failure: LoadFailure) -> None:

@@ -1,4 +1,4 @@
-"""What became of a version's optimisations, and its trial, as JSON. The trial:
+"""The outcomes of a version's optimisations, and its trial, as JSON. The trial:
 
 state       of `TrialState`: off, pending, running, taking over, chosen, nothing faster, failed
 asked       whether `optimize: auto` was said

@@ -5,13 +5,13 @@ from typing import Any
 
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.optimizing.documents import optimized_of, trial_of
-from tsctl.daemon.extensions.optimizing.trials import Trials
+from tsctl.daemon.extensions.optimizing.trials import TrialRunner
 from tsctl.daemon.models.version import ModelVersion
 
 
 class OptimizingService(Service):
     def __init__(self, kernel: Kernel) -> None:
-        self._trials = Trials(kernel.registry, kernel.registrar, kernel.config, kernel.clock)
+        self._trials = TrialRunner(kernel.registry, kernel.registrar, kernel.config, kernel.clock)
 
     def attach(self, model: ModelVersion) -> None:
         self._trials.attach(model)

@@ -45,7 +45,7 @@ def memory_of(pool: Pool) -> tuple[int, int]:
     return max(map(taken, pids)), min(left for left, _ in available())
 
 
-class Trials:
+class TrialRunner:
     """Tries the versions that are to be tried, and serves with the chosen sets.
 
     Args:
@@ -72,7 +72,7 @@ class Trials:
         self.begin = self._ticker.begin
 
     def __repr__(self) -> str:
-        return f"<Trials {self._model!r}>"
+        return f"<TrialRunner {self._model!r}>"
 
     def of(self, model: ModelVersion) -> Trial | None:
         """Return the trial of a version; None if it is not one that is tried."""

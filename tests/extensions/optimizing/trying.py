@@ -12,7 +12,7 @@ from tsctl.daemon.extensions.optimizing.choice import TrialRow
 from tsctl.daemon.extensions.optimizing.program import TrialFailed, TrialRows
 from tsctl.daemon.extensions.optimizing.state import TrialState
 from tsctl.daemon.extensions.optimizing.trial import Trial
-from tsctl.daemon.extensions.optimizing.trials import Trials
+from tsctl.daemon.extensions.optimizing.trials import TrialRunner
 from tsctl.daemon.models.version import ModelVersion
 
 ROOMY = (1, 1 << 50)  # bytes of a worker, and those that are left
@@ -41,7 +41,7 @@ class Bench(StubDaemon):
         self.running = False
         self.room = ROOMY
         self.time = FakeClock(1e9)
-        self.trials = Trials(
+        self.trials = TrialRunner(
             self.registry, self.registrar, self.config, self.time, self._run, lambda pool: self.room
         )  # fmt: skip
         self.registrar.factory.attached = (self.trials.attach,)

@@ -15,11 +15,6 @@ from tsctl.daemon.http.messages import new_request_id
 from tsctl.daemon.workers.engine import BatchEvents, Engine, Exit, Worker, WorkerSpec
 from tsctl.daemon.workers.pool import Pool
 
-ENOUGH = 200  # batches
-LEAST = 5
-SLOW = 1.0  # seconds; fewer batches suffice if each takes so long
-LEAST_OF_SLOW = 3
-
 
 class SampleFailed(Exception):
     """The model cannot answer the sample request; the message is the handler's."""
@@ -68,25 +63,16 @@ class Harness:
         (worker,) = self._pool.workers
         return worker
 
-    async def measure(self, size: int, seconds: float, least: int | None = None) -> list[float]:
-        """Run batches of `size` for about `seconds`; return the seconds of each batch.
+    async def measure(self, size: int) -> float:
+        """Return the seconds of a batch of `size`.
 
-        The first batch is discarded: a new size makes libraries plan and allocate.
-
-        Args:
-            least: batches, at least; by default five, or three if each takes a second.
+        One before it is discarded: a new size makes libraries plan and allocate, and another worker has had the caches.
 
         Raises:
             SampleFailed: a response was an error, or the worker died.
         """
         await self._run(size)
-        took: list[float] = []
-        end = time.monotonic() + seconds
-        while True:
-            took.append(await self._run(size))
-            few = least or (LEAST if took[0] < SLOW else LEAST_OF_SLOW)
-            if len(took) >= ENOUGH or (time.monotonic() >= end and len(took) >= few):
-                return took
+        return await self._run(size)
 
     async def _run(self, size: int) -> float:
         """Run one batch, and return its seconds."""

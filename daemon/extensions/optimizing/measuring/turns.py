@@ -88,7 +88,7 @@ class SetTurns:
         try:
             await ours.start()
             load = self._load_of(ours)
-            reference = row_of(now, ours.worker, load, await self._one(ours), self._spec.batch_size)
+            reference = row_of(now, ours.worker, load, await ours.measure(self._spec.batch_size), self._spec.batch_size)
             found: dict[str, Compared | TrialRow] = {}
             for done, candidate in enumerate([each for each in sets if not each.now], 1):
                 found[candidate.text] = await self._compared(candidate, ours, done, len(sets))
@@ -139,12 +139,8 @@ class SetTurns:
         while not is_enough(without, having, time.monotonic() - began, self._seconds, patience):
             sides = [(ours, without), (theirs, having)]
             for harness, into in sides if len(without) % 2 == 0 else reversed(sides):
-                into.append(await self._one(harness))
+                into.append(await harness.measure(self._spec.batch_size))
         return judge(without, having)
-
-    async def _one(self, harness: Harness) -> float:
-        """Return the seconds of a batch."""
-        return min(await harness.measure(self._spec.batch_size, 0.0, least=1))
 
     def _load_of(self, harness: Harness) -> float:
         """Return the seconds in which a worker has just loaded; in a trial as if it had had a core to itself."""
