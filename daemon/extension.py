@@ -153,6 +153,13 @@ class Service:
         """Return the service's fields of a version in `/tsctl/live`, from which `tsctl top` draws."""
         return {}
 
+    def settings(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the settings, by their names in model-config.yaml, that a version's workers really have.
+
+        Only those that are other than the version's own: by these it is served elsewhere, as `tsctl tune` does.
+        """
+        return {}
+
     def families(self) -> "Iterable[MetricFamily]":
         """Return the service's metrics as they are now."""
         return ()
@@ -285,6 +292,14 @@ class Extension:
         Raises:
             StartError: a package is missing.
         """
+
+    def environment(self, config: "Config") -> Mapping[str, str]:  # noqa: ARG002
+        """Return variables of the environment of all workers; one that is set by hand stays."""
+        return {}
+
+    def describe(self, model: "ModelVersion", config: "Config") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the extension's fields of a version that `tsctl check` has loaded, without any service."""
+        return {}
 
     def install(self, kernel: Kernel) -> Service | None:
         """Return the service in one daemon; None if its configuration does not ask for it.

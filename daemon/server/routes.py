@@ -46,6 +46,10 @@ class Fields:
         """Return the fields in `tsctl` of a version's document."""
         return dict(chain.from_iterable(each.describe(model).items() for each in self._services))
 
+    def settings(self, model: ModelVersion) -> dict[str, Any]:
+        """Return the settings of a version's workers that are other than its own."""
+        return dict(chain.from_iterable(each.settings(model).items() for each in self._services))
+
     def live(self, model: ModelVersion) -> dict[str, Any]:
         """Return the fields of a version in `/tsctl/live`."""
         return dict(chain.from_iterable(each.live(model).items() for each in self._services))
@@ -96,7 +100,7 @@ def tables_of(
         batches_routes(registry),
         {"tsctl": upgrade_route(upgrade)},
         *(each.routes(Audience.OPERATORS) for each in services),
-        management_routes(registry, registrar, own, local_paths=True, further=fields.described),
+        management_routes(registry, registrar, own, local_paths=True, further=fields.described, served=fields.settings),
         managing,
     )
     clients = join(*(each.routes(Audience.CLIENTS) for each in services), kernel.predictions, metrics)

@@ -102,7 +102,14 @@ class House:
         extend(self.registrar, self.services)
         fields = Fields(self.services)
         self._commands = join(
-            management_routes(self.registry, self.registrar, told, local_paths=local_paths, further=fields.described),
+            management_routes(
+                self.registry,
+                self.registrar,
+                told,
+                local_paths=local_paths,
+                further=fields.described,
+                served=fields.settings,
+            ),
             *(each.routes(Audience.MANAGERS) for each in self.services),
         )
         self.events_route = EventsRoute(self.registrar.events, self.clock)

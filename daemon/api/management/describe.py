@@ -11,8 +11,6 @@ from tsctl.daemon.api.management.routing.route import shown_route
 from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.models.registering.parallel import parallel_of
-from tsctl.daemon.models.reporting.optimized import optimized_of
-from tsctl.daemon.models.reporting.trial import trial_of
 from tsctl.daemon.models.routing.routes import Routes
 from tsctl.daemon.models.version import ModelState, ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
@@ -122,8 +120,6 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "waits": next((worker.waits for worker in pool.workers if worker.waits), None),
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "residence": residence_of(model),
-        "optimize": optimized_of(model),
-        "trial": trial_of(model.auto),
         "settings": _settings(model),
         "declared": _declared(model),
         "notes": list(model.notes),

@@ -64,6 +64,7 @@ def management_routes(
     *,
     local_paths: bool,
     further: FieldsOf = no_fields,
+    served: FieldsOf = no_fields,
 ) -> dict[str, Route]:
     """Return the routes.
 
@@ -72,6 +73,7 @@ def management_routes(
             `/tsctl`.
         local_paths: whether archives outside the model store may be registered here.
         further: as in `describe`.
+        served: as in `own_route`.
     """
 
     async def models(exchange: Exchange, path: list[str]) -> None:
@@ -136,7 +138,7 @@ def management_routes(
         exchange.respond(json_response(describe_management(own=own is not None)))
 
     found: dict[str, Route] = {"models": models, "v1": kserve, "api-description": api_description, "": root}
-    return found if own is None else found | {"tsctl": own_route(registry, own)}
+    return found if own is None else found | {"tsctl": own_route(registry, own, served)}
 
 
 async def _describe(
