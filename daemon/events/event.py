@@ -86,10 +86,6 @@ CORE_KINDS: dict[str, EventKind] = {
     "optimized": EventKind("info", "workers with the set that a trial has chosen have taken over"),
     "default-changed": EventKind("info", "the version that answers requests without one was changed"),
     "route-changed": EventKind("info", "the versions that share the requests of a model were changed"),
-    "rollout-started": EventKind("info", "a new version begins to take over, step by step"),
-    "rollout-advanced": EventKind("info", "a rollout has passed a step, and the new version has a larger share"),
-    "rollout-promoted": EventKind("info", "a rollout has ended: the new version answers all requests"),
-    "rollout-aborted": EventKind("error", "a rollout has ended: the versions before answer all requests again"),
     "shadow-differed": EventKind(
         "warning", "a shadow failed, or answered otherwise than the version of its model's clients"
     ),
@@ -108,6 +104,9 @@ CORE_KINDS: dict[str, EventKind] = {
     "log-lost": EventKind("error", "a log file, or the file of events, cannot be written"),
     "traces-lost": EventKind("warning", "a collector does not take the spans of traced requests, or is too slow"),
     "not-remembered": EventKind("error", "a change was applied, and the snapshot could not be written"),
+    "part-unused": EventKind(
+        "warning", "what an extension had kept in the snapshot is not used: it is not there, or cannot read it"
+    ),
     "server-ended": EventKind("error", "a server that must never end has ended, and is started again"),
     "server-restarted": EventKind("info", "a server that had ended serves again"),
     "internal-error": EventKind("error", "an exception that nothing has caught: a bug; its traceback is in the log"),

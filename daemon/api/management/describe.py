@@ -146,13 +146,10 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
 
 def _routed(model: ModelVersion, routes: Routes) -> dict[str, Any]:
     """Return the model's route, this version's share of the requests, and its copies; nothing without a route."""
-    route, rollout = routes.of(model.name), routes.rollouts.get(model.name)
-    rolled = {}
-    if rollout is not None and model.version in rollout.versions:
-        rolled = {"rollout": {"version": rollout.version, "state": rollout.state.value, "share": rollout.share}}
+    route = routes.of(model.name)
     if route is None:
-        return rolled
-    found: dict[str, Any] = {"route": shown_route(route), "share": route.share(model.version), **rolled}
+        return {}
+    found: dict[str, Any] = {"route": shown_route(route), "share": route.share(model.version)}
     if route.shadow:
         counts = routes.copies.get((model.name, route.shadow), Counter())
         found["copies"] = {result: counts[result] for result in RESULTS}
