@@ -13,8 +13,8 @@ from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.extension import names
 
 SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
-# Of others there is more than their folder: python -m tests.lab house --names
-WHOLE = ("rollouts", "scaling", "torchserve_logs")
+# Of others there is more than their folder: python -m tests.lab house --names.
+WHOLE = ("recording", "rollouts", "scaling", "torchserve_logs", "tracing")
 
 
 def folder_of(module: str) -> str:

@@ -35,6 +35,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.core": ("daemon.core",),
     "daemon.events": ("daemon.events", "daemon.server.extensions"),
     "daemon.extension": (),
+    "daemon.extensions": ("daemon", "handlers.names", "handlers.wire"),
     "daemon.http": ("daemon.http",),
     "daemon.lifecycle": (
         "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.metrics", "daemon.models",
@@ -64,9 +65,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config",
         "daemon.http", "daemon.marfile", "daemon.models", "daemon.paths", "daemon.workers", "handlers.names",
         "handlers.optimize.trials.speed", "handlers.process.priority", "handlers.wire",
-    ),
-    "daemon.tracing": (
-        "daemon.tracing", "daemon.config", "daemon.metrics.exemplars", "daemon.metrics.version", "handlers.wire",
     ),
     "daemon.workers": (
         "daemon.workers", "daemon.setting_values", "handlers.credit", "handlers.frame_reader", "handlers.names",

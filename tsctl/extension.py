@@ -59,9 +59,13 @@ class CommandLine:
         """Return verb → its examples: a text, and a line for a shell."""
         return {}
 
-    def described(self, document: Document) -> Sequence[tuple[str, str]]:
-        """Return rows of `tsctl describe`, title and text, from the part `tsctl` of a version's document."""
-        del document
+    def described(self, document: Document, now: float) -> Sequence[tuple[str, str]]:
+        """Return rows of `tsctl describe`, title and text, from the part `tsctl` of a version's document.
+
+        Args:
+            now: seconds since the epoch.
+        """
+        del document, now
         return ()
 
     def under_way(self, document: Document) -> Sequence[tuple[str, str]]:

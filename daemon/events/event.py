@@ -86,9 +86,6 @@ CORE_KINDS: dict[str, EventKind] = {
     "optimized": EventKind("info", "workers with the set that a trial has chosen have taken over"),
     "default-changed": EventKind("info", "the version that answers requests without one was changed"),
     "route-changed": EventKind("info", "the versions that share the requests of a model were changed"),
-    "shadow-differed": EventKind(
-        "warning", "a shadow failed, or answered otherwise than the version of its model's clients"
-    ),
     "model-ready": EventKind("info", "the first worker is ready"),
     "model-failed": EventKind("error", "every worker failed, and none is started again"),
     "model-crashing": EventKind("error", "several workers in a row ended while they ran requests"),
@@ -102,7 +99,6 @@ CORE_KINDS: dict[str, EventKind] = {
     "request-quarantined": EventKind("warning", "a request is refused for a while: it has ended workers"),
     "limit": EventKind("warning", "a limit of the daemon was reached"),
     "log-lost": EventKind("error", "a log file, or the file of events, cannot be written"),
-    "traces-lost": EventKind("warning", "a collector does not take the spans of traced requests, or is too slow"),
     "not-remembered": EventKind("error", "a change was applied, and the snapshot could not be written"),
     "part-unused": EventKind(
         "warning", "what an extension had kept in the snapshot is not used: it is not there, or cannot read it"

@@ -21,6 +21,7 @@ def installed(extensions: Iterable[Extension], kernel: Kernel) -> dict[str, Serv
 def connect(registry: Registry, registrar: Registrar, services: Mapping[str, Service]) -> None:
     """Let the registry and what changes it call these services."""
     registrar.ledger.parts.services = services
+    registrar.factory.attached = [each.attach for each in services.values()]
     registrar.replacing.begun = [each.replacing for each in services.values()]
     registrar.leaving = [each.leaving for each in services.values()]
     registry.reservations.services = [each.reserves for each in services.values()]

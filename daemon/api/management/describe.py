@@ -1,7 +1,6 @@
 """The describe document of a model version: TorchServe's keys in TorchServe's order, then `tsctl`."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,7 +14,6 @@ from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.reporting.optimized import optimized_of
 from tsctl.daemon.models.reporting.trial import trial_of
 from tsctl.daemon.models.routing.routes import Routes
-from tsctl.daemon.models.shadowing.comparison import RESULTS
 from tsctl.daemon.models.version import ModelState, ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid
@@ -145,15 +143,11 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
 
 
 def _routed(model: ModelVersion, routes: Routes) -> dict[str, Any]:
-    """Return the model's route, this version's share of the requests, and its copies; nothing without a route."""
+    """Return the model's route, and this version's share of the requests; nothing without a route."""
     route = routes.of(model.name)
     if route is None:
         return {}
-    found: dict[str, Any] = {"route": shown_route(route), "share": route.share(model.version)}
-    if route.shadow:
-        counts = routes.copies.get((model.name, route.shadow), Counter())
-        found["copies"] = {result: counts[result] for result in RESULTS}
-    return found
+    return {"route": shown_route(route), "share": route.share(model.version)}
 
 
 def _replacement(model: ModelVersion) -> dict[str, Any] | None:

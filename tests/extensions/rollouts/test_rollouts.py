@@ -14,10 +14,12 @@ from tsctl.daemon.events.events import Events
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
 from tsctl.daemon.extensions.rollouts.service import RolloutsService
 from tsctl.daemon.models.routing.route import parse_route
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.daemon.workers.stub import StubWorker
 
 START = "/models/m/rollout?version=2.0&steps=50&every=10s&abort_if=errors%3E20%25"
+compares = pytest.mark.skipif("shadowing" not in {each.name for each in EXTENSIONS}, reason="built without shadows")
 FAILED = Reply(503, b"no luck", error=PredictionFailed.kind)
 
 
@@ -193,6 +195,7 @@ async def test_the_version_before_stays_registered_while_the_new_one_has_everyth
     assert (status, "A rollout of version 2.0" in document["message"]) == (409, True)
 
 
+@compares
 async def test_a_comparison_comes_first_and_ends_it_if_answers_differ(tmp_path: Path) -> None:
     house = await serving(tmp_path)
     asked = START.replace("abort_if", "compare=true&allow_effects=true&abort_if") + ",differs%3E20%25"
@@ -210,6 +213,7 @@ async def test_a_comparison_comes_first_and_ends_it_if_answers_differ(tmp_path: 
     assert house.registry.find("m", "2.0").metrics.unnamed.requests == 0
 
 
+@compares
 async def test_a_comparison_that_agrees_goes_on_to_the_first_step(tmp_path: Path) -> None:
     house = await serving(tmp_path)
     asked = START.replace("abort_if", "compare=true&allow_effects=true&abort_if") + ",differs%3E20%25"

@@ -28,7 +28,8 @@ class RolloutsCommandLine(CommandLine):
             ),
         }
 
-    def described(self, document: Document) -> Sequence[tuple[str, str]]:
+    def described(self, document: Document, now: float) -> Sequence[tuple[str, str]]:
+        del now
         if "rollout" not in document:
             return ()
         rollout = document["rollout"]

@@ -1,6 +1,5 @@
 """Autoscaling at the command line: the range of workers, and the state of the rule, where versions are shown."""
 
-import time
 from collections.abc import Sequence
 
 from tsctl.extension import CommandLine, Document, StyledText, TopColumn
@@ -19,8 +18,8 @@ class ScalingCommandLine(CommandLine):
         ),
     )
 
-    def described(self, document: Document) -> Sequence[tuple[str, str]]:
-        return [("autoscaling", each.text) for each in _state(document, time.time())]
+    def described(self, document: Document, now: float) -> Sequence[tuple[str, str]]:
+        return [("autoscaling", each.text) for each in _state(document, now)]
 
     def state(self, document: Document, now: float) -> Sequence[StyledText]:
         return [StyledText(f"autoscaling: {each.text}", each.style) for each in _state(document, now)]
