@@ -82,10 +82,6 @@ CORE_KINDS: dict[str, EventKind] = {
     "keys-invalid": EventKind("error", "the keys file has changed and cannot be used; what it said before counts"),
     "default-changed": EventKind("info", "the version that answers requests without one was changed"),
     "route-changed": EventKind("info", "the versions that share the requests of a model were changed"),
-    "rollout-started": EventKind("info", "a new version begins to take over, step by step"),
-    "rollout-advanced": EventKind("info", "a rollout has passed a step, and the new version has a larger share"),
-    "rollout-promoted": EventKind("info", "a rollout has ended: the new version answers all requests"),
-    "rollout-aborted": EventKind("error", "a rollout has ended: the versions before answer all requests again"),
     "model-ready": EventKind("info", "the first worker is ready"),
     "model-failed": EventKind("error", "every worker failed, and none is started again"),
     "model-crashing": EventKind("error", "several workers in a row ended while they ran requests"),
@@ -99,6 +95,9 @@ CORE_KINDS: dict[str, EventKind] = {
     "limit": EventKind("warning", "a limit of the daemon was reached"),
     "log-lost": EventKind("error", "a log file, or the file of events, cannot be written"),
     "not-remembered": EventKind("error", "a change was applied, and the snapshot could not be written"),
+    "part-unused": EventKind(
+        "warning", "what an extension had kept in the snapshot is not used: it is not there, or cannot read it"
+    ),
     "server-ended": EventKind("error", "a server that must never end has ended, and is started again"),
     "server-restarted": EventKind("info", "a server that had ended serves again"),
     "internal-error": EventKind("error", "an exception that nothing has caught: a bug; its traceback is in the log"),

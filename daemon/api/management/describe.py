@@ -132,13 +132,10 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
 
 def _routed(model: ModelVersion, routes: Routes) -> dict[str, Any]:
     """Return the model's route, and this version's share of the requests; nothing without a route."""
-    route, rollout = routes.of(model.name), routes.rollouts.get(model.name)
-    rolled = {}
-    if rollout is not None and model.version in rollout.versions:
-        rolled = {"rollout": {"version": rollout.version, "state": rollout.state.value, "share": rollout.share}}
+    route = routes.of(model.name)
     if route is None:
-        return rolled
-    return {"route": shown_route(route), "share": route.share(model.version), **rolled}
+        return {}
+    return {"route": shown_route(route), "share": route.share(model.version)}
 
 
 def _replacement(model: ModelVersion) -> dict[str, Any] | None:

@@ -163,11 +163,11 @@ class TrialRunner:
 
     def _moment(self, model: ModelVersion, trial: Trial, now: float) -> Moment:
         pool, times = model.pool, model.metrics.inference_time
-        rollout = self._registry.routes.rollouts.get(model.name)
+        reserved = self._registry.reservations.of(model.name) is not None
         ready = 0 < pool.wanted == pool.ready and not model.being_replaced and model.replaces is None
         return Moment(
             asked=trial.asked,
-            ready=ready and not (rollout is not None and rollout.going_on),
+            ready=ready and not reserved,
             answered=sum(times.counts),
             busy=times.sum,
             idle=now - max(each.used_at for each in self._registry),

@@ -1,11 +1,11 @@
-"""The rollouts of all models: once a second the decision of each, and its effect on the route.
+"""The rollouts of all models: once a second the decision of each, and its effect on the model's route.
 
 A change is made inside the gate: while the daemon is being upgraded none begins, and the next daemon goes on.
 """
 
 import asyncio
 from collections import Counter
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -13,15 +13,16 @@ from typing import Any
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import BadRequest, Conflict, NotRemembered, Upgrading
 from tsctl.daemon.events.events import Events
+from tsctl.daemon.extensions.rollouts.conditions import together
+from tsctl.daemon.extensions.rollouts.decision import Decision, Finding, decide, find
+from tsctl.daemon.extensions.rollouts.evidence import StepRecord
+from tsctl.daemon.extensions.rollouts.rollout import Rollout, RolloutEvent, RolloutState, advance
+from tsctl.daemon.extensions.rollouts.sequential import Trials
 from tsctl.daemon.metrics.recent import Counts
 from tsctl.daemon.models.gate import Gate
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.rollouts.conditions import together
-from tsctl.daemon.models.rollouts.decision import Decision, Finding, decide, find
-from tsctl.daemon.models.rollouts.evidence import StepRecord
-from tsctl.daemon.models.rollouts.rollout import Rollout, RolloutEvent, RolloutState, advance
-from tsctl.daemon.models.rollouts.sequential import Trials
+from tsctl.daemon.models.reservations import Reservation
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.routing.copies import Agreement
 from tsctl.daemon.models.routing.route import Route
@@ -30,16 +31,32 @@ from tsctl.daemon.models.version import ModelState
 LOOK = 1.0  # seconds between two decisions
 
 
+class RolloutGoingOn(Conflict):
+    """A rollout steers the model, and a change by hand would contradict it."""
+
+    def __init__(self, name: str, version: str) -> None:
+        super().__init__(
+            name,
+            version,
+            f"A rollout of version {version} of model {name} is going on. End it first: `tsctl promote {name}` or"
+            f" `tsctl abort {name}`.",
+        )
+
+
 class Rollouts:
-    """Carries out the rollouts that the registry's routes have.
+    """Carries out the rollouts of all models.
 
     Args:
         changes: sets the routes.
+
+    Attributes:
+        by_model: also those that have ended; each steers its model's route while it goes on.
     """
 
     def __init__(
         self, registry: Registry, changes: RouteChanges, ledger: Ledger, gate: Gate, clock: Clock, events: Events
     ) -> None:
+        self.by_model: dict[str, Rollout] = {}
         self._registry = registry
         self._changes = changes
         self._ledger = ledger
@@ -51,6 +68,15 @@ class Rollouts:
         self._timer: Timer | None = None
         self._serving = False
         self._tasks: set[asyncio.Task[None]] = set()
+
+    def restore(self, rollouts: Mapping[str, Rollout]) -> None:
+        """Take the rollouts of an earlier run, whose versions are not registered yet."""
+        self.by_model = dict(rollouts)
+
+    def forget(self, gone: Callable[[str], bool]) -> None:
+        """Forget the rollouts of models that are gone."""
+        for name in list(filter(gone, self.by_model)):
+            del self.by_model[name]
 
     def begin(self) -> None:
         """Go on with the rollouts of an earlier run: the daemon serves."""
@@ -67,11 +93,11 @@ class Rollouts:
     def keep_samples(self) -> bool:
         """Put the findings of each step into its rollout, for the next snapshot; return whether any goes on."""
         kept = False
-        for name, rollout in self._registry.routes.rollouts.items():
+        for name, rollout in self.by_model.items():
             if rollout.going_on and self._registry.holds(name, rollout.version):
                 record, facts = self._record(name, rollout)
                 samples = record.samples(rollout.counted, self._clock.now(), *facts)
-                self._registry.routes.rollouts[name] = replace(rollout, samples=samples)
+                self.by_model[name] = replace(rollout, samples=samples)
                 kept = True
         return kept
 
@@ -87,11 +113,11 @@ class Rollouts:
         Raises:
             ModelNotFound: no model has this name.
             VersionNotFound: the model has no such version.
-            RolloutGoingOn: another rollout steers the model.
+            DaemonError: the model is reserved, as by another rollout.
             Conflict: the new version is no longer, or not yet, able to serve.
             BadRequest: the new version answers all requests already, or a comparison would repeat effects.
         """
-        self._registry.routes.check_steady(name)
+        self._registry.reservations.check(name)
         model = self._registry.find(name, rollout.version)
         if not rollout.before:
             raise BadRequest(f"Version {rollout.version} of model {name} answers all requests already.")
@@ -118,7 +144,7 @@ class Rollouts:
             NotRemembered: the rollout has started, but the snapshot could not be written.
         """
         self.check(name, rollout)
-        self._registry.routes.rollouts[name] = rollout
+        self.by_model[name] = rollout
         steps = ", ".join(f"{step:g} %" for step in rollout.steps)
         self._tell("rollout-started", name, rollout, f"a rollout by {steps} begins, each for {rollout.every:g} s")
         self._first.pop(name, None)
@@ -147,10 +173,28 @@ class Rollouts:
             Conflict: there is none.
         """
         self._registry.find(name)
-        rollout = self._registry.routes.rollouts.get(name)
+        rollout = self.by_model.get(name)
         if rollout is None or not rollout.going_on:
             raise Conflict(name, "", f"No rollout of model {name} is going on.")
         return rollout
+
+    async def leave(self, name: str, version: str, why: str) -> None:
+        """End the rollout that needs a version which must go.
+
+        Raises:
+            NotRemembered: the rollout has ended, but the snapshot could not be written.
+        """
+        rollout = self.by_model.get(name)
+        if rollout is not None and rollout.going_on and version in rollout.versions:
+            event = RolloutEvent.BACK if version == rollout.version else RolloutEvent.PROMOTE
+            await self.end(name, event, why)
+
+    def reservation(self, name: str) -> Reservation | None:
+        """Return the reservation of a model whose rollout goes on; None for any other."""
+        rollout = self.by_model.get(name)
+        if rollout is None or not rollout.going_on:
+            return None
+        return Reservation(rollout.versions, RolloutGoingOn(name, rollout.version))
 
     def findings(self, name: str, rollout: Rollout) -> list[Finding]:
         """Return the evidence of the present step's requests."""
@@ -170,20 +214,20 @@ class Rollouts:
         """Decide about each rollout, and follow the decision."""
         self._timer = None
         self._arm()  # first: a decision that raises must not be the last one
-        for name, rollout in list(self._registry.routes.rollouts.items()):
+        for name, rollout in list(self.by_model.items()):
             if rollout.going_on and not self._registry.expects(name):
                 decision = self.decision(name, rollout)
                 if decision.event is not None:
                     self._in_background(self._change(name, rollout, decision))
 
     def _arm(self) -> None:
-        going_on = any(each.going_on for each in self._registry.routes.rollouts.values())
+        going_on = any(each.going_on for each in self.by_model.values())
         if self._serving and going_on and self._timer is None:
             self._timer = self._clock.later(LOOK, self.look)
 
     async def _change(self, name: str, rollout: Rollout, decision: Decision) -> None:
         with suppress(Upgrading, NotRemembered), self._gate.change():  # the former: later, or by the next daemon
-            if self._registry.routes.rollouts.get(name) is rollout:  # else a command came first
+            if self.by_model.get(name) is rollout:  # else a command came first
                 self._follow(name, rollout, decision)
                 await self._ledger.save()
 
@@ -194,7 +238,7 @@ class Rollouts:
         state = advance(was, decision.event)
         step = rollout.step + 1 if was is state is RolloutState.STEPPING else rollout.step
         rollout = replace(rollout, state=state, step=step, reason=decision.reason, samples=None)
-        self._registry.routes.rollouts[name] = rollout
+        self.by_model[name] = rollout
         match state:
             case RolloutState.ABORTED:
                 self._leave(name, rollout.route, rollout.before[0][0])

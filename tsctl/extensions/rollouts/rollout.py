@@ -7,9 +7,9 @@ from typing import Any
 import click
 
 from tsctl.client import DaemonClient, model_path
+from tsctl.extensions.rollouts.evidence import evidence_lines, rollout_heading
 from tsctl.options import json_option, model_argument
 from tsctl.streams import echo
-from tsctl.terminal.evidence import evidence_lines, rollout_heading
 from tsctl.terminal.verb import Verb
 
 

@@ -9,9 +9,9 @@ the findings of a record: the trials of each condition, and the bounds of latenc
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tsctl.daemon.extensions.rollouts.conditions import QUANTILE, Condition, bound_of, less, trials_of
+from tsctl.daemon.extensions.rollouts.sequential import Trials
 from tsctl.daemon.metrics.recent import Counts
-from tsctl.daemon.models.rollouts.conditions import QUANTILE, Condition, bound_of, less, trials_of
-from tsctl.daemon.models.rollouts.sequential import Trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

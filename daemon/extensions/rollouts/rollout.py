@@ -20,8 +20,8 @@ from enum import Enum
 
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.states import follow
-from tsctl.daemon.models.rollouts.conditions import DIFFERS, USUAL, Condition, parse_condition
-from tsctl.daemon.models.rollouts.evidence import Samples
+from tsctl.daemon.extensions.rollouts.conditions import DIFFERS, USUAL, Condition, parse_condition
+from tsctl.daemon.extensions.rollouts.evidence import Samples
 from tsctl.daemon.models.routing.route import Route
 
 MOST_STEPS = 20

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.models.rollouts.decision import decide, find
-from tsctl.daemon.models.rollouts.rollout import (
+from tsctl.daemon.extensions.rollouts.decision import decide, find
+from tsctl.daemon.extensions.rollouts.rollout import (
     Rollout,
     RolloutEvent,
     RolloutState,
@@ -14,7 +14,7 @@ from tsctl.daemon.models.rollouts.rollout import (
     parse_every,
     parse_steps,
 )
-from tsctl.daemon.models.rollouts.sequential import Trials
+from tsctl.daemon.extensions.rollouts.sequential import Trials
 from tsctl.daemon.models.routing.route import Route
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tsctl.daemon.models.rollouts.conditions import ERRORS, Condition
-from tsctl.daemon.models.rollouts.rollout import FALSE_PASS, Rollout, RolloutEvent, RolloutState
-from tsctl.daemon.models.rollouts.sequential import Evidence, Trials, judge, needed
+from tsctl.daemon.extensions.rollouts.conditions import ERRORS, Condition
+from tsctl.daemon.extensions.rollouts.rollout import FALSE_PASS, Rollout, RolloutEvent, RolloutState
+from tsctl.daemon.extensions.rollouts.sequential import Evidence, Trials, judge, needed
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,25 @@
 """A rollout of a whole daemon on a fake clock: it goes on, goes back, is ended by commands, and survives a restart."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from tests.api.house import House
+from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import PredictionFailed
 from tsctl.daemon.core.job import Job, Reply
+from tsctl.daemon.events.events import Events
+from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
+from tsctl.daemon.extensions.rollouts.service import RolloutsService
 from tsctl.daemon.models.routing.route import parse_route
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.daemon.workers.stub import StubWorker
 
 START = "/models/m/rollout?version=2.0&steps=50&every=10s&abort_if=errors%3E20%25"
+compares = pytest.mark.skipif("shadowing" not in {each.name for each in EXTENSIONS}, reason="built without shadows")
 FAILED = Reply(503, b"no luck", error=PredictionFailed.kind)
 
 
@@ -37,7 +44,7 @@ async def pass_time(house: House, seconds: int) -> None:
     """Let seconds pass, and each decision be carried out."""
     for _ in range(seconds):
         house.clock.advance(1.0)
-        for task in list(house.registrar.rollouts._tasks):
+        for task in list(house.service(RolloutsService).rollouts._tasks):
             await task
 
 
@@ -188,6 +195,7 @@ async def test_the_version_before_stays_registered_while_the_new_one_has_everyth
     assert (status, "A rollout of version 2.0" in document["message"]) == (409, True)
 
 
+@compares
 async def test_a_comparison_comes_first_and_ends_it_if_answers_differ(tmp_path: Path) -> None:
     house = await serving(tmp_path)
     asked = START.replace("abort_if", "compare=true&allow_effects=true&abort_if") + ",differs%3E20%25"
@@ -205,6 +213,7 @@ async def test_a_comparison_comes_first_and_ends_it_if_answers_differ(tmp_path: 
     assert house.registry.find("m", "2.0").metrics.unnamed.requests == 0
 
 
+@compares
 async def test_a_comparison_that_agrees_goes_on_to_the_first_step(tmp_path: Path) -> None:
     house = await serving(tmp_path)
     asked = START.replace("abort_if", "compare=true&allow_effects=true&abort_if") + ",differs%3E20%25"
@@ -253,4 +262,51 @@ async def test_what_is_refused(tmp_path: Path, target: str, status: int, said: s
     told, document = await house.tell("POST", target)
 
     assert (told, said in document["message"]) == (status, True), document
-    assert not house.registry.routes.rollouts
+    assert not house.service(RolloutsService).rollouts.by_model
+
+
+async def test_documents_show_it_at_its_versions(tmp_path: Path) -> None:
+    house = await serving(tmp_path)
+    await house.serve("n")
+    await house.tell("POST", START)
+
+    (old, new, other) = (await house.tell("GET", "/tsctl/live"))[1]["models"]
+    (described,) = (await house.tell("GET", "/models/m/2.0"))[1]
+
+    assert (new["rollout"], new["share"]) == ("step 1 of 2", 0.5)
+    assert (new["evidence"]["state"], new["evidence"]["share"]) == ("stepping", 50.0)
+    assert [each["condition"] for each in new["evidence"]["findings"]] == ["errors>20%"]
+    assert not {"rollout", "evidence"} & (old.keys() | other.keys())
+    assert described["tsctl"]["rollout"] == {"version": "2.0", "state": "stepping", "share": 50.0}
+    assert described["tsctl"]["share"] == 0.5
+
+
+async def test_it_is_described_for_openapi(tmp_path: Path) -> None:
+    house = await serving(tmp_path)
+
+    _, document = await house.tell("OPTIONS", "/models/m/rollout")
+
+    path = "/models/{model_name}/rollout"
+    assert {"get", "post"} <= document["paths"][path].keys()
+    assert {f"{path}/promote", f"{path}/abort"} <= document["paths"].keys()
+
+
+def test_a_decision_that_raises_is_not_the_last_one() -> None:
+    clock, calls = FakeClock(), 0
+
+    def expects(name: str) -> bool:
+        nonlocal calls
+        calls += 1
+        raise RuntimeError(name)
+
+    nothing: Any = None
+    registry = cast(Any, SimpleNamespace(expects=expects))
+    rollouts = Rollouts(registry, nothing, nothing, nothing, clock, Events())
+    rollouts.restore({"m": cast(Any, SimpleNamespace(going_on=True))})
+    rollouts.begin()
+
+    for _ in range(2):
+        with pytest.raises(RuntimeError):
+            clock.advance(1.0)
+
+    assert calls == 2

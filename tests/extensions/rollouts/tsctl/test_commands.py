@@ -7,7 +7,7 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
-from tsctl.terminal.evidence import evidence_lines, rollout_heading
+from tsctl.extensions.rollouts.evidence import evidence_lines, rollout_heading
 
 ROLLOUT = {
     "version": "2.0", "state": "stepping", "share": 10.0, "steps": [1.0, 10.0, 100.0], "step": 1, "every": 120.0,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.models.rollouts.sequential import Evidence, Trials, judge, log_ratio, needed
+from tsctl.daemon.extensions.rollouts.sequential import Evidence, Trials, judge, log_ratio, needed
 
 LIMIT = 0.02
 VERSIONS, REQUESTS = 1500, 20_000

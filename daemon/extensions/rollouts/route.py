@@ -6,15 +6,15 @@ POST …/promote  end it: the new version answers all requests
 POST …/abort    end it: the versions before answer all requests again
 """
 
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from tsctl.daemon.api.management.commands import changing, finished
 from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.openapi import BOOLEAN, STATUS, STRING, Operation, Schema, members
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
-from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import json_response, status_response
-from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.rollouts.decision import Finding
-from tsctl.daemon.models.rollouts.rollout import (
+from tsctl.daemon.extensions.rollouts.decision import Finding
+from tsctl.daemon.extensions.rollouts.rollout import (
     USUAL_STEPS,
     Rollout,
     RolloutEvent,
@@ -23,10 +23,54 @@ from tsctl.daemon.models.rollouts.rollout import (
     parse_every,
     parse_steps,
 )
-from tsctl.daemon.models.rollouts.rollouts import Rollouts
+from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import json_response, status_response
+from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registry import Registry
 
 ROLLOUT = "rollout"
 _COMMANDS = {"promote": RolloutEvent.PROMOTE, "abort": RolloutEvent.BACK}
+_PATH = f"/models/{{model_name}}/{ROLLOUT}"
+_STARTING: dict[str, Schema] = {
+    "version": STRING, "steps": STRING, "every": STRING, "abort_if": STRING, "compare": BOOLEAN,
+    "allow_effects": BOOLEAN,
+}  # fmt: skip
+_SHOWN = members({"modelName": STRING, "rollout": {"type": "object", "nullable": True}})
+
+
+class RolloutRoute:
+    """The route."""
+
+    def __init__(self, registry: Registry, registrar: Registrar, rollouts: Rollouts) -> None:
+        self._registry = registry
+        self._registrar = registrar
+        self._rollouts = rollouts
+
+    def __call__(self, exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None]:
+        """Answer a request for the rollout of a model.
+
+        Raises:
+            ResourceNotFound: the request is for something else.
+        """
+        if len(path) not in (2, 3) or path[1] != ROLLOUT or exchange.request.method == "OPTIONS":
+            raise ResourceNotFound
+        return self._answer(exchange, path)
+
+    async def _answer(self, exchange: Exchange, path: list[str]) -> None:
+        with changing(self._registrar, exchange.request):
+            await answer_rollout(exchange, self._registry, self._rollouts, path)
+
+
+def rollout_operations() -> Mapping[str, Mapping[str, Operation]]:
+    """Return the description of the route."""
+    ends = {f"{_PATH}/{word}": {"post": finished(f"{word}Rollout", f"{_PATH}/{word}", STATUS)} for word in _COMMANDS}
+    return {
+        _PATH: {
+            "get": finished("showRollout", _PATH, _SHOWN),
+            "post": finished("startRollout", _PATH, STATUS, _STARTING, "version"),
+        }
+    } | ends
 
 
 async def answer_rollout(exchange: Exchange, registry: Registry, rollouts: Rollouts, path: list[str]) -> None:
@@ -58,7 +102,7 @@ async def answer_rollout(exchange: Exchange, registry: Registry, rollouts: Rollo
         exchange.respond(status_response(f'Rollout of model "{name}" version {rollout.version} begins: {steps}'))
     elif method in ("GET", "HEAD"):
         registry.find(name)
-        exchange.respond(json_response(rollout_document(registry, rollouts, name)))
+        exchange.respond(json_response(rollout_document(rollouts, name)))
     else:
         raise MethodNotAllowed
 
@@ -81,9 +125,9 @@ def _asked(given: Parameters, rollouts: Rollouts, name: str) -> Rollout:
     )
 
 
-def rollout_document(registry: Registry, rollouts: Rollouts, name: str) -> dict[str, Any]:
+def rollout_document(rollouts: Rollouts, name: str) -> dict[str, Any]:
     """Return the last rollout of a model, null without one, and the evidence of its step's requests."""
-    rollout = registry.routes.rollouts.get(name)
+    rollout = rollouts.by_model.get(name)
     if rollout is None:
         return {"modelName": name, "rollout": None}
     findings = rollouts.findings(name, rollout)

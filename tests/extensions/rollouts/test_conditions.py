@@ -3,9 +3,7 @@
 import pytest
 
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.metrics.histogram import FINE, Histogram
-from tsctl.daemon.metrics.recent import Counts
-from tsctl.daemon.models.rollouts.conditions import (
+from tsctl.daemon.extensions.rollouts.conditions import (
     Condition,
     bound_of,
     less,
@@ -14,7 +12,9 @@ from tsctl.daemon.models.rollouts.conditions import (
     together,
     trials_of,
 )
-from tsctl.daemon.models.rollouts.sequential import Trials
+from tsctl.daemon.extensions.rollouts.sequential import Trials
+from tsctl.daemon.metrics.histogram import FINE, Histogram
+from tsctl.daemon.metrics.recent import Counts
 
 
 def counts(*seconds: float, errors: int = 0) -> Counts:
