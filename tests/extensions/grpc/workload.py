@@ -18,7 +18,7 @@ def run(running: Running, workload: Workload, served: Served) -> Iterator[tuple[
     Raises:
         LookupError: the answer is wrong, or the call failed.
     """
-    from tests.extensions.grpc.benchmarks.load import Connection
+    from tests.extensions.grpc.load import Connection
     from tests.lab.percentile import nearest_rank
 
     message = _request(served.name)
