@@ -43,7 +43,6 @@ daemon never imports torch, so it starts in well under a second; the command lin
       grpc/            predictions and health checks over gRPC
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
-      openai/          an envelope over text handlers: OpenAI's API for completions and chats
       json_text/       large JSON in steps: its members found and counted, its syntax checked, before anything is built
       oip/             the Open Inference Protocol, version 2: metadata, health, requests, the repository
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
@@ -52,6 +51,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
     extension          the seam between the core and the shelf: what a capability may add to a daemon
     extensions/        the shelf: a folder for each capability that the core does not know
       scaling/         how many workers a version has, where a target of the waiting time is set
+      openai/          OpenAI's API for completions and chats, over text handlers
     server/            the parts of a daemon, wired; the list of extensions
     tools/             programs of their own, never imported: `tsctl check`, `optimize`, `tune`
 

@@ -12,7 +12,11 @@ from tsctl.daemon.extension import Extension
 from tsctl.daemon.server.extensions import EXTENSIONS
 
 SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
-WHOLE = ("scaling", "torchserve_logs")  # of others there is more than their folder: python -m tests.lab house --names
+WHOLE = (
+    "openai",
+    "scaling",
+    "torchserve_logs",
+)  # of others there is more than their folder: python -m tests.lab house --names
 
 
 def folder_of(module: str) -> str:

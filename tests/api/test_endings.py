@@ -11,6 +11,7 @@ import pytest
 
 from tests.api.house import House
 from tests.http.peer import Peer
+from tests.kit.protocols import PROTOCOLS
 from tsctl.daemon.api.grpc.heads import read_head
 from tsctl.daemon.api.grpc.prediction import CallFailed, replies_at_end
 from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
@@ -26,7 +27,7 @@ TENSOR = json.dumps({"inputs": [{"name": "a", "datatype": "FP32", "shape": [1], 
 ASKED = {
     "HTTP": ("/predictions/m", b"xx"),
     "OIP": ("/v2/models/m/infer", TENSOR),
-    "OpenAI": ("/v1/completions", b'{"model":"m","prompt":"x"}'),
+    **{each.name: each.predict("m") for each in PROTOCOLS},
 }
 GRPC = "gRPC"
 TIMES = 30

@@ -7,19 +7,19 @@ limits are generous.
 import gzip
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from google.protobuf.message import DecodeError
 
+from tests.kit.protocols import PROTOCOLS, Cases
 from tests.lab.benchmarks import schemas
 from tsctl.daemon.api.grpc.protos.limits import check_steps
 from tsctl.daemon.api.grpc.protos.messages import request_class
 from tsctl.daemon.api.grpc.tensor_contents import read_steps as message_steps
 from tsctl.daemon.api.json_text.syntax import check_syntax
 from tsctl.daemon.api.oip.unpack import Unpacked, unpack_steps
-from tsctl.daemon.api.openai import requests as openai
 from tsctl.daemon.api.tensors import requests as tensors
 from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.errors import BadRequest
@@ -50,14 +50,6 @@ def plain(body: bytes) -> Steps[Any]:
     return check_syntax(memoryview(body))
 
 
-def chat(body: bytes) -> Steps[Any]:
-    return openai.read_steps(body, chat=True)
-
-
-def completion(body: bytes) -> Steps[Any]:
-    return openai.read_steps(body, chat=False)
-
-
 def received(name: str) -> Begin:
     """Return the reader of a message, from its bytes to what is made of it."""
     kind = request_class(name)
@@ -72,9 +64,6 @@ def received(name: str) -> Begin:
         return (yield from message_steps(message)) if name == "inference.ModelInferRequest" else message
 
     return read
-
-
-Cases = Iterator[tuple[Begin, str, bytes]]
 
 
 def infer_cases(size: int) -> Cases:
@@ -92,12 +81,6 @@ def packed_cases(size: int) -> Cases:
         yield packed, name, gzip.compress(body(), 1, mtime=0)
 
 
-def openai_cases(size: int) -> Cases:
-    for name, body in schemas.openai_bodies(openai._Message, openai._Part, size):
-        document = body()
-        yield (chat if b'"messages"' in document[:100] else completion), name, document
-
-
 def grpc_cases(size: int) -> Cases:
     for method, descriptor in schemas.requests_of().items():
         for name, body in schemas.messages(descriptor, size):
@@ -106,13 +89,14 @@ def grpc_cases(size: int) -> Cases:
         yield received("inference.ModelInferRequest"), name, body()
 
 
-PROTOCOLS = pytest.mark.parametrize(
+EXTENDED = [pytest.param(cases, id=name) for protocol in PROTOCOLS for name, cases in protocol.cases.items()]
+EVERY = pytest.mark.parametrize(
     "cases",
     [
         pytest.param(infer_cases, id="/v2"),
         pytest.param(plain_cases, id="/v2, for handlers of any kind"),
         pytest.param(packed_cases, id="/v2, gzip"),
-        pytest.param(openai_cases, id="OpenAI"),
+        *EXTENDED,
         pytest.param(grpc_cases, id="gRPC"),
     ],
 )
@@ -132,7 +116,7 @@ def longest_step(steps: Steps[Any]) -> float:
         longest = max(longest, time.thread_time() - began)
 
 
-@PROTOCOLS
+@EVERY
 def test_no_step_is_long_whatever_field_is_filled(cases: Callable[[int], Cases]) -> None:
     longest = {}
     for begin, name, body in cases(SIZE):
@@ -145,7 +129,7 @@ def test_no_step_is_long_whatever_field_is_filled(cases: Callable[[int], Cases])
 
 
 @pytest.mark.slow  # each allocation is traced; protobuf's are not Python's, and its fields are counted
-@pytest.mark.parametrize("cases", [pytest.param(infer_cases, id="/v2"), pytest.param(openai_cases, id="OpenAI")])
+@pytest.mark.parametrize("cases", [pytest.param(infer_cases, id="/v2"), *EXTENDED])
 def test_little_is_built_of_it_whatever_field_is_filled(cases: Callable[[int], Cases]) -> None:
     peaks = {}
     for begin, name, body in cases(SMALL):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.grpc.client import GrpcHouse, grpc_house, jobs_of, prediction
+from tests.kit.protocols import PROTOCOLS
 from tsctl.daemon.api.grpc.oip import SERVICES
 from tsctl.daemon.api.grpc.protos.messages import message_class
 from tsctl.daemon.core.job import Reply
@@ -20,10 +21,10 @@ RECORDING = "recordInput: true"
 TENSOR = {"name": "a", "datatype": "INT32", "shape": [1]}
 
 
-def over_http(target: str, document: object) -> Ask:
+def over_http(target: str, body: bytes) -> Ask:
     async def ask(made: GrpcHouse, headers: Headers) -> tuple[int, str]:
         lines = [f"{name}: {value}" for name, value in headers]
-        answer = await made.house.ask("POST", target, json.dumps(document).encode(), *lines)
+        answer = await made.house.ask("POST", target, body, *lines)
         return answer.status, answer.body.decode()
 
     return ask
@@ -61,10 +62,10 @@ async def model_infer(made: GrpcHouse, headers: Headers) -> tuple[int, str]:
 
 
 WAYS: dict[str, Ask] = {
-    "HTTP": over_http("/predictions/m", [1]),
-    "SageMaker": over_http("/models/m/invoke", [1]),
-    "OIP": over_http("/v2/models/m/infer", {"inputs": [TENSOR | {"data": [1]}]}),
-    "OpenAI": over_http("/v1/completions", {"model": "m", "prompt": "1"}),
+    "HTTP": over_http("/predictions/m", b"[1]"),
+    "SageMaker": over_http("/models/m/invoke", b"[1]"),
+    "OIP": over_http("/v2/models/m/infer", json.dumps({"inputs": [TENSOR | {"data": [1]}]}).encode()),
+    **{each.name: over_http(*each.predict("m")) for each in PROTOCOLS},
     "gRPC": predictions,
     "gRPC, in pieces": stream_predictions,
     "gRPC, OIP": model_infer,
@@ -131,7 +132,7 @@ async def test_a_refusal_is_the_same_over_every_protocol_and_counts_once(
     ("way", "kept"),
     [
         ("HTTP", True), ("gRPC", True), ("gRPC, in pieces", True), ("OIP", True),
-        ("SageMaker", False), ("OpenAI", False), ("gRPC, OIP", False),
+        ("SageMaker", False), ("gRPC, OIP", False), *((each.name, each.records) for each in PROTOCOLS),
     ],
 )  # fmt: skip
 async def test_what_a_plain_prediction_repeats_is_recorded_over_every_protocol(

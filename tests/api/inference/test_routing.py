@@ -1,6 +1,5 @@
 """Requests that name no version go to the versions of the route, by every protocol of HTTP; others to their own."""
 
-import json
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -9,11 +8,11 @@ from random import Random
 import pytest
 
 from tests.api.house import House
+from tests.kit.protocols import PROTOCOLS as OF_EXTENSIONS
 from tsctl.daemon.api.inference.urlencoded import SLICE
 from tsctl.daemon.models.routing.route import Route, parse_route
 
 OIP = b'{"inputs": []}'
-CHAT = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode()
 JSON = "Content-Type: application/json"
 PROTOCOLS = [
     pytest.param("/predictions/m", b"x", id="TorchServe"),
@@ -23,7 +22,7 @@ PROTOCOLS = [
     pytest.param("/models/m/invoke", b"x", id="SageMaker, with a model"),
     pytest.param("/invocations", b"x", id="SageMaker, with the only model"),
     pytest.param("/m/predict", b"x", id="before TorchServe 0.1"),
-    pytest.param("/v1/chat/completions", CHAT, id="OpenAI"),
+    *(pytest.param(*each.predict("m"), id=each.name) for each in OF_EXTENSIONS),
 ]
 
 

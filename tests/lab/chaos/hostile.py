@@ -11,10 +11,11 @@ import socket
 import struct
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from tests.kit.http2 import DATA, ENDS_THE_LOOP, frame, grpc_call
+from tests.kit.protocols import PROTOCOLS, Protocol
 from tests.lab.harness.calls import OPEN_INFERENCE, TORCHSERVE
 from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
@@ -68,9 +69,8 @@ def _tensors(chance: random.Random) -> bytes:
     return _http(f"/v2/models/{PREY}/infer", body.encode())
 
 
-def _chat(chance: random.Random) -> bytes:
-    body = f'{{"model":"{PREY}","messages":[{{"role":"user","content":"words {chance.random()}"}}]}}'
-    return _http("/v1/chat/completions", body.encode())
+def _prediction(protocol: Protocol, _chance: random.Random) -> bytes:
+    return _http(*protocol.predict(PREY))
 
 
 def _torchserve_call(chance: random.Random) -> bytes:
@@ -90,7 +90,7 @@ WELL_FORMED: Mapping[str, Callable[[random.Random], bytes]] = {
     "predictions": lambda chance: _http(f"/predictions/{PREY}", chance.randbytes(200), "application/octet-stream"),
     "forms": _form,
     "OIP": _tensors,
-    "OpenAI": _chat,
+    **{each.name: partial(_prediction, each) for each in PROTOCOLS},
     "gRPC, TorchServe": _torchserve_call,
     "gRPC, OIP": _inference_call,
 }
@@ -104,7 +104,6 @@ def oversized() -> Mapping[str, tuple[bytes, ...]]:
     members = b",".join([b'{"name":"a"}'] * (_LARGE // 13))
     outputs = b'{"inputs":[],"outputs":[' + members + b"]}"
     parameters = b",".join(b'"%x":1' % number for number in range(_LARGE // 12))
-    messages = b",".join([b'{"role":"user","content":""}'] * (_LARGE // 29))
     fields = b"".join(b'--edge\r\nContent-Disposition: form-data; name="%x"\r\n\r\n\r\n' % n for n in range(20_000))
     brackets = b"[" * _LARGE
     infer = f"/v2/models/{PREY}/infer"
@@ -122,11 +121,10 @@ def oversized() -> Mapping[str, tuple[bytes, ...]]:
             _http(infer, b'{"inputs":[],"parameters":{' + parameters + b"}}"),
             _http(infer, brackets),
         ),
-        "OpenAI": (
-            _http("/v1/chat/completions", b'{"model":"prey","messages":[' + messages + b"]}"),
-            _http("/v1/chat/completions", b'{"model":"prey",' + parameters + b"}"),
-            _http("/v1/completions", b'{"model":"prey","prompt":' + brackets),
-        ),
+        **{
+            each.name: tuple(_http(target, body, further=lines) for target, body, lines in each.oversized(PREY, _LARGE))
+            for each in PROTOCOLS
+        },
     }
 
 

@@ -88,7 +88,7 @@ CAPABILITIES = (
     ),
     _capability("grpc", r"(?i:grpc)", "daemon/api/grpc/", "daemon/config/torchserve_grpc.py"),
     _capability("oip", r"\boip|\bOip|\bOIP", "daemon/api/oip/"),
-    _capability("openai", r"(?i:openai)|\bchat\b", "daemon/api/openai/"),
+    _capability("openai", r"(?i:openai)|\bchat\b"),
     _capability(
         "tracing",
         r"\btracing\b|\b_?tracer\b|Tracer|\bTracing\b|TraceExport|TraceContext|JobTrace|TracedLatency|\b[Tt]races\b"

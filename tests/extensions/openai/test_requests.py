@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsctl.daemon.api.json_text.syntax import WINDOW
-from tsctl.daemon.api.openai.requests import Asked, read_request, read_steps
 from tsctl.daemon.core.arena import Lease, Place
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.extensions.openai.requests import Asked, read_request, read_steps
 
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
