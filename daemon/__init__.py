@@ -44,13 +44,13 @@ daemon never imports torch, so it starts in well under a second; the command lin
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
       json_text/       large JSON in steps: its members found and counted, its syntax checked, before anything is built
-      oip/             the Open Inference Protocol, version 2: metadata, health, requests, the repository
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, the service manager, its end
       upgrade/         its replacement: old and new
     extension          the seam between the core and the shelf: what a capability may add to a daemon
     extensions/        the shelf: a folder for each capability that the core does not know
       scaling/         how many workers a version has, where a target of the waiting time is set
+      oip/             the Open Inference Protocol, version 2, over HTTP: health, requests, the repository
       openai/          OpenAI's API for completions and chats, over text handlers
     server/            the parts of a daemon, wired; the list of extensions
     tools/             programs of their own, never imported: `tsctl check`, `optimize`, `tune`

@@ -41,6 +41,7 @@ from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.server.routes import Fields
+from tsctl.daemon.tables import PROTOCOLS
 from tsctl.daemon.workers.stub import StubEngine
 
 S = TypeVar("S", bound=Service)
@@ -185,7 +186,8 @@ class House:
 def error(code: int, kind: str, message: str, target: str = "") -> tuple[int, dict[str, Any]]:
     """Status and document of an error's answer to a request for `target`."""
     document = {"code": code, "type": kind, "message": message}
-    return code, {"error": message, **document} if target.startswith("/v2/") else document
+    words = [each.error(code, kind, message) for each in PROTOCOLS if target.startswith(each.prefixes)]
+    return code, {**(words[0] if words else {}), **document}
 
 
 def sentence(text: str, status: int = 200) -> tuple[int, dict[str, str]]:

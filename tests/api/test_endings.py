@@ -1,7 +1,6 @@
 """No client can move a version's judgement by how it ends its requests, over any protocol: it counts neither way."""
 
 import asyncio
-import json
 import re
 from collections.abc import Callable
 from importlib.resources import files
@@ -23,10 +22,8 @@ from tsctl.daemon.models.rollouts.conditions import parse_condition, trials_of
 from tsctl.daemon.models.rollouts.sequential import Trials
 from tsctl.daemon.models.version import ModelVersion
 
-TENSOR = json.dumps({"inputs": [{"name": "a", "datatype": "FP32", "shape": [1], "data": [1]}]}).encode()
 ASKED = {
     "HTTP": ("/predictions/m", b"xx"),
-    "OIP": ("/v2/models/m/infer", TENSOR),
     **{each.name: each.predict("m") for each in PROTOCOLS},
 }
 GRPC = "gRPC"

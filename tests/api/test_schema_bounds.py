@@ -4,7 +4,6 @@
 limits are generous.
 """
 
-import gzip
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -19,12 +18,9 @@ from tsctl.daemon.api.grpc.protos.limits import check_steps
 from tsctl.daemon.api.grpc.protos.messages import request_class
 from tsctl.daemon.api.grpc.tensor_contents import read_steps as message_steps
 from tsctl.daemon.api.json_text.syntax import check_syntax
-from tsctl.daemon.api.oip.unpack import Unpacked, unpack_steps
 from tsctl.daemon.api.tensors import requests as tensors
 from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.http.bounds.receiving import ReceiveBudget
-from tsctl.daemon.http.messages import Request
 from tsctl.daemon.http.parsing.sizes import BodyTooLarge
 
 SIZE = 160 * 1024  # bytes; the bodies that were slow took 120 ms of these
@@ -37,13 +33,6 @@ Begin = Callable[[bytes], Steps[Any]]
 
 def infer(body: bytes) -> Steps[Any]:
     return tensors.parse_steps(body)
-
-
-def packed(body: bytes) -> Steps[Any]:
-    request = Request("POST", "/", [("content-encoding", "gzip")], body)
-    yield from unpack_steps(request, 64 * 2**20, Unpacked(ReceiveBudget()))
-    assert isinstance(request.body, bytes)
-    return (yield from tensors.parse_steps(request.body))
 
 
 def plain(body: bytes) -> Steps[Any]:
@@ -76,11 +65,6 @@ def plain_cases(size: int) -> Cases:
         yield plain, name, body()
 
 
-def packed_cases(size: int) -> Cases:
-    for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
-        yield packed, name, gzip.compress(body(), 1, mtime=0)
-
-
 def grpc_cases(size: int) -> Cases:
     for method, descriptor in schemas.requests_of().items():
         for name, body in schemas.messages(descriptor, size):
@@ -93,9 +77,8 @@ EXTENDED = [pytest.param(cases, id=name) for protocol in PROTOCOLS for name, cas
 EVERY = pytest.mark.parametrize(
     "cases",
     [
-        pytest.param(infer_cases, id="/v2"),
-        pytest.param(plain_cases, id="/v2, for handlers of any kind"),
-        pytest.param(packed_cases, id="/v2, gzip"),
+        pytest.param(infer_cases, id="tensors"),
+        pytest.param(plain_cases, id="any JSON"),
         *EXTENDED,
         pytest.param(grpc_cases, id="gRPC"),
     ],
@@ -129,7 +112,7 @@ def test_no_step_is_long_whatever_field_is_filled(cases: Callable[[int], Cases])
 
 
 @pytest.mark.slow  # each allocation is traced; protobuf's are not Python's, and its fields are counted
-@pytest.mark.parametrize("cases", [pytest.param(infer_cases, id="/v2"), *EXTENDED])
+@pytest.mark.parametrize("cases", [pytest.param(infer_cases, id="tensors"), *EXTENDED])
 def test_little_is_built_of_it_whatever_field_is_filled(cases: Callable[[int], Cases]) -> None:
     peaks = {}
     for begin, name, body in cases(SMALL):

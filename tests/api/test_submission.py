@@ -1,6 +1,5 @@
 """A request has the same way to its model over every protocol: refused, counted and recorded alike."""
 
-import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -64,7 +63,6 @@ async def model_infer(made: GrpcHouse, headers: Headers) -> tuple[int, str]:
 WAYS: dict[str, Ask] = {
     "HTTP": over_http("/predictions/m", b"[1]"),
     "SageMaker": over_http("/models/m/invoke", b"[1]"),
-    "OIP": over_http("/v2/models/m/infer", json.dumps({"inputs": [TENSOR | {"data": [1]}]}).encode()),
     **{each.name: over_http(*each.predict("m")) for each in PROTOCOLS},
     "gRPC": predictions,
     "gRPC, in pieces": stream_predictions,
@@ -131,14 +129,14 @@ async def test_a_refusal_is_the_same_over_every_protocol_and_counts_once(
 @pytest.mark.parametrize(
     ("way", "kept"),
     [
-        ("HTTP", True), ("gRPC", True), ("gRPC, in pieces", True), ("OIP", True),
+        ("HTTP", True), ("gRPC", True), ("gRPC, in pieces", True),
         ("SageMaker", False), ("gRPC, OIP", False), *((each.name, each.records) for each in PROTOCOLS),
     ],
 )  # fmt: skip
 async def test_what_a_plain_prediction_repeats_is_recorded_over_every_protocol(
     tmp_path: Path, way: str, kept: bool
 ) -> None:
-    """Of OIP that is JSON, which goes to a model that declares no tensors as it is."""
+    """Of tensors that is JSON, which goes to a model that declares none as it is."""
     async with grpc_house(tmp_path) as made:
         model = await made.house.serve("m", config=RECORDING)
 

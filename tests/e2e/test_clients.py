@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import Served, free_address
-from tests.e2e.test_tensors import register
+from tests.e2e.tensor_models import register
 from tsctl.daemon.model_settings.declarations import DATATYPES
 
 CLIENTS = Path(__file__).parent / "clients"

@@ -28,6 +28,7 @@ class Protocol:
         records: whether a plain prediction repeats such a request, which is then recorded.
         lists: targets that name models.
         describes: a model's name → targets that tell about it.
+        ready: targets that answer whether the server, or the model `m`, is ready.
         routes: the routes of predictions, where they answer without an event loop; None if they need one.
         cases: bodies of about so many bytes that are the worst for their readers, by what they are.
         sized: the same as requests.
@@ -39,6 +40,7 @@ class Protocol:
     records: bool = False
     lists: tuple[str, ...] = ()
     describes: Callable[[str], tuple[str, ...]] = lambda _model: ()
+    ready: tuple[str, ...] = ()
     routes: Callable[[Registry], Mapping[str, Route]] | None = None
     cases: Mapping[str, Callable[[int], Cases]] = field(default_factory=dict)
     sized: Callable[[], Iterator[Sized]] = lambda: iter(())

@@ -34,14 +34,14 @@ class OipProtocol(ClientProtocol):
         return {"error": message}
 
     def operations(self) -> Operations:
-        from tsctl.daemon.api.oip.openapi import operations
+        from tsctl.daemon.extensions.oip.openapi import operations
 
         return operations()
 
     def operations_of(
         self, model: str, inputs: "Sequence[DeclaredTensor]", outputs: "Sequence[DeclaredTensor]"
     ) -> Operations:
-        from tsctl.daemon.api.oip.openapi import operations_of
+        from tsctl.daemon.extensions.oip.openapi import operations_of
 
         return operations_of(model, inputs, outputs)
 
@@ -51,8 +51,8 @@ class OipExtension(Extension):
     protocol = OipProtocol()
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.api.oip.repository import repository_routes
-        from tsctl.daemon.api.oip.routes import oip_routes
+        from tsctl.daemon.extensions.oip.repository import repository_routes
+        from tsctl.daemon.extensions.oip.routes import oip_routes
 
         most, plain = kernel.config.max_request_size, kernel.predictions["v2"]
         clients = oip_routes(kernel.registry, kernel.ready, most, plain, kernel.turns, kernel.receiving, kernel.take)

@@ -23,7 +23,7 @@ import uvloop
 from tests.compiled import compiled
 from tests.e2e import served as end_to_end
 from tests.e2e.served import Served
-from tests.e2e.test_tensors import register
+from tests.e2e.tensor_models import register
 from tests.lab.benchmarks.grpc_load import Connection
 from tests.lab.benchmarks.measuring import processes
 from tsctl.daemon.api.grpc.protos.messages import message_class

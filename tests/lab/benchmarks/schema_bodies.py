@@ -9,7 +9,6 @@ from tests.kit.protocols import PROTOCOLS
 from tests.lab.benchmarks import schemas
 from tests.lab.benchmarks.bodies import ROOM, Asked, request
 from tests.lab.benchmarks.schemas import Body
-from tsctl.daemon.api.tensors import requests as tensors
 
 JSON = "application/json"
 DECLARED = "x-int32"  # the model that takes tensors; "sized" takes any JSON
@@ -21,11 +20,6 @@ Bodies = Callable[[int], Iterator[tuple[str, Body]]]
 
 def kinds() -> Iterator[tuple[str, Callable[[int], Asked]]]:
     """Yield the name of each body, and the function that makes a request of a size."""
-    infer = partial(schemas.json_bodies, tensors._WrittenRequest)
-    for model in (DECLARED, "sized"):
-        for packed in (False, True):
-            target = f"/v2/models/{model}/infer"
-            yield from _each(f"{target}{', gzip' if packed else ''}", infer, partial(over_http, target, packed))
     for protocol in PROTOCOLS:
         for what, bodies, make in protocol.sized():
             yield from _each(what, bodies, make)

@@ -87,7 +87,7 @@ CAPABILITIES = (
         "daemon/http/bounds/known_client.py",
     ),
     _capability("grpc", r"(?i:grpc)", "daemon/api/grpc/", "daemon/config/torchserve_grpc.py"),
-    _capability("oip", r"\boip|\bOip|\bOIP", "daemon/api/oip/"),
+    _capability("oip", r"\boip|\bOip|\bOIP"),
     _capability("openai", r"(?i:openai)|\bchat\b"),
     _capability(
         "tracing",
