@@ -25,6 +25,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 LINKED = ("daemon", "handlers")  # folders of the project that are imported from within `tsctl`
+EXTENSIONS = "tsctl/daemon/extensions"
 GROUP = "tsctl_compiled"  # all in one library, so that calls from one module to another are calls of C functions
 # Only the named modules are checked, and of libraries only TYPED is known: where torch is installed, pip hides it from
 # imports, but not from mypy, which reads all of its types for a minute and a half.
@@ -47,7 +48,7 @@ class CompileHook(BuildHookInterface[Any]):
             return
         self._folder = tempfile.TemporaryDirectory(prefix="tsctl-build-")
         into = Path(self._folder.name)
-        modules = self.config["modules"]
+        modules = with_extensions(self.config["modules"], Path(self.root))
         self._tell(f"compiling {len(modules)} modules, {processors()} at a time, for about a minute on two processors")
         try:
             compile_modules(modules, into)
@@ -81,6 +82,14 @@ def link_folders(root: Path) -> None:
         if not link.is_dir():
             link.unlink(missing_ok=True)  # in a zip archive it is a text
             link.symlink_to(f"../{name}")
+
+
+def with_extensions(modules: Sequence[str], root: Path) -> list[str]:
+    """Return these modules, and those that extensions list: each has its own in a `compiled.txt`, if it has any."""
+    found = list(modules)
+    for file in sorted((root / EXTENSIONS).glob("*/compiled.txt")):
+        found += [f"{EXTENSIONS}/{file.parent.name}/{name}" for name in file.read_text().split()]
+    return found
 
 
 def compile_modules(modules: Sequence[str], into: Path) -> None:

@@ -32,13 +32,11 @@ daemon never imports torch, so it starts in well under a second; the command lin
       policies/        `auto`, `fixed`, `greedy`: when a batch is due
       sequences/       requests with a common id: in order, and at the worker that keeps their state
       traffic/         learned from the traffic: batch times, arrivals, callers
-    tracing/           the spans of recorded requests, on their way to a collector; nothing of it runs unless asked for
     models/            the registered models
       archives/        their archives, from download to unpacked directory
       persistence/     the snapshot, and a start from it
       routing/         which version answers a request that names none
       rollouts/        a new version takes over step by step, and goes back by itself
-      shadowing/       copies of requests for a version whose answers are compared and dropped
     api/               the routes; authorisation
       grpc/            predictions and health checks over gRPC
       inference/       predictions, forms

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.core.machine.gpu import Gpus
     from tsctl.daemon.events.event import Level
     from tsctl.daemon.events.events import Events
+    from tsctl.daemon.events.recurring import Recurring
     from tsctl.daemon.http.bounds.receiving import ReceiveBudget
     from tsctl.daemon.http.bounds.sending import SendBudget
     from tsctl.daemon.http.messages import Request
@@ -50,6 +51,7 @@ class Audience(Enum):
 
     CLIENTS = auto()  # of the inference addresses, and of the control socket
     MANAGERS = auto()  # of the management addresses, and of the control socket
+    OPERATORS = auto()  # of the control socket alone
 
 
 class EventRow(NamedTuple):
@@ -97,6 +99,7 @@ class Kernel:
     clients: "KnownClients | None"
     clock: "Clock"
     events: "Events"
+    recurring: "Recurring"
     metrics: "Metrics"
     selection: "Selection"
     gpus: "Gpus"
@@ -156,6 +159,9 @@ class Service:
         """Return the service's metrics as they are now."""
         return ()
 
+    def attach(self, model: "ModelVersion") -> None:
+        """Note that a version was made: it is not registered yet, and has no worker."""
+
     def replacing(self, old: "ModelVersion", new: "ModelVersion") -> None:
         """Note that a version begins to load, to take the place of another one."""
 
@@ -201,7 +207,7 @@ class RoutesService(Service):
         self._routes = {Audience.CLIENTS: clients or {}, Audience.MANAGERS: managers or {}}
 
     def routes(self, audience: Audience) -> "Mapping[str, Route]":
-        return self._routes[audience]
+        return self._routes.get(audience, {})
 
 
 class BackgroundService(Service):

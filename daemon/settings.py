@@ -14,7 +14,6 @@ from tsctl.daemon.setting_values import (
     parse_auto_optimize,
     parse_boolean,
     parse_cluster,
-    parse_collector,
     parse_count,
     parse_envelope,
     parse_header,
@@ -30,7 +29,6 @@ from tsctl.daemon.setting_values import (
     parse_path,
     parse_pattern,
     parse_patterns,
-    parse_ratio,
     parse_seconds,
     parse_size,
     parse_span,
@@ -359,20 +357,5 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "true|false",
         "Show metrics of handlers that are not declared [default: on without --metrics-config].",
         "model_metrics_auto_detect",
-    ),
-    Setting(
-        "trace_endpoint",
-        None,
-        parse_collector,
-        "URL",
-        "The OpenTelemetry collector that traces are sent to (OTLP over HTTP), or `none`"
-        " [default: OTEL_EXPORTER_OTLP_ENDPOINT].",
-    ),
-    Setting(
-        "trace_sample",
-        0.01,
-        parse_ratio,
-        "RATIO",
-        "How many requests are traced, of those without a `traceparent`: 0 to 1.",
     ),
 )

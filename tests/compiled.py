@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from hatch_build import with_extensions
 from tests.environments import Missing, make_environment
 from tests.places import ROOT, place_of
 
@@ -30,7 +31,7 @@ FURTHER = ("tests/test_compiled_modules.py", "tests/lab/")
 def modules() -> list[str]:
     """Return the paths of the modules that a wheel compiles."""
     targets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
-    return list(targets["wheel"]["hooks"]["custom"]["modules"])
+    return with_extensions(targets["wheel"]["hooks"]["custom"]["modules"], ROOT)
 
 
 @cache

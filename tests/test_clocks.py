@@ -27,7 +27,7 @@ MAY_READ_IT = {
     "daemon/lifecycle/supervision.py": "when a server has ended, for people",
     "daemon/marfile.py": "when an archive was made",
     "daemon/server/assembly.py": "since when the daemon is there",
-    "daemon/tracing/tracer.py": "when a span began and ended",
+    "daemon/extensions/tracing/tracer.py": "when a span began and ended",
     "daemon/workers/local.py": "since when a worker is there",
     "handlers/optimize/packages/keeping.py": "when libraries were used last, by the time of their folder",
     "handlers/ray/node/model_files.py": "when a copy was used last, by the time of its directory",

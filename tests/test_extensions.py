@@ -12,11 +12,8 @@ from tsctl.daemon.extension import Extension
 from tsctl.daemon.server.extensions import EXTENSIONS
 
 SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
-WHOLE = (
-    "openai",
-    "scaling",
-    "torchserve_logs",
-)  # of others there is more than their folder: python -m tests.lab house --names
+# Of others there is more than their folder: python -m tests.lab house --names.
+WHOLE = ("oip", "openai", "recording", "scaling", "torchserve_logs", "tracing")
 
 
 def folder_of(module: str) -> str:

@@ -66,9 +66,6 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.http", "daemon.marfile", "daemon.models", "daemon.paths", "daemon.workers", "handlers.names",
         "handlers.optimize.trials.speed", "handlers.process.priority", "handlers.wire",
     ),
-    "daemon.tracing": (
-        "daemon.tracing", "daemon.config", "daemon.metrics.exemplars", "daemon.metrics.version", "handlers.wire",
-    ),
     "daemon.workers": (
         "daemon.workers", "daemon.setting_values", "handlers.credit", "handlers.frame_reader", "handlers.names",
         "handlers.orders", "handlers.ray.messages", "handlers.runtime.compiling", "handlers.tensor_heads",

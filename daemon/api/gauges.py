@@ -10,7 +10,6 @@ from tsctl.daemon.metrics.exposition import Labels, MetricFamily, family
 from tsctl.daemon.metrics.families import HOST
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import share_of
-from tsctl.daemon.models.shadowing.comparison import RESULTS
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import local_pid
 
@@ -51,8 +50,6 @@ LEARNED: tuple[tuple[str, str, Callable[[ModelVersion], float]], ...] = (
 )
 # Of models with a route.
 SHARE = ("tsctl_route_share", "gauge", "Share of the model's requests that the version answers, by the route")
-# Each with the label `result` besides.
-COPIES = ("tsctl_shadow_answers_total", "counter", "Copies of requests for a shadow, by what became of them")
 # Each with the label `worker` besides: its place, from 0, so that a restart makes no new series.
 MEMORY = ("tsctl_worker_memory_bytes", "gauge", "Memory of a worker that is in RAM")
 PROCESSOR = ("tsctl_worker_cpu_seconds_total", "counter", "Processor time of a worker's process")
@@ -65,18 +62,9 @@ def gauges(registry: Registry) -> Iterator[MetricFamily]:
         yield family(name, "gauge", text, [(labels, value(model)) for labels, model in models])
     shares = [(labels, share) for labels, model in models if (share := share_of(registry, model)) is not None]
     yield family(*SHARE, shares)
-    yield family(*COPIES, _copies(registry))
     known = [(labels, model) for labels, model in models if model.traffic.times.known]
     for name, text, value in LEARNED:
         yield family(name, "gauge", text, [(labels, value(model)) for labels, model in known])
-
-
-def _copies(registry: Registry) -> list[tuple[Labels, float]]:
-    return [
-        ({"model": name, "version": version, "result": result}, counts[result])
-        for (name, version), counts in registry.routes.copies.items()
-        for result in RESULTS
-    ]
 
 
 def events(counts: Counter[str] | None) -> Iterator[MetricFamily]:

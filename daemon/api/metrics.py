@@ -78,7 +78,6 @@ def metrics_routes(
             families.loop(metrics),
             families.servers(metrics),
             gauges.events(metrics.events),
-            families.spans(metrics.spans),
             emitted(metrics, chosen.model_labels),
         )
         pieces = []

@@ -5,17 +5,13 @@ what is recorded, copied to a shadow and traced, and which refusals count.
 """
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from random import random
 
 from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.core.job import Caller, Job, Param, Reply, TimeBudget
 from tsctl.daemon.core.timing import Timing
-from tsctl.daemon.core.trace import TRACEPARENT
 from tsctl.daemon.http.bounds.known_client import KnownClient, share_holder
 from tsctl.daemon.http.deadline_header import PRIORITY_HEADER
-from tsctl.daemon.models.archives.sample import MOST_BYTES, sample_of
-from tsctl.daemon.models.shadowing.watching import AskedOf, Receivers
+from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import Head
 
@@ -57,9 +53,9 @@ def submit(
         unnamed: the client named no version.
         client: the caller, if its key is known.
         size: bytes that the client has sent, for its own limit.
-        method, target, began: the request's, for its trace; `began` is on the daemon's clock.
+        method, target, began: as in `RequestFacts`.
         infer, timing, caller: as in `Job`.
-        kept: repeats the request as a plain prediction; recorded if the answer is 200. None to record nothing.
+        kept: `repeated` of `RequestFacts`.
         later: submits the job in place of `ModelVersion.submit`.
 
     Raises:
@@ -75,10 +71,6 @@ def submit(
             model.metrics.refused(error)
             raise
         low_priority = low_priority or client.low_priority
-    if kept is not None and model.settings.record_input and sum([len(each.value) for each in kept]) <= MOST_BYTES:
-        deliver = partial(_record, model, kept, deliver)
-    if model.mirror is not None and unnamed:
-        deliver, stream = model.mirror.watch(AskedOf(id, params, headers, infer), Receivers(deliver, stream))
     job = Job(
         id, params, headers, arrived, deliver, stream,
         unnamed=unnamed, low_priority=low_priority, budget=budget, caller=caller,
@@ -87,11 +79,10 @@ def submit(
     job.infer = infer
     if model.sequences is not None:
         job.client = share_holder(client, peer)
-    tracer = model.tracer
-    if tracer is not None:
-        draw = random()
-        if draw < tracer.ratio or names_caller(headers):
-            tracer.begin(job, method, target, began, draw)
+    if model.watchers:
+        asked = RequestFacts(method, target, began, kept)
+        for watcher in model.watchers:
+            watcher.watch(job, asked)
     if later is None:
         model.submit(job)
     else:
@@ -124,20 +115,3 @@ def is_low(priority: str | None) -> bool:
     if priority not in ("low", "normal"):
         raise BadRequest(f"{PRIORITY_HEADER} is `{priority}`; expected low or normal.")
     return priority == "low"
-
-
-def names_caller(headers: Sequence[tuple[str, str]]) -> bool:
-    """Return whether a request has a `traceparent`, which may be invalid."""
-    for header in headers:  # noqa: SIM110 - compiled, a loop costs a fraction of a generator
-        if len(header[0]) == len(TRACEPARENT) and header[0].lower() == TRACEPARENT:
-            return True
-    return False
-
-
-def _record(model: ModelVersion, kept: Sequence[Param], deliver: Callable[[Reply], None], reply: Reply) -> None:
-    """Record a request that was answered with 200, then deliver the answer."""
-    if reply.status == 200 and not reply.error:
-        sample = sample_of(kept)
-        if sample is not None:
-            model.record(sample)
-    deliver(reply)

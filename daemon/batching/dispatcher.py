@@ -27,7 +27,7 @@ import msgspec
 from tsctl.daemon.batching.ahead import may_send_ahead
 from tsctl.daemon.batching.alarm import Alarm
 from tsctl.daemon.batching.expiry import Expiry
-from tsctl.daemon.batching.observer import RETURNED, UNHEARD, BatchObserver, VersionTracer
+from tsctl.daemon.batching.observer import RETURNED, UNHEARD, BatchObserver, BatchWatcher
 from tsctl.daemon.batching.policies.collector import Collector, Facts, Send
 from tsctl.daemon.batching.quarantine import Quarantine, Quarantined
 from tsctl.daemon.batching.queue import Queue
@@ -52,7 +52,6 @@ class Dispatcher:
         listeners: called after each batch, and when jobs have expired; shared with the model, which adds and removes.
         quarantine: knows which jobs may end their workers.
         observer: notified of jobs that are not answered by a worker, or with a failure.
-        tracer: notified of each batch with a recorded request that comes back; None while requests are not traced.
 
     Attributes:
         collector: the policy; may be replaced at any time.
@@ -62,6 +61,7 @@ class Dispatcher:
         longest_hold: the most seconds that a job has waited beside an idle worker.
         expired: how many jobs had no time left, by where they were: "queue" or "worker".
         log: the latest batches that have ended.
+        watchers: see each batch that comes back.
     """
 
     def __init__(
@@ -75,7 +75,6 @@ class Dispatcher:
         listeners: dict[Callable[[], None], None] | None = None,
         quarantine: Quarantine | None = None,
         observer: BatchObserver | None = None,
-        tracer: VersionTracer | None = None,
     ) -> None:
         self.stopping = False
         self.running = 0
@@ -96,7 +95,7 @@ class Dispatcher:
         self._listeners: dict[Callable[[], None], None] = {} if listeners is None else listeners
         self.quarantine = quarantine or Quarantine(clock, "")
         self._observer = observer or BatchObserver()
-        self._tracer = tracer
+        self.watchers: tuple[BatchWatcher, ...] = ()
         self._screening = Screening(queue, self.quarantine, self._reject, self.wake)
         self._batch_ids = itertools.count(1)
         self._awake = False
@@ -175,8 +174,8 @@ class Dispatcher:
             ends.reverse()
             failed = len(ends)
             self._observer.lost(worker, outcomes, ends)
-        if self._tracer is not None and any(job.trace is not None for job in batch.jobs):
-            self._tracer.returned(worker.pid, batch, outcomes, seconds, now)
+        for watcher in self.watchers:
+            watcher.returned(worker.pid, batch, outcomes, seconds, now)
         if fate is not Fate.UNSTARTED:
             self.log.note(batch, worker.pid, seconds, failed, now)
         # A job that comes back unstarted is not known to be a suspect, if its like ended another worker meanwhile.

@@ -2,7 +2,6 @@
 
     DaemonError
     ├─ ModelNotFound · VersionNotFound · ResourceNotFound        404
-    ├─ NoSample                                                  404
     ├─ MethodNotAllowed                                          405
     ├─ BadRequest · InvalidModel · RequirementsFailed            400
     ├─ DownloadFailed                                            400
@@ -76,19 +75,6 @@ class ResourceNotFound(DaemonError):
 
     def __init__(self) -> None:
         super().__init__("Requested resource is not found, please refer to API document.")
-
-
-class NoSample(DaemonError):
-    """The model has neither a recorded request nor a `warmup` sample."""
-
-    status = 404
-    kind = "ResourceNotFoundException"
-
-    def __init__(self, name: str, version: str, reason: str) -> None:
-        super().__init__(
-            f"No sample input for {name}/{version}: {reason}."
-            f" Name a file, or record the next request with `tsctl set {name}/{version} --record-input`."
-        )
 
 
 class MethodNotAllowed(DaemonError):

@@ -23,12 +23,12 @@ from typing import Any, NamedTuple, Protocol
 
 from tsctl.daemon.core.arena import SHARED_FROM, Payload
 from tsctl.daemon.core.endings import Ending, ending_of_status
+from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.reply import Flow as Flow
 from tsctl.daemon.core.reply import Piece as Piece
 from tsctl.daemon.core.reply import Reply as Reply
 from tsctl.daemon.core.states import IllegalTransition
 from tsctl.daemon.core.timing import Timing
-from tsctl.daemon.core.trace import JobTrace
 
 MAX_ATTEMPTS = 2
 
@@ -117,6 +117,19 @@ class Caller:
             self._home = None
 
 
+class JobWatcher(Protocol):
+    """Sees the course of one job, always after its client has seen it."""
+
+    def piece(self, piece: Reply) -> None:
+        """Note that a piece of the answer has gone to the client."""
+
+    def ended(self, job: "Job", reply: Reply | None) -> None:
+        """Note that the job has ended, with this answer; None if its client left."""
+
+    def refused(self, job: "Job", error: DaemonError) -> None:
+        """Note that the job was not accepted."""
+
+
 class Job:
     """One request to one model version.
 
@@ -141,10 +154,10 @@ class Job:
         caller_stats: the version's record of that connection; opaque here.
         held: since when the job waits beside an idle worker, or None.
         timing: receives the times of the job's batch, or None.
-        trace: the trace that records the job; None for most jobs, and for all while tracing is off.
         streamed: bytes of its answer that were sent in pieces.
         infer, sequence: the head of an inference request, whose tensors are the parameters; its place in a sequence.
         suspect: its digest as one that may end workers (batching/quarantine.py), or None.
+        watchers: those who see what becomes of the job; none for most.
     """
 
     __slots__ = (
@@ -176,8 +189,8 @@ class Job:
         "streamed",
         "suspect",
         "timing",
-        "trace",
         "unnamed",
+        "watchers",
     )  # fmt: skip
 
     def __init__(
@@ -219,7 +232,7 @@ class Job:
         self.infer: object = None
         self.sequence: object = None
         self.client = ""
-        self.trace: JobTrace | None = None
+        self.watchers: tuple[JobWatcher, ...] = ()
         self._deliver = deliver
         self._stream = stream
 
@@ -259,16 +272,16 @@ class Job:
         self._advance(JobEvent.ANSWER)
         self.ending = ending_of_status(reply.status) if ending is None else ending
         self._deliver(reply)
-        if self.trace is not None:
-            self.trace.ended(self, reply)
+        for watcher in self.watchers:
+            watcher.ended(self, reply)
 
     def expire(self, reply: Reply, ending: Ending = Ending.OVERDUE) -> None:
         """End the job at its deadline, with `reply`."""
         self._advance(JobEvent.EXPIRE)
         self.ending = ending
         self._deliver(reply)
-        if self.trace is not None:
-            self.trace.ended(self, reply)
+        for watcher in self.watchers:
+            watcher.ended(self, reply)
 
     def stream(self, piece: Reply) -> None:
         """Send the client a piece of the answer; status and headers count in the first.
@@ -279,17 +292,17 @@ class Job:
         if self.phase is not JobPhase.SENT or self._stream is None:
             raise IllegalTransition(f"a piece of an answer in {self.phase.name}")
         self.begun = True
-        if self.trace is not None:
-            self.trace.piece()
         self.streamed += len(piece.body)
         self._stream(piece)
+        for watcher in self.watchers:
+            watcher.piece(piece)
 
     def abandon(self) -> None:
         """End the job without an answer: its client left."""
         self._advance(JobEvent.ABANDON)
         self.ending = Ending.LEFT
-        if self.trace is not None:
-            self.trace.ended(self, None)
+        for watcher in self.watchers:
+            watcher.ended(self, None)
 
     def _advance(self, event: JobEvent) -> None:
         try:

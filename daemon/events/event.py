@@ -90,9 +90,6 @@ CORE_KINDS: dict[str, EventKind] = {
     "rollout-advanced": EventKind("info", "a rollout has passed a step, and the new version has a larger share"),
     "rollout-promoted": EventKind("info", "a rollout has ended: the new version answers all requests"),
     "rollout-aborted": EventKind("error", "a rollout has ended: the versions before answer all requests again"),
-    "shadow-differed": EventKind(
-        "warning", "a shadow failed, or answered otherwise than the version of its model's clients"
-    ),
     "model-ready": EventKind("info", "the first worker is ready"),
     "model-failed": EventKind("error", "every worker failed, and none is started again"),
     "model-crashing": EventKind("error", "several workers in a row ended while they ran requests"),
@@ -106,7 +103,6 @@ CORE_KINDS: dict[str, EventKind] = {
     "request-quarantined": EventKind("warning", "a request is refused for a while: it has ended workers"),
     "limit": EventKind("warning", "a limit of the daemon was reached"),
     "log-lost": EventKind("error", "a log file, or the file of events, cannot be written"),
-    "traces-lost": EventKind("warning", "a collector does not take the spans of traced requests, or is too slow"),
     "not-remembered": EventKind("error", "a change was applied, and the snapshot could not be written"),
     "server-ended": EventKind("error", "a server that must never end has ended, and is started again"),
     "server-restarted": EventKind("info", "a server that had ended serves again"),

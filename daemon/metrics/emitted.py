@@ -10,7 +10,7 @@ import logging
 import re
 import socket
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from tsctl.daemon.metrics.histogram import Histogram
 from tsctl.handlers.wire import BOUNDS, STAGE_TIME, STAGES, Kind, Measurement
@@ -82,6 +82,7 @@ class Emitted:
         self._known: dict[tuple[Kind, str, tuple[tuple[str, str], ...]], Series] = {}
         self._kinds: dict[str, str] = {}  # name → its type
         self._told: set[str] = set()  # names that the log has mentioned
+        self.listeners: tuple[Callable[[Sequence[Measurement]], None], ...] = ()
 
     @property
     def series(self) -> list[Series]:
@@ -108,8 +109,8 @@ class Emitted:
             if kind != "gauge"
         ]
 
-    def take(self, measurements: Iterable[Measurement]) -> None:
-        """Add a worker's measurements."""
+    def take(self, measurements: Sequence[Measurement]) -> None:
+        """Add a worker's measurements, which it reports before its batch returns."""
         for measured in measurements:
             if measured.name == STAGE_TIME and self._take_stage(measured):
                 continue
@@ -118,6 +119,8 @@ class Emitted:
                 series = self._add(measured)
             if series is not None:
                 series.update(measured.value, measured.buckets)
+        for listener in self.listeners:
+            listener(measurements)
 
     def continue_from(self, other: "Emitted") -> None:
         """Take over the counters of the same version, registered earlier; a type is free to change."""

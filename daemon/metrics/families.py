@@ -1,7 +1,7 @@
 """The daemon's metrics as families: names, labels, units and help. Handlers' own are in merged.py."""
 
 import socket
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from tsctl.daemon.core.machine.gpu import Gpu
@@ -169,13 +169,6 @@ def servers(metrics: Metrics) -> Iterator[MetricFamily]:
     yield family("tsctl_server_ends_total", "counter", text, [(labels, ends) for labels, _, ends in found])
     text = "Exceptions that nothing in the daemon has caught"
     yield family("tsctl_internal_errors_total", "counter", text, [({}, metrics.internal_errors)])
-
-
-def spans(counts: Counter[str] | None) -> Iterator[MetricFamily]:
-    """Yield the spans of recorded requests by what became of them, while traces are on."""
-    text = "Spans of traced requests: sent to the collector, lost on the way, or dropped as too many waited"
-    values = [] if counts is None else [({"outcome": outcome}, count) for outcome, count in counts.items()]
-    yield family("tsctl_trace_spans_total", "counter", text, values)
 
 
 def _answers(counted: Sequence[tuple[Labels, VersionMetrics]]) -> Iterator[MetricFamily]:

@@ -18,7 +18,6 @@ class Metrics:
         events: the daemon's events by kind; None to show none.
         servers: name → up or down, and how often the server has ended.
         internal_errors: exceptions that nothing has caught.
-        spans: spans of recorded requests by what became of them (daemon/tracing/buffer.py); None while traces are off.
         warned: names that the log has mentioned.
         log: gets the values as they are counted; None for nobody.
     """
@@ -27,7 +26,6 @@ class Metrics:
         self.answers = {"2XX": 0, "4XX": 0, "5XX": 0}
         self.clients: defaultdict[str, Counter[str]] = defaultdict(Counter)
         self.events: Counter[str] | None = None
-        self.spans: Counter[str] | None = None
         self.servers: dict[str, tuple[bool, int]] = {}
         self.internal_errors = 0
         self.stalls = 0

@@ -168,7 +168,7 @@ def _add(version: VersionMetrics, new: VersionTotals, old: VersionTotals) -> Non
         sums.queue_time += added.queue_time - removed.queue_time
         sums.received += added.received - removed.received
         sums.sent += added.sent - removed.sent
-    version.emitted.take(_increases(new.emitted, {_key(each): each for each in old.emitted}))
+    version.emitted.take(list(_increases(new.emitted, {_key(each): each for each in old.emitted})))
 
 
 def _count(counter: Any, key: Any, more: int) -> None:

@@ -150,12 +150,6 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         why=_NEW_WORKER,
     ),
     ModelSetting(
-        name="record_input", kind=Boolean(), label="recording of input",
-        help="Keep the latest request in memory, so that measurements can repeat it; off by default.",
-        yaml="recordInput", rest="record_input", flag="--record-input",
-        default=False, changes=f"{_NEXT_REQUEST}; switching off drops the recorded request",
-    ),
-    ModelSetting(
         name="quarantine", kind=Boolean(), label="quarantine",
         help="Isolate requests that end workers, and reject them for a while; on by default.",
         yaml="quarantine", rest="quarantine", flag="--quarantine",

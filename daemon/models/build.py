@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tsctl.daemon import paths
-from tsctl.daemon.batching.observer import Tracing
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import ModelLogs
@@ -46,7 +45,11 @@ class ArchiveTexts(NamedTuple):
 
 
 class ModelFactory:
-    """Makes models; registers and starts nothing."""
+    """Makes models; registers and starts nothing.
+
+    Attributes:
+        attached: called with each model that was made.
+    """
 
     def __init__(
         self,
@@ -56,7 +59,6 @@ class ModelFactory:
         logs: ModelLogs,
         recurring: Recurring,
         trials: TrialStore,
-        tracing: Tracing | None = None,
         reconsider: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
@@ -65,8 +67,8 @@ class ModelFactory:
         self._logs = logs
         self._recurring = recurring
         self._trials = trials
-        self._tracing = tracing
         self._reconsider = reconsider
+        self.attached: Sequence[Callable[[ModelVersion], None]] = ()
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
@@ -140,23 +142,24 @@ class ModelFactory:
             python=self._environments.python(directory, manifest),
         )  # fmt: skip
         settings = with_default_batch_size(settings, manifest.handler, declared)
-        return ModelVersion(
-            source,
-            settings,
-            self._engine,
-            self._clock,
-            cores=usable_cores(),
-            chosen_threads=chosen_threads(os.environ),
-            placement=self._placement,
-            log=self._logs.open(name, version),
-            at_startup=listed or restored,
-            request=request,
-            declared=declared,
-            notes=notes,
-            recurring=self._recurring,
-            tracing=self._tracing,
-            reconsider=self._reconsider,
-            auto=self.auto_of(source, settings, threads_of(settings, os.environ)),
+        return self._attach(
+            ModelVersion(
+                source,
+                settings,
+                self._engine,
+                self._clock,
+                cores=usable_cores(),
+                chosen_threads=chosen_threads(os.environ),
+                placement=self._placement,
+                log=self._logs.open(name, version),
+                at_startup=listed or restored,
+                request=request,
+                declared=declared,
+                notes=notes,
+                recurring=self._recurring,
+                reconsider=self._reconsider,
+                auto=self.auto_of(source, settings, threads_of(settings, os.environ)),
+            )
         )
 
     def auto_of(self, source: Source, settings: ModelSettings, threads: int) -> AutoOptimization | None:
@@ -174,7 +177,12 @@ class ModelFactory:
         settings = merge(Overrides(), {}, self._config)
         model = ModelVersion(
             source, settings, self._engine, self._clock, cores=1, at_startup=True, request=request,
-            recurring=self._recurring, tracing=self._tracing, reconsider=self._reconsider,
+            recurring=self._recurring, reconsider=self._reconsider,
         )  # fmt: skip
         model.lose(reason)
+        return self._attach(model)
+
+    def _attach(self, model: ModelVersion) -> ModelVersion:
+        for attach in self.attached:
+            attach(model)
         return model

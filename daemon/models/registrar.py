@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tsctl.daemon import paths
-from tsctl.daemon.batching.observer import Tracing
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import CleaningTimedOut, Conflict, DaemonError, NotFailed, NotRemembered, Stopping
@@ -50,7 +49,6 @@ from tsctl.daemon.models.rollouts.rollout import RolloutEvent
 from tsctl.daemon.models.rollouts.rollouts import Rollouts
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.settings import check_workers
-from tsctl.daemon.models.shadowing.shadows import Shadows
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.models.wait import all_ready
 from tsctl.daemon.workers.engine import Engine
@@ -76,7 +74,6 @@ class Registrar:
     Args:
         live: by default a new one, of this registry and these metrics.
         recurring: receives the events; by default they are kept in memory.
-        tracing: records the traces of requests, if any are to be recorded.
 
     Attributes:
         gate: every change from outside passes the gate.
@@ -90,7 +87,6 @@ class Registrar:
         replacing: loads versions that take the place of others.
         trials: the records of trials of optimisations.
         events: the daemon's events.
-        shadows: copies requests for the shadows of routes.
         routes: changes the routes of models.
         rollouts: takes new versions into service step by step.
         owners: waits for the ends of the processes that own ephemeral versions.
@@ -106,7 +102,6 @@ class Registrar:
         metrics: Metrics | None = None,
         live: LiveVersions | None = None,
         recurring: Recurring | None = None,
-        tracing: Tracing | None = None,
     ) -> None:
         recurring = recurring or Recurring(Events(), clock)
         self.events = recurring.events
@@ -121,11 +116,10 @@ class Registrar:
         self.residency = Residency(self.live, clock, limits_of(config.models_memory, count_gpus()))
         self.trials = store_of(paths.trials_dir(config.state_dir))
         self.factory = ModelFactory(
-            config, engine, clock, logs, recurring, self.trials, tracing, self.residency.reconsider
+            config, engine, clock, logs, recurring, self.trials, self.residency.reconsider
         )  # fmt: skip
         self.ledger = Ledger(registry, memory, self.directories)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
-        self.shadows = Shadows(registry, clock, recurring)
         self.routes = RouteChanges(registry, self.ledger, self.events)
         self.rollouts = Rollouts(registry, self.routes, self.ledger, self.gate, clock, self.events)
         self.replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
@@ -224,7 +218,7 @@ class Registrar:
             )  # fmt: skip
             if source.unpacked is not None:
                 self.directories.use(source.unpacked)
-            new.before, new.recorded = before_replacement(request, old, reset=False), old.recorded
+            new.before = before_replacement(request, old, reset=False)
             self.replacing.begin(old, new, what)
             await self.replacing.finish(new, no_progress, synchronous=True)
             return new

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Sequence
 
 from tsctl.daemon.batching.dispatcher import Dispatcher
-from tsctl.daemon.batching.observer import Tracing
 from tsctl.daemon.batching.policies.collector import Collector
 from tsctl.daemon.batching.policies.grouping import LengthGrouping
 from tsctl.daemon.batching.policies.table import make_collector
@@ -32,12 +31,12 @@ from tsctl.daemon.models.reporting.model_state import CRASHES, CRASHING, NOT_IN_
 from tsctl.daemon.models.reporting.model_state import ModelState as ModelState
 from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.request_watcher import RequestWatcher
 from tsctl.daemon.models.residency.admission import no_worker_error, refusal
 from tsctl.daemon.models.residency.residence import Residence
 from tsctl.daemon.models.residency.staffing import Staffing
 from tsctl.daemon.models.residency.state import ResidenceEvent
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
-from tsctl.daemon.models.shadowing.watching import RequestWatcher
 from tsctl.daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, LoadFailure, Worker
 from tsctl.daemon.workers.gpus import Placement
 from tsctl.daemon.workers.pool import Pool
@@ -63,15 +62,16 @@ class ModelVersion:
         before: the settings of the version that this one replaces, None for a registration.
         declared: the inputs of a typed or built-in handler; None for any other, and until a worker has loaded it.
         notes: sentences of the first worker for the model's author.
-        recorded: the latest request that can be sent again, if `record_input` is set.
+        sample: the latest request that can be sent again, if somebody keeps it.
         by_rows: workers run requests on their own, not in batches.
         sequences: the open sequences; None if the version has none.
         traffic: the learned model of requests and batches.
         metrics: the version's metrics; shown from the registration on.
         reports: adds the version's events.
-        tracer: records the traces of its requests; None while requests are not traced.
         listeners: called after each change of the pool, after each batch, and when jobs have expired.
         arrivals: called before each request.
+        watchers: see each request before the version gets it.
+        settings_listeners: called after each change of the settings.
     """
 
     def __init__(
@@ -90,7 +90,6 @@ class ModelVersion:
         declared: Declared | None = None,
         notes: Sequence[str] = (),
         recurring: Recurring | None = None,
-        tracing: Tracing | None = None,
         reconsider: Callable[[], None] = lambda: None,
         auto: AutoOptimization | None = None,
     ) -> None:
@@ -104,25 +103,24 @@ class ModelVersion:
         self.at_startup = at_startup
         self.lost = self.stopping = self.took_over = self.was_ready = self._coming_up = False
         self.replaces: ModelVersion | None = None
-        self.mirror: RequestWatcher | None = None
         self.replacement: Replacement | None = None
         self.auto = auto
         self.before: SettingsBefore | None = None
         self.declared, self.notes = declared, notes
-        self.recorded: Sample | None = None
+        self.sample: Sample | None = None
         self.clock = clock
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.arrivals: dict[Callable[[], None], None] = {}
+        self.watchers: tuple[RequestWatcher, ...] = ()
+        self.settings_listeners: list[Callable[[], None]] = []
         self.metrics = VersionMetrics(self.name, self.version)
         self.metrics.exits.update(dict.fromkeys(ENDS, 0))  # a rate sees the first one only after a zero
         self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
-        take = self.metrics.emitted.take
-        self.tracer = None if tracing is None else tracing.of(self.metrics)
         spec = worker_spec(
             source.manifest, source.directory, settings,
             optimize=settings.optimize if auto is None else auto.names,
             in_place=source.unpacked is None, python=source.python, log=log, isolated=self.metrics.batch_isolated,
-            measured=take if self.tracer is None else self.tracer.beside(take),
+            measured=self.metrics.emitted.take,
         )  # fmt: skip
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
         cores = min(cores, len(settings.cpus) or cores)
@@ -133,7 +131,7 @@ class ModelVersion:
         self.sequences: Sequences[Worker] | None = None
         self.dispatcher = (SequenceDispatcher if settings.sequences else Dispatcher)(
             self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
-            Quarantine(clock, f"{self.name}/{self.version}", self.reports), self.reports, self.tracer,
+            Quarantine(clock, f"{self.name}/{self.version}", self.reports), self.reports,
         )  # fmt: skip
         if isinstance(self.dispatcher, SequenceDispatcher):
             self.sequences = Sequences(self.name, settings.sequence_headers, overlapping=self.by_rows)
@@ -239,18 +237,13 @@ class ModelVersion:
                 error.retry_after = self.residence.retry_after
             job.ending = self.metrics.refused(error)
             self.reports.refused(job, error)
-            if job.trace is not None:
-                job.trace.refused(job, error)
+            for watcher in job.watchers:
+                watcher.refused(job, error)
             raise
 
     def abandon(self, job: Job) -> None:
         self.dispatcher.abandon(job)
         self._changed()
-
-    def record(self, sample: Sample) -> None:
-        """Keep a request that was answered with 200, if `record_input` is still set."""
-        if self.settings.record_input:
-            self.recorded = sample
 
     def start(self, *, load: bool = False) -> None:
         """Start the workers that the settings ask for, unless the version was stopped before (`Staffing.start`)."""
@@ -270,14 +263,14 @@ class ModelVersion:
     def change(self, settings: ModelSettings) -> None:
         """Apply new settings: waiting jobs are reconsidered, running batches finish."""
         self.settings = settings
-        if not settings.record_input:
-            self.recorded = None
         self.queue.max_jobs, self.queue.max_bytes = settings.queue_jobs, settings.queue_bytes
         self.traffic.batch_size = settings.batch_size
         self.dispatcher.collector = self._make_collector()
         self._limit_waiting()
         self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
         self.residence.demand(on_demand=settings.loading == ON_DEMAND)
+        for listener in self.settings_listeners:
+            listener()
         self.dispatcher.wake()
 
     def learn(self, declared: Declared | None, notes: Sequence[str]) -> None:

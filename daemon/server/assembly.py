@@ -31,7 +31,6 @@ from tsctl.daemon.server.observation import Observation
 from tsctl.daemon.server.parts import Parts
 from tsctl.daemon.server.routes import tables_of
 from tsctl.daemon.server.upgrading import upgrade_of
-from tsctl.daemon.tracing.export import TraceExport
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class Assembly:
     extensions: Sequence[Extension]
     foreground: bool
 
-    def parts(self, place: Instance, tokens: Tokens, tls: ssl.SSLContext | None, traces: TraceExport) -> Parts:
+    def parts(self, place: Instance, tokens: Tokens, tls: ssl.SSLContext | None) -> Parts:
         """Make the parts of a daemon.
 
         Raises:
@@ -64,7 +63,7 @@ class Assembly:
         observation = Observation(paths.events_file(config.state_dir), clock, loop)
         bounds = Bounds(config.max_receiving_bytes, config.max_sending_bytes, clock, observation.recurring)
         template = self.launch.template
-        models = Models(config, clock, observation, bounds.arena, traces, template, foreground=self.foreground)
+        models = Models(config, clock, observation, bounds.arena, template, foreground=self.foreground)
         kernel = kernel_of(
             config, tokens, clock, observation, bounds, models,
             lambda: startup.done and not self.shutdown.wanted.is_set() and observation.supervision.serving,
@@ -72,6 +71,7 @@ class Assembly:
         )  # fmt: skip
         extended = [service for each in self.extensions if (service := each.install(kernel)) is not None]
         models.registrar.replacing.begun = [each.replacing for each in extended]
+        models.registrar.factory.attached = [each.attach for each in extended]
         models.logs.copies = [each.copy for each in extended if each.copy is not None]
         startup = self.boot.plan(config, models.registry, models.registrar)
         as_json = config.log_format == "json"
@@ -99,10 +99,10 @@ class Assembly:
             *observation.services(),
             BackgroundService(close=access_log.close),
             BackgroundService(printed.begin, close=printed.close) if not self.foreground else Service(),
-            BackgroundService(settle=events.close, close=traces.close),
+            BackgroundService(settle=events.close),
         ]
         booted = BootParts(place, models.registry, models.registrar, startup, observation.metrics)
         return Parts(
             booted, kernel, observation, models, services, held, upgrade, urls, listening, status,
-            (*config.notes, *traces.notes),
+            config.notes,
         )  # fmt: skip

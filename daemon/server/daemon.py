@@ -23,7 +23,6 @@ from tsctl.daemon.lifecycle.upgrade.new import Predecessor
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
 from tsctl.daemon.server.assembly import Assembly
 from tsctl.daemon.server.parts import Parts
-from tsctl.daemon.tracing.export import TraceExport
 
 _log = logging.getLogger("tsctl.daemon.server")
 
@@ -71,7 +70,6 @@ class Daemon:
         tokens = read_tokens(config, os.environ)
         endpoints = choose_endpoints(config)
         tls = tls_context(config)
-        traces = TraceExport(config, os.environ, tsctl_version())
         place = self._boot.take_place(config, endpoints)
         try:
             with contextlib.suppress(paths.PathError):  # then its files cannot be opened either, and that is told
@@ -80,7 +78,7 @@ class Daemon:
                 paths.daemon_log(config.state_dir), config.log_level, foreground=self._foreground,
                 as_json=config.log_format == "json",
             )  # fmt: skip
-            parts = self._assembly.parts(place, tokens, tls, traces)
+            parts = self._assembly.parts(place, tokens, tls)
             loading = await self._serve(parts, ready)
             await self._shut_down(parts, loading)
         finally:

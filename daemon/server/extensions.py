@@ -5,15 +5,21 @@ from tsctl.daemon.extensions.grpc import GrpcExtension
 from tsctl.daemon.extensions.oip import OipExtension
 from tsctl.daemon.extensions.openai import OpenAIExtension
 from tsctl.daemon.extensions.optimizing import OptimizingExtension
+from tsctl.daemon.extensions.recording import RecordingExtension
 from tsctl.daemon.extensions.rollouts import RolloutsExtension
 from tsctl.daemon.extensions.scaling import ScalingExtension
+from tsctl.daemon.extensions.shadowing import ShadowingExtension
 from tsctl.daemon.extensions.torchserve_logs import TorchServeLogsExtension
+from tsctl.daemon.extensions.tracing import TracingExtension
 
 EXTENSIONS: tuple[Extension, ...] = (
     TorchServeLogsExtension(),  # first, so that its files get the last line
     ScalingExtension(),
     OptimizingExtension(),
     RolloutsExtension(),
+    ShadowingExtension(),
+    RecordingExtension(),
+    TracingExtension(),
     OpenAIExtension(),
     OipExtension(),
     GrpcExtension(),

@@ -43,7 +43,7 @@ def kernel_of(
     ready = serves if config.ready_when_full else while_there_is_room(serves, partial(answering, registry))
     return Kernel(
         config, tokens, None if config.keys_file is None else KnownClients(config.keys_file, clock.now, add), clock,
-        observation.events, observation.metrics, selection_of(config),
+        observation.events, observation.recurring, observation.metrics, selection_of(config),
         Gpus.of_this_machine(clock), registry, models.registrar, ready, turns, bounds.receiving, bounds.send_budget,
         bounds.take, answered, inference_routes(registry, ready, turns), management, observation.soon,
     )  # fmt: skip

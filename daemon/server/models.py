@@ -14,7 +14,6 @@ from tsctl.daemon.core.machine.memory import memory_of
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.server.observation import Observation
-from tsctl.daemon.tracing.export import TraceExport
 from tsctl.daemon.workers.local_engine import LocalEngine
 from tsctl.daemon.workers.processes.spawn import StartedTemplate
 from tsctl.daemon.workers.ray.engines import Engines
@@ -40,18 +39,11 @@ class Models:
         clock: Clock,
         observation: Observation,
         arena: Arena | None,
-        traces: TraceExport,
         template: StartedTemplate | None,
         *,
         foreground: bool,
     ) -> None:
-        loop, environment, add = (
-            asyncio.get_running_loop(),
-            model_environment(os.environ, config),
-            observation.events.add,
-        )
-        tracing = traces.begin(clock, lambda text: observation.soon(partial(add, "traces-lost", text)))
-        observation.metrics.spans = traces.counts
+        loop, environment = asyncio.get_running_loop(), model_environment(os.environ, config)
         files = partial(paths.model_log, config.state_dir)
         self.logs = ModelLogs(files, foreground=foreground, as_json=config.log_format == "json")
         local = LocalEngine(
@@ -62,6 +54,6 @@ class Models:
         self.registry = Registry()
         self.registrar = Registrar(
             config, self.registry, self.engines, clock, self.logs, observation.metrics,
-            recurring=observation.recurring, tracing=tracing,
+            recurring=observation.recurring,
         )  # fmt: skip
         self.registrar.residency.templates, self.registrar.residency.meter = local.templates, memory_of

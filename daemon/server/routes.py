@@ -95,6 +95,7 @@ def tables_of(
         live_routes(registry, registrar, started, fields.live),
         batches_routes(registry),
         {"tsctl": upgrade_route(upgrade)},
+        *(each.routes(Audience.OPERATORS) for each in services),
         management_routes(registry, registrar, own, local_paths=True, further=fields.described),
         managing,
     )

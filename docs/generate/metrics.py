@@ -52,10 +52,8 @@ def _all() -> Iterator[Metric]:
     yield from families.loop(everything)
     yield from families.servers(everything)
     yield from gauges.events(Counter())
-    yield from families.spans(Counter(sent=0))
     of = {"model": "", "version": ""}
     yield family(*gauges.SHARE, [(of, 0)])
-    yield family(*gauges.COPIES, [(of | {"result": ""}, 0)])
     for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED, *residency.GAUGES):
         yield family(name, "gauge", text, [(of, 0)])
     for name, text in (residency.LOADS, residency.UNLOADS):

@@ -94,11 +94,13 @@ class House:
             ready = while_there_is_room(ready, partial(answering, self.registry))
         predictions, gpus = inference_routes(self.registry, ready, self.turns), Gpus(self.clock, nvidia_smi)
         kernel = Kernel(
-            config, Tokens(), None, self.clock, recurring.events, self.metrics, Selection(), gpus,
+            config, Tokens(), None, self.clock, recurring.events, recurring, self.metrics, Selection(), gpus,
             self.registry, self.registrar, ready, self.turns, ReceiveBudget(), SendBudget, None,
             lambda request, status, seconds: None, predictions, lambda: self._commands, self.clock.soon,
         )  # fmt: skip
         self.services = [service for each in EXTENSIONS if (service := each.install(kernel)) is not None]
+        self.registrar.factory.attached = [each.attach for each in self.services]
+        self.registrar.replacing.begun = [each.replacing for each in self.services]
         fields = Fields(self.services)
         self._commands = join(
             management_routes(self.registry, self.registrar, told, local_paths=local_paths, further=fields.described),
@@ -107,6 +109,7 @@ class House:
         self.events_route = EventsRoute(self.registrar.events, self.clock)
         if own:
             observing = (
+                *(each.routes(Audience.OPERATORS) for each in self.services),
                 self.events_route.routes,
                 live_routes(self.registry, self.registrar, 1.0, fields.live),
                 batches_routes(self.registry),

@@ -5,19 +5,29 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.grpc.client import GrpcHouse, grpc_house, jobs_of, prediction
+from tests.api.grpc.client import GrpcHouse, grpc_house, prediction
 from tests.kit.protocols import PROTOCOLS
 from tsctl.daemon.api.grpc.oip import SERVICES
 from tsctl.daemon.api.grpc.protos.messages import message_class
-from tsctl.daemon.core.job import Reply
+from tsctl.daemon.core.job import Job
+from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 
 pytestmark = pytest.mark.slow  # a real server and client of gRPC
 
 Headers = tuple[tuple[str, str], ...]
 Ask = Callable[[GrpcHouse, Headers], Awaitable[tuple[int, str]]]  # returns the HTTP status, and the error's text
-RECORDING = "recordInput: true"
 TENSOR = {"name": "a", "datatype": "INT32", "shape": [1]}
+
+
+class Watcher:
+    """Sees requests, and keeps what it is told."""
+
+    def __init__(self, seen: list[RequestFacts]) -> None:
+        self._seen = seen
+
+    def watch(self, job: Job, asked: RequestFacts) -> None:
+        self._seen.append(asked)
 
 
 def over_http(target: str, body: bytes) -> Ask:
@@ -127,42 +137,23 @@ async def test_a_refusal_is_the_same_over_every_protocol_and_counts_once(
 
 
 @pytest.mark.parametrize(
-    ("way", "kept"),
+    ("way", "repeated"),
     [
         ("HTTP", True), ("gRPC", True), ("gRPC, in pieces", True),
         ("SageMaker", False), ("gRPC, OIP", False), *((each.name, each.records) for each in PROTOCOLS),
     ],
 )  # fmt: skip
-async def test_what_a_plain_prediction_repeats_is_recorded_over_every_protocol(
-    tmp_path: Path, way: str, kept: bool
+async def test_who_watches_requests_sees_each_and_what_repeats_it_as_a_plain_prediction(
+    tmp_path: Path, way: str, repeated: bool
 ) -> None:
     """Of tensors that is JSON, which goes to a model that declares none as it is."""
     async with grpc_house(tmp_path) as made:
-        model = await made.house.serve("m", config=RECORDING)
+        model = await made.house.serve("m")
+        seen: list[RequestFacts] = []
+        model.watchers = (Watcher(seen),)
 
         await WAYS[way](made, ())
 
-        assert (model.recorded is not None) == kept
-
-
-async def test_a_request_of_several_inputs_is_recorded_as_the_form_that_repeats_it(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        model = await made.house.serve("m", config=RECORDING)
-        await made.settled(made.call("Predictions", prediction("m", data=b"\x00\r\n--", more=b"")))
-        sample = model.recorded
-        assert sample is not None
-
-        await made.house.ask("POST", "/predictions/m", sample.body, f"Content-Type: {sample.content_type}")
-
-        sent, repeated = ({(each.name, bytes(each.value)) for each in job.params} for job in jobs_of(made))
-        assert sent == repeated == {("data", b"\x00\r\n--"), ("more", b"")}
-
-
-async def test_a_call_that_was_not_answered_with_200_is_not_recorded(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        made.house.engine.answer = lambda _job: Reply(400, b"bad")
-        model = await made.house.serve("m", config=RECORDING)
-
-        assert await predictions(made, ()) == (400, "bad")
-
-        assert model.recorded is None
+        (asked,) = seen
+        assert (asked.repeated is not None) == repeated
+        assert (asked.method, asked.began) == ("POST", made.house.clock.now())

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tsctl.daemon.batching.observer import Tracing
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.marfile import parse_manifest
@@ -49,16 +48,13 @@ def make_model(
     name: str = "m",
     version: str = "1.0",
     cores: int = 4,
-    tracing: Tracing | None = None,
     reconsider: Callable[[], None] = lambda: None,
     **settings: Any,
 ) -> ModelVersion:
     """Make a model without workers; `settings` are those of `ModelSettings`."""
     manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "base_handler"}})
     source = Source(f"{name}.mar", Path("/nowhere"), None, manifest, {})
-    return ModelVersion(
-        source, make_settings(**settings), engine, clock, cores=cores, tracing=tracing, reconsider=reconsider
-    )
+    return ModelVersion(source, make_settings(**settings), engine, clock, cores=cores, reconsider=reconsider)
 
 
 def make_config(directory: Path, **flags: str) -> Config:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from prometheus_client import Metric, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
-from tsctl.daemon.metrics.exemplars import TracedLatency
+from tsctl.daemon.metrics.exemplars import LatencyExample
 from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, texts
 from tsctl.daemon.metrics.histogram import SECONDS, Histogram
 
@@ -62,7 +62,7 @@ def test_histograms_are_written_as_by_the_library(
         histogram = Histogram(SECONDS)
         histogram.add(counts, total)
         values.append((chosen, histogram))
-        examples.append({index: TracedLatency('4bf9"', total, 1000.5)})
+        examples.append({index: LatencyExample('4bf9"', total, 1000.5)})
 
     def made() -> MetricFamily:
         return histograms(name, "Time", values, examples)
@@ -73,7 +73,7 @@ def test_histograms_are_written_as_by_the_library(
 def test_a_chosen_bucket_has_its_example_too() -> None:
     histogram = Histogram((1.0,))
     histogram.add((1, 0), 0.5)
-    made = histograms("x", "Time", [({}, histogram)], [{0: TracedLatency("4bf9", 0.5, 1000.5)}])
+    made = histograms("x", "Time", [({}, histogram)], [{0: LatencyExample("4bf9", 0.5, 1000.5)}])
 
     (text, _) = texts([made], ["x_bucket"], openly=True)
 

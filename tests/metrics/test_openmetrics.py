@@ -7,7 +7,7 @@ from tests.metrics.reading import registered, report, values
 from tests.metrics.test_exposition import everything
 from tests.metrics.test_metrics import run
 from tsctl.daemon.metrics import families
-from tsctl.daemon.metrics.exemplars import Exemplars, TracedLatency
+from tsctl.daemon.metrics.exemplars import Exemplars, LatencyExample
 from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, render, texts, wants_open
 from tsctl.daemon.metrics.histogram import SECONDS, Histogram
 
@@ -61,7 +61,7 @@ def test_all_metrics_are_read_by_the_strict_parser_and_are_the_same() -> None:
 def test_a_bucket_shows_its_latest_example_to_those_who_ask_for_openmetrics() -> None:
     histogram = Histogram((0.001, 1.0))
     histogram.add((1, 2, 0), 0.5)
-    made = histograms("x_seconds", "Time", [({"model": "m"}, histogram)], [{1: TracedLatency(TRACE, 0.25, 1000.5)}])
+    made = histograms("x_seconds", "Time", [({"model": "m"}, histogram)], [{1: LatencyExample(TRACE, 0.25, 1000.5)}])
 
     (parsed,) = text_string_to_metric_families(openly([made]))
 
@@ -76,8 +76,8 @@ def test_examples_are_one_for_each_bucket_and_outcome() -> None:
     exemplars = Exemplars()
 
     for index in range(10_000):
-        exemplars.note("ok", TracedLatency(f"{index:032x}", index / 10, 1000.0))
-    exemplars.note("error", TracedLatency(TRACE, 0.0001, 1000.0))
+        exemplars.note("ok", LatencyExample(f"{index:032x}", index / 10, 1000.0))
+    exemplars.note("error", LatencyExample(TRACE, 0.0001, 1000.0))
 
     assert len(exemplars.of("ok")) <= len(SECONDS) + 1
     assert exemplars.of("ok")[len(SECONDS)].seconds == 999.9
@@ -90,7 +90,7 @@ def test_the_latency_of_a_version_shows_its_recorded_requests() -> None:
     (version,) = metrics.versions
     run(version)
     version.exemplars = Exemplars()
-    version.exemplars.note("ok", TracedLatency(TRACE, 0.02, 1000.0))
+    version.exemplars.note("ok", LatencyExample(TRACE, 0.02, 1000.0))
 
     text = openly(list(families.ours(metrics)))
 

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.kit.daemon import StubDaemon
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.errors import BadRequest, QueueFull
-from tsctl.daemon.models.archives.sample import RECORDED, Sample
 from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.settings import Overrides
 
@@ -153,16 +152,14 @@ def test_a_version_without_files_has_nothing_to_change() -> None:
         change(bench, batch_size=2)
 
 
-def test_what_was_recorded_is_forgotten_when_nobody_wants_it_any_more() -> None:
-    bench = slow(record_input=True)
-    sample = Sample(b"a", "", RECORDED)
-    bench.model.record(sample)
-    assert bench.model.recorded == sample
+def test_who_listens_is_told_of_changed_settings() -> None:
+    bench = slow()
+    told: list[int] = []
+    bench.model.settings_listeners.append(lambda: told.append(bench.model.settings.batch_size))
 
-    change(bench, record_input=False)
-    bench.model.record(sample)  # it was running meanwhile
+    change(bench, batch_size=3)
 
-    assert bench.model.recorded is None
+    assert told == [3]
 
 
 def test_the_other_settings_stay_and_the_changed_ones_say_who_changed_them() -> None:

@@ -27,7 +27,6 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     "Logs, metrics and traces": (
         "access_log", "log_level", "log_format", "metrics_mode",
         "disable_system_metrics", "metrics_config", "model_metrics_auto_detect",
-        "trace_endpoint", "trace_sample",
     ),
 }  # fmt: skip
 _CORE_MODEL: dict[str, tuple[str, ...]] = {
@@ -43,7 +42,7 @@ _CORE_MODEL: dict[str, tuple[str, ...]] = {
     ),
     "Memory": ("loading", "keep_alive", "pinned"),
     "Queue and timeouts": ("response_timeout", "queue_jobs", "queue_bytes", "queue_timeout", "client_timeout"),
-    "Failures and recording": ("retry", "isolate", "record_input", "quarantine"),
+    "Failures and recording": ("retry", "isolate", "quarantine"),
 }
 
 

@@ -113,7 +113,7 @@ def predict(
         model.metrics.refused(error)
         raise
     body = request.body
-    kept = [Param("body", request.content_type, body)] if repeatable and model.settings.record_input else None
+    kept = [Param("body", request.content_type, body)] if repeatable and model.watchers else None
     timing = Timing() if request.timed else None
     deliver: Callable[[Reply], None]
     stream: Callable[[Reply], None]

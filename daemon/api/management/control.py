@@ -3,8 +3,6 @@
     /tsctl/status · config · store   the daemon; its settings; the archives of the model store, `name` and `bytes`
     /tsctl/registrations             what was asked for each version, now and before, see registrations/document.py
     /tsctl/worker/MODEL[/VERSION]    how the model is served: for `tsctl tune` and `optimize`
-    /tsctl/input/MODEL[/VERSION]     the body of a sample request, unchanged, with its content type; the header
-                                     `X-Tsctl-Input` is its source: `recorded` or `warmup`
     /tsctl/upgrade                   with POST, see upgrade.py
 
 The worker: `modelName`, `modelVersion`; `directory`, `handler`, `manifest`, `python` (null for the daemon's own),
@@ -12,7 +10,6 @@ The worker: `modelName`, `modelVersion`; `directory`, `handler`, `manifest`, `py
 the describe document.
 """
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -20,12 +17,11 @@ import msgspec
 
 from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.api.management.describe import settings_of
-from tsctl.daemon.core.errors import MethodNotAllowed, NoSample, ResourceNotFound
+from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response, json_response
 from tsctl.daemon.http.router import Route
-from tsctl.daemon.models.archives.sample import warmup_sample
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
 
@@ -43,8 +39,6 @@ def own_route(registry: Registry, own: Callable[[str], Any | None]) -> Route:
         match path:
             case ["worker", *named] if len(named) in (1, 2):
                 exchange.respond(json_response(worker_of(registry.find(*named))))
-            case ["input", *named] if len(named) in (1, 2):
-                exchange.respond(await _input(registry.find(*named)))
             case ["status"] if (document := own("status")) is not None:
                 # Not `json_response`: with 500 models the json module takes 10 ms to indent their list, this 1 ms.
                 text = msgspec.json.format(json_bytes(document), indent=2)
@@ -79,15 +73,3 @@ def _optimize(model: ModelVersion) -> list[str] | None:
     """Return the optimisations that its workers have by name: of the settings, or as a trial has chosen."""
     names = model.settings.optimize if model.auto is None else model.auto.chosen or None
     return None if names is None else list(names)
-
-
-async def _input(model: ModelVersion) -> Response:
-    sample = model.recorded
-    if sample is None:
-        sample = await asyncio.to_thread(warmup_sample, model.source.directory, model.source.document)
-    if sample is None:
-        reason = "its archive has no `warmup` sample, and "
-        reason += "no request has come that could be kept" if model.settings.record_input else "no request is kept"
-        raise NoSample(model.name, model.version, reason)
-    typed = [("Content-Type", sample.content_type)] if sample.content_type else []
-    return Response(200, sample.body, (*typed, ("X-Tsctl-Input", sample.origin)))

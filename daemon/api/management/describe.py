@@ -1,7 +1,6 @@
 """The describe document of a model version: TorchServe's keys in TorchServe's order, then `tsctl`."""
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,7 +14,6 @@ from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.reporting.optimized import optimized_of
 from tsctl.daemon.models.reporting.trial import trial_of
 from tsctl.daemon.models.routing.routes import Routes
-from tsctl.daemon.models.shadowing.comparison import RESULTS
 from tsctl.daemon.models.version import ModelState, ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid
@@ -145,18 +143,14 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
 
 
 def _routed(model: ModelVersion, routes: Routes) -> dict[str, Any]:
-    """Return the model's route, this version's share of the requests, and its copies; nothing without a route."""
+    """Return the model's route, and this version's share of the requests; nothing without a route."""
     route, rollout = routes.of(model.name), routes.rollouts.get(model.name)
     rolled = {}
     if rollout is not None and model.version in rollout.versions:
         rolled = {"rollout": {"version": rollout.version, "state": rollout.state.value, "share": rollout.share}}
     if route is None:
         return rolled
-    found: dict[str, Any] = {"route": shown_route(route), "share": route.share(model.version), **rolled}
-    if route.shadow:
-        counts = routes.copies.get((model.name, route.shadow), Counter())
-        found["copies"] = {result: counts[result] for result in RESULTS}
-    return found
+    return {"route": shown_route(route), "share": route.share(model.version), **rolled}
 
 
 def _replacement(model: ModelVersion) -> dict[str, Any] | None:

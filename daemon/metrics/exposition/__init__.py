@@ -11,7 +11,7 @@ from prometheus_client import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.samples import Sample
 
-from tsctl.daemon.metrics.exemplars import TracedLatency
+from tsctl.daemon.metrics.exemplars import LatencyExample
 from tsctl.daemon.metrics.exposition.lines import HistogramRow, SampleWriter, as_samples, escaped, number
 from tsctl.daemon.metrics.exposition.lines import Labels as Labels
 from tsctl.daemon.metrics.histogram import Histogram
@@ -81,7 +81,7 @@ def histograms(
     name: str,
     text: str,
     values: Iterable[tuple[Labels, Histogram]],
-    examples: Iterable[Mapping[int, TracedLatency]] | None = None,
+    examples: Iterable[Mapping[int, LatencyExample]] | None = None,
 ) -> MetricFamily:
     """Return a family of histograms.
 

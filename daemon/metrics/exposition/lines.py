@@ -11,13 +11,13 @@ from functools import cache
 from prometheus_client.samples import Exemplar, Sample
 from prometheus_client.utils import floatToGoString
 
-from tsctl.daemon.metrics.exemplars import TracedLatency
+from tsctl.daemon.metrics.exemplars import LatencyExample
 from tsctl.daemon.metrics.histogram import Histogram
 
 _EXACT = 1_000_000  # whole numbers below are written without an exponent
 
 Labels = dict[str, str]
-HistogramRow = tuple[Labels, Histogram, Mapping[int, TracedLatency]]
+HistogramRow = tuple[Labels, Histogram, Mapping[int, LatencyExample]]
 
 
 class SampleWriter:
@@ -103,7 +103,7 @@ def number(value: float) -> str:
     return text
 
 
-def _exemplar(example: TracedLatency) -> Exemplar:
+def _exemplar(example: LatencyExample) -> Exemplar:
     return Exemplar({"trace_id": example.trace_id}, example.seconds, example.time)
 
 

@@ -174,7 +174,7 @@ class AutoOptimizing:
         source, before = model.source, auto.record
         assert before is not None
         sample = await asyncio.to_thread(
-            sample_for, model.recorded, source.directory, source.document, source.manifest.handler
+            sample_for, model.sample, source.directory, source.document, source.manifest.handler
         )
         if sample is None:
             auto.waits, auto.look_again = _NO_SAMPLE, self._clock.now() + AGAIN

@@ -23,8 +23,8 @@ from tsctl.daemon.models.rollouts.evidence import StepRecord
 from tsctl.daemon.models.rollouts.rollout import Rollout, RolloutEvent, RolloutState, advance
 from tsctl.daemon.models.rollouts.sequential import Trials
 from tsctl.daemon.models.routing.changes import RouteChanges
+from tsctl.daemon.models.routing.copies import Agreement
 from tsctl.daemon.models.routing.route import Route
-from tsctl.daemon.models.shadowing.comparison import Agreement
 from tsctl.daemon.models.version import ModelState
 
 LOOK = 1.0  # seconds between two decisions

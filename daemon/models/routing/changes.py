@@ -24,13 +24,15 @@ class RouteChanges:
         Raises:
             ModelNotFound: no model has this name.
             VersionNotFound: the model has no such version.
-            BadRequest: the shadow's requests may not be repeated.
+            BadRequest: the shadow's requests may not be repeated, or this daemon has no shadows.
         """
         known = {model.version: model for model in self._registry.versions(name)}
         for version in route.versions:
             if version not in known:
                 sentence = f"Model version {version} does not exist for model {name}; register it first."
                 raise VersionNotFound(name, version, sentence)
+        if route.shadow and self._registry.routes.copier is None:
+            raise BadRequest("This daemon copies no requests: it was built without shadows.")
         if route.shadow and not (known[route.shadow].settings.retry or route.allow_effects):
             raise BadRequest(
                 f"A shadow runs requests a second time, and {name}/{route.shadow} is not declared repeatable."

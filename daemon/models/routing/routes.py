@@ -9,7 +9,6 @@ from tsctl.daemon.core.errors import Conflict
 from tsctl.daemon.models.rollouts.rollout import Rollout
 from tsctl.daemon.models.routing.choice import choose, choose_for
 from tsctl.daemon.models.routing.route import IP, Route
-from tsctl.daemon.models.shadowing.watching import Mirroring
 
 
 class RoutedVersion(Conflict):
@@ -49,18 +48,16 @@ class Routes:
     Attributes:
         by_model: read by every request; changed by `put`, `drop` and `restore` only.
         rollouts: of models, also those that have ended; each steers its route while it goes on.
-        mirrors: of the models whose route has a shadow.
         copies: model and shadow → how many copies of requests ended how; only rises.
-        changed: called after the route of a model has changed.
+        copier: called after the route of a model has changed, to copy requests as it says; None if nobody does.
     """
 
     def __init__(self, random: Random | None = None) -> None:
         self.random = random or Random()
         self.by_model: dict[str, Route] = {}
         self.rollouts: dict[str, Rollout] = {}
-        self.mirrors: dict[str, Mirroring] = {}
         self.copies: dict[tuple[str, str], Counter[str]] = {}
-        self.changed: Callable[[str, Route | None], None] = lambda name, route: None
+        self.copier: Callable[[str, Route | None], None] | None = None
 
     def __repr__(self) -> str:
         return f"<Routes {', '.join(f'{name}: {route}' for name, route in self.by_model.items())}>"
@@ -80,7 +77,8 @@ class Routes:
         self.by_model.pop(name, None)
         if route is not None:
             self.by_model[name] = route
-        self.changed(name, route)
+        if self.copier is not None:
+            self.copier(name, route)
 
     def drop(self, name: str, version: str) -> None:
         """Take a version out of the route of a model, which ends with its last version."""

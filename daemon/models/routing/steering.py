@@ -62,7 +62,6 @@ def steer(registry: Registry, name: str, version: str | None, head: RequestHead)
         model = registry.find(name, registry.routes.choose_among(route, name, key, present))
     else:
         model = registry.find(name, chosen)
-    model.mirror = registry.routes.mirrors.get(name)
     return model
 
 

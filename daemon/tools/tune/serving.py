@@ -24,8 +24,8 @@ from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
 from tsctl.daemon.workers.engine import Engine, local_pid
 
-# Measured on this machine, and without a copy of the last request.
-_HERE = {"engine": "local", "ray": None, "loading": "at_once", "record_input": False}
+# Measured on this machine.
+_HERE = {"engine": "local", "ray": None, "loading": "at_once"}
 
 
 class TuneOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

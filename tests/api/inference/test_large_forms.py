@@ -12,6 +12,7 @@ from tests.http.peer import Peer
 from tsctl.daemon.api.inference.urlencoded import SLICE
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.lifecycle.shutdown import Shutdown
+from tsctl.daemon.models.request_watcher import RequestFacts
 
 URLENCODED = "Content-Type: application/x-www-form-urlencoded"
 MULTIPART = "Content-Type: multipart/form-data; boundary=b"
@@ -233,11 +234,19 @@ async def test_a_small_form_is_answered_in_the_same_turn(house: House) -> None:
     assert (post(house, form, MULTIPART).statuses, post(house, b"a=%41").statuses) == ([200], [200])
 
 
-async def test_what_is_recorded_is_the_body_as_it_was_sent(house: House) -> None:
+async def test_what_repeats_a_request_is_the_body_as_it_was_sent(house: House) -> None:
     await house.serve("m")
-    model = await house.serve("r", config="recordInput: true")
+    model = await house.serve("r")
+    seen: list[RequestFacts] = []
+
+    class Watcher:
+        def watch(self, job: Job, asked: RequestFacts) -> None:
+            seen.append(asked)
+
+    model.watchers = (Watcher(),)
     peer = post(house, target="/predictions/r")
     await answered(house, peer)
 
-    assert model.recorded is not None
-    assert model.recorded.body == LARGE
+    (asked,) = seen
+    assert asked.repeated is not None
+    assert bytes(asked.repeated[0].value) == LARGE

@@ -182,7 +182,6 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "retry": (None, "default"),
         "isolate": (None, "default"),
         "quarantine": (True, "default"),
-        "recordInput": (False, "default"),
         "optimize": (None, "default"),
         "maxMemory": (None, "default"),
         "cpus": (None, "default"),

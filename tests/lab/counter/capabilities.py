@@ -43,7 +43,7 @@ CAPABILITIES = (
         "daemon/models/rollouts/",
         "daemon/api/management/routing/rollout.py",
     ),
-    _capability("shadowing", r"(?i:shadow)|\b[Mm]irror", "daemon/models/shadowing/"),
+    _capability("shadowing", r"(?i:shadow)|\b[Mm]irror"),
     _capability(
         "scaling",
         r"(?i:autoscal)|\bScaling[A-Z]|models\.scaling|extensions\.scaling",
@@ -91,11 +91,9 @@ CAPABILITIES = (
     _capability("openai", r"(?i:openai)|\bchat\b"),
     _capability(
         "tracing",
-        r"\btracing\b|\b_?tracer\b|Tracer|\bTracing\b|TraceExport|TraceContext|JobTrace|TracedLatency|\b[Tt]races\b"
-        r"|job\.trace\b|trace_(?:endpoint|sample|id|spans)|(?i:traceparent|tracestate)|\botlp\b|exemplars",
-        "daemon/tracing/",
-        "daemon/core/trace.py",
-        "daemon/metrics/exemplars.py",
+        r"\btracing\b|\b_?tracer\b|Tracer|\bTracing\b|TraceExport|TraceContext|JobTrace|\b[Tt]races\b"
+        r"|job\.trace\b|trace_(?:endpoint|sample|spans)|(?i:traceparent|tracestate)|\botlp\b",
+        elsewhere=("daemon/batching/fingerprint.py",),  # headers that differ from request to request
     ),
     _capability(
         "torchserve_logs",
@@ -119,8 +117,7 @@ CAPABILITIES = (
     ),
     _capability(
         "recording",
-        r"record_?[Ii]nput|record-input|\.recorded\b|\bRECORDED\b|model\.record\b|archives\.sample",
-        "daemon/models/archives/sample.py",
+        r"record_?[Ii]nput|record-input|\.recorded\b|\bRECORDED\b|model\.record\b",
     ),
     _capability(
         "upgrade",

@@ -9,7 +9,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "tsctl.daemon.batching.dispatcher": (
         "tests/batching/test_dispatcher.py",
         "tests/models/test_prediction_errors.py",  # what operators are told of
-        "tests/tracing/test_tracer.py",
+        "tests/extensions/tracing/test_tracer.py",
         *_BATCHING,
     ),
     "tsctl.daemon.batching.queue": ("tests/batching/test_queue.py", *_BATCHING),

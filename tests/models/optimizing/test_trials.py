@@ -295,12 +295,12 @@ async def test_without_room_it_waits_and_says_so(tmp_path: Path) -> None:
 
 async def test_without_a_request_to_repeat_it_waits_for_one_and_counts_no_attempt(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
-    model = await bench.serve(config="optimize: auto\nrecordInput: true\n", handler="text_classifier")
+    model = await bench.serve(config="optimize: auto\n", handler="text_classifier")
     await bench.look()
     assert model.auto is not None and model.auto.waits.startswith("a request to repeat: name a file of the archive")
     assert model.auto.record is not None and model.auto.record.attempts == 0
 
-    model.record(Sample(b"text", "text/plain", "recorded"))
+    model.sample = Sample(b"text", "text/plain", "recorded")
     await bench.look()
 
     assert [order["contentType"] for order in bench.orders] == ["text/plain"]
@@ -353,16 +353,3 @@ async def test_the_settings_of_a_version_stay_when_its_workers_are_renewed(tmp_p
     assert new.pool.ready == 2 and new.request.overrides == old.request.overrides
     assert bench.remembered["m/1.0"].request.overrides.workers == 2
     assert bench.registrar.ledger.memory.earlier == (), "no change that `tsctl rollback` would undo"
-
-
-async def test_a_recorded_request_is_kept(tmp_path: Path) -> None:
-    bench = Bench(tmp_path)
-    old = await bench.serve(config="optimize: auto\nrecordInput: true\n")
-    old.record(Sample(b"cat", "image/jpeg", "recorded"))
-    await bench.begin()
-    assert bench.orders[0]["contentType"] == "image/jpeg"
-    await bench.end(FASTER)
-    await bench.look()
-    await until(lambda: bench.model is not old)
-
-    assert bench.model.recorded is old.recorded

@@ -22,6 +22,7 @@ async def serving(tmp_path: Path) -> tuple[StubDaemon, RouteChanges]:
 
 
 def changes_of(bench: StubDaemon) -> RouteChanges:
+    bench.registry.routes.copier = lambda name, route: None
     return RouteChanges(bench.registry, bench.registrar.ledger, bench.registrar.events)
 
 
@@ -98,6 +99,16 @@ async def test_a_shadow_must_be_repeatable_or_allowed(tmp_path: Path) -> None:
     await changes.set("m", parse_route("1.0=1", shadow="2.0", allow_effects=True))
 
     assert bench.registry.routes.of("m") is not None
+
+
+async def test_a_shadow_is_refused_where_nobody_copies_requests(tmp_path: Path) -> None:
+    bench, changes = await serving(tmp_path)
+    bench.registry.routes.copier = None
+
+    with pytest.raises(BadRequest, match="This daemon copies no requests"):
+        await changes.set("m", parse_route("1.0=1", shadow="2.0", allow_effects=True))
+
+    assert not bench.registry.routes
 
 
 async def test_the_versions_of_a_served_program_take_their_weight_along(tmp_path: Path) -> None:

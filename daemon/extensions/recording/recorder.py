@@ -1,0 +1,80 @@
+"""The recorder of one version: keeps the latest request that was answered with 200, while `recordInput` is set.
+
+Bodies are kept only in memory, with their content type and no other header.
+"""
+
+from collections.abc import Sequence
+from uuid import uuid4
+
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Job, Param, Reply
+from tsctl.daemon.models.archives.sample import Sample
+from tsctl.daemon.models.request_watcher import RequestFacts
+from tsctl.daemon.models.version import ModelVersion
+
+MOST_BYTES = 8 * 1024 * 1024  # a photograph; larger bodies are not recorded
+RECORDED = "recorded"
+
+
+class Recorder:
+    """Watches the requests of a version while its settings ask for that."""
+
+    def __init__(self, model: ModelVersion) -> None:
+        self._model = model
+        model.settings_listeners.append(self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        model = self._model
+        model.watchers = tuple(each for each in model.watchers if each is not self)
+        if model.settings.record_input:
+            model.watchers += (self,)
+        else:
+            model.sample = None
+
+    def watch(self, job: Job, asked: RequestFacts) -> None:
+        """Record a request when it is answered, if it can be repeated."""
+        repeated = asked.repeated
+        if repeated is not None and sum(len(each.value) for each in repeated) <= MOST_BYTES:
+            job.watchers += (_Recording(self._model, repeated),)
+
+
+class _Recording:
+    """A request that is recorded if it is answered with 200, and recording is still asked for then."""
+
+    def __init__(self, model: ModelVersion, repeated: Sequence[Param]) -> None:
+        self._model = model
+        self._repeated = repeated
+
+    def piece(self, piece: Reply) -> None:
+        """Wait for the end of the answer."""
+
+    def ended(self, job: Job, reply: Reply | None) -> None:  # noqa: ARG002
+        if reply is None or reply.status != 200 or reply.error or not self._model.settings.record_input:
+            return
+        sample = sample_of(self._repeated)
+        if sample is not None:
+            self._model.sample = sample
+
+    def refused(self, job: Job, error: DaemonError) -> None:
+        """Record nothing."""
+
+
+def sample_of(params: Sequence[Param]) -> Sample | None:
+    """Return the request that repeats these parameters: a body alone as it is, others as a form.
+
+    Returns:
+        None if there are no parameters, or the name of one cannot stand in a form.
+    """
+    if len(params) == 1 and params[0].name == "body":
+        return Sample(bytes(params[0].value), params[0].content_type, RECORDED)
+    if not params or not all(each.name.isprintable() and not set(each.name) & set('"\\') for each in params):
+        return None
+    boundary = uuid4().hex
+    lines: list[bytes] = []
+    for name, content_type, value in params:
+        typed = f"\r\nContent-Type: {content_type}" if content_type else ""
+        head = f'--{boundary}\r\nContent-Disposition: form-data; name="{name}"{typed}\r\n\r\n'
+        lines += [head.encode(), bytes(value), b"\r\n"]
+    body = b"".join([*lines, f"--{boundary}--\r\n".encode()])
+    return Sample(body, f"multipart/form-data; boundary={boundary}", RECORDED)

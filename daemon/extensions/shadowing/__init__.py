@@ -1,0 +1,30 @@
+"""Shadows: versions that get copies of a model's requests, and whose answers are compared and dropped.
+
+mirror       one model: which requests are copied, and how many at a time
+idle_time    when copies run, and that a request suspends them
+comparison   of two answers to one request
+service      the mirrors of all models, as their routes ask for them
+"""
+
+from tsctl.daemon.extension import EventRow, Extension, Kernel, MetricRow, Service
+
+
+class ShadowingExtension(Extension):
+    name = "shadowing"
+    events = (
+        EventRow(
+            "shadow-differed", "warning",
+            "a shadow failed, or answered otherwise than the version of its model's clients",
+        ),
+    )  # fmt: skip
+    metrics = (
+        MetricRow(
+            "tsctl_shadow_answers_total", "counter", "Copies of requests for a shadow, by what became of them",
+            ("model", "version", "result"),
+        ),
+    )  # fmt: skip
+
+    def install(self, kernel: Kernel) -> Service:
+        from tsctl.daemon.extensions.shadowing.service import ShadowingService
+
+        return ShadowingService(kernel, self.metrics[0])

@@ -1,0 +1,71 @@
+"""Traces of requests, for OpenTelemetry: recorded by the daemon, sent to a collector by a thread of its own.
+
+endpoint   what the operator asks for, by settings or by OpenTelemetry's variables
+context    a place in a trace, as the header `traceparent` has it
+tracer     which requests are recorded; from the times of jobs and batches to spans
+span       a span, as plain values
+buffer     the spans that wait, bounded, and the thread that sends them
+otlp       the sender: opentelemetry's exporter, imported only where traces are asked for
+service    all of this as a service of the daemon
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tsctl.daemon.extension import EventRow, Extension, Kernel, MetricRow, Service
+from tsctl.daemon.setting_values import Setting, parse_collector, parse_ratio
+
+if TYPE_CHECKING:
+    from tsctl.daemon.config.config import Config
+
+
+class TracingExtension(Extension):
+    name = "tracing"
+    settings = (
+        Setting(
+            "trace_endpoint", None, parse_collector, "URL",
+            "The OpenTelemetry collector that traces are sent to (OTLP over HTTP), or `none`"
+            " [default: OTEL_EXPORTER_OTLP_ENDPOINT].",
+        ),
+        Setting(
+            "trace_sample", 0.01, parse_ratio, "RATIO",
+            "How many requests are traced, of those without a `traceparent`: 0 to 1.",
+        ),
+    )  # fmt: skip
+    help_groups = (("Logs, metrics and traces", ("trace_endpoint", "trace_sample")),)
+    events = (
+        EventRow("traces-lost", "warning", "a collector does not take the spans of traced requests, or is too slow"),
+    )
+    metrics = (
+        MetricRow(
+            "tsctl_trace_spans_total", "counter",
+            "Spans of traced requests: sent to the collector, lost on the way, or dropped as too many waited",
+            ("outcome",),
+        ),
+    )  # fmt: skip
+
+    def configure(
+        self,
+        values: dict[str, Any],
+        places: Mapping[str, str],  # noqa: ARG002
+        environment: Mapping[str, str],
+    ) -> Sequence[str]:
+        from tsctl.daemon.extensions.tracing.endpoint import endpoint_of, missing
+
+        found = endpoint_of(values["trace_endpoint"], environment)
+        warning = None if found is None else missing(found)
+        values["trace_destination"] = found if warning is None else None
+        return () if warning is None else (f"warning: {warning}",)
+
+    def check(self, config: "Config") -> None:
+        if config.trace_destination is not None:
+            from tsctl.daemon.extensions.tracing.endpoint import check
+
+            check()
+
+    def install(self, kernel: Kernel) -> Service | None:
+        if kernel.config.trace_destination is None:
+            return None
+        from tsctl.daemon.extensions.tracing.service import TracingService
+
+        return TracingService(kernel, self.metrics[0])

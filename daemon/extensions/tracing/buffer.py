@@ -1,0 +1,128 @@
+"""The spans that wait for a collector, and the thread that sends them.
+
+The daemon never waits for a collector: while one is slow or away, spans wait, up to `MOST_WAITING`, and further ones
+are dropped and counted. Spans that the collector did not take are not sent again.
+"""
+
+import logging
+import threading
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from tsctl.daemon.extensions.tracing.span import Span
+
+MOST_WAITING = 8192  # spans; about a kilobyte each
+MOST_AT_ONCE = 512
+DELAY = 1.0  # seconds in which spans are collected, before they are sent
+FLUSH = 2.0  # seconds that the last spans have at a stop; none while the collector is away
+
+_log = logging.getLogger("tsctl.daemon.tracing")
+
+
+class Sender(Protocol):
+    """The way to a collector; used by one thread."""
+
+    def send(self, spans: Sequence[Span]) -> str | None:
+        """Send spans; return why they were not delivered, or None if they were."""
+
+    def close(self) -> None:
+        """End a `send` of another thread soon."""
+
+
+class SpanBuffer:
+    """Takes spans from the event loop, and sends them from a thread, which the first span starts.
+
+    Args:
+        report: called from that thread, with a sentence, when spans are lost; once until some are delivered again.
+
+    Attributes:
+        counts: spans by what became of them: `sent`, `lost` on the way, or `dropped` as too many waited.
+    """
+
+    def __init__(self, sender: Sender, report: Callable[[str], None], *, delay: float = DELAY) -> None:
+        self.counts: Counter[str] = Counter(sent=0, lost=0, dropped=0)
+        self._sender = sender
+        self._report = report
+        self._delay = delay
+        self._waiting: deque[Span] = deque()
+        self._told = 0  # of those that were dropped
+        self._away = False  # the last spans were not delivered
+        self._some = threading.Event()
+        self._closing = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def __repr__(self) -> str:
+        return f"<SpanBuffer {len(self._waiting)} waiting, {dict(self.counts)}>"
+
+    def offer(self, span: Span) -> None:
+        """Take a span, to be sent later; drop it if too many wait."""
+        if len(self._waiting) >= MOST_WAITING:
+            self.counts["dropped"] += 1  # by the event loop alone; the others by the thread
+            return
+        self._waiting.append(span)
+        if not self._some.is_set():
+            if self._thread is None and not self._begin():
+                self._waiting.pop()
+                self.counts["dropped"] += 1
+                return
+            self._some.set()
+
+    def _begin(self) -> bool:
+        """Start the thread; return False where the system has no room for one: the next span tries again."""
+        thread = threading.Thread(target=self._run, name="traces", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            return False
+        self._thread = thread
+        return True
+
+    def close(self, patience: float = FLUSH) -> None:
+        """Send the remaining spans, within `patience` seconds; at once if the collector is away."""
+        self._closing.set()
+        self._some.set()
+        if self._thread is None:
+            return
+        self._thread.join(0.0 if self._away else patience)
+        if self._thread.is_alive():
+            self._sender.close()
+            self._thread.join(0.5)
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            self._some.wait()
+            self._closing.wait(self._delay)
+            self._some.clear()
+            try:
+                while self._waiting and not (self._away and self._closing.is_set()):
+                    self.send_some()
+                self._tell_overflow()
+            except Exception:  # noqa: BLE001 - of a report, say: without this thread no span would ever be sent
+                _log.exception("sending traces has raised, and goes on")
+        self.counts["lost"] += len(self._waiting)
+        self._waiting.clear()
+        self._sender.close()
+
+    def send_some(self) -> None:
+        """Send the oldest spans; called by the thread."""
+        spans = [self._waiting.popleft() for _ in range(min(MOST_AT_ONCE, len(self._waiting)))]
+        try:
+            failure = self._sender.send(spans)
+        except Exception as error:  # noqa: BLE001 - a library's bug; the thread goes on
+            failure = f"{type(error).__name__}: {error}"
+        if failure is None:
+            self.counts["sent"] += len(spans)
+            self._away = False
+            return
+        self.counts["lost"] += len(spans)
+        if not self._away:
+            self._away = True
+            self._report(f"traces are lost until the collector takes them again: {failure}")
+
+    def _tell_overflow(self) -> None:
+        """Report spans that were dropped although the collector takes some: it is too slow for them."""
+        dropped = self.counts["dropped"]
+        more, self._told = dropped - self._told, dropped
+        if more and not self._away:
+            self._report(f"{more} spans were dropped: more than {MOST_WAITING} waited for the collector")

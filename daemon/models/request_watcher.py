@@ -1,0 +1,28 @@
+"""The watcher of a version's requests: it sees each one before the version gets it, and may go on to watch its job."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from tsctl.daemon.core.job import Job, Param
+
+
+class RequestFacts(NamedTuple):
+    """The facts of a request that its job does not have.
+
+    Attributes:
+        method, target: of the request; over gRPC, `POST` and the method's path.
+        began: when its headers were complete, on the daemon's clock.
+        repeated: repeats the request as a plain prediction; None if none would.
+    """
+
+    method: str
+    target: str
+    began: float
+    repeated: Sequence[Param] | None
+
+
+class RequestWatcher(Protocol):
+    """Sees the requests that a version is about to get."""
+
+    def watch(self, job: Job, asked: RequestFacts) -> None:
+        """See a request; may add a watcher to its job, and change the headers that its handler sees."""

@@ -1,0 +1,100 @@
+"""Where traces are sent, and that nothing of it is loaded while they are off."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.api.house import House
+from tests.places import ROOT
+from tsctl.daemon.config.config import Config, resolve
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.extensions.tracing import TracingExtension, endpoint
+
+BASE = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://all:4318/"}
+EXACT = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://traces/there"}
+
+
+def configured(directory: Path, environment: dict[str, str], **flags: str) -> Config:
+    return resolve({"state_dir": str(directory / "state"), "socket": str(directory / "s")} | flags, environment)
+
+
+@pytest.mark.parametrize(
+    ("flags", "environment", "expected"),
+    [
+        pytest.param({}, {}, None, id="off"),
+        pytest.param({"trace_endpoint": "http://c:4318"}, {}, "http://c:4318/v1/traces", id="a collector"),
+        pytest.param({"trace_endpoint": "http://c:4318/"}, BASE, "http://c:4318/v1/traces", id="the setting wins"),
+        pytest.param({"trace_endpoint": "https://c/own/path"}, {}, "https://c/own/path", id="a whole URL"),
+        pytest.param({}, BASE, "http://all:4318/v1/traces", id="the collector of all signals"),
+        pytest.param({}, BASE | EXACT, "http://traces/there", id="the collector of traces"),
+        pytest.param({"trace_endpoint": "none"}, BASE | EXACT, None, id="switched off by the setting"),
+        pytest.param({}, BASE | {"OTEL_SDK_DISABLED": "True"}, None, id="switched off for all programs"),
+    ],
+)
+def test_where_traces_are_sent(
+    tmp_path: Path, flags: dict[str, str], environment: dict[str, str], expected: str | None
+) -> None:
+    found = configured(tmp_path, environment, **flags).trace_destination
+
+    assert (None if found is None else found.url) == expected
+
+
+def test_a_setting_without_the_library_is_refused_with_the_command_that_installs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(endpoint, "installed", lambda: False)
+    config = configured(tmp_path, {}, trace_endpoint="http://c")
+
+    with pytest.raises(StartError, match="`trace_endpoint` is set") as raised:
+        TracingExtension().check(config)
+
+    assert config.notes == ()
+    assert "`pip install 'tsctl[traces]'`" in raised.value.hint
+
+
+def test_a_variable_without_the_library_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(endpoint, "installed", lambda: False)
+    config = configured(tmp_path, BASE)
+
+    TracingExtension().check(config)
+
+    assert config.trace_destination is None
+    (note,) = config.notes
+    assert note.startswith("warning: `OTEL_EXPORTER_OTLP_ENDPOINT` is set, and no traces are sent")
+    assert "pip install 'tsctl[traces]'" in note
+
+
+async def test_a_daemon_without_traces_watches_no_request(tmp_path: Path) -> None:
+    model = await House(tmp_path).serve("m")
+
+    assert (model.watchers, model.dispatcher.watchers, model.metrics.exemplars) == ((), (), None)
+
+
+async def test_a_daemon_with_traces_counts_its_spans(tmp_path: Path) -> None:
+    house = House(tmp_path, trace_endpoint="http://127.0.0.1:9", trace_sample="1")
+    model = await house.serve("m")
+
+    metrics = (await house.ask("GET", "/metrics")).body.decode()
+
+    assert len(model.watchers) == len(model.dispatcher.watchers) == 1
+    assert 'tsctl_trace_spans_total{outcome="sent"} 0.0' in metrics
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("settings", "loaded"),
+    [pytest.param("", "False", id="off"), pytest.param("trace_endpoint='http://127.0.0.1:9'", "True", id="on")],
+)
+def test_opentelemetry_is_loaded_only_where_traces_are_asked_for(tmp_path: Path, settings: str, loaded: str) -> None:
+    program = (
+        "import sys; from pathlib import Path; import tsctl.daemon.server.daemon; from tests.api.house import House;"
+        f"House(Path(sys.argv[1]), {settings}); print('opentelemetry' in sys.modules)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path)], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.strip() == loaded
