@@ -4,23 +4,19 @@
 limits are generous.
 """
 
-import gzip
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from tests.kit.protocols import PROTOCOLS, Cases
 from tests.lab.benchmarks import schemas
 from tsctl.daemon.api.json_text.syntax import check_syntax
-from tsctl.daemon.api.oip.unpack import Unpacked, unpack_steps
-from tsctl.daemon.api.openai import requests as openai
 from tsctl.daemon.api.tensors import requests as tensors
 from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.http.bounds.receiving import ReceiveBudget
-from tsctl.daemon.http.messages import Request
 from tsctl.daemon.http.parsing.sizes import BodyTooLarge
 
 SIZE = 160 * 1024  # bytes; the bodies that were slow took 120 ms of these
@@ -35,26 +31,8 @@ def infer(body: bytes) -> Steps[Any]:
     return tensors.parse_steps(body)
 
 
-def packed(body: bytes) -> Steps[Any]:
-    request = Request("POST", "/", [("content-encoding", "gzip")], body)
-    yield from unpack_steps(request, 64 * 2**20, Unpacked(ReceiveBudget()))
-    assert isinstance(request.body, bytes)
-    return (yield from tensors.parse_steps(request.body))
-
-
 def plain(body: bytes) -> Steps[Any]:
     return check_syntax(memoryview(body))
-
-
-def chat(body: bytes) -> Steps[Any]:
-    return openai.read_steps(body, chat=True)
-
-
-def completion(body: bytes) -> Steps[Any]:
-    return openai.read_steps(body, chat=False)
-
-
-Cases = Iterator[tuple[Begin, str, bytes]]
 
 
 def infer_cases(size: int) -> Cases:
@@ -67,24 +45,13 @@ def plain_cases(size: int) -> Cases:
         yield plain, name, body()
 
 
-def packed_cases(size: int) -> Cases:
-    for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
-        yield packed, name, gzip.compress(body(), 1, mtime=0)
-
-
-def openai_cases(size: int) -> Cases:
-    for name, body in schemas.openai_bodies(openai._Message, openai._Part, size):
-        document = body()
-        yield (chat if b'"messages"' in document[:100] else completion), name, document
-
-
-PROTOCOLS = pytest.mark.parametrize(
+EXTENDED = [pytest.param(cases, id=name) for protocol in PROTOCOLS for name, cases in protocol.cases.items()]
+EVERY = pytest.mark.parametrize(
     "cases",
     [
-        pytest.param(infer_cases, id="/v2"),
-        pytest.param(plain_cases, id="/v2, for handlers of any kind"),
-        pytest.param(packed_cases, id="/v2, gzip"),
-        pytest.param(openai_cases, id="OpenAI"),
+        pytest.param(infer_cases, id="tensors"),
+        pytest.param(plain_cases, id="any JSON"),
+        *EXTENDED,
     ],
 )
 
@@ -103,7 +70,7 @@ def longest_step(steps: Steps[Any]) -> float:
         longest = max(longest, time.thread_time() - began)
 
 
-@PROTOCOLS
+@EVERY
 def test_no_step_is_long_whatever_field_is_filled(cases: Callable[[int], Cases]) -> None:
     check_each_step(cases)
 
@@ -121,7 +88,7 @@ def check_each_step(cases: Callable[[int], Cases]) -> None:
 
 
 @pytest.mark.slow  # each allocation is traced; protobuf's are not Python's, and its fields are counted
-@pytest.mark.parametrize("cases", [pytest.param(infer_cases, id="/v2"), pytest.param(openai_cases, id="OpenAI")])
+@pytest.mark.parametrize("cases", [pytest.param(infer_cases, id="tensors"), *EXTENDED])
 def test_little_is_built_of_it_whatever_field_is_filled(cases: Callable[[int], Cases]) -> None:
     peaks = {}
     for begin, name, body in cases(SMALL):

@@ -1,12 +1,12 @@
 """A request has the same way to its model over every protocol: refused, counted and recorded alike."""
 
-import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from tests.api.house import House
+from tests.kit.protocols import PROTOCOLS
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
@@ -27,17 +27,16 @@ class Watcher:
 
 
 async def over_http(house: House, way: str, headers: Headers) -> tuple[int, str]:
-    target, document = WAYS[way]
+    target, body = WAYS[way]
     lines = [f"{name}: {value}" for name, value in headers]
-    answer = await house.ask("POST", target, json.dumps(document).encode(), *lines)
+    answer = await house.ask("POST", target, body, *lines)
     return answer.status, answer.body.decode()
 
 
-WAYS: dict[str, tuple[str, object]] = {
-    "HTTP": ("/predictions/m", [1]),
-    "SageMaker": ("/models/m/invoke", [1]),
-    "OIP": ("/v2/models/m/infer", {"inputs": [TENSOR | {"data": [1]}]}),
-    "OpenAI": ("/v1/completions", {"model": "m", "prompt": "1"}),
+WAYS: dict[str, tuple[str, bytes]] = {
+    "HTTP": ("/predictions/m", b"[1]"),
+    "SageMaker": ("/models/m/invoke", b"[1]"),
+    **{each.name: each.predict("m") for each in PROTOCOLS},
 }
 
 
@@ -101,11 +100,13 @@ async def check_refusal(
     assert model.metrics.codes[status] == 1
 
 
-@pytest.mark.parametrize(("way", "repeated"), [("HTTP", True), ("OIP", True), ("SageMaker", False), ("OpenAI", False)])
+@pytest.mark.parametrize(
+    ("way", "repeated"), [("HTTP", True), ("SageMaker", False), *((each.name, each.records) for each in PROTOCOLS)]
+)
 async def test_who_watches_requests_sees_each_and_what_repeats_it_as_a_plain_prediction(
     tmp_path: Path, way: str, repeated: bool
 ) -> None:
-    """Of OIP that is JSON, which goes to a model that declares no tensors as it is."""
+    """Of tensors that is JSON, which goes to a model that declares none as it is."""
     house = House(tmp_path)
     await check_watched(house, lambda sent: over_http(house, way, sent), repeated)
 

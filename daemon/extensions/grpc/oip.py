@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Any, NamedTuple
 
-from tsctl.daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
-from tsctl.daemon.api.oip.prepared import PreparedRequest, prepare
+from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
+from tsctl.daemon.api.tensors.prepared import PreparedRequest, prepare
 from tsctl.daemon.core.arena import Take
 from tsctl.daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, VersionNotFound
 from tsctl.daemon.core.job import Reply

@@ -1,6 +1,6 @@
 """Calls with the worst messages of each schema: what gRPC adds to tests/lab/benchmarks/callbacks.py."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -8,23 +8,17 @@ import grpc
 
 from tests.e2e.served import Served
 from tests.extensions.grpc import schemas
+from tests.kit.protocols import Sized
 from tests.lab.benchmarks.bodies import Asked
-from tests.lab.benchmarks.schema_bodies import DECLARED
-from tests.lab.benchmarks.schemas import Body
 
 OPTIONS = ("--grpc-address", "127.0.0.1:0")
-# Field 1 of the messages that name a model, where a filled one does not.
-_MODELS = {True: b"\x0a\x07" + DECLARED.encode(), False: b"\x0a\x05sized"}
 _STATUSES = {
     grpc.StatusCode.INVALID_ARGUMENT: 400, grpc.StatusCode.RESOURCE_EXHAUSTED: 413, grpc.StatusCode.NOT_FOUND: 400,
     grpc.StatusCode.PERMISSION_DENIED: 400, grpc.StatusCode.INTERNAL: 500, grpc.StatusCode.UNAVAILABLE: 503,
 }  # fmt: skip
 
-# What is sent, the messages of a size, and the function that makes a request of one: name, message, size.
-Kind = tuple[str, Callable[[int], Iterator[tuple[str, Body]]], Callable[[str, bytes, int], Asked]]
 
-
-def kinds() -> Iterator[Kind]:
+def kinds() -> Iterator[Sized]:
     for method, descriptor in schemas.requests_of(schemas.SERVICES[:2]).items():
         service = next(each for each in schemas.SERVICES if each.rpartition(".")[2] == method.partition("/")[0])
         called = f"/{service}/{method.partition('/')[2]}"
@@ -35,7 +29,10 @@ def kinds() -> Iterator[Kind]:
 
 
 def _asked(method: str, name: str, body: bytes, size: int) -> Asked:
-    message = _MODELS["GRPCInferenceService" in method] + body
+    from tests.lab.benchmarks.schema_bodies import DECLARED  # here, because that module asks for these kinds
+
+    model = DECLARED if "GRPCInferenceService" in method else "sized"
+    message = b"\x0a%c%b" % (len(model), model.encode()) + body  # field 1 names it, where a filled one does not
     return Asked(name, b"", [message], size, status=0, send=partial(_call, method, message))
 
 

@@ -41,7 +41,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.e2e.served import Served, eventually
-from tests.e2e.test_tensors import register
+from tests.e2e.tensor_models import register
 from tests.kit.shelf import modules
 from tests.lab.benchmarks import schema_bodies
 from tests.lab.benchmarks.bodies import KINDS, MIB, Asked

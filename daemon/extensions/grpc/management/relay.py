@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 from urllib.parse import quote, urlencode
 
+from tsctl.daemon.core.errors import ResourceNotFound
 from tsctl.daemon.core.job import Caller
 from tsctl.daemon.extensions.grpc.codes import code_of_status
 from tsctl.daemon.extensions.grpc.heads import CallHead
@@ -50,6 +51,8 @@ async def relay(routes: Routes, method: str, path: list[str], query: Query, head
     said = {name: str(value).lower() if value is True else str(value) for name, value in query.items() if value}
     target = f"/{'/'.join(quote(each, safe='') for each in path)}{'?' if said else ''}{urlencode(said)}"
     exchange = RelayedExchange(Request(method, target, [], body, began=head.began, received=head.began, id=head.id))
+    if path[0] not in routes:
+        raise ResourceNotFound
     answered = routes[path[0]](cast(Exchange, exchange), path[1:])
     if inspect.isawaitable(answered):
         await answered

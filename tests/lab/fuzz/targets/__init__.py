@@ -23,7 +23,6 @@ NAMES = (
     "tensors",
     "answers",
     "typed",
-    "completions",
     *_OF_EXTENSIONS,
 )
 # Those whose readers are compiled in a wheel, if only in part.
