@@ -29,8 +29,8 @@ class CallHead(msgspec.Struct, frozen=True):
         method: the full name of the called method, such as `/package.Service/Call`.
         id: as the client chose it, or a new one.
         headers: the metadata as text, for the handler; without a token of ours, and without binary values.
-        began: when the call arrived, on the daemon's clock.
-        remaining: seconds until the client gives up; None without a deadline.
+        began, received: when the call arrived, and when its message was complete, on the daemon's clock.
+        remaining: seconds from `began` until the client gives up; None without a deadline.
         low_priority: others go first, for a while.
         client: the caller, if its key is known; None where none is required.
         model_version: of `x-model-version` in the metadata, None without.
@@ -44,6 +44,7 @@ class CallHead(msgspec.Struct, frozen=True):
     id: str
     headers: tuple[tuple[str, str], ...]
     began: float
+    received: float
     remaining: float | None
     low_priority: bool
     client: KnownClient | None = None
@@ -64,7 +65,7 @@ class CallHead(msgspec.Struct, frozen=True):
     def of_next(self, now: float) -> "CallHead":
         """Return the head of a further request in the same call, which has come now."""
         left = None if self.remaining is None else max(0.001, self.remaining - (now - self.began))
-        return msgspec.structs.replace(self, id=new_request_id(), began=now, remaining=left)
+        return msgspec.structs.replace(self, id=new_request_id(), began=now, received=now, remaining=left)
 
     def of_stranger(self) -> "CallHead":
         """Return the head of a call of which nobody knows who makes it."""
@@ -102,22 +103,28 @@ def read_head(
     tokens: tuple[str, ...] = (),
     client: KnownClient | None = None,
     peer: str = "",
+    began: float | None = None,
 ) -> CallHead:
-    """Read the head of a call.
+    """Read the head of a call whose message is complete.
 
     Args:
-        remaining: seconds until the deadline that gRPC carries; None without one.
+        remaining: seconds from now until the deadline that gRPC carries; None without one.
         tokens: the accepted ones, which handlers must not see.
         client: the caller, whose key they must not see either; None if unknown.
         peer: the client's address and port.
+        began: when the call arrived; None for now.
     """
+    if began is None:
+        began = now
+    if remaining is not None:
+        remaining += now - began
     read = _read(metadata, tokens)
     if read.budget is not None:
         remaining = read.budget if remaining is None else min(read.budget, remaining)
     named, headers, low = read.id or new_request_id(), read.headers, read.low_priority
     if client is not None:
         headers = tuple(pair for pair in headers if pair[0] != "authorization")
-    return CallHead(method, named, headers, now, remaining, low, client, read.model_version, peer, read.invalid)
+    return CallHead(method, named, headers, began, now, remaining, low, client, read.model_version, peer, read.invalid)
 
 
 @lru_cache(maxsize=64)  # a client sends the same with each call, and reading it again takes 8 µs

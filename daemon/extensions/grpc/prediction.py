@@ -177,7 +177,7 @@ def _submit(
         model.metrics.refused(error)
         raise error
     return submit(
-        model, head.id, params, list(head.headers), head.began, deliver, stream,
+        model, head.id, params, list(head.headers), head.received, deliver, stream,
         unnamed=unnamed and head.model_version is None, low_priority=head.low_priority,
         budget=head.budget(model.settings.client_timeout), client=head.client, peer=head.peer,
         size=sum(len(each.value) for each in params), method="POST", target=head.method, began=head.began,

@@ -313,8 +313,9 @@ class Calls:
         if self._clients is not None:
             call.client = self._client(bearer_of(metadata))
         head = read_head(
-            call.target, metadata, context.time_remaining(), call.began, self._tokens, call.client, call.peer
-        )
+            call.target, metadata, context.time_remaining(), self._clock.now(), self._tokens, call.client, call.peer,
+            call.began,
+        )  # fmt: skip
         if method.open and (self._tokens or self._clients is not None) and call.client is None:
             try:
                 check_call(bearer_of(metadata), self._tokens)

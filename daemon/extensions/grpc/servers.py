@@ -28,7 +28,6 @@ from tsctl.daemon.extensions.grpc.waiting.turns import StepTurns
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.bounds.sending import SendBudget
-from tsctl.daemon.http.bounds.trimming import Trimming
 from tsctl.daemon.models.registry import Registry
 
 PORT = 7070  # TorchServe's
@@ -82,7 +81,7 @@ class GrpcServers:
         self._writing, self._turns = Writing(sending, clock), StepTurns()
         self._most = config.max_request_size + _NAMES
         self._grace = config.grace
-        self._incoming = Incoming(clock, self._most, receiving, config.body_timeout, noted=Trimming(clock).note)
+        self._incoming = Incoming(clock, self._most, receiving, config.body_timeout, noted=receiving.noted)
         self._calls = calls_at_once(config.queue_jobs)
         self._health = HealthService(registry, started, [SERVICE, *SERVICES])
         self._models = AwaitedModels(registry, config.queue_jobs, receiving)

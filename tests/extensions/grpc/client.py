@@ -101,6 +101,20 @@ class GrpcHouse:
         )
         return made(kinds[0]() if request is None else request, **options)
 
+    def call_in_pieces(self, name: str, **options: Any) -> Any:
+        """Begin a call of a method that takes one message, which the test writes when it likes to."""
+        kinds = [
+            message_class(each.full_name)
+            for method in service(INFERENCE).methods
+            if method.name == name
+            for each in (method.input_type, method.output_type)
+        ]
+        made = self.channel.stream_unary(
+            f"/{INFERENCE}/{name}", request_serializer=kinds[0].SerializeToString,
+            response_deserializer=kinds[1].FromString,
+        )  # fmt: skip
+        return made(**options)
+
     async def settled(self, call: Any) -> Any:
         """Return the answer of a call, while the daemon's clock goes on."""
         waiting = asyncio.ensure_future(_awaited(call))

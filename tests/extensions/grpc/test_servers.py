@@ -26,11 +26,14 @@ from tsctl.daemon.http.bounds.sending import SendBudget
 pytestmark = pytest.mark.slow  # real sockets
 
 
-def made(root: Path, *addresses: str, tokens: Tokens | None = None, registry: Any = None, **flags: str) -> GrpcServers:
+def made(
+    root: Path, *addresses: str, tokens: Tokens | None = None, registry: Any = None,
+    receiving: ReceiveBudget | None = None, **flags: str,
+) -> GrpcServers:  # fmt: skip
     house = House(root)
     return GrpcServers(
         make_config(root, grpc_address=",".join(addresses), **flags), tokens or Tokens("", ""),
-        registry or house.registry, lambda: True, house.clock, ReceiveBudget(), SendBudget(),
+        registry or house.registry, lambda: True, house.clock, receiving or ReceiveBudget(), SendBudget(),
     )  # fmt: skip
 
 
@@ -80,6 +83,17 @@ async def test_tokens_open_what_they_open_over_http(tmp_path: Path, tokens: Toke
     async with begun(made(tmp_path, "127.0.0.1:0", tokens=tokens)) as servers:
         assert [await code_of_ping(servers.bound[0], token) for token in ("", "guest", "boss")] == codes
         assert await code_of_ping(servers.bound[0], owner=HEALTH) == "OK"
+
+
+async def test_its_messages_are_noted_where_bodies_of_http_are(tmp_path: Path) -> None:
+    """So the heap is trimmed when neither come any more."""
+    noted: list[int] = []
+    receiving = ReceiveBudget(noted=noted.append)
+
+    async with begun(made(tmp_path, "127.0.0.1:0", receiving=receiving)) as servers:
+        await code_of_ping(servers.bound[0])
+
+    assert noted == [0]  # a Ping is an empty message
 
 
 @needs_openssl

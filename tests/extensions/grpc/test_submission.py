@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.api.test_submission import TENSOR, Arrange, Headers, check_refusal, check_watched, every_refusal
-from tests.extensions.grpc.client import GrpcHouse, grpc_house, prediction
+from tests.extensions.grpc.client import PATIENCE, GrpcHouse, grpc_house, jobs_of, prediction
+from tests.extensions.grpc.test_predictions import until
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 
@@ -67,3 +68,21 @@ async def test_who_watches_requests_sees_each_and_what_repeats_it_as_a_plain_pre
 ) -> None:
     async with grpc_house(tmp_path) as made:
         await check_watched(made.house, lambda sent: WAYS[way](made, sent), repeated)
+
+
+async def test_a_call_has_arrived_when_its_message_is_complete_and_its_deadline_is_no_sooner(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as made:
+        await made.house.serve("m")
+        call = made.call_in_pieces("Predictions", timeout=PATIENCE)
+        await until(lambda: made.calls.running == 1)
+        began = made.house.clock.now()
+        made.house.clock.advance(50.0)
+
+        await call.write(prediction("m", data=b"1"))
+        await call.done_writing()
+        await made.settled(call)
+
+        (job,) = jobs_of(made)
+        assert job.budget is not None
+        assert (job.arrived, job.budget.since) == (began + 50.0, began)
+        assert PATIENCE < job.budget.seconds <= 50.0 + PATIENCE

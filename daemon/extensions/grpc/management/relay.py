@@ -50,7 +50,7 @@ async def relay(routes: Routes, method: str, path: list[str], query: Query, head
     """
     said = {name: str(value).lower() if value is True else str(value) for name, value in query.items() if value}
     target = f"/{'/'.join(quote(each, safe='') for each in path)}{'?' if said else ''}{urlencode(said)}"
-    exchange = RelayedExchange(Request(method, target, [], body, began=head.began, received=head.began, id=head.id))
+    exchange = RelayedExchange(Request(method, target, [], body, began=head.began, received=head.received, id=head.id))
     if path[0] not in routes:
         raise ResourceNotFound
     answered = routes[path[0]](cast(Exchange, exchange), path[1:])
