@@ -2,7 +2,7 @@
 
 python grpcio.py HTTP_HOST:PORT GRPC_HOST:PORT
 
-The model `tensors` is served (test_clients.py).
+The model `tensors` is served (test_served_clients.py).
 """
 
 import sys
