@@ -49,7 +49,7 @@ class Autoscaling:
                 _step(model, scaler, now)
 
     def _autoscaler_of(self, model: ModelVersion) -> Autoscaler:
-        places = places_of(model.settings) if model.by_rows else 0
+        places = places_of(model.settings, model.dispatcher.share) if model.by_rows else 0
         room = WorkerRoom(self._clock, self._gpus)
         return Autoscaler(
             model.pool, model.traffic, lambda: model.waiting, places, obstacle=room.obstacle,

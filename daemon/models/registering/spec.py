@@ -43,8 +43,9 @@ def mode_of(settings: ModelSettings) -> Mode:
 def places_of(settings: ModelSettings, share: int) -> int:
     """Return how many requests a worker may run at the same time, where it runs them row by row.
 
-    `continuous`: each call of the handler takes all of them, so the batch size, times `share`. `async`: the handler makes its own
-    batches, so as many as may wait in the queue; what waits here could as well wait there.
+    `continuous`: each call of the handler takes all of them, so the batch size, times `share` (`Dispatcher.share`).
+    `async`: the handler makes its own batches, so as many as may wait in the queue; what waits here could as well wait
+    there.
     """
     if settings.asynchronous:
         return int(settings.queue_jobs)
