@@ -174,6 +174,10 @@ class Service:
         """Return the service's fields of a version's document, in `tsctl`."""
         return {}
 
+    def members(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return members of a version's document as TorchServe has them, in place of the core's."""
+        return {}
+
     def listed(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
         """Return the service's fields of a version in lists: of `tsctl status`, and in `/tsctl/live`."""
         return {}

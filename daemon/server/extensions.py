@@ -9,6 +9,7 @@ from tsctl.daemon.extensions.quarantine import QuarantineExtension
 from tsctl.daemon.extensions.recording import RecordingExtension
 from tsctl.daemon.extensions.rollouts import RolloutsExtension
 from tsctl.daemon.extensions.scaling import ScalingExtension
+from tsctl.daemon.extensions.sequences import SequencesExtension
 from tsctl.daemon.extensions.shadowing import ShadowingExtension
 from tsctl.daemon.extensions.torchserve_logs import TorchServeLogsExtension
 from tsctl.daemon.extensions.tracing import TracingExtension
@@ -19,6 +20,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     OptimizingExtension(),
     RolloutsExtension(),
     ShadowingExtension(),
+    SequencesExtension(),  # before quarantine, whose dispatcher all other versions have
     QuarantineExtension(),
     RecordingExtension(),
     TracingExtension(),

@@ -20,7 +20,7 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     ),
     "Workers and handlers": (
         "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
-        "limit_image_pixels", "sequence_id_header", "sequence_start_header", "sequence_end_header", "hide_environment",
+        "limit_image_pixels", "hide_environment",
         "template", "ray_address", "models_memory", "model_keep_alive",
     ),
     "Logs, metrics and traces": (

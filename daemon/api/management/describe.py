@@ -27,6 +27,10 @@ def no_fields(model: ModelVersion) -> dict[str, Any]:
     return {}
 
 
+# TorchServe shows these of each version.
+_OF_SEQUENCES = ("sequenceMaxIdleMSec", "sequenceTimeoutMSec", "maxNumSequence", "maxSequenceJobQueueSize")
+
+
 def describe(
     model: ModelVersion,
     customized: dict[str, Any] | None = None,
@@ -38,9 +42,9 @@ def describe(
     Args:
         customized: the handler's own metadata; None without.
         routes: of all models; None if the document is not to have any.
-        further: returns the fields that extensions add to `tsctl`.
+        further: returns members of extensions, in place of these; in their `tsctl` those that they add to ours.
     """
-    settings = model.settings
+    settings, more = model.settings, further(model)
     named = model.source.document.get("deviceIds")
     parallel = parallel_of(settings)
     return {
@@ -63,7 +67,8 @@ def describe(
         "continuousBatching": settings.continuous,
         "useJobTicket": False,
         "useVenv": False,
-        **_sequences(model),
+        "stateful": False,
+        **dict.fromkeys(_OF_SEQUENCES, 0),
         "loadedAtStartup": model.at_startup,
         "workers": [_worker(index, worker) for index, worker in enumerate(model.pool.workers)],
         "jobQueueStatus": {
@@ -71,7 +76,8 @@ def describe(
             "pendingRequests": model.waiting,
         },
         **({} if customized is None else {"customizedMetadata": customized}),
-        "tsctl": _ours(model) | further(model) | ({} if routes is None else _routed(model, routes)),
+        **more,
+        "tsctl": _ours(model) | more.get("tsctl", {}) | ({} if routes is None else _routed(model, routes)),
     }
 
 
@@ -87,19 +93,6 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
         **({"node": worker.node} if worker.node else {}),
         "gpu": bool(worker.gpu_ids),
         "gpuUsage": "N/A" if not worker.gpu_ids else f"gpuId::{','.join(map(str, worker.gpu_ids))}",
-    }
-
-
-def _sequences(model: ModelVersion) -> dict[str, Any]:
-    """Return TorchServe's members on sequences; without sequences it shows zeros."""
-    settings, table = model.settings, model.sequences
-    stateful = table is not None
-    return {
-        "stateful": stateful,
-        "sequenceMaxIdleMSec": round(settings.sequence_idle * 1000) if stateful else 0,
-        "sequenceTimeoutMSec": round(settings.sequence_timeout * 1000) if stateful else 0,
-        "maxNumSequence": 0 if table is None else table.most,
-        "maxSequenceJobQueueSize": settings.sequence_jobs if stateful else 0,
     }
 
 

@@ -19,7 +19,7 @@ from tsctl.daemon.extensions.grpc.management.torchserve import ManagementService
 from tsctl.daemon.extensions.grpc.oip import SERVICES, OpenInferenceService
 from tsctl.daemon.extensions.grpc.reflection import reflection_of
 from tsctl.daemon.extensions.grpc.server import Answered, Calls, GrpcServer, Method, load_grpc, methods_of
-from tsctl.daemon.extensions.grpc.torchserve import SERVICE, InferenceService
+from tsctl.daemon.extensions.grpc.torchserve import SEQUENCE_HEADER, SERVICE, InferenceService
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
 from tsctl.daemon.extensions.grpc.waiting.incoming import Incoming
@@ -88,7 +88,8 @@ class GrpcServers:
         self._credentials = _credentials(self._grpc, config.certificate_file, config.private_key_file)
         if self._addresses:
             arrivals = Arrivals(clock)
-            methods = methods_of(InferenceService(registry, self._models, arrivals, take, self._turns))
+            named = getattr(config, "sequence_id_header", SEQUENCE_HEADER)
+            methods = methods_of(InferenceService(registry, self._models, arrivals, take, self._turns, named))
             for name in SERVICES:
                 service = OpenInferenceService(name, registry, started, self._models, arrivals, take, self._turns)
                 methods |= methods_of(service)

@@ -19,6 +19,7 @@ from tsctl.daemon.models.version import ModelVersion
 
 SERVICE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
 _PACKAGE = "org.pytorch.serve.grpc.inference"
+SEQUENCE_HEADER = "ts_request_sequence_id"
 
 
 class InferenceService:
@@ -27,6 +28,7 @@ class InferenceService:
     Args:
         take: returns a place in the arena for large inputs; None for no arena.
         turns: in which large inputs are copied.
+        sequence_header: over HTTP has the id of a request's sequence.
     """
 
     name = SERVICE
@@ -38,6 +40,7 @@ class InferenceService:
         arrivals: Arrivals,
         take: Take | None = None,
         turns: StepTurns | None = None,
+        sequence_header: str = SEQUENCE_HEADER,
     ) -> None:
         # Here, because protobuf is an optional dependency.
         from tsctl.daemon.extensions.grpc.protos.messages import message_class
@@ -47,6 +50,7 @@ class InferenceService:
         self._arrivals = arrivals
         self._take = take
         self._turns = turns or StepTurns()
+        self._sequence_header = sequence_header
         self._answer = message_class(f"{_PACKAGE}.PredictionResponse")
         self._health = message_class(f"{_PACKAGE}.TorchServeHealthResponse")
 
@@ -58,7 +62,7 @@ class InferenceService:
     async def predictions(self, request: Any, head: CallHead) -> Any:
         """Return the whole answer; the pieces of a streamed one are joined."""
         model, params = await self._prepared(request, head)
-        named = model.settings.sequence_headers.id
+        named = self._sequence_header
         head = _of_sequence(request, head, named)
         unnamed, asked = not request.model_version, request.sequence_id
         del request  # as large as the parameters, which the job has
@@ -71,7 +75,7 @@ class InferenceService:
     async def stream_predictions(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answer piece by piece, as the handler sends it."""
         model, params = await self._prepared(request, head)
-        named = model.settings.sequence_headers.id
+        named = self._sequence_header
         head = _of_sequence(request, head, named)
         unnamed, asked = not request.model_version, request.sequence_id
         del request

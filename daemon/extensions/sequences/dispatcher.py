@@ -5,10 +5,13 @@ A request is never run twice, because it may have changed the state, and no requ
 compared with those that ended workers: each belongs to its worker, and cannot run alone elsewhere.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from tsctl.daemon.batching.dispatcher import Dispatcher
-from tsctl.daemon.batching.sequences.marks import (
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Reply
+from tsctl.daemon.extensions.sequences.marks import (
     SequenceHeaders,
     SequenceMark,
     ended_by,
@@ -16,9 +19,7 @@ from tsctl.daemon.batching.sequences.marks import (
     with_mark,
     with_new_id,
 )
-from tsctl.daemon.batching.sequences.table import Sequences
-from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.core.job import Batch, Fate, Job, Outcome, Reply
+from tsctl.daemon.extensions.sequences.table import Sequences
 from tsctl.daemon.workers.engine import Worker
 
 _OVER = (Fate.ANSWERED, Fate.CANCELLED)  # the worker goes on, and has done with the request
@@ -33,11 +34,31 @@ class SequenceDispatcher(Dispatcher):
         names: the headers of sequences.
     """
 
-    def keep(self, sequences: Sequences[Worker], names: SequenceHeaders, *, by_rows: bool) -> None:
-        """Use this table, and these names of headers."""
+    # As in TorchServe: a request that cancels another one must not wait for it.
+    share: ClassVar[int] = 2
+
+    def keep(
+        self, sequences: Sequences[Worker], names: SequenceHeaders, limit: Callable[[], None], *, by_rows: bool
+    ) -> None:
+        """Use this table, and these names of headers; `limit` sets the limits of the table."""
         self.sequences = sequences
+        self._limit = limit
         self.names = names
         self.by_rows = by_rows
+
+    @property
+    def sends_batches(self) -> bool:
+        return False
+
+    @property
+    def remembered(self) -> int:
+        return len(self.sequences)
+
+    def forget(self, now: float) -> None:
+        self.sequences.forget(now)
+
+    def resized(self) -> None:
+        self._limit()
 
     def submit(self, job: Job) -> None:
         """Queue a job, at the end of its sequence.
@@ -54,7 +75,7 @@ class SequenceDispatcher(Dispatcher):
         mark = read_mark(job.headers, self.names)
         self.sequences.check(mark.id, mark.start, now, job.client)
         super().submit(job)
-        job.sequence = mark
+        job.mark = mark
         job.headers = with_mark(job.headers, mark, self.names)
         self.sequences.add(job, mark.id, now, job.client)
 
@@ -62,7 +83,7 @@ class SequenceDispatcher(Dispatcher):
         now = self._clock.now()
         once = []
         for outcome in outcomes:
-            job, reply, mark = outcome.job, outcome.reply, outcome.job.sequence
+            job, reply, mark = outcome.job, outcome.reply, outcome.job.mark
             if isinstance(mark, SequenceMark):
                 self.sequences.done(job, now, end=mark.end and outcome.fate in _OVER)
                 if reply is not None:
@@ -72,8 +93,8 @@ class SequenceDispatcher(Dispatcher):
         super().ended(worker, batch, once, seconds)
 
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
-        if isinstance(job.sequence, SequenceMark):
-            piece = _with_new_id(piece, job.sequence, self.names)
+        if isinstance(job.mark, SequenceMark):
+            piece = _with_new_id(piece, job.mark, self.names)
         super().streamed(worker, job, piece)
 
     def worker_gone(self, worker: Worker, why: str) -> None:

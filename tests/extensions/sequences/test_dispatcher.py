@@ -5,17 +5,32 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
-from tsctl.daemon.batching.sequences.marks import SequenceHeaders
-from tsctl.daemon.batching.sequences.table import SequenceBroken, TooManySequences
 from tsctl.daemon.core.errors import QueueFull
 from tsctl.daemon.core.job import Job
+from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
+from tsctl.daemon.extensions.sequences.marks import USUAL, SequenceHeaders
+from tsctl.daemon.extensions.sequences.service import open_sequences, sequences_of
+from tsctl.daemon.extensions.sequences.table import SequenceBroken, Sequences, TooManySequences
+from tsctl.daemon.workers.engine import Worker
 
 
 class Stateful(StubVersion):
     """A version with sequences; `send("a1", "b1")` sends a request of the sequence `a`, and one of `b`."""
 
     def __init__(self, **settings: Any) -> None:
-        super().__init__(**{"sequences": True, "batch_size": 4, "max_sequences": 8, "sequence_jobs": 8, **settings})
+        asked = {"sequences": True, "batch_size": 4, "max_sequences": 8, "sequence_jobs": 8, "workers": 1} | settings
+        workers, names = asked.pop("workers"), asked.pop("sequence_headers", USUAL)
+        super().__init__(workers=0, dispatcher=SequenceDispatcher, **asked)
+        open_sequences(self.model, names)
+        if workers:
+            self.model.scale(workers, workers)
+            self.clock.settle()
+
+    @property
+    def sequences(self) -> Sequences[Worker]:
+        found = sequences_of(self.model)
+        assert found is not None
+        return found
 
     def send(self, *names: str, **further: Any) -> list[Job]:
         return [self.one(name, settle=False, **further) for name in names] + self._settled()
@@ -114,8 +129,7 @@ def test_the_limit_of_the_queue_holds_and_opens_no_sequence() -> None:
     with pytest.raises(QueueFull):
         bench.one("c1")
 
-    assert bench.model.sequences is not None
-    assert len(bench.model.sequences) == 2
+    assert len(bench.sequences) == 2
 
 
 def test_a_request_that_is_too_old_is_answered_and_its_sequence_goes_on() -> None:
@@ -138,8 +152,7 @@ def test_the_handlers_description_needs_no_sequence() -> None:
     bench.clock.advance(10.0)
 
     assert bench.sent == ["a1", "D"]
-    assert bench.model.sequences is not None
-    assert len(bench.model.sequences) == 1
+    assert len(bench.sequences) == 1
 
 
 def test_a_version_that_stops_answers_what_waits() -> None:
@@ -226,3 +239,7 @@ def test_a_client_that_is_refused_by_the_queue_displaces_nobody() -> None:
 
     bench.clock.advance(5.0)
     bench.one("b2", client="hog")
+
+
+def test_its_requests_are_not_grouped_by_length() -> None:
+    assert Stateful(workers=0, group_by_length=True).model.queue.grouping is None

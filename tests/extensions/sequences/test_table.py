@@ -3,8 +3,8 @@
 import pytest
 
 from tests.kit.client import Client
-from tsctl.daemon.batching.sequences.table import SequenceBroken, SequenceFull, Sequences, TooManySequences
 from tsctl.daemon.core.job import Job
+from tsctl.daemon.extensions.sequences.table import SequenceBroken, SequenceFull, Sequences, TooManySequences
 
 
 class Bench:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.batching.sequences.marks import SequenceHeaders, ended_by, read_mark, with_mark, with_new_id
+from tsctl.daemon.extensions.sequences.marks import SequenceHeaders, ended_by, read_mark, with_mark, with_new_id
 
 
 def test_the_client_names_the_sequence() -> None:

@@ -19,9 +19,9 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Mapping
 from typing import Generic, TypeVar
 
-from tsctl.daemon.batching.sequences.marks import USUAL, SequenceHeaders
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Job
+from tsctl.daemon.extensions.sequences.marks import USUAL, SequenceHeaders
 
 REMEMBERED = 10_000  # sequences whose worker is known after they were forgotten, and as many that are broken
 W = TypeVar("W")  # a worker, hashable
@@ -44,6 +44,7 @@ class SequenceBroken(DaemonError):
 
     status = 409
     kind = "ConflictStatusException"
+    refusal_label = "other"  # a worker's doing, whatever the status says
 
 
 class OpenSequence(Generic[W]):

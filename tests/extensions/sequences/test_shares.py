@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.batching.sequences.test_table import Bench
-from tsctl.daemon.batching.sequences.table import SequenceBroken, TooManySequences
+from tests.extensions.sequences.test_table import Bench
+from tsctl.daemon.extensions.sequences.table import SequenceBroken, TooManySequences
 
 
 def test_one_client_may_have_all_places_while_nobody_else_asks() -> None:
