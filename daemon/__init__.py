@@ -37,7 +37,6 @@ daemon never imports torch, so it starts in well under a second; the command lin
       persistence/     the snapshot, and a start from it
       routing/         which version answers a request that names none
     api/               the routes; authorisation
-      grpc/            predictions and health checks over gRPC
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
       json_text/       large JSON in steps: its members found and counted, its syntax checked, before anything is built

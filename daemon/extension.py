@@ -80,6 +80,21 @@ class MetricRow(NamedTuple):
     labels: tuple[str, ...] = ("model", "version")
 
 
+class FileKey(NamedTuple):
+    """A key of TorchServe's config.properties that an extension adds, and that is no setting's (`Setting.key`).
+
+    Attributes:
+        read: whether `Extension.read_keys` gets its value; the others have no effect.
+        stops: whether a value asks for protection that the daemon would not provide; it stops the start.
+        why: the sentence for the operator then.
+    """
+
+    name: str
+    read: bool = False
+    stops: Callable[[str], bool] | None = None
+    why: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """The parts of a daemon that an extension may use.
@@ -348,6 +363,7 @@ class Extension:
         help_groups: titles of `--help`, each with the names of the rows above that stand below it.
         metrics: the families that its service yields.
         batch_reasons: names of reasons for which its dispatcher sends batches, each with its meaning.
+        file_keys: keys of config.properties that are no setting's.
         protocol: spoken at the inference addresses; None for none.
     """
 
@@ -359,6 +375,23 @@ class Extension:
     metrics: tuple[MetricRow, ...] = ()
     batch_reasons: tuple[tuple[str, str], ...] = ()
     protocol: ClientProtocol | None = None
+    file_keys: tuple[FileKey, ...] = ()
+
+    def read_keys(
+        self,
+        keys: Mapping[str, str],  # noqa: ARG002
+        values: Mapping[str, Any],  # noqa: ARG002
+        *,
+        token: bool,  # noqa: ARG002
+    ) -> tuple[Mapping[str, Any], Sequence[str]]:
+        """Return the values of settings that these keys name together, and notes for the operator.
+
+        Args:
+            keys: those of `file_keys` with `read` that config.properties has, and their values.
+            values: by the names of settings.
+            token: whether a management token is set.
+        """
+        return {}, ()
 
     def configure(
         self,

@@ -37,6 +37,7 @@ class Setting:
         vmargs: finds the value in `vmargs` of config.properties, as its first group; empty if it is not there.
         worker: the variable in which TorchServe's workers, and ours, find the value; empty if there is none.
         opens: what the daemon does with the file or directory: reads it, or writes into it; empty for neither.
+        manages: names the addresses, a list, at which clients with the management token manage; empty for other values.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Setting:
     vmargs: str = ""
     worker: str = ""
     opens: Literal["", "read", "write"] = ""
+    manages: str = ""
 
     @property
     def flag(self) -> str:

@@ -77,20 +77,6 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "management_address",
     ),
     Setting(
-        "grpc_address",
-        None,
-        parse_names,
-        "ADDRESSES",
-        "Comma-separated addresses of gRPC predictions and health checks, HOST:PORT [default: none].",
-    ),
-    Setting(
-        "grpc_management_address",
-        None,
-        parse_names,
-        "ADDRESSES",
-        "Comma-separated addresses of management over gRPC, HOST:PORT; needs a management token [default: none].",
-    ),
-    Setting(
         "management_without_token",
         False,
         parse_boolean,

@@ -180,9 +180,8 @@ COMPARISONS = {
 
 MADE = {
     "references": Program(
-        "what is made of tables, of the help (the pages for `man`) and of the .proto files; tests keep it fresh",
+        "what is made of tables, and of the help (the pages for `man`); tests keep it fresh",
         (
-            "python -m docs.generate.grpc_descriptions",
             "python -m docs.generate.model_settings > docs/model-settings.md",
             "python -m docs.generate.manual docs/man",
         ),

@@ -79,7 +79,7 @@ CAPABILITIES = (
         "daemon/api/known_clients.py",
         "daemon/http/bounds/known_client.py",
     ),
-    _capability("grpc", r"(?i:grpc)", "daemon/api/grpc/", "daemon/config/torchserve_grpc.py"),
+    _capability("grpc", r"(?i:grpc)"),
     _capability("oip", r"\boip|\bOip|\bOIP"),
     _capability("openai", r"(?i:openai)|\bchat\b"),
     _capability(
