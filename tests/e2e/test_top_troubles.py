@@ -1,4 +1,4 @@
-"""A killed worker, errors and refusals are on the screen of `tsctl top`, before a real daemon; further events come alike."""
+"""A killed worker, errors and refusals are on the screen of `tsctl top`, before a real daemon."""
 
 import os
 import signal
