@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from tsctl.daemon.api.inference.turns import Turns
     from tsctl.daemon.api.known_clients import KnownClients
+    from tsctl.daemon.api.openapi import Operation
     from tsctl.daemon.batching.dispatcher import Dispatcher
     from tsctl.daemon.config.config import Config
     from tsctl.daemon.config.tokens import Tokens
@@ -36,12 +37,17 @@ if TYPE_CHECKING:
     from tsctl.daemon.metrics.exposition import MetricFamily
     from tsctl.daemon.metrics.metrics import Metrics
     from tsctl.daemon.metrics.torchserve.selection import Selection
+    from tsctl.daemon.model_settings.declarations import DeclaredTensor
     from tsctl.daemon.model_settings.row import ModelSetting
     from tsctl.daemon.models.registrar import Registrar
     from tsctl.daemon.models.registry import Registry
+    from tsctl.daemon.models.reservations import Reservation
     from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.setting_values import Setting
+
+
+Operations = Mapping[str, Mapping[str, dict[str, Any]]]  # path → method → operation, as OpenAPI has them
 
 
 class Audience(Enum):
@@ -136,6 +142,10 @@ class Service:
         """Return the routes for these: first path segment → function. They are asked before the core's."""
         return {}
 
+    def operations(self) -> "Mapping[str, Mapping[str, Operation]]":
+        """Return the routes for managers as OpenAPI describes them: path → method → operation."""
+        return {}
+
     @property
     def addresses(self) -> Sequence[str]:
         """The addresses that the service has bound, as URLs."""
@@ -149,8 +159,19 @@ class Service:
         """Return the service's fields of a version's document, in `tsctl`."""
         return {}
 
+    def listed(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the service's fields of a version in lists: of `tsctl status`, and in `/tsctl/live`."""
+        return {}
+
     def live(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
-        """Return the service's fields of a version in `/tsctl/live`, from which `tsctl top` draws."""
+        """Return the service's further fields of a version in `/tsctl/live`, from which `tsctl top` draws."""
+        return {}
+
+    def settings(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the settings, by their names in model-config.yaml, that a version's workers really have.
+
+        Only those that are other than the version's own: by these it is served elsewhere, as `tsctl tune` does.
+        """
         return {}
 
     def families(self) -> "Iterable[MetricFamily]":
@@ -166,6 +187,31 @@ class Service:
 
     def replacing(self, old: "ModelVersion", new: "ModelVersion") -> None:
         """Note that a version begins to load, to take the place of another one."""
+
+    def reserves(self, name: str) -> "Reservation | None":  # noqa: ARG002
+        """Return the reservation of a model, while the service alone changes which of its versions answer."""
+        return None
+
+    async def leaving(self, model: "ModelVersion", why: str) -> None:
+        """Let go of a version that is about to be unregistered, whatever it is reserved for."""
+
+    def forget(self, gone: Callable[[str], bool]) -> None:
+        """Forget models that are gone: those for whose names `gone` returns true."""
+
+    def keep(self, *, last: bool) -> Mapping[str, Any] | None:  # noqa: ARG002
+        """Return what the snapshot is to hold of the service, for `restore`; None for nothing.
+
+        Args:
+            last: another daemon begins with this snapshot: what changes all the time is written, too.
+        """
+        return None
+
+    def restore(self, kept: Any) -> None:
+        """Take up what an earlier run has kept, before its versions are registered.
+
+        Raises:
+            ValueError: another program may have written it. It is kept aside, and the service goes on without.
+        """
 
     def begin(self) -> None:
         """Begin, before the daemon listens."""
@@ -238,6 +284,55 @@ class BackgroundService(Service):
         self._close()
 
 
+class PathFacts(NamedTuple):
+    """A path at the inference addresses, as far as the core must know it before its route is asked.
+
+    Attributes:
+        model: named by the path; None if another part of the request names it, or none is named.
+        runs: whether a model runs for the request, which waits while that model is being registered.
+        manages: whether it belongs to the management API.
+    """
+
+    model: str | None = None
+    runs: bool = True
+    manages: bool = False
+
+
+class ClientProtocol:
+    """A protocol that an extension speaks at the inference addresses; each member does nothing by default.
+
+    Attributes:
+        segments: first segments of its paths.
+        prefixes: beginnings of the targets whose errors it words; others have TorchServe's document.
+        unguarded: paths that need no token, by their first two segments: `v9/health`.
+    """
+
+    segments: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    unguarded: tuple[str, ...] = ()
+
+    def facts(self, path: list[str]) -> PathFacts | None:  # noqa: ARG002
+        """Return the facts of a path below one of its segments; None if the path is none of its own."""
+        return None
+
+    def error(self, status: int, kind: str, message: str) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the members of an error's document, before those of TorchServe's."""
+        return {}
+
+    def operations(self) -> "Operations":
+        """Return the OpenAPI description of its routes."""
+        return {}
+
+    def operations_of(
+        self,
+        model: str,  # noqa: ARG002
+        inputs: "Sequence[DeclaredTensor]",  # noqa: ARG002
+        outputs: "Sequence[DeclaredTensor]",  # noqa: ARG002
+    ) -> "Operations":
+        """Return the OpenAPI description of its routes of one model, with the tensors that the model declares."""
+        return {}
+
+
 class Extension:
     """A capability that the daemon can do without. A subclass is declared in daemon/extensions/NAME/__init__.py.
 
@@ -249,6 +344,7 @@ class Extension:
         help_groups: titles of `--help`, each with the names of the rows above that stand below it.
         metrics: the families that its service yields.
         batch_reasons: names of reasons for which its dispatcher sends batches, each with its meaning.
+        protocol: spoken at the inference addresses; None for none.
     """
 
     name = ""
@@ -258,6 +354,7 @@ class Extension:
     help_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     metrics: tuple[MetricRow, ...] = ()
     batch_reasons: tuple[tuple[str, str], ...] = ()
+    protocol: ClientProtocol | None = None
 
     def configure(
         self,
@@ -285,6 +382,14 @@ class Extension:
         Raises:
             StartError: a package is missing.
         """
+
+    def environment(self, config: "Config") -> Mapping[str, str]:  # noqa: ARG002
+        """Return variables of the environment of all workers; one that is set by hand stays."""
+        return {}
+
+    def describe(self, model: "ModelVersion", config: "Config") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the extension's fields of a version that `tsctl check` has loaded, without any service."""
+        return {}
 
     def install(self, kernel: Kernel) -> Service | None:
         """Return the service in one daemon; None if its configuration does not ask for it.

@@ -280,8 +280,10 @@ class Dispatcher:
                 if feared and not workers.lone:
                     return  # until a worker has ended all of its rows
                 worker = workers.take_idle(alone=feared)
-                reason = "retry" if head.attempt else "solo" if head.exclusive else self.apart_reason
-                self._send(worker, self._take(1), reason, now)
+                self._send(
+                    worker, self._take(1),
+                    "retry" if head.attempt else "solo" if head.exclusive else self.apart_reason, now,
+                )  # fmt: skip
                 continue
             # 2. The collector decides that a batch is due …
             decision = self.collector.decide(self._facts(), now)

@@ -20,7 +20,6 @@ from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.model_settings import ON_DEMAND
 from tsctl.daemon.models.archives.sample import Sample
-from tsctl.daemon.models.optimizing.auto import AutoOptimization
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
 from tsctl.daemon.models.registering.source import Source as Source
 from tsctl.daemon.models.registering.spec import limit, mode_of, worker_spec
@@ -56,7 +55,6 @@ class ModelVersion:
         was_ready: whether a worker has been ready since the registration.
         replaces: the version whose place this one took, until that one is retired.
         took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
-        auto: the trial of optimisations; None if the version is not one that is tried.
         replacement: the latest attempt to replace this version, None if there was none.
         before: the settings of the version that this one replaces, None for a registration.
         declared: the inputs of a typed or built-in handler; None for any other, and until a worker has loaded it.
@@ -90,7 +88,6 @@ class ModelVersion:
         notes: Sequence[str] = (),
         recurring: Recurring | None = None,
         reconsider: Callable[[], None] = lambda: None,
-        auto: AutoOptimization | None = None,
         dispatcher: type[Dispatcher] = Dispatcher,
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
@@ -104,7 +101,6 @@ class ModelVersion:
         self.lost = self.stopping = self.took_over = self.was_ready = self._coming_up = False
         self.replaces: ModelVersion | None = None
         self.replacement: Replacement | None = None
-        self.auto = auto
         self.before: SettingsBefore | None = None
         self.declared, self.notes = declared, notes
         self.sample: Sample | None = None
@@ -118,7 +114,6 @@ class ModelVersion:
         self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
         spec = worker_spec(
             source.manifest, source.directory, settings,
-            optimize=settings.optimize if auto is None else auto.names,
             in_place=source.unpacked is None, python=source.python, log=log, isolated=self.metrics.batch_isolated,
             measured=self.metrics.emitted.take,
         )  # fmt: skip

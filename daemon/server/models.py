@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
 from functools import partial
 
 from tsctl.daemon import paths
@@ -12,21 +11,12 @@ from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.core.machine.memory import memory_of
-from tsctl.daemon.extension import Service
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.server.observation import Observation
 from tsctl.daemon.workers.local_engine import LocalEngine
 from tsctl.daemon.workers.processes.spawn import StartedTemplate
 from tsctl.daemon.workers.ray.engines import Engines
-
-
-def extend(registrar: Registrar, services: Sequence[Service]) -> None:
-    """Let services take part in the making and the replacing of versions, as far as they want to."""
-    factory, replacing = registrar.factory, registrar.replacing
-    factory.dispatchers = [each.dispatcher for each in services if type(each).dispatcher is not Service.dispatcher]
-    factory.attached = [each.attach for each in services if type(each).attach is not Service.attach]
-    replacing.begun = [each.replacing for each in services if type(each).replacing is not Service.replacing]
 
 
 class Models:

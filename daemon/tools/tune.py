@@ -127,8 +127,7 @@ class ModelServer:
     def _settings(self, changes: Mapping[str, Any]) -> ModelSettings:
         document = self._document
         said = {name: value for name, value in document["settings"].items() if value is not None} | dict(changes)
-        own = {name: document[name] for name in ("devices", "optimize") if name in document}
-        return merge(Overrides(), said, self._config).changed(own | _HERE, "tune")
+        return merge(Overrides(), said, self._config).changed({"devices": document["devices"]} | _HERE, "tune")
 
 
 def _log(text: str, pid: int, stream: str) -> None:  # noqa: ARG001 - an OutputLog

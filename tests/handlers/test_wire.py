@@ -20,7 +20,7 @@ def frames_of(pieces: Iterable[bytes]) -> list[bytes]:
 def test_a_message_is_read_as_it_was_written(message: Any) -> None:
     decode = wire.decode_for_worker if isinstance(message, wire.ToWorker) else wire.decode_for_daemon
 
-    assert frames_of([wire.encode(message)]) == [wire.encode(message)[wire.LENGTH.size :]]
+    assert frames_of([bytes(wire.encode(message))]) == [wire.encode(message)[wire.LENGTH.size :]]
     assert decode(wire.encode(message)[wire.LENGTH.size :]) == message
 
 

@@ -249,10 +249,6 @@ class Watch:
         self._world.note("%r: reads slowly, or again", self._heard(worker, "flow changed"))
         self._events.flow_changed(worker)
 
-    def outdated(self, worker: Worker) -> None:
-        self._world.note("%r: is outdated", self._heard(worker, "outdated"))
-        self._events.outdated(worker)
-
     def exited(self, worker: Worker, how: Exit) -> None:
         process = self._heard(worker, "exited")
         assert isinstance(worker, WatchedWorker)

@@ -1,0 +1,68 @@
+"""The protocol's model repository: which models there are, and their loading and unloading. Management, not inference.
+
+    POST   /v2/repository/index                         the registered versions, and whether they are ready
+    POST   /v2/repository/models/MODEL/load             start the workers of the default version
+    POST   /v2/repository/models/MODEL/unload           stop them; the version stays registered
+
+Models are registered by other means; here they are loaded, or unloaded until they are loaded here again (`tsctl load`
+and `unload`). The answer comes when the workers are ready.
+"""
+
+from typing import Any
+
+from tsctl.daemon.api.tensors.metadata import READY, index_entry
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.registrar import Registrar, no_progress
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.residency.commands import load, unload
+
+_LOADING = "load"
+_ACTIONS = (_LOADING, "unload")
+
+
+def repository_routes(registry: Registry, registrar: Registrar) -> dict[str, Route]:
+    """Return the route below `/v2` of an address that may manage models, by that segment."""
+
+    async def change(exchange: Exchange, name: str, action: str) -> None:
+        with registrar.gate.change():
+            model = registry.find(name)
+            if action == _LOADING:
+                await load(model, registrar.ledger, synchronous=True, progress=no_progress)
+            else:
+                await unload(model, registrar.ledger)
+        exchange.respond(json_response({"name": name, "state": index_entry(model)["state"]}))
+
+    def route(exchange: Exchange, path: list[str]) -> Any:
+        match path:
+            case ["repository", "index"]:
+                action = ""
+            case ["repository", "models", _, ("load" | "unload") as action]:
+                pass
+            case _:
+                raise ResourceNotFound
+        if exchange.request.method != "POST":
+            raise MethodNotAllowed
+        if action:
+            return change(exchange, path[2], action)
+        only_ready = _only_ready(exchange)
+        entries = [entry for entry in map(index_entry, registry) if not only_ready or entry["state"] == READY]
+        exchange.respond(json_response(entries))
+        return None
+
+    return {"v2": route}
+
+
+def _only_ready(exchange: Exchange) -> bool:
+    """Return whether the index is to name ready versions only, as the request's body says.
+
+    Raises:
+        BadRequest: the body is neither empty nor an object with a boolean `ready`.
+    """
+    document = exchange.request.json() if len(exchange.request.body) else {}
+    ready = document.get("ready", False) if isinstance(document, dict) else None
+    if type(ready) is not bool:
+        raise BadRequest("The body is no object with `ready`: true or false.")
+    return ready

@@ -1,0 +1,128 @@
+"""The routes of the Open Inference Protocol, version 2, on the inference address.
+
+    GET    /v2                                              the server's name, version and extensions
+    GET    /v2/health/live, /v2/health/ready                as /live and /ready, as JSON
+    GET    /v2/models/MODEL[/versions/VERSION]              the names and types of its tensors
+    GET    …/ready, …/config, …/stats; /v2/models/stats     readiness; Triton's model configuration and statistics
+    POST   …/infer                                          run the model
+    any    …/explain                                        run its explanation
+
+Health needs no token, as `/ping`. The repository's routes are management (repository.py).
+"""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, NamedTuple
+
+from tsctl.daemon.api.inference.turns import Turns
+from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
+from tsctl.daemon.core.arena import Take
+from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.extensions.oip.infer import InferReader
+from tsctl.daemon.http.bounds.known_client import KnownClient
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import Steered, answering, answering_of, are_ready
+from tsctl.daemon.models.version import ModelVersion
+
+_READING = ("GET", "HEAD")
+_RUNS = ("infer", "explain")
+_ABOUT = (*_RUNS, "ready", "config", "stats")
+
+Document = tuple[dict[str, Any], int]  # and its status
+
+
+def oip_routes(
+    registry: Registry,
+    started: Callable[[], bool],
+    most: int,
+    plain: Route,
+    turns: Turns | None = None,
+    receiving: ReceiveBudget | None = None,
+    take: Take | None = None,
+) -> dict[str, Route]:
+    """Return the route below `/v2`, by that segment.
+
+    Args:
+        started: returns whether every model to be served from the start is registered or has failed, and the daemon
+            is not stopping.
+        most: bytes of a request body, decompressed.
+        plain: the route of requests whose body goes to the model as it is.
+        turns: reads large requests; None for a reader of these routes alone.
+        receiving: the budget for bodies, in which decompressed bytes count; None for one without a limit.
+        take: for decompressed bytes; None for no arena.
+    """
+    reader = InferReader(most, turns or Turns(), receiving or ReceiveBudget(), take, plain)
+
+    def ready() -> bool:
+        return started() and are_ready(answering(registry))
+
+    def about_server(path: list[str], client: KnownClient | None) -> Document | None:
+        match path:
+            case []:
+                return server_metadata(), 200
+            case ["health", "live"]:
+                return {"live": True}, 200
+            case ["health", "ready"]:
+                return {"ready": ready()}, 200 if ready() else 503
+            case ["models", "stats"]:
+                versions = [each for each in registry if client is None or client.may_use(each.name)]
+                return {"model_stats": [statistics_of(each, each.clock.now()) for each in versions]}, 200
+        return None
+
+    def about_model(model: ModelVersion, named: bool, what: str) -> Document:
+        versions = [model] if named else registry.versions(model.name)
+        match what:
+            case "ready":
+                is_ready = are_ready([model] if named else answering_of(registry, model.name))
+                return {"name": model.name, "ready": is_ready}, 200 if is_ready else 503
+            case "config":
+                return model_config(model), 200
+            case "stats":
+                return {"model_stats": [statistics_of(each, each.clock.now()) for each in versions]}, 200
+        return model_metadata(model, versions), 200
+
+    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+        asked = _Asked.of(path)
+        method = exchange.request.method
+        told = about_server(path, exchange.request.client)
+        if asked is None and told is None:
+            raise ResourceNotFound
+        if told is None and asked is not None and asked.what in _RUNS:
+            if method == "OPTIONS":
+                return plain(exchange, path)
+            find = Steered(registry, asked.name, asked.version, exchange.request)
+            explain, unnamed = asked.what == "explain", asked.version is None
+            return reader.read(exchange, path, find, explain=explain, unnamed=unnamed)
+        if method not in _READING:
+            raise MethodNotAllowed
+        if told is None and asked is not None:
+            told = about_model(registry.find(asked.name, asked.version), asked.version is not None, asked.what)
+        assert told is not None
+        exchange.respond(json_response(*told))
+        return None
+
+    return {"v2": route}
+
+
+class _Asked(NamedTuple):
+    """A path below a model: `what` is empty for the metadata."""
+
+    name: str
+    version: str | None
+    what: str
+
+    @classmethod
+    def of(cls, path: list[str]) -> "_Asked | None":
+        match path:
+            case ["models", name]:
+                return cls(name, None, "")
+            case ["models", name, "versions", version]:
+                return cls(name, version, "")
+            case ["models", name, what] if what in _ABOUT:
+                return cls(name, None, what)
+            case ["models", name, "versions", version, what] if what in _ABOUT:
+                return cls(name, version, what)
+        return None

@@ -1,0 +1,83 @@
+"""The routes of OpenAI's API at the inference address.
+
+POST /v1/completions         the text after a prompt
+POST /v1/chat/completions    the next message of a chat
+GET  /v1/models              the registered models
+"""
+
+from collections.abc import Coroutine
+from typing import Any
+
+from tsctl.daemon.api.inference.openapi import describe_api
+from tsctl.daemon.api.inference.predict import predict
+from tsctl.daemon.api.inference.turns import Reading, Turns
+from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.extensions.openai.completion import Completion
+from tsctl.daemon.extensions.openai.requests import CHAT, COMPLETIONS, Asked, is_long, read_request, read_steps
+from tsctl.daemon.http.bounds.known_client import KnownClient
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import steer
+from tsctl.handlers.envelopes.openai_wording import Wording
+
+Work = Coroutine[Any, Any, None] | None
+
+
+def openai_routes(registry: Registry, turns: Turns | None = None) -> dict[str, Route]:
+    """Return the routes: first path segment → function.
+
+    Args:
+        turns: reads large requests; None for a reader of these routes alone.
+    """
+    reader = turns or Turns()
+
+    def v1(exchange: Exchange, path: list[str]) -> Work:
+        request = exchange.request
+        match path:
+            case ["models"]:
+                if request.method != "GET":
+                    raise MethodNotAllowed
+                exchange.respond(json_response(models_document(registry, request.client)))
+            case ["completions"] | ["chat", "completions"]:
+                if request.method == "OPTIONS":
+                    exchange.respond(json_response(describe_api()))
+                elif request.method == "POST":
+                    chat = path[0] == "chat"
+                    if is_long(request.body):
+                        return complete_long(exchange, chat=chat)
+                    complete(exchange, read_request(request.body, chat=chat), chat=chat)
+                else:
+                    raise MethodNotAllowed
+            case _:
+                raise ResourceNotFound
+        return None
+
+    async def complete_long(exchange: Exchange, *, chat: bool) -> None:
+        reading = Reading(read_steps(exchange.request.body, chat=chat))
+        await reader.read(reading, exchange, 0.0, reading.finish)
+        if reading.finished is not None:
+            complete(exchange, reading.finished, chat=chat)
+
+    def complete(exchange: Exchange, asked: Asked, *, chat: bool) -> None:
+        request = exchange.request
+        model = steer(registry, asked.model, asked.version, request)
+        wording = Wording(request.id, model.name, chat=chat)
+        predict(
+            exchange, model, asked.params, [("url_path", CHAT if chat else COMPLETIONS)],
+            unnamed=asked.version is None, receiver=Completion(exchange, wording, stream=asked.stream),
+        )  # fmt: skip
+
+    return {"v1": v1}
+
+
+def models_document(registry: Registry, client: KnownClient | None = None) -> dict[str, Any]:
+    """Return the registered models as OpenAI's API lists them, and their names as KServe's first protocol does.
+
+    Args:
+        client: sees only the models that it may use; None to show all.
+    """
+    names = [model.name for model in registry.defaults() if client is None or client.may_use(model.name)]
+    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "tsctl"} for name in names]
+    return {"object": "list", "data": listed, "models": names}
