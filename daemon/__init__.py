@@ -49,6 +49,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
     extension          the seam between the core and the shelf: what a capability may add to a daemon
     extensions/        the shelf: a folder for each capability that the core does not know
       rollouts/        a new version takes over step by step, and goes back by itself
+      routing/         commands for the shares of a model's versions; the shares where versions are shown
       scaling/         how many workers a version has, where a target of the waiting time is set
     server/            the parts of a daemon, wired; the list of extensions
     tools/             programs of their own, never imported: `tsctl check`, `optimize`, `tune`

@@ -7,6 +7,7 @@ from tsctl.daemon.extensions.openai import OpenAIExtension
 from tsctl.daemon.extensions.optimizing import OptimizingExtension
 from tsctl.daemon.extensions.recording import RecordingExtension
 from tsctl.daemon.extensions.rollouts import RolloutsExtension
+from tsctl.daemon.extensions.routing import RoutingExtension
 from tsctl.daemon.extensions.scaling import ScalingExtension
 from tsctl.daemon.extensions.shadowing import ShadowingExtension
 from tsctl.daemon.extensions.torchserve_logs import TorchServeLogsExtension
@@ -16,6 +17,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     TorchServeLogsExtension(),  # first, so that its files get the last line
     ScalingExtension(),
     OptimizingExtension(),
+    RoutingExtension(),
     RolloutsExtension(),
     ShadowingExtension(),
     RecordingExtension(),

@@ -7,13 +7,11 @@ from typing import Any
 import msgspec
 
 from tsctl.daemon.api.management.batching import batching_of
-from tsctl.daemon.api.management.routing.route import shown_route
 from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.reporting.optimized import optimized_of
 from tsctl.daemon.models.reporting.trial import trial_of
-from tsctl.daemon.models.routing.routes import Routes
 from tsctl.daemon.models.version import ModelState, ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid
@@ -32,14 +30,12 @@ def no_fields(model: ModelVersion) -> dict[str, Any]:
 def describe(
     model: ModelVersion,
     customized: dict[str, Any] | None = None,
-    routes: Routes | None = None,
     further: FieldsOf = no_fields,
 ) -> dict[str, Any]:
     """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
         customized: the handler's own metadata; None without.
-        routes: of all models; None if the document is not to have any.
         further: returns the fields that extensions add to `tsctl`.
     """
     settings = model.settings
@@ -73,7 +69,7 @@ def describe(
             "pendingRequests": model.waiting,
         },
         **({} if customized is None else {"customizedMetadata": customized}),
-        "tsctl": _ours(model) | further(model) | ({} if routes is None else _routed(model, routes)),
+        "tsctl": _ours(model) | further(model),
     }
 
 
@@ -140,14 +136,6 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "events": [msgspec.to_builtins(event) for event in model.reports.latest()],
         "errors": [each._asdict() for each in model.reports.errors.latest()],
     }
-
-
-def _routed(model: ModelVersion, routes: Routes) -> dict[str, Any]:
-    """Return the model's route, and this version's share of the requests; nothing without a route."""
-    route = routes.of(model.name)
-    if route is None:
-        return {}
-    return {"route": shown_route(route), "share": route.share(model.version)}
 
 
 def _replacement(model: ModelVersion) -> dict[str, Any] | None:
