@@ -48,11 +48,12 @@ daemon never imports torch, so it starts in well under a second; the command lin
       upgrade/         its replacement: old and new
     extension          the seam between the core and the shelf: what a capability may add to a daemon
     extensions/        the shelf: a folder for each capability that the core does not know
+      optimizing/      the fastest set of optimisations of a model, found by trials while it serves
       rollouts/        a new version takes over step by step, and goes back by itself
       routing/         commands for the shares of a model's versions; the shares where versions are shown
       scaling/         how many workers a version has, where a target of the waiting time is set
     server/            the parts of a daemon, wired; the list of extensions
-    tools/             programs of their own, never imported: `tsctl check`, `optimize`, `tune`
+    tools/             programs of their own, never imported: `tsctl check`, `tune`
 
 tests/test_imports.py is the table of who may import whom; tests/test_house.py measures that there are few rooms,
 few floors and no circle. Programs that measure, compare and attack all of this are in tests/lab.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.api.inference.turns import Turns
     from tsctl.daemon.api.known_clients import KnownClients
     from tsctl.daemon.api.openapi import Operation
+    from tsctl.daemon.batching.dispatcher import Dispatcher
     from tsctl.daemon.config.config import Config
     from tsctl.daemon.config.tokens import Tokens
     from tsctl.daemon.core.arena import Take
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.models.registrar import Registrar
     from tsctl.daemon.models.registry import Registry
     from tsctl.daemon.models.reservations import Reservation
+    from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.setting_values import Setting
 
@@ -161,9 +163,20 @@ class Service:
         """Return the service's further fields of a version in `/tsctl/live`, from which `tsctl top` draws."""
         return {}
 
+    def settings(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the settings, by their names in model-config.yaml, that a version's workers really have.
+
+        Only those that are other than the version's own: by these it is served elsewhere, as `tsctl tune` does.
+        """
+        return {}
+
     def families(self) -> "Iterable[MetricFamily]":
         """Return the service's metrics as they are now."""
         return ()
+
+    def dispatcher(self, settings: "ModelSettings") -> "type[Dispatcher] | None":  # noqa: ARG002
+        """Return the dispatcher of a version with these settings; None for the core's, or that of a later service."""
+        return None
 
     def attach(self, model: "ModelVersion") -> None:
         """Note that a version was made: it is not registered yet, and has no worker."""
@@ -277,6 +290,7 @@ class Extension:
         events: kinds of events that it adds.
         help_groups: titles of `--help`, each with the names of the rows above that stand below it.
         metrics: the families that its service yields.
+        batch_reasons: names of reasons for which its dispatcher sends batches, each with its meaning.
     """
 
     name = ""
@@ -285,6 +299,7 @@ class Extension:
     events: "tuple[EventRow, ...]" = ()
     help_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     metrics: tuple[MetricRow, ...] = ()
+    batch_reasons: tuple[tuple[str, str], ...] = ()
 
     def configure(
         self,
@@ -312,6 +327,14 @@ class Extension:
         Raises:
             StartError: a package is missing.
         """
+
+    def environment(self, config: "Config") -> Mapping[str, str]:  # noqa: ARG002
+        """Return variables of the environment of all workers; one that is set by hand stays."""
+        return {}
+
+    def describe(self, model: "ModelVersion", config: "Config") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the extension's fields of a version that `tsctl check` has loaded, without any service."""
+        return {}
 
     def install(self, kernel: Kernel) -> Service | None:
         """Return the service in one daemon; None if its configuration does not ask for it.

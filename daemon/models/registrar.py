@@ -34,7 +34,6 @@ from tsctl.daemon.models.archives.unpack import Limits
 from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
 from tsctl.daemon.models.change import check_files
 from tsctl.daemon.models.gate import Gate
-from tsctl.daemon.models.optimizing.record import store_of
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
 from tsctl.daemon.models.registering.keeping import before_replacement, keep
@@ -84,7 +83,6 @@ class Registrar:
         residency: loads and unloads versions.
         retiring: ends versions.
         replacing: loads versions that take the place of others.
-        trials: the records of trials of optimisations.
         events: the daemon's events.
         routes: changes the routes of models.
         leaving: called with a version that must go, and why, before it is unregistered.
@@ -113,10 +111,7 @@ class Registrar:
         self.directories = Directories(paths.models_dir(config.state_dir), limits, memory.keeps)
         self.archives = Archives(config, self.directories)
         self.residency = Residency(self.live, clock, limits_of(config.models_memory, count_gpus()))
-        self.trials = store_of(paths.trials_dir(config.state_dir))
-        self.factory = ModelFactory(
-            config, engine, clock, logs, recurring, self.trials, self.residency.reconsider
-        )  # fmt: skip
+        self.factory = ModelFactory(config, engine, clock, logs, recurring, self.residency.reconsider)
         unused = partial(self.events.add, "part-unused")
         self.ledger = Ledger(registry, memory, self.directories, unused)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
@@ -196,7 +191,7 @@ class Registrar:
         model.start()
 
     async def renew(self, old: ModelVersion, what: str) -> ModelVersion:
-        """Replace a version by itself, built anew with the optimisations that a trial has chosen.
+        """Replace a version by itself, built anew, as services specify its workers now.
 
         Args:
             what: the new workers, for the events.
@@ -250,10 +245,10 @@ class Registrar:
     async def retry(self, model: ModelVersion, *, synchronous: bool, progress: Progress) -> None:
         """Start the workers of a failed or crashing version again, with a clean record.
 
-        Quarantined requests are accepted again, too.
+        Requests that the version refuses for a while are accepted again, too.
 
         Raises:
-            NotFailed: the version has not failed, is not crashing, and quarantines no request.
+            NotFailed: the version has not failed, is not crashing, and refuses no request for a while.
             BadRequest: the model's files are gone.
             BeingReplaced: a replacement is loading.
             WorkersFailed: a worker could not load the model again.

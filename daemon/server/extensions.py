@@ -5,6 +5,7 @@ from tsctl.daemon.extensions.grpc import GrpcExtension
 from tsctl.daemon.extensions.oip import OipExtension
 from tsctl.daemon.extensions.openai import OpenAIExtension
 from tsctl.daemon.extensions.optimizing import OptimizingExtension
+from tsctl.daemon.extensions.quarantine import QuarantineExtension
 from tsctl.daemon.extensions.recording import RecordingExtension
 from tsctl.daemon.extensions.rollouts import RolloutsExtension
 from tsctl.daemon.extensions.routing import RoutingExtension
@@ -20,6 +21,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     RoutingExtension(),
     RolloutsExtension(),
     ShadowingExtension(),
+    QuarantineExtension(),
     RecordingExtension(),
     TracingExtension(),
     OpenAIExtension(),

@@ -19,10 +19,12 @@ def installed(extensions: Iterable[Extension], kernel: Kernel) -> dict[str, Serv
 
 
 def connect(registry: Registry, registrar: Registrar, services: Mapping[str, Service]) -> None:
-    """Let the registry and what changes it call these services."""
+    """Let the registry, and what makes, replaces and keeps versions, call these services, as far as they want it."""
+    called, factory = services.values(), registrar.factory
     registrar.ledger.parts.services = services
-    registrar.factory.attached = [each.attach for each in services.values()]
-    registrar.replacing.begun = [each.replacing for each in services.values()]
-    registrar.leaving = [each.leaving for each in services.values()]
-    registry.reservations.services = [each.reserves for each in services.values()]
-    registry.forgetting = [each.forget for each in services.values()]
+    factory.dispatchers = [each.dispatcher for each in called if type(each).dispatcher is not Service.dispatcher]
+    factory.attached = [each.attach for each in called if type(each).attach is not Service.attach]
+    registrar.replacing.begun = [each.replacing for each in called if type(each).replacing is not Service.replacing]
+    registrar.leaving = [each.leaving for each in called if type(each).leaving is not Service.leaving]
+    registry.reservations.services = [each.reserves for each in called if type(each).reserves is not Service.reserves]
+    registry.forgetting = [each.forget for each in called if type(each).forget is not Service.forget]

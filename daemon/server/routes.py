@@ -51,6 +51,10 @@ class Fields:
         """Return the fields of a version in lists."""
         return dict(chain.from_iterable(each.listed(model).items() for each in self._services))
 
+    def settings(self, model: ModelVersion) -> dict[str, Any]:
+        """Return the settings of a version's workers that are other than its own."""
+        return dict(chain.from_iterable(each.settings(model).items() for each in self._services))
+
     def live(self, model: ModelVersion) -> dict[str, Any]:
         """Return the fields of a version in `/tsctl/live`."""
         return self.listed(model) | dict(chain.from_iterable(each.live(model).items() for each in self._services))
@@ -107,7 +111,13 @@ def tables_of(
         *(each.routes(Audience.OPERATORS) for each in services),
         managing,
         management_routes(
-            registry, registrar, own, local_paths=True, further=fields.described, operations=fields.operations
+            registry,
+            registrar,
+            own,
+            local_paths=True,
+            further=fields.described,
+            operations=fields.operations,
+            served=fields.settings,
         ),
     )
     clients = join(*(each.routes(Audience.CLIENTS) for each in services), kernel.predictions, metrics)

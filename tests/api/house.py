@@ -104,7 +104,7 @@ class House:
             *(each.routes(Audience.MANAGERS) for each in self.services),
             management_routes(
                 self.registry, self.registrar, told, local_paths=local_paths, further=fields.described,
-                operations=fields.operations,
+                operations=fields.operations, served=fields.settings,
             ),
         )  # fmt: skip
         self.events_route = EventsRoute(self.registrar.events, self.clock)

@@ -7,11 +7,9 @@ from types import ModuleType
 
 import pytest
 
-from docs.generate.states import machines_on_the_shelf
 from tsctl.daemon.core.states import IllegalTransition, follow
 from tsctl.daemon.http.states import connection
 from tsctl.daemon.lifecycle.upgrade import states as upgrade
-from tsctl.daemon.models.optimizing import state as trial
 from tsctl.daemon.models.residency import state as residence
 from tsctl.daemon.workers import state as worker
 
@@ -39,8 +37,12 @@ def test_where_there_is_no_arrow_both_ends_are_told(event: Push) -> None:
         follow(TABLE, Door.SHUT, event)
 
 
-@pytest.mark.parametrize("machine", [connection, residence, trial, upgrade, worker, *machines_on_the_shelf()])
+@pytest.mark.parametrize("machine", [connection, residence, upgrade, worker])
 def test_a_machine_follows_the_arrows_of_its_drawing_and_no_others(machine: ModuleType) -> None:
+    check_arrows(machine)
+
+
+def check_arrows(machine: ModuleType) -> None:
     transitions: Mapping[Enum, Mapping[Enum, Enum]] = machine.TRANSITIONS
     events = {each for arrows in transitions.values() for event in arrows for each in type(event)}
 

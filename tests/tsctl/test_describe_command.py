@@ -57,9 +57,7 @@ DESCRIBED: dict[str, Any] = {
                 "applied": True,
                 "drift": 3e-7,
                 "seconds": 35.0,
-                "gain": 0.75,
-                "batch": {"rows": 8, "withoutMs": 150.0, "withMs": 200.0},
-                "warning": "it is no gain",
+                "known": True,
             },
         ],
         "error": {"message": "ValueError: no [weights]", "traceback": "Traceback\n  line", "output": ["printed"]},
@@ -141,11 +139,11 @@ PID  NODE        STATE     MEMORY  STARTED
   0  -           starting     0 B  now
 
 Optimizations
-NAME     APPLIED    DRIFT   GAIN     TOOK  NOTE
-fold     yes      2.5e-07      -   0.12 s
-bf16     no             -      -   0.50 s  the model fails
-int8     yes      2.0e-02      -   3.00 s  best class kept: 96.9%
-compile  yes      3.0e-07  0.75x  35.00 s  it is no gain
+NAME     APPLIED    DRIFT     TOOK  NOTE
+fold     yes      2.5e-07   0.12 s
+bf16     no             -   0.50 s  the model fails
+int8     yes      2.0e-02   3.00 s  best class kept: 96.9%
+compile  yes      3.0e-07  35.00 s  known from an earlier load
 
 Traffic
 a batch takes  8.10 ms + 0.4 ms a request (learned)

@@ -96,7 +96,7 @@ def show(document: dict[str, Any]) -> None:
             for worker, state in zip(document["workers"], _worker_states(ours), strict=False)
         ]  # fmt: skip
         render.table((">PID", *(["NODE"] if on_nodes else []), "STATE", ">MEMORY", "STARTED"), rows)
-    if ours["optimize"]:
+    if ours.get("optimize"):
         render.heading("Optimizations")
         render.table(COLUMNS, map(row_of, ours["optimize"]))
     for line in trial_lines(ours.get("trial"), time.time()):

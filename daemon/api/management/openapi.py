@@ -94,8 +94,7 @@ _WORKER = members(
     {
         "modelName": STRING, "modelVersion": STRING, "directory": STRING, "handler": STRING,
         "manifest": {"type": "object"}, "python": STRING | {"nullable": True}, "devices": listed(whole(0)),
-        "optimize": listed(STRING) | {"nullable": True}, "workers": whole(0), "settings": {"type": "object"},
-        "batching": {"type": "object"},
+        "workers": whole(0), "settings": {"type": "object"}, "batching": {"type": "object"},
     }
 )  # fmt: skip
 

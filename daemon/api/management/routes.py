@@ -60,6 +60,7 @@ def management_routes(
     local_paths: bool,
     further: FieldsOf = no_fields,
     operations: Callable[[], Paths] = dict,
+    served: FieldsOf = no_fields,
 ) -> dict[str, Route]:
     """Return the routes.
 
@@ -69,6 +70,7 @@ def management_routes(
         local_paths: whether archives outside the model store may be registered here.
         further: as in `describe`.
         operations: returns the descriptions of the routes that extensions add.
+        served: as in `own_route`.
     """
 
     async def models(exchange: Exchange, path: list[str]) -> None:
@@ -126,7 +128,7 @@ def management_routes(
         exchange.respond(json_response(describe_management(operations(), own=own is not None)))
 
     found: dict[str, Route] = {"models": models, "v1": kserve, "api-description": api_description, "": root}
-    return found if own is None else found | {"tsctl": own_route(registry, own)}
+    return found if own is None else found | {"tsctl": own_route(registry, own, served)}
 
 
 async def _describe(
