@@ -40,9 +40,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
       grpc/            predictions and health checks over gRPC
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
-      openai/          an envelope over text handlers: OpenAI's API for completions and chats
       json_text/       large JSON in steps: its members found and counted, its syntax checked, before anything is built
-      oip/             the Open Inference Protocol, version 2: metadata, health, requests, the repository
       tensors/         inference requests in tensors, and their answers: elements, JSON, binary data, declarations
     lifecycle/         the process: sockets and locks, the two ways into service, the service manager, its end
       upgrade/         its replacement: old and new
@@ -52,6 +50,8 @@ daemon never imports torch, so it starts in well under a second; the command lin
       rollouts/        a new version takes over step by step, and goes back by itself
       routing/         commands for the shares of a model's versions; the shares where versions are shown
       scaling/         how many workers a version has, where a target of the waiting time is set
+      oip/             the Open Inference Protocol, version 2, over HTTP: health, requests, the repository
+      openai/          OpenAI's API for completions and chats, over text handlers
     server/            the parts of a daemon, wired; the list of extensions
     tools/             programs of their own, never imported: `tsctl check`, `tune`
 

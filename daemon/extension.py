@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.metrics.exposition import MetricFamily
     from tsctl.daemon.metrics.metrics import Metrics
     from tsctl.daemon.metrics.torchserve.selection import Selection
+    from tsctl.daemon.model_settings.declarations import DeclaredTensor
     from tsctl.daemon.model_settings.row import ModelSetting
     from tsctl.daemon.models.registrar import Registrar
     from tsctl.daemon.models.registry import Registry
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
     from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.setting_values import Setting
+
+
+Operations = Mapping[str, Mapping[str, dict[str, Any]]]  # path → method → operation, as OpenAPI has them
 
 
 class Audience(Enum):
@@ -280,6 +284,55 @@ class BackgroundService(Service):
         self._close()
 
 
+class PathFacts(NamedTuple):
+    """A path at the inference addresses, as far as the core must know it before its route is asked.
+
+    Attributes:
+        model: named by the path; None if another part of the request names it, or none is named.
+        runs: whether a model runs for the request, which waits while that model is being registered.
+        manages: whether it belongs to the management API.
+    """
+
+    model: str | None = None
+    runs: bool = True
+    manages: bool = False
+
+
+class ClientProtocol:
+    """A protocol that an extension speaks at the inference addresses; each member does nothing by default.
+
+    Attributes:
+        segments: first segments of its paths.
+        prefixes: beginnings of the targets whose errors it words; others have TorchServe's document.
+        unguarded: paths that need no token, by their first two segments: `v9/health`.
+    """
+
+    segments: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    unguarded: tuple[str, ...] = ()
+
+    def facts(self, path: list[str]) -> PathFacts | None:  # noqa: ARG002
+        """Return the facts of a path below one of its segments; None if the path is none of its own."""
+        return None
+
+    def error(self, status: int, kind: str, message: str) -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the members of an error's document, before those of TorchServe's."""
+        return {}
+
+    def operations(self) -> "Operations":
+        """Return the OpenAPI description of its routes."""
+        return {}
+
+    def operations_of(
+        self,
+        model: str,  # noqa: ARG002
+        inputs: "Sequence[DeclaredTensor]",  # noqa: ARG002
+        outputs: "Sequence[DeclaredTensor]",  # noqa: ARG002
+    ) -> "Operations":
+        """Return the OpenAPI description of its routes of one model, with the tensors that the model declares."""
+        return {}
+
+
 class Extension:
     """A capability that the daemon can do without. A subclass is declared in daemon/extensions/NAME/__init__.py.
 
@@ -291,6 +344,7 @@ class Extension:
         help_groups: titles of `--help`, each with the names of the rows above that stand below it.
         metrics: the families that its service yields.
         batch_reasons: names of reasons for which its dispatcher sends batches, each with its meaning.
+        protocol: spoken at the inference addresses; None for none.
     """
 
     name = ""
@@ -300,6 +354,7 @@ class Extension:
     help_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     metrics: tuple[MetricRow, ...] = ()
     batch_reasons: tuple[tuple[str, str], ...] = ()
+    protocol: ClientProtocol | None = None
 
     def configure(
         self,

@@ -5,6 +5,7 @@ module.
 """
 
 from tsctl.daemon.core.batch_reasons import CORE_REASONS
+from tsctl.daemon.extension import ClientProtocol
 from tsctl.daemon.model_settings.row import ModelSetting
 from tsctl.daemon.model_settings.table import CORE_MODEL_SETTINGS
 from tsctl.daemon.server.extensions import EXTENSIONS
@@ -20,3 +21,4 @@ MODEL_SETTINGS: tuple[ModelSetting, ...] = (
 BATCH_REASONS: dict[str, str] = CORE_REASONS | {
     name: meaning for extension in EXTENSIONS for name, meaning in extension.batch_reasons
 }
+PROTOCOLS: tuple[ClientProtocol, ...] = tuple(each.protocol for each in EXTENSIONS if each.protocol is not None)

@@ -13,7 +13,7 @@ MAY_READ_IT = {
     "daemon/core/logs.py": "the stamp of a line",
     "daemon/http/access_log.py": "the stamp of a line",
     "daemon/api/observing/batches.py": "when a batch ended, for people",
-    "daemon/api/oip/metadata.py": "when a model answered last, for people",
+    "daemon/api/tensors/metadata.py": "when a model answered last, for people",
     "daemon/extensions/scaling/document.py": "when the number of workers was changed, for people",
     "daemon/api/residency/documents.py": "when a version was used and will be unloaded, for people",
     "daemon/api/observing/live.py": "when the numbers were read, for people",

@@ -22,11 +22,10 @@ LEAVES = ("daemon.core",)
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon": ("daemon",),
     "daemon.api": (
-        "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.events", "daemon.http",
-        "daemon.metrics",
+        "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.events", "daemon.extension",
+        "daemon.http", "daemon.metrics",
         "daemon.model_settings", "daemon.models", "daemon.setting_values", "daemon.settings", "daemon.tables",
-        "daemon.workers.engine", "daemon.workers.state", "handlers.envelopes.openai_wording", "handlers.names",
-        "handlers.tensor_heads", "handlers.wire",
+        "daemon.workers.engine", "daemon.workers.state", "handlers.names", "handlers.tensor_heads", "handlers.wire",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "handlers.wire"),
     "daemon.config": (
@@ -36,11 +35,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.events": ("daemon.events", "daemon.server.extensions"),
     "daemon.extension": (),
     "daemon.extensions": (
-        "daemon", "handlers.names", "handlers.optimize.compiler", "handlers.optimize.checks.archive",
-        "handlers.optimize.checks.processor", "handlers.process.priority",
-        "handlers.wire",
+        "daemon", "handlers.envelopes", "handlers.names", "handlers.optimize.compiler",
+        "handlers.optimize.checks.archive", "handlers.optimize.checks.processor", "handlers.process.priority",
+        "handlers.tensor_heads", "handlers.wire",
     ),
-    "daemon.http": ("daemon.http",),
+    "daemon.http": ("daemon.http", "daemon.server.extensions"),
     "daemon.lifecycle": (
         "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.metrics", "daemon.models",
         "daemon.paths", "daemon.setting_values", "daemon.workers.cores", "daemon.workers.processes.import_scan",
@@ -61,7 +60,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.server.extensions": ("daemon.extension", "daemon.extensions"),
     "daemon.settings": ("daemon.setting_values",),
     "daemon.tables": (
-        "daemon.core.batch_reasons", "daemon.model_settings", "daemon.server.extensions", "daemon.setting_values",
+        "daemon.core.batch_reasons", "daemon.extension", "daemon.model_settings", "daemon.server.extensions",
+        "daemon.setting_values",
         "daemon.settings",
     ),
     "daemon.targets": ("daemon.targets", "daemon.marfile"),

@@ -28,7 +28,7 @@ from tsctl.daemon.http.messages import Request
 from tsctl.daemon.http.router import Route
 
 # Routes that need no token for predictions.
-OPEN = frozenset({"ping", "ready", "live", "api-description", "", "v2/health"})
+OPEN = frozenset({"ping", "ready", "live", "api-description", ""})
 _BEARER = re.compile(r"Bearer +(\S+) *", re.IGNORECASE)  # RFC 6750, section 2.1
 _LOCAL = ("localhost", "127.0.0.1", "[::1]")
 _PORT = re.compile(r":[0-9]+$")
@@ -184,7 +184,7 @@ def guarded(
     """Return the routes with a check before each.
 
     Args:
-        unguarded: the first path segments of routes without the check; or the first two, as in `v2/health`.
+        unguarded: the first path segments of routes without the check; or the first two, as in `v9/health`.
         hide: tokens removed from the request, because routes pass the headers on to handlers; so are clients' keys.
     """
     hidden = tuple(filter(None, hide))

@@ -31,6 +31,7 @@ from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.errors import Forbidden
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.http.router import Hold, Route, Router, join
+from tsctl.daemon.tables import PROTOCOLS
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,8 @@ class Guard:
         tables: list[Mapping[str, Route]] = []
         if self.endpoint.inference:
             hide = (self.tokens.inference, self.tokens.management)
-            tables.append(guarded(inference, self.inference, unguarded=OPEN, hide=hide))
+            unguarded = OPEN.union(*(each.unguarded for each in PROTOCOLS))
+            tables.append(guarded(inference, self.inference, unguarded=unguarded, hide=hide))
         if self.endpoint.management:
             tables.append(guarded(management, self.management))
         if self.endpoint.metrics and not self.endpoint.inference:  # with predictions it is behind their check

@@ -23,6 +23,7 @@ from tsctl.daemon.http.parsing.sizes import (
     BodyTooLarge,
     TargetTooLong,
 )
+from tsctl.daemon.server.extensions import EXTENSIONS
 
 JSON = ("Content-Type", "application/json")
 
@@ -302,16 +303,15 @@ def status_response(text: str, status: int = 200) -> Response:
     return json_response({"status": text}, status)
 
 
-_OPENAI = ("/v1/completions", "/v1/chat/")
+_PROTOCOLS: Final = tuple(each.protocol for each in EXTENSIONS if each.protocol is not None)
 
 
 def error_body(status: int, kind: str, message: str, target: str = "") -> dict[str, Any]:
-    """Return the document of an error, which has a further member at routes of other protocols and of OpenAI's API."""
+    """Return the document of an error, which has further members at routes of protocols of extensions."""
     body = {"code": status, "type": kind, "message": message}
-    if target.startswith("/v2/"):
-        return {"error": message, **body}
-    if target.startswith(_OPENAI):
-        return {"error": {"message": message, "type": kind, "param": None, "code": status}, **body}
+    for protocol in _PROTOCOLS:
+        if target.startswith(protocol.prefixes):
+            return {**protocol.error(status, kind, message), **body}
     return body
 
 

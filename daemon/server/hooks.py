@@ -1,6 +1,7 @@
 """The services of extensions, made known to the parts of the core that call them."""
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.models.registrar import Registrar
@@ -20,11 +21,17 @@ def installed(extensions: Iterable[Extension], kernel: Kernel) -> dict[str, Serv
 
 def connect(registry: Registry, registrar: Registrar, services: Mapping[str, Service]) -> None:
     """Let the registry, and what makes, replaces and keeps versions, call these services, as far as they want it."""
-    called, factory = services.values(), registrar.factory
     registrar.ledger.parts.services = services
-    factory.dispatchers = [each.dispatcher for each in called if type(each).dispatcher is not Service.dispatcher]
-    factory.attached = [each.attach for each in called if type(each).attach is not Service.attach]
-    registrar.replacing.begun = [each.replacing for each in called if type(each).replacing is not Service.replacing]
-    registrar.leaving = [each.leaving for each in called if type(each).leaving is not Service.leaving]
-    registry.reservations.services = [each.reserves for each in called if type(each).reserves is not Service.reserves]
-    registry.forgetting = [each.forget for each in called if type(each).forget is not Service.forget]
+    registrar.factory.dispatchers = _those_with("dispatcher", services)
+    registrar.factory.attached = _those_with("attach", services)
+    registrar.replacing.begun = _those_with("replacing", services)
+    registrar.leaving = _those_with("leaving", services)
+    registry.reservations.services = _those_with("reserves", services)
+    registry.forgetting = _those_with("forget", services)
+
+
+def _those_with(name: str, services: Mapping[str, Service]) -> list[Any]:
+    """Return a method of each service that has its own: the others do nothing, and cost nothing."""
+    return [
+        getattr(each, name) for each in services.values() if getattr(type(each), name) is not getattr(Service, name)
+    ]

@@ -47,13 +47,13 @@ class Fields:
         """Return the fields in `tsctl` of a version's document."""
         return dict(chain.from_iterable(each.describe(model).items() for each in self._services))
 
-    def listed(self, model: ModelVersion) -> dict[str, Any]:
-        """Return the fields of a version in lists."""
-        return dict(chain.from_iterable(each.listed(model).items() for each in self._services))
-
     def settings(self, model: ModelVersion) -> dict[str, Any]:
         """Return the settings of a version's workers that are other than its own."""
         return dict(chain.from_iterable(each.settings(model).items() for each in self._services))
+
+    def listed(self, model: ModelVersion) -> dict[str, Any]:
+        """Return the fields of a version in lists."""
+        return dict(chain.from_iterable(each.listed(model).items() for each in self._services))
 
     def live(self, model: ModelVersion) -> dict[str, Any]:
         """Return the fields of a version in `/tsctl/live`."""
@@ -116,8 +116,8 @@ def tables_of(
             own,
             local_paths=True,
             further=fields.described,
-            operations=fields.operations,
             served=fields.settings,
+            operations=fields.operations,
         ),
     )
     clients = join(*(each.routes(Audience.CLIENTS) for each in services), kernel.predictions, metrics)

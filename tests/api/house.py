@@ -42,6 +42,7 @@ from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.server.hooks import installed
 from tsctl.daemon.server.routes import Fields
+from tsctl.daemon.tables import PROTOCOLS
 from tsctl.daemon.workers.stub import StubEngine
 
 S = TypeVar("S", bound=Service)
@@ -104,7 +105,7 @@ class House:
             *(each.routes(Audience.MANAGERS) for each in self.services),
             management_routes(
                 self.registry, self.registrar, told, local_paths=local_paths, further=fields.described,
-                operations=fields.operations, served=fields.settings,
+                served=fields.settings, operations=fields.operations,
             ),
         )  # fmt: skip
         self.events_route = EventsRoute(self.registrar.events, self.clock)
@@ -190,7 +191,8 @@ class House:
 def error(code: int, kind: str, message: str, target: str = "") -> tuple[int, dict[str, Any]]:
     """Status and document of an error's answer to a request for `target`."""
     document = {"code": code, "type": kind, "message": message}
-    return code, {"error": message, **document} if target.startswith("/v2/") else document
+    words = [each.error(code, kind, message) for each in PROTOCOLS if target.startswith(each.prefixes)]
+    return code, {**(words[0] if words else {}), **document}
 
 
 def sentence(text: str, status: int = 200) -> tuple[int, dict[str, str]]:

@@ -1,7 +1,6 @@
 """No client can move a version's judgement by how it ends its requests, over any protocol: it counts neither way."""
 
 import asyncio
-import json
 import re
 from collections.abc import Callable
 from importlib.resources import files
@@ -11,6 +10,7 @@ import pytest
 
 from tests.api.house import House
 from tests.http.peer import Peer
+from tests.kit.protocols import PROTOCOLS
 from tsctl.daemon.api.grpc.heads import read_head
 from tsctl.daemon.api.grpc.prediction import CallFailed, replies_at_end
 from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
@@ -20,11 +20,9 @@ from tsctl.daemon.http.bounds.known_client import KnownClient
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.models.version import ModelVersion
 
-TENSOR = json.dumps({"inputs": [{"name": "a", "datatype": "FP32", "shape": [1], "data": [1]}]}).encode()
 ASKED = {
     "HTTP": ("/predictions/m", b"xx"),
-    "OIP": ("/v2/models/m/infer", TENSOR),
-    "OpenAI": ("/v1/completions", b'{"model":"m","prompt":"x"}'),
+    **{each.name: each.predict("m") for each in PROTOCOLS},
 }
 GRPC = "gRPC"
 TIMES = 30

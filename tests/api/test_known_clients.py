@@ -9,6 +9,7 @@ import pytest
 from tests.api.house import House
 from tests.http.peer import Answer, Server
 from tests.kit.build import make_config
+from tests.kit.protocols import PROTOCOLS
 from tsctl.daemon.api.guards import guard
 from tsctl.daemon.api.inference.paths import model_named
 from tsctl.daemon.api.known_clients import KnownClients, digest_of
@@ -90,27 +91,25 @@ async def test_a_model_that_the_body_names_is_checked(ask: Ask) -> None:
     form = b"--b\r\nContent-Disposition: form-data; name=model_name\r\n\r\nother\r\n--b--\r\n"
 
     refused = await ask("/invocations", "mobile", form, "POST", "Content-Type: multipart/form-data; boundary=b")
-    told = await ask("/v1/completions", "mobile", b'{"model": "other", "prompt": "a"}')
+    others = [await ask(target, "mobile", body) for target, body in (each.predict("other") for each in PROTOCOLS)]
 
-    assert (refused.status, told.status) == (403, 403)
+    assert {refused.status, *(each.status for each in others)} == {403}
     assert b"The key of client `mobile` does not allow the model `other` (403)." in refused.body
 
 
-@pytest.mark.parametrize(
-    "target", ["/v2/models/other", "/v2/models/other/ready", "/v2/models/other/versions/1.0/stats"]
-)
+@pytest.mark.parametrize("target", [target for each in PROTOCOLS for target in each.describes("other")])
 async def test_the_description_of_a_model_is_for_its_clients(ask: Ask, target: str) -> None:
     assert (await ask(target, "mobile", b"", "GET")).status == 403
     assert (await ask(target, "free", b"", "GET")).status != 403
     assert (await ask(target, "none", b"", "GET")).status == 403
 
 
-@pytest.mark.parametrize("target", ["/v1/models", "/v2/models/stats"])
+@pytest.mark.parametrize("target", [target for each in PROTOCOLS for target in each.lists])
 async def test_a_list_names_the_models_of_the_client(ask: Ask, target: str) -> None:
     listed = (await ask(target, "mobile", b"", "GET")).body
 
     assert b"one" in listed and b"shared" in listed and b"other" not in listed
-    unlisted = (await ask("/v1/models", "none", b"", "GET")).body
+    unlisted = (await ask(target, "none", b"", "GET")).body
     assert not any(name in unlisted for name in (b"one", b"shared", b"other"))
 
 
@@ -172,8 +171,7 @@ async def test_a_refusal_for_the_rate_is_counted_by_its_reason(ask: Ask, house: 
         (["v1", "models", "m:predict"], "m"), (["v1", "models", "a:b:explain"], "a:b"), (["v1", "models", "m"], "m"),
         (["v2", "models", "m", "versions", "1", "infer"], "m"), (["models", "m", "invoke"], "m"),
         (["m", "predict"], "m"), (["m", "1.0", "predict"], "m"),
-        (["invocations"], None), (["v1", "completions"], None), (["metrics"], None), ([], None),
-        (["v2", "models", "stats"], None), (["v2", "models", "stats", "ready"], "stats"),
+        (["invocations"], None), (["metrics"], None), ([], None),
     ],
 )  # fmt: skip
 def test_the_model_that_a_path_names(path: list[str], name: str | None) -> None:

@@ -4,27 +4,23 @@
 limits are generous.
 """
 
-import gzip
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from google.protobuf.message import DecodeError
 
+from tests.kit.protocols import PROTOCOLS, Cases
 from tests.lab.benchmarks import schemas
 from tsctl.daemon.api.grpc.protos.limits import check_steps
 from tsctl.daemon.api.grpc.protos.messages import request_class
 from tsctl.daemon.api.grpc.tensor_contents import read_steps as message_steps
 from tsctl.daemon.api.json_text.syntax import check_syntax
-from tsctl.daemon.api.oip.unpack import Unpacked, unpack_steps
-from tsctl.daemon.api.openai import requests as openai
 from tsctl.daemon.api.tensors import requests as tensors
 from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.http.bounds.receiving import ReceiveBudget
-from tsctl.daemon.http.messages import Request
 from tsctl.daemon.http.parsing.sizes import BodyTooLarge
 
 SIZE = 160 * 1024  # bytes; the bodies that were slow took 120 ms of these
@@ -39,23 +35,8 @@ def infer(body: bytes) -> Steps[Any]:
     return tensors.parse_steps(body)
 
 
-def packed(body: bytes) -> Steps[Any]:
-    request = Request("POST", "/", [("content-encoding", "gzip")], body)
-    yield from unpack_steps(request, 64 * 2**20, Unpacked(ReceiveBudget()))
-    assert isinstance(request.body, bytes)
-    return (yield from tensors.parse_steps(request.body))
-
-
 def plain(body: bytes) -> Steps[Any]:
     return check_syntax(memoryview(body))
-
-
-def chat(body: bytes) -> Steps[Any]:
-    return openai.read_steps(body, chat=True)
-
-
-def completion(body: bytes) -> Steps[Any]:
-    return openai.read_steps(body, chat=False)
 
 
 def received(name: str) -> Begin:
@@ -74,9 +55,6 @@ def received(name: str) -> Begin:
     return read
 
 
-Cases = Iterator[tuple[Begin, str, bytes]]
-
-
 def infer_cases(size: int) -> Cases:
     for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
         yield infer, name, body()
@@ -87,17 +65,6 @@ def plain_cases(size: int) -> Cases:
         yield plain, name, body()
 
 
-def packed_cases(size: int) -> Cases:
-    for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
-        yield packed, name, gzip.compress(body(), 1, mtime=0)
-
-
-def openai_cases(size: int) -> Cases:
-    for name, body in schemas.openai_bodies(openai._Message, openai._Part, size):
-        document = body()
-        yield (chat if b'"messages"' in document[:100] else completion), name, document
-
-
 def grpc_cases(size: int) -> Cases:
     for method, descriptor in schemas.requests_of().items():
         for name, body in schemas.messages(descriptor, size):
@@ -106,13 +73,13 @@ def grpc_cases(size: int) -> Cases:
         yield received("inference.ModelInferRequest"), name, body()
 
 
-PROTOCOLS = pytest.mark.parametrize(
+EXTENDED = [pytest.param(cases, id=name) for protocol in PROTOCOLS for name, cases in protocol.cases.items()]
+EVERY = pytest.mark.parametrize(
     "cases",
     [
-        pytest.param(infer_cases, id="/v2"),
-        pytest.param(plain_cases, id="/v2, for handlers of any kind"),
-        pytest.param(packed_cases, id="/v2, gzip"),
-        pytest.param(openai_cases, id="OpenAI"),
+        pytest.param(infer_cases, id="tensors"),
+        pytest.param(plain_cases, id="any JSON"),
+        *EXTENDED,
         pytest.param(grpc_cases, id="gRPC"),
     ],
 )
@@ -132,7 +99,7 @@ def longest_step(steps: Steps[Any]) -> float:
         longest = max(longest, time.thread_time() - began)
 
 
-@PROTOCOLS
+@EVERY
 def test_no_step_is_long_whatever_field_is_filled(cases: Callable[[int], Cases]) -> None:
     longest = {}
     for begin, name, body in cases(SIZE):
@@ -145,7 +112,7 @@ def test_no_step_is_long_whatever_field_is_filled(cases: Callable[[int], Cases])
 
 
 @pytest.mark.slow  # each allocation is traced; protobuf's are not Python's, and its fields are counted
-@pytest.mark.parametrize("cases", [pytest.param(infer_cases, id="/v2"), pytest.param(openai_cases, id="OpenAI")])
+@pytest.mark.parametrize("cases", [pytest.param(infer_cases, id="tensors"), *EXTENDED])
 def test_little_is_built_of_it_whatever_field_is_filled(cases: Callable[[int], Cases]) -> None:
     peaks = {}
     for begin, name, body in cases(SMALL):

@@ -1,12 +1,12 @@
 """A request has the same way to its model over every protocol: refused, counted and recorded alike."""
 
-import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
 from tests.api.grpc.client import GrpcHouse, grpc_house, prediction
+from tests.kit.protocols import PROTOCOLS
 from tsctl.daemon.api.grpc.oip import SERVICES
 from tsctl.daemon.api.grpc.protos.messages import message_class
 from tsctl.daemon.core.job import Job
@@ -30,10 +30,10 @@ class Watcher:
         self._seen.append(asked)
 
 
-def over_http(target: str, document: object) -> Ask:
+def over_http(target: str, body: bytes) -> Ask:
     async def ask(made: GrpcHouse, headers: Headers) -> tuple[int, str]:
         lines = [f"{name}: {value}" for name, value in headers]
-        answer = await made.house.ask("POST", target, json.dumps(document).encode(), *lines)
+        answer = await made.house.ask("POST", target, body, *lines)
         return answer.status, answer.body.decode()
 
     return ask
@@ -71,10 +71,9 @@ async def model_infer(made: GrpcHouse, headers: Headers) -> tuple[int, str]:
 
 
 WAYS: dict[str, Ask] = {
-    "HTTP": over_http("/predictions/m", [1]),
-    "SageMaker": over_http("/models/m/invoke", [1]),
-    "OIP": over_http("/v2/models/m/infer", {"inputs": [TENSOR | {"data": [1]}]}),
-    "OpenAI": over_http("/v1/completions", {"model": "m", "prompt": "1"}),
+    "HTTP": over_http("/predictions/m", b"[1]"),
+    "SageMaker": over_http("/models/m/invoke", b"[1]"),
+    **{each.name: over_http(*each.predict("m")) for each in PROTOCOLS},
     "gRPC": predictions,
     "gRPC, in pieces": stream_predictions,
     "gRPC, OIP": model_infer,
@@ -140,14 +139,14 @@ async def test_a_refusal_is_the_same_over_every_protocol_and_counts_once(
 @pytest.mark.parametrize(
     ("way", "repeated"),
     [
-        ("HTTP", True), ("gRPC", True), ("gRPC, in pieces", True), ("OIP", True),
-        ("SageMaker", False), ("OpenAI", False), ("gRPC, OIP", False),
+        ("HTTP", True), ("gRPC", True), ("gRPC, in pieces", True),
+        ("SageMaker", False), ("gRPC, OIP", False), *((each.name, each.records) for each in PROTOCOLS),
     ],
 )  # fmt: skip
 async def test_who_watches_requests_sees_each_and_what_repeats_it_as_a_plain_prediction(
     tmp_path: Path, way: str, repeated: bool
 ) -> None:
-    """Of OIP that is JSON, which goes to a model that declares no tensors as it is."""
+    """Of tensors that is JSON, which goes to a model that declares none as it is."""
     async with grpc_house(tmp_path) as made:
         model = await made.house.serve("m")
         seen: list[RequestFacts] = []

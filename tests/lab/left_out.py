@@ -1,8 +1,8 @@
 """`python -m tests.lab leave-out NAME [--sources] [ARGUMENT OF PYTEST …]`: delete an extension, and see the rest pass.
 
 A copy of the tree loses the extension's folders and its words in daemon/server/extensions.py; its generated pages are
-written anew. Then lint, types, and the tests of `make test` run there, on compiled modules, or with --sources as
-`pytest` runs them here.
+written anew, and links to its guide become text. Then lint, types, and the tests of `make test` run there, on compiled
+modules, or with --sources as `pytest` runs them here.
 """
 
 import argparse
@@ -38,6 +38,11 @@ def without(text: str, name: str) -> str:
     return re.sub(rf"^    {found[1]}\(\),.*\n", "", text.replace(found[0], ""), flags=re.MULTILINE)
 
 
+def unlinked(text: str, name: str) -> str:
+    """Return a page whose links to an extension's guide are text."""
+    return re.sub(rf"\[([^\]]+)\]\((?:[^)\s]*/)?{name}\.md(?:#[^)\s]*)?\)", r"\1", text)
+
+
 def leave_out(name: str, tree: Path) -> None:
     """Copy all that git would have, without an extension."""
     gone = places_of(name)
@@ -45,6 +50,8 @@ def leave_out(name: str, tree: Path) -> None:
         if not each.startswith(tuple(f"{place}/" for place in gone)) and each not in gone:
             (tree / each).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(ROOT / each, tree / each, follow_symlinks=False)
+            if each.endswith(".md"):
+                (tree / each).write_text(unlinked((ROOT / each).read_text(), name))
     (tree / LIST).write_text(without((ROOT / LIST).read_text(), name))
 
 

@@ -16,8 +16,8 @@ from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
 from tsctl.daemon.api.grpc.waiting.in_order import in_order
 from tsctl.daemon.api.grpc.waiting.turns import StepTurns
-from tsctl.daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
-from tsctl.daemon.api.oip.prepared import PreparedRequest, prepare
+from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
+from tsctl.daemon.api.tensors.prepared import PreparedRequest, prepare
 from tsctl.daemon.core.arena import Take
 from tsctl.daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, VersionNotFound
 from tsctl.daemon.core.job import Reply

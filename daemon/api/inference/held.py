@@ -7,6 +7,7 @@ as may wait in a queue; a deadline ends the waiting, and so does a client that l
 from collections.abc import Callable
 from functools import partial
 
+from tsctl.daemon.api.inference.paths import facts_of
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import (
     BadRequest,
@@ -21,8 +22,7 @@ from tsctl.daemon.http.deadline_header import read_budget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.models.registry import Registry
 
-# Routes that tell about a model: their answer is that it is not ready.
-READY, OIP, OIP_RUNS = "ready", "v2", ("infer", "explain")
+READY = "ready"  # routes that tell about a model: their answer is that it is not ready
 
 
 class HeldRequests:
@@ -103,7 +103,8 @@ class HeldRequests:
 
 def _waits(path: list[str]) -> bool:
     """Return whether a request for this path waits for its model."""
-    return path[:1] != [READY] and (path[:1] != [OIP] or path[-1] in OIP_RUNS)
+    facts = facts_of(path)
+    return path[:1] != [READY] and (facts is None or facts.runs)
 
 
 def _loading(name: str) -> Loading:

@@ -1,7 +1,6 @@
 """The OpenAPI description of the inference address, the answer to `OPTIONS /` and `/api-description`."""
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 from tsctl.daemon.api.openapi import (
@@ -12,15 +11,12 @@ from tsctl.daemon.api.openapi import (
     answer,
     body,
     document,
-    listed,
-    members,
-    one_of,
     operation,
     path_parameters,
     query_parameters,
-    whole,
 )
-from tsctl.daemon.model_settings.declarations import DeclaredTensor, show_declaration
+from tsctl.daemon.model_settings.declarations import DeclaredTensor
+from tsctl.daemon.tables import PROTOCOLS
 
 _FAILURES = UNKNOWN_CALLER | {
     "400": "The request is malformed.",
@@ -57,30 +53,9 @@ _PREDICTIONS = {
     "kserveV2Infer": "/v2/models/{model_name}/infer",
     "kserveV2InferVersion": "/v2/models/{model_name}/versions/{model_version}/infer",
     "kserveV2Explain": "/v2/models/{model_name}/explain",
-    "openaiCompletion": "/v1/completions",
-    "openaiChatCompletion": "/v1/chat/completions",
     "invoke": "/models/{model_name}/invoke",
     "invocations": "/invocations",
 }
-# KServe's protocols: name of the operation → path, what it answers. The second is the Open Inference Protocol.
-_PROTOCOL = {
-    "kserveV1Model": ("/v1/models/{model_name}", "Whether the model has a ready worker."),
-    "kserveV2Server": ("/v2", "The server's name, version and extensions."),
-    "kserveV2Live": ("/v2/health/live", "The event loop is running."),
-    "kserveV2Ready": ("/v2/health/ready", "Whether every default version has a ready worker."),
-    "kserveV2Model": ("/v2/models/{model_name}", "The names and types of the model's tensors."),
-    "kserveV2Version": ("/v2/models/{model_name}/versions/{model_version}", "As of a model, of one version."),
-    "kserveV2ModelReady": ("/v2/models/{model_name}/ready", "Whether the default version has a ready worker."),
-    "kserveV2VersionReady": (
-        "/v2/models/{model_name}/versions/{model_version}/ready", "Whether the version has a ready worker."
-    ),
-    "kserveV2Config": ("/v2/models/{model_name}/config", "Triton's model configuration."),
-    "kserveV2Statistics": ("/v2/models/{model_name}/stats", "Counts and sums of times, in nanoseconds."),
-    "kserveV2AllStatistics": ("/v2/models/stats", "The same, of every version."),
-}  # fmt: skip
-_INFER = "kserveV2Infer"
-_VALUES: dict[str, object] = {"BYTES": "text", "BOOL": False}  # in examples, in place of a number
-_SHOWN = 1000  # elements of an example
 _READINESS = {"200": "The version has a ready worker.", "503": "The version has no ready worker."}
 # Health: name of the operation → path, descriptions by status.
 _HEALTH = {
@@ -97,9 +72,14 @@ _HEALTH = {
 
 def describe_api() -> dict[str, Any]:
     """Return the description of every route of the inference address."""
-    paths = {path: {"post": _prediction(name, path)} for name, path in _PREDICTIONS.items()}
+    paths = {path: {"post": prediction(name, path)} for name, path in _PREDICTIONS.items()}
     paths |= {path: {"get": _health(name, path, texts)} for name, (path, texts) in _HEALTH.items()}
-    paths |= {path: {"get": _protocol(name, path, text)} for name, (path, text) in _PROTOCOL.items()}
+    paths["/v1/models/{model_name}"] = {
+        "get": about("kserveV1Model", "/v1/models/{model_name}", "Whether the model has a ready worker.")
+    }
+    for protocol in PROTOCOLS:
+        for path, methods in protocol.operations().items():
+            paths[path] = {**paths.get(path, {}), **methods}
     metrics = answer("Prometheus text format; `name[]` selects metrics.", STRING, "text/plain")
     itself = answer("This description.", {"type": "object"})
     unknown = UNKNOWN_CALLER | {"400": "The request is malformed."}
@@ -111,60 +91,29 @@ def describe_api() -> dict[str, Any]:
 def describe_model(
     name: str, inputs: Sequence[DeclaredTensor] = (), outputs: Sequence[DeclaredTensor] = ()
 ) -> dict[str, Any]:
-    """Return the description of the routes of one model: of the protocol's only if the model declares its inputs.
+    """Return the description of the routes of one model.
 
     Args:
         inputs: the declared ones; empty for none. So are `outputs`.
     """
     chosen = [(operation, path) for operation, path in _PREDICTIONS.items() if path.endswith("/{model_name}")]
     filled = {operation: path.replace("{model_name}", name) for operation, path in chosen}
-    described = {path: {"post": _prediction(operation, path)} for operation, path in filled.items()}
-    if inputs:
-        path = _PREDICTIONS[_INFER].replace("{model_name}", name)
-        described[path] = {"post": _prediction(_INFER, path)}
-        told = described[path]["post"]
-        told["requestBody"]["content"]["application/json"] = _tensors("inputs", inputs)
-        if outputs:
-            told["responses"]["200"]["content"]["application/json"] = _tensors("outputs", outputs)
+    described = {path: {"post": prediction(operation, path)} for operation, path in filled.items()}
+    for protocol in PROTOCOLS:
+        described |= {path: {**each} for path, each in protocol.operations_of(name, inputs, outputs).items()}
     return document(described)
 
 
-def _tensors(member: str, tensors: Sequence[DeclaredTensor]) -> dict[str, Any]:
-    """Return a JSON document of the Open Inference Protocol: its schema, and an example."""
-    chosen = [
-        members(
-            {"name": one_of(each.name), "datatype": one_of(each.datatype), "shape": _shape(each)},
-            {"parameters": {"type": "object"}, "data": {"type": "array", "items": {}}},
-        )
-        for each in tensors
-    ]
-    return {
-        "schema": members({member: listed({"oneOf": chosen})}, {"id": STRING, "parameters": {"type": "object"}}),
-        "example": {member: [_example(each) for each in tensors]},
-    }
-
-
-def _shape(tensor: DeclaredTensor) -> dict[str, Any]:
-    rank = len(tensor.shape)
-    return listed(whole(0)) | {"minItems": rank, "maxItems": rank}
-
-
-def _example(tensor: DeclaredTensor) -> dict[str, Any]:
-    """Return a tensor with the smallest shape that the declaration allows; without data where these are many."""
-    shape = [1 if size == -1 else size for size in tensor.shape]
-    value = _VALUES.get(tensor.datatype, 0)
-    count = prod(shape)
-    return show_declaration(tensor) | {"shape": shape} | ({"data": [value] * count} if count <= _SHOWN else {})
-
-
-def _prediction(name: str, path: str) -> Operation:
+def prediction(name: str, path: str) -> Operation:
+    """Return the description of a route that runs a model; `name` is the operation's."""
     query = query_parameters({"model_name": STRING} if name == "invocations" else {})
     told = {"200": answer("The handler's answer; handlers may set another status.", None, "*/*")}
     described = operation(name, path_parameters(path) + query + _HEADERS, told, _FAILURES)
     return {**described, "requestBody": body("The input of the model's handler.")}
 
 
-def _protocol(name: str, path: str, text: str) -> Operation:
+def about(name: str, path: str, text: str) -> Operation:
+    """Return the description of a route that answers with a document; `text` says of what."""
     failures = UNKNOWN_CALLER | ({"404": _FAILURES["404"]} if "{" in path else {})
     told = {"200": answer(text, {"type": "object"})}
     if path.endswith("ready"):

@@ -4,7 +4,7 @@
     /explanations/MODEL[/VERSION[/…]]    the same, with the header `explain` "True"
     /v1/models/MODEL:predict, :explain   KServe, version 1 of its protocol
     GET /v1/models/MODEL                 the same, whether the model has a ready worker
-    /v2/models/MODEL[/versions/VERSION]/infer, /explain    KServe, version 2: a body that is not read (oip/routes.py)
+    /v2/models/MODEL[/versions/VERSION]/infer, /explain    KServe, version 2: a body that is not read
     /models/MODEL/invoke                 SageMaker; the query's parameters reach the handler
     /invocations[?model_name=MODEL]      SageMaker; without a name, the only registered model
     /MODEL[/VERSION]/predict             as before TorchServe 0.1; the query's parameters reach the handler

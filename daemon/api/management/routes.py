@@ -59,8 +59,8 @@ def management_routes(
     *,
     local_paths: bool,
     further: FieldsOf = no_fields,
-    operations: Callable[[], Paths] = dict,
     served: FieldsOf = no_fields,
+    operations: Callable[[], Paths] = dict,
 ) -> dict[str, Route]:
     """Return the routes.
 
@@ -69,8 +69,8 @@ def management_routes(
             `/tsctl`.
         local_paths: whether archives outside the model store may be registered here.
         further: as in `describe`.
-        operations: returns the descriptions of the routes that extensions add.
         served: as in `own_route`.
+        operations: returns the descriptions of the routes that extensions add.
     """
 
     async def models(exchange: Exchange, path: list[str]) -> None:

@@ -1,1 +1,8 @@
-"""Tensors of the Open Inference Protocol, without NumPy and torch: their elements as bytes. No route uses them yet."""
+"""Inference requests in tensors, for every protocol that has them: their elements are bytes; no NumPy, no torch.
+
+elements, sizes, steps      the elements of a tensor as bytes; read in slices
+forms, documents            a request and an answer; as JSON
+requests, answers           JSON → request, answer → JSON or binary data
+declared, prepared, typed   what a model declares, and a request as its worker takes it
+metadata                    what is told of the server and its models
+"""

@@ -1,4 +1,4 @@
-"""An inference request and its answer, whatever protocol carries them: OIP's JSON, its binary extension, or gRPC."""
+"""An inference request and its answer, whatever protocol carries them: JSON, its binary extension, or gRPC."""
 
 from typing import NamedTuple
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from tests.api.grpc.client import GrpcHouse, grpc, grpc_house
+from tsctl.daemon.api.grpc.heads import read_head
+from tsctl.daemon.api.grpc.management.relay import relay
 from tsctl.daemon.api.grpc.management.repository import RepositoryService
 from tsctl.daemon.api.grpc.management.torchserve import SERVICE, ManagementService
 from tsctl.daemon.api.grpc.oip import SERVICES
@@ -16,9 +18,11 @@ from tsctl.daemon.api.grpc.protos.messages import message_class
 from tsctl.daemon.api.grpc.server import methods_of
 from tsctl.daemon.api.grpc.waiting.awaited import AwaitedModels
 from tsctl.daemon.api.management.routes import management_routes
-from tsctl.daemon.api.oip.repository import repository_routes
+from tsctl.daemon.core.errors import ResourceNotFound
+from tsctl.daemon.extension import Audience
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.router import join
+from tsctl.daemon.server.extensions import EXTENSIONS
 
 pytestmark = pytest.mark.slow  # a real server and client
 OIP = SERVICES[0]
@@ -30,7 +34,7 @@ async def managed(root: Path) -> AsyncIterator[GrpcHouse]:
         house = made.house
         routes = join(
             management_routes(house.registry, house.registrar, None, local_paths=False),
-            repository_routes(house.registry, house.registrar),
+            *(each.routes(Audience.MANAGERS) for each in house.services),
         )
         methods = methods_of(ManagementService(routes))
         models = AwaitedModels(house.registry, 2, ReceiveBudget())
@@ -104,6 +108,7 @@ async def test_a_name_is_no_path(tmp_path: Path) -> None:
         assert (await code_of(made, "DescribeModel", model_name="m/1.0?x"))[0] == "NOT_FOUND"
 
 
+@pytest.mark.skipif(not any(each.name == "oip" for each in EXTENSIONS), reason="its routes are those over HTTP")
 async def test_the_repository_lists_loads_and_unloads(tmp_path: Path) -> None:
     async with managed(tmp_path) as made:
         model = await made.house.serve("m")
@@ -119,6 +124,13 @@ async def test_the_repository_lists_loads_and_unloads(tmp_path: Path) -> None:
         assert not (await repository("Index", ready=True)).models
         assert (await repository("ModelLoad", repository_name="m")).isLoaded  # as KServe's clients name it
         assert model.pool.ready == 1
+
+
+async def test_a_call_without_its_route_over_http_is_not_found() -> None:
+    head = read_head("/p.S/RepositoryIndex", (), None, 0.0)
+
+    with pytest.raises(ResourceNotFound):
+        await relay({}, "POST", ["v2", "repository", "index"], {}, head)
 
 
 async def test_at_an_address_of_predictions_the_repository_is_refused(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.api.house import House, error, sentence
+from tests.kit.protocols import PROTOCOLS
 from tsctl.daemon.workers.engine import LoadFailure
 
 READY, NOT_READY = sentence("Ready"), sentence("Not ready", 503)
@@ -126,7 +127,7 @@ def test_nobody_is_told_ready_before_all_that_is_listed_has_been_registered(hous
     assert tell(house, "/ready") == READY
 
 
-@pytest.mark.parametrize("target", ["/ready", "/v2/health/ready"])
+@pytest.mark.parametrize("target", ["/ready", *(each.ready[0] for each in PROTOCOLS if each.ready)])
 @pytest.mark.parametrize("ready_when_full", ["true", "false"])
 async def test_a_full_queue_ends_readiness_where_that_is_asked_for(
     tmp_path: Path, target: str, ready_when_full: str
@@ -144,4 +145,5 @@ async def test_a_full_queue_ends_readiness_where_that_is_asked_for(
     statuses.append(house.send("GET", target).statuses[0])
 
     assert statuses == [200, 200, 200 if ready_when_full == "true" else 503, 200]
-    assert house.send("GET", "/v2/models/m/ready").statuses == [200]
+    for told in ("/ready/m", *(target for each in PROTOCOLS for target in each.ready[1:])):
+        assert house.send("GET", told).statuses == [200]

@@ -1,6 +1,5 @@
 """Requests that name no version go to the versions of the route, by every protocol of HTTP; others to their own."""
 
-import json
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -9,11 +8,11 @@ from random import Random
 import pytest
 
 from tests.api.house import House
+from tests.kit.protocols import PROTOCOLS as OF_EXTENSIONS
 from tsctl.daemon.api.inference.urlencoded import SLICE
 from tsctl.daemon.models.routing.route import Route, parse_route
 
 OIP = b'{"inputs": []}'
-CHAT = json.dumps({"model": "m", "messages": [{"role": "user", "content": "hi"}]}).encode()
 JSON = "Content-Type: application/json"
 PROTOCOLS = [
     pytest.param("/predictions/m", b"x", id="TorchServe"),
@@ -23,7 +22,7 @@ PROTOCOLS = [
     pytest.param("/models/m/invoke", b"x", id="SageMaker, with a model"),
     pytest.param("/invocations", b"x", id="SageMaker, with the only model"),
     pytest.param("/m/predict", b"x", id="before TorchServe 0.1"),
-    pytest.param("/v1/chat/completions", CHAT, id="OpenAI"),
+    *(pytest.param(*each.predict("m"), id=each.name) for each in OF_EXTENSIONS),
 ]
 
 
@@ -158,8 +157,8 @@ async def test_a_model_is_ready_when_each_version_with_a_weight_is(tmp_path: Pat
     house.registry.find("m", "2.0").scale(0, 0)
     house.clock.settle()
 
-    targets = ("/ready", "/ready/m", "/v2/health/ready", "/v2/models/m/ready")
-    assert [(await house.ask("GET", target)).status for target in targets] == [503] * 4
+    targets = ("/ready", "/ready/m", *(target for each in OF_EXTENSIONS for target in each.ready))
+    assert {(await house.ask("GET", target)).status for target in targets} == {503}
     house.registry.routes.put("m", parse_route("1.0=1"))
 
-    assert [(await house.ask("GET", target)).status for target in targets] == [200] * 4
+    assert {(await house.ask("GET", target)).status for target in targets} == {200}

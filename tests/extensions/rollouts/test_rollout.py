@@ -4,9 +4,7 @@ import re
 
 import pytest
 
-from tests.core.test_states import check_arrows
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.extensions.rollouts import rollout as machine
 from tsctl.daemon.extensions.rollouts.decision import decide, find
 from tsctl.daemon.extensions.rollouts.rollout import (
     Rollout,
@@ -18,10 +16,6 @@ from tsctl.daemon.extensions.rollouts.rollout import (
 )
 from tsctl.daemon.extensions.rollouts.sequential import Trials
 from tsctl.daemon.models.routing.route import Route
-
-
-def test_a_rollout_follows_the_arrows_of_its_drawing_and_no_others() -> None:
-    check_arrows(machine)
 
 
 def rollout(state: RolloutState = RolloutState.STEPPING, step: int = 0, **changes: object) -> Rollout:

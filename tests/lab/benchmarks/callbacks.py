@@ -43,7 +43,7 @@ from typing import Any
 import grpc
 
 from tests.e2e.served import Served, eventually
-from tests.e2e.test_tensors import register
+from tests.e2e.tensor_models import register
 from tests.lab.benchmarks import schema_bodies
 from tests.lab.benchmarks.bodies import KINDS, MIB, Asked
 from tsctl.daemon.http.bounds.trimming import QUIET, keep_memory

@@ -5,11 +5,10 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from tests.kit.protocols import PROTOCOLS
 from tests.lab.benchmarks import schemas
 from tests.lab.benchmarks.bodies import ROOM, Asked, request
 from tests.lab.benchmarks.schemas import Body
-from tsctl.daemon.api.openai import requests as openai
-from tsctl.daemon.api.tensors import requests as tensors
 
 JSON = "application/json"
 DECLARED = "x-int32"  # the model that takes tensors; "sized" takes any JSON
@@ -21,13 +20,9 @@ Bodies = Callable[[int], Iterator[tuple[str, Body]]]
 
 def kinds() -> Iterator[tuple[str, Callable[[int], Asked]]]:
     """Yield the name of each body, and the function that makes a request of a size."""
-    infer = partial(schemas.json_bodies, tensors._WrittenRequest)
-    chat = partial(schemas.openai_bodies, openai._Message, openai._Part)
-    for model in (DECLARED, "sized"):
-        for packed in (False, True):
-            target = f"/v2/models/{model}/infer"
-            yield from _each(f"{target}{', gzip' if packed else ''}", infer, partial(_over_http, target, packed))
-    yield from _each("OpenAI", chat, _openai)
+    for protocol in PROTOCOLS:
+        for what, bodies, make in protocol.sized():
+            yield from _each(what, bodies, make)
     for method, descriptor in schemas.requests_of(schemas.SERVICES[:2]).items():
         service = next(each for each in schemas.SERVICES if each.rpartition(".")[2] == method.partition("/")[0])
         called = f"/{service}/{method.partition('/')[2]}"
@@ -46,18 +41,14 @@ def _nth(name: str, bodies: Bodies, make: Callable[[str, bytes, int], Asked], nu
     return make(name, next(body for at, (_, body) in enumerate(bodies(size - ROOM)) if at == number)(), size)
 
 
-def _over_http(target: str, packed: bool, name: str, body: bytes, size: int) -> Asked:
+def over_http(target: str, packed: bool, name: str, body: bytes, size: int) -> Asked:
+    """Return a request with a body, as gzip if `packed`; it is of `size` bytes, or more."""
     sent = gzip.compress(body, 1, mtime=0) if packed else body
     asked = request(name, sent, JSON, target=target, status=0)
     if packed:
         asked.head = asked.head[:-2] + b"Content-Encoding: gzip\r\n\r\n"
     asked.size = max(size, len(sent))
     return asked
-
-
-def _openai(name: str, body: bytes, size: int) -> Asked:
-    target = "/v1/chat/completions" if b'"messages"' in body[:100] else "/v1/completions"
-    return _over_http(target, False, name, body, size)
 
 
 def _over_grpc(method: str, name: str, body: bytes, size: int) -> Asked:

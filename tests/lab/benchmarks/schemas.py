@@ -25,9 +25,9 @@ def json_bodies(struct: Any, size: int) -> Iterator[tuple[str, Body]]:
     """Yield documents of a struct, of about `size` bytes each: what is filled with what, and the document."""
     kind = inspect.type_info(struct)
     yield from _filled(kind, size, "")
-    opened = _least(kind)[:-1] + b","
-    yield "unknown members", lambda: opened + _many(b'"x":1,', b'"x":1', size) + b"}"
-    yield "an unknown member", lambda: opened + b'"x":[' + _many(b"[],", b"[]", size) + b"]}"
+    opened = least(kind)[:-1] + b","
+    yield "unknown members", lambda: opened + many(b'"x":1,', b'"x":1', size) + b"}"
+    yield "an unknown member", lambda: opened + b'"x":[' + many(b"[],", b"[]", size) + b"]}"
     yield "white space", lambda: b" " * size + opened[:-1] + b"}"
     yield "brackets", lambda: b"[" * size
 
@@ -39,42 +39,44 @@ def _filled(kind: inspect.Type, size: int, path: str) -> Iterator[tuple[str, Bod
     elif isinstance(kind, inspect.StructType):
         for field in kind.fields:
             for name, value in _filled(field.type, size, f"{path}.{field.encode_name}"):
-                yield name, _made(partial(_least, kind, field.encode_name), value)
+                yield name, made(partial(least, kind, field.encode_name), value)
     elif isinstance(kind, inspect.ListType):
-        yield f"{path}: many", partial(_list, _least(kind.item_type), size)
+        yield f"{path}: many", partial(many_of, least(kind.item_type), size)
         for name, value in _filled(kind.item_type, size, f"{path}[]"):
-            yield name, _made(b"[%b]".__mod__, value)
+            yield name, made(b"[%b]".__mod__, value)
     elif isinstance(kind, inspect.DictType):
-        least = _least(kind.value_type)
-        yield f"{path}: one name", lambda: b"{" + _many(b'"a":' + least + b",", b'"a":' + least, size) + b"}"
-        yield f"{path}: many names", lambda: b"{" + _names(least, size) + b"}"
+        one = least(kind.value_type)
+        yield f"{path}: one name", lambda: b"{" + many(b'"a":' + one + b",", b'"a":' + one, size) + b"}"
+        yield f"{path}: many names", lambda: b"{" + _names(one, size) + b"}"
     elif isinstance(kind, inspect.StrType):
-        yield f"{path}: escapes", lambda: b'"' + _many(rb"\"", b"", size) + b'"'
+        yield f"{path}: escapes", lambda: b'"' + many(rb"\"", b"", size) + b'"'
         yield f"{path}: a long text", lambda: b'"' + b"x" * size + b'"'
     elif isinstance(kind, inspect.RawType):
         for what, one in (("numbers", b"1"), ("lists", b"[1]"), ("texts", b'""'), ("objects", b"{}")):
-            yield f"{path}: {what}", partial(_list, one, size)
+            yield f"{path}: {what}", partial(many_of, one, size)
 
 
-def _made(make: Callable[[bytes], bytes], inner: Body) -> Body:
+def made(make: Callable[[bytes], bytes], inner: Body) -> Body:
+    """Return a body that is made of another one."""
     return lambda: make(inner())
 
 
-def _list(one: bytes, size: int) -> bytes:
-    return b"[" + _many(one + b",", one, size) + b"]"
+def many_of(one: bytes, size: int) -> bytes:
+    """Return a list of about `size` bytes, whose elements are all `one`."""
+    return b"[" + many(one + b",", one, size) + b"]"
 
 
 def _names(value: bytes, size: int) -> bytes:
     return b",".join(b'"%x":%b' % (each, value) for each in range(size // (9 + len(value))))
 
 
-def _least(kind: inspect.Type, name: str = "", value: bytes = b"") -> bytes:
+def least(kind: inspect.Type, name: str = "", value: bytes = b"") -> bytes:
     """Return the shortest value of a type; `name` and `value` are a member that a struct has besides."""
     match kind:
         case inspect.UnionType():
-            return min(map(_least, kind.types), key=len)
+            return min(map(least, kind.types), key=len)
         case inspect.StructType():
-            values = {each.encode_name: _least(each.type) for each in kind.fields if each.required}
+            values = {each.encode_name: least(each.type) for each in kind.fields if each.required}
             values |= {name: value} if name else {}
             return b"{" + b",".join(b'"%b":%b' % (key.encode(), each) for key, each in values.items()) + b"}"
         case inspect.ListType():
@@ -90,24 +92,9 @@ def _least(kind: inspect.Type, name: str = "", value: bytes = b"") -> bytes:
     return b"1"
 
 
-def _many(one: bytes, last: bytes, size: int) -> bytes:
+def many(one: bytes, last: bytes, size: int) -> bytes:
+    """Return about `size` bytes of `one`, again and again, and then `last`."""
     return one * (size // len(one)) + last
-
-
-def openai_bodies(message: Any, part: Any, size: int) -> Iterator[tuple[str, Body]]:
-    """Yield requests of OpenAI's API; `message` and `part` are the structs of a message, and of a part of one."""
-    prompt = b'{"model":"sized","prompt":%b}'.__mod__
-    yield "prompt: many", _made(prompt, partial(_list, b'""', size))
-    yield "prompt: escapes", _made(prompt, lambda: b'"' + _many(rb"\"", b"", size) + b'"')
-    yield "prompt: a long text", _made(prompt, lambda: b'"' + "\u20ac".encode() * (size // 3) + b'"')
-    yield "members", lambda: b'{"model":"sized",' + _many(b'"a":1,', b'"prompt":""', size) + b"}"
-    messages = b'{"model":"sized","messages":%b}'.__mod__
-    yield "messages: many", _made(messages, partial(_list, _least(inspect.type_info(message)), size))
-    for name, value in json_bodies(message, size):
-        yield f"message {name}", _made(b'{"model":"sized","messages":[%b]}'.__mod__, value)
-    for name, value in json_bodies(part, size):
-        content = b'{"model":"sized","messages":[{"role":"user","content":[%b]}]}'.__mod__
-        yield f"part {name}", _made(content, value)
 
 
 def requests_of(services: tuple[str, ...] = SERVICES) -> dict[str, Any]:
@@ -124,20 +111,20 @@ def messages(descriptor: Any, size: int, path: str = "") -> Iterator[tuple[str, 
     for field in descriptor.fields:
         here = f"{path}.{field.name}"
         delimited = partial(_delimited, field.number)
-        empty = partial(_many, _tag(field.number, 2) + b"\0", b"", size)
+        empty = partial(many, _tag(field.number, 2) + b"\0", b"", size)
         if field.message_type is not None:
             yield f"{here}: empty", empty
             for name, inner in messages(field.message_type, size, here):
-                yield name, _made(delimited, inner)
+                yield name, made(delimited, inner)
         elif field.type in (field.TYPE_STRING, field.TYPE_BYTES):
             yield f"{here}: empty", empty
-            yield f"{here}: long", _made(delimited, partial(_many, b"x", b"", size))
+            yield f"{here}: long", made(delimited, partial(many, b"x", b"", size))
         else:
-            yield f"{here}: packed", _made(delimited, partial(_many, b"\1", b"", size))
-            yield f"{here}: single", partial(_many, _tag(field.number, 0) + b"\1", b"", size)
+            yield f"{here}: packed", made(delimited, partial(many, b"\1", b"", size))
+            yield f"{here}: single", partial(many, _tag(field.number, 0) + b"\1", b"", size)
     if not path:
-        yield "unknown fields", partial(_many, _tag(15, 0) + b"\1", b"", size)
-        yield "unknown groups", partial(_many, _tag(15, 3) + _tag(15, 4), b"", size)
+        yield "unknown fields", partial(many, _tag(15, 0) + b"\1", b"", size)
+        yield "unknown groups", partial(many, _tag(15, 3) + _tag(15, 4), b"", size)
 
 
 def tensor_messages(size: int) -> Iterator[tuple[str, Body]]:
@@ -145,10 +132,10 @@ def tensor_messages(size: int) -> Iterator[tuple[str, Body]]:
     for datatype, field, value in (
         ("INT32", 2, b"\1"), ("UINT64", 5, b"\xff" * 9 + b"\1"), ("FP32", 6, b"\0\0\x80\x3f"), ("BOOL", 1, b"\1"),
     ):  # fmt: skip
-        contents = _made(partial(_delimited, field), partial(_many, value, b"", size))
+        contents = made(partial(_delimited, field), partial(many, value, b"", size))
         yield f"{datatype}, typed", partial(_typed, datatype, size // len(value), contents)
     short = min(size, 2**20)  # more texts take long
-    yield "BYTES, typed", partial(_typed, "BYTES", short // 2, partial(_many, _tag(8, 2) + b"\0", b"", short))
+    yield "BYTES, typed", partial(_typed, "BYTES", short // 2, partial(many, _tag(8, 2) + b"\0", b"", short))
     yield "BYTES, raw", partial(_raw, "BYTES", 4, size)
     yield "INT32, raw", partial(_raw, "INT32", 4, size)
     yield "as many tensors as may be", _most_tensors

@@ -11,10 +11,11 @@ import socket
 import struct
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from tests.kit.http2 import DATA, ENDS_THE_LOOP, frame, grpc_call
+from tests.kit.protocols import PROTOCOLS, Protocol
 from tests.lab.harness.calls import OPEN_INFERENCE, TORCHSERVE
 from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
@@ -62,15 +63,8 @@ def _form(chance: random.Random) -> bytes:
     return _http(f"/predictions/{PREY}", parts + b"--edge--\r\n", "multipart/form-data; boundary=edge")
 
 
-def _tensors(chance: random.Random) -> bytes:
-    values = ",".join(str(chance.randrange(100)) for _ in range(6))
-    body = f'{{"inputs":[{{"name":"x","datatype":"FP32","shape":[2,3],"data":[{values}]}}],"parameters":{{"a":1}}}}'
-    return _http(f"/v2/models/{PREY}/infer", body.encode())
-
-
-def _chat(chance: random.Random) -> bytes:
-    body = f'{{"model":"{PREY}","messages":[{{"role":"user","content":"words {chance.random()}"}}]}}'
-    return _http("/v1/chat/completions", body.encode())
+def _prediction(protocol: Protocol, _chance: random.Random) -> bytes:
+    return _http(*protocol.predict(PREY))
 
 
 def _torchserve_call(chance: random.Random) -> bytes:
@@ -89,8 +83,7 @@ def _inference_call(chance: random.Random) -> bytes:
 WELL_FORMED: Mapping[str, Callable[[random.Random], bytes]] = {
     "predictions": lambda chance: _http(f"/predictions/{PREY}", chance.randbytes(200), "application/octet-stream"),
     "forms": _form,
-    "OIP": _tensors,
-    "OpenAI": _chat,
+    **{each.name: partial(_prediction, each) for each in PROTOCOLS},
     "gRPC, TorchServe": _torchserve_call,
     "gRPC, OIP": _inference_call,
 }
@@ -101,13 +94,7 @@ def oversized() -> Mapping[str, tuple[bytes, ...]]:
     """Return what is too much, by protocol: more than may be sent, or more members than anything may have."""
     gzipped = "Content-Encoding: gzip\r\n"
     endless = b"Content-Type: text/plain\r\nContent-Length: 1000000000000\r\n\r\n"
-    members = b",".join([b'{"name":"a"}'] * (_LARGE // 13))
-    outputs = b'{"inputs":[],"outputs":[' + members + b"]}"
-    parameters = b",".join(b'"%x":1' % number for number in range(_LARGE // 12))
-    messages = b",".join([b'{"role":"user","content":""}'] * (_LARGE // 29))
     fields = b"".join(b'--edge\r\nContent-Disposition: form-data; name="%x"\r\n\r\n\r\n' % n for n in range(20_000))
-    brackets = b"[" * _LARGE
-    infer = f"/v2/models/{PREY}/infer"
     return {
         "predictions": (
             f"POST /predictions/{PREY} HTTP/1.1\r\nHost: a\r\n".encode() + endless + bytes(1000),
@@ -115,18 +102,10 @@ def oversized() -> Mapping[str, tuple[bytes, ...]]:
             _http(f"/predictions/{PREY}", gzip.compress(bytes(64 * _LARGE // 2), 9), further=gzipped),
         ),
         "forms": (_http(f"/predictions/{PREY}", fields + b"--edge--\r\n", "multipart/form-data; boundary=edge"),),
-        "OIP": (
-            _http(infer, outputs),
-            _http(infer, gzip.compress(outputs), further=gzipped),
-            _http(infer, b'{"inputs":[' + members + b"]}"),
-            _http(infer, b'{"inputs":[],"parameters":{' + parameters + b"}}"),
-            _http(infer, brackets),
-        ),
-        "OpenAI": (
-            _http("/v1/chat/completions", b'{"model":"prey","messages":[' + messages + b"]}"),
-            _http("/v1/chat/completions", b'{"model":"prey",' + parameters + b"}"),
-            _http("/v1/completions", b'{"model":"prey","prompt":' + brackets),
-        ),
+        **{
+            each.name: tuple(_http(target, body, further=lines) for target, body, lines in each.oversized(PREY, _LARGE))
+            for each in PROTOCOLS
+        },
     }
 
 

@@ -83,8 +83,8 @@ CAPABILITIES = (
         "daemon/http/bounds/known_client.py",
     ),
     _capability("grpc", r"(?i:grpc)", "daemon/api/grpc/", "daemon/config/torchserve_grpc.py"),
-    _capability("oip", r"\boip|\bOip|\bOIP", "daemon/api/oip/"),
-    _capability("openai", r"(?i:openai)|\bchat\b", "daemon/api/openai/"),
+    _capability("oip", r"\boip|\bOip|\bOIP"),
+    _capability("openai", r"(?i:openai)|\bchat\b"),
     _capability(
         "tracing",
         r"\btracing\b|\b_?tracer\b|Tracer|\bTracing\b|TraceExport|TraceContext|JobTrace|\b[Tt]races\b"

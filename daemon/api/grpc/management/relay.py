@@ -9,6 +9,7 @@ from urllib.parse import quote, urlencode
 from tsctl.daemon.api.grpc.codes import code_of_status
 from tsctl.daemon.api.grpc.heads import CallHead
 from tsctl.daemon.api.grpc.prediction import CallFailed
+from tsctl.daemon.core.errors import ResourceNotFound
 from tsctl.daemon.core.job import Caller
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response
@@ -50,6 +51,8 @@ async def relay(routes: Routes, method: str, path: list[str], query: Query, head
     said = {name: str(value).lower() if value is True else str(value) for name, value in query.items() if value}
     target = f"/{'/'.join(quote(each, safe='') for each in path)}{'?' if said else ''}{urlencode(said)}"
     exchange = RelayedExchange(Request(method, target, [], body, began=head.began, received=head.began, id=head.id))
+    if path[0] not in routes:
+        raise ResourceNotFound
     answered = routes[path[0]](cast(Exchange, exchange), path[1:])
     if inspect.isawaitable(answered):
         await answered

@@ -8,10 +8,10 @@ import re
 
 from tests.http.peer import Server, post
 from tests.kit.build import make_model
+from tests.kit.protocols import PROTOCOLS
 from tests.lab.fuzz.target import Target
 from tests.lab.fuzz.targets.receiver import LIMITS, WORDS
 from tsctl.daemon.api.inference.routes import inference_routes
-from tsctl.daemon.api.openai.routes import openai_routes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.router import Router, join
 from tsctl.daemon.models.registry import Registry
@@ -19,6 +19,7 @@ from tsctl.daemon.workers.stub import StubEngine
 
 _BUG = b"The daemon failed"  # what a client is told of an exception that nobody expected
 _OWN = re.compile(rb'(?i)x-request-id: [^\r]*|cmpl-[^"]*|"created": *[0-9]*')  # different for each answer
+ANSWERING = [each for each in PROTOCOLS if each.routes is not None]
 _PATIENCE = 5.0  # seconds of the fake clock
 
 
@@ -32,7 +33,7 @@ def check(data: bytes) -> object:
     registry.add(model)
     model.scale(1, 1)
     server.clock.settle()
-    router = Router(join(openai_routes(registry), inference_routes(registry)))
+    router = Router(join(*(each.routes(registry) for each in ANSWERING if each.routes), inference_routes(registry)))
     peer = server.connect()
     peer.send(data)
     server.clock.advance(_PATIENCE)
@@ -64,7 +65,7 @@ TARGETS = (
     "/v2/models/m/infer", "/v2/models/m/explain", "/models/m/invoke?a=b&a=c", "/invocations",
     "/invocations?model_name=m",
     "/ping", "/ready/m/1.0", "/live", "/api-description", "/predictions/nobody", "/%ff/%", "/", "http://a/predictions/m",
-    "/v1/completions", "/v1/chat/completions", "/v1/models",
+    *(target for each in ANSWERING for target in (each.predict("m")[0], *each.lists)),
 )  # fmt: skip
 TARGET = Target(
     check,
@@ -80,8 +81,7 @@ TARGET = Target(
             "x-request-deadline-ms: 5",
             "x-request-priority: low",
         ),
-        _ask("/v1/completions", b'{"model": "m", "prompt": "a"}'),
-        _ask("/v1/chat/completions", b'{"model": "m", "messages": [{"role": "user", "content": "a"}]}'),
+        *(_ask(*each.predict("m")) for each in ANSWERING),
         _ask("/predictions/m", b"a=%", _FORM) + _ask("/predictions/m", b"a", "x-request-deadline-ms: 0"),
         _ask("/predictions/m").replace(b"POST", b"GET") + _ask("/ping").replace(b"POST", b"HEAD"),
     ],

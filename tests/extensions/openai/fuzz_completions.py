@@ -1,10 +1,10 @@
-"""Requests of OpenAI's API (api/openai/requests.py), in one go and walked in windows: read alike, or a named error."""
+"""Requests of OpenAI's API (requests.py), in one go and walked in windows: read alike, or a named error."""
 
 from tests.lab.fuzz.target import Target
-from tsctl.daemon.api.openai import requests
-from tsctl.daemon.api.openai.requests import Asked, read_request
 from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.extensions.openai import requests
+from tsctl.daemon.extensions.openai.requests import Asked, read_request
 
 
 def check(data: bytes) -> object:

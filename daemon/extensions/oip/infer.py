@@ -7,13 +7,13 @@ from typing import Any
 from tsctl.daemon.api.inference.predict import predict
 from tsctl.daemon.api.inference.turns import Reading, Turns
 from tsctl.daemon.api.json_text.syntax import check_syntax
-from tsctl.daemon.api.oip.prepared import HEAD_LENGTH, as_asked, prepare
-from tsctl.daemon.api.oip.unpack import Unpacked, is_packed, unpack_steps
 from tsctl.daemon.api.tensors.forms import InferRequest
+from tsctl.daemon.api.tensors.prepared import HEAD_LENGTH, as_asked, prepare
 from tsctl.daemon.api.tensors.requests import READ_AT_ONCE, parse_steps
 from tsctl.daemon.api.tensors.steps import Steps, finish
 from tsctl.daemon.core.arena import Lease, Payload, Take
 from tsctl.daemon.core.errors import BadRequest, DaemonError
+from tsctl.daemon.extensions.oip.unpack import Unpacked, is_packed, unpack_steps
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request

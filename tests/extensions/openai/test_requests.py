@@ -6,9 +6,9 @@ from itertools import pairwise
 import pytest
 
 from tsctl.daemon.api.json_text.syntax import WINDOW
-from tsctl.daemon.api.openai.requests import Asked, read_request, read_steps
 from tsctl.daemon.core.arena import Lease, Place
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.extensions.openai.requests import Asked, read_request, read_steps
 
 
 def asked(chat: bool = False, **members: object) -> Asked:

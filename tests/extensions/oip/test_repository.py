@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.house import House
-from tsctl.daemon.api.oip.routes import oip_routes
+from tsctl.daemon.extensions.oip.routes import oip_routes
 from tsctl.daemon.http.router import Router
 
 

@@ -10,7 +10,7 @@ and `unload`). The answer comes when the workers are ready.
 
 from typing import Any
 
-from tsctl.daemon.api.oip.metadata import READY, index_entry
+from tsctl.daemon.api.tensors.metadata import READY, index_entry
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response

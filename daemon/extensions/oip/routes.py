@@ -14,10 +14,10 @@ from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
 from tsctl.daemon.api.inference.turns import Turns
-from tsctl.daemon.api.oip.infer import InferReader
-from tsctl.daemon.api.oip.metadata import model_config, model_metadata, server_metadata, statistics_of
+from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
 from tsctl.daemon.core.arena import Take
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.extensions.oip.infer import InferReader
 from tsctl.daemon.http.bounds.known_client import KnownClient
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.exchange import Exchange

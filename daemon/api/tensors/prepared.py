@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from tsctl.daemon.api.oip.typed import output_of, typed_answer, typed_params
 from tsctl.daemon.api.tensors.answers import parse_answer, write_answer
 from tsctl.daemon.api.tensors.declared import check_request
 from tsctl.daemon.api.tensors.documents import described_request
 from tsctl.daemon.api.tensors.forms import InferAnswer, InferRequest
+from tsctl.daemon.api.tensors.typed import output_of, typed_answer, typed_params
 from tsctl.daemon.core.errors import PredictionFailed
 from tsctl.daemon.core.job import Param, Reply
 from tsctl.daemon.models.version import ModelVersion

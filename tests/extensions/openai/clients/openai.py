@@ -1,4 +1,4 @@
-"""OpenAI's client against a daemon with the model `chats`: a program of its own (test_clients.py).
+"""OpenAI's client against a daemon with the model `chats`: a program of its own (test_served.py).
 
 python openai.py HTTP_HOST:PORT
 """

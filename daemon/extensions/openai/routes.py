@@ -11,9 +11,9 @@ from typing import Any
 from tsctl.daemon.api.inference.openapi import describe_api
 from tsctl.daemon.api.inference.predict import predict
 from tsctl.daemon.api.inference.turns import Reading, Turns
-from tsctl.daemon.api.openai.completion import Completion
-from tsctl.daemon.api.openai.requests import CHAT, COMPLETIONS, Asked, is_long, read_request, read_steps
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.extensions.openai.completion import Completion
+from tsctl.daemon.extensions.openai.requests import CHAT, COMPLETIONS, Asked, is_long, read_request, read_steps
 from tsctl.daemon.http.bounds.known_client import KnownClient
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response

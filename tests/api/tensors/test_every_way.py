@@ -22,11 +22,11 @@ from tests.handlers.typed.calls import close_all, runtime_of
 from tests.kit.build import make_model
 from tsctl.daemon.api.grpc.protos.messages import message_class, request_class
 from tsctl.daemon.api.grpc.tensor_contents import read_request
-from tsctl.daemon.api.oip.prepared import prepare
-from tsctl.daemon.api.oip.typed import typed_params
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.api.tensors.forms import InferRequest, Tensor
+from tsctl.daemon.api.tensors.prepared import prepare
 from tsctl.daemon.api.tensors.requests import parse_request
+from tsctl.daemon.api.tensors.typed import typed_params
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param

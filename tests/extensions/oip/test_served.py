@@ -7,18 +7,12 @@ import numpy as np
 import pytest
 
 from tests.e2e.served import Answer, Served
+from tests.e2e.tensor_models import register
 from tests.handlers.tensors.test_arrays import VALUES
 from tsctl.daemon.core.arena import SHARED_FROM
 from tsctl.daemon.model_settings.declarations import DATATYPES
 
 pytestmark = pytest.mark.thin
-
-CONFIG = """
-batchSize: 4
-maxBatchDelay: 0
-inputs: [{{name: x, datatype: {datatype}, shape: [-1]}}]
-outputs: [{{name: x, datatype: {datatype}, shape: [-1]}}, {{name: intact, datatype: BOOL, shape: [1]}}]
-"""
 
 
 @pytest.fixture(scope="module")
@@ -27,15 +21,6 @@ def tensors(tmp_path_factory: pytest.TempPathFactory) -> Any:
     served.start("--max-request-size", "4MiB")
     yield served
     served.stop()
-
-
-def register(served: Served, datatype: str, name: str = "") -> str:
-    """Register the model of a datatype, and return its name."""
-    name = name or f"x-{datatype.lower()}"
-    config = served.folder / "model-config.yaml"
-    config.write_text(CONFIG.format(datatype=datatype))
-    served.register("tensors", name=name, config_file=config)
-    return name
 
 
 def infer(served: Served, model: str, data: bytes, datatype: str, shape: list[int], **parameters: object) -> Answer:

@@ -10,8 +10,10 @@ import pytest
 from tests.api.house import House
 from tests.api.inference.test_streaming import Flow
 from tests.http.peer import Peer
-from tsctl.daemon.api.openai import completion
+from tsctl.daemon.api.inference.paths import model_named, predicts
 from tsctl.daemon.core.job import Job, Piece, Reply
+from tsctl.daemon.extensions.openai import completion
+from tsctl.daemon.http.messages import error_body
 
 PROMPT = {"model": "m", "prompt": "Once"}
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
@@ -223,3 +225,20 @@ async def test_a_large_request_is_read_in_turns(tmp_path: Path, chat: bool) -> N
     assert not answer.done()
     assert (await answer).status == 200
     assert seen == [(f"user: {text}\nassistant:" if chat else text).encode()]
+
+
+@pytest.mark.parametrize(
+    "path", [["v1", "models"], ["v1", "completions"], ["v1", "chat", "completions"], ["v1", "models", "m:predict"]]
+)
+def test_its_paths_are_inference_and_only_the_others_name_a_model(path: list[str]) -> None:
+    assert predicts(path)
+    assert model_named(path) == (None if len(path) < 3 or path[1] == "chat" else "m")
+    assert not predicts(["v1", "chat"])
+
+
+@pytest.mark.parametrize("target", ["/v1/completions", "/v1/chat/completions?a=b", "/v1/chat/none"])
+def test_an_error_below_its_paths_is_in_its_words_and_in_torchserves(target: str) -> None:
+    document = error_body(503, "Kind", "no luck", target)
+
+    assert document.pop("error") == {"message": "no luck", "type": "Kind", "param": None, "code": 503}
+    assert document == error_body(503, "Kind", "no luck", "/predictions/m")

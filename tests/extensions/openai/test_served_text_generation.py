@@ -11,7 +11,7 @@ import pytest
 from tests.e2e.served import PAGE, Served
 from tsctl.daemon.marfile import Packing, write_archive
 
-EXAMPLE = Path(__file__).parents[2] / "docs" / "examples" / "text-generation"
+EXAMPLE = Path(__file__).parents[3] / "docs" / "examples" / "text-generation"
 SENTENCES = {
     "A batch": " is made of the requests that wait. A request that comes later waits for the next batch.",
     "A token": " is made in each step. A request that comes between two steps joins the next one.",

@@ -1,0 +1,19 @@
+"""Models that take declared tensors of one datatype, `x`, and answer with them."""
+
+from tests.e2e.served import Served
+
+CONFIG = """
+batchSize: 4
+maxBatchDelay: 0
+inputs: [{{name: x, datatype: {datatype}, shape: [-1]}}]
+outputs: [{{name: x, datatype: {datatype}, shape: [-1]}}, {{name: intact, datatype: BOOL, shape: [1]}}]
+"""
+
+
+def register(served: Served, datatype: str, name: str = "") -> str:
+    """Register the model of a datatype, and return its name."""
+    name = name or f"x-{datatype.lower()}"
+    config = served.folder / "model-config.yaml"
+    config.write_text(CONFIG.format(datatype=datatype))
+    served.register("tensors", name=name, config_file=config)
+    return name
