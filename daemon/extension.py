@@ -138,7 +138,7 @@ class Kernel:
 class Service:
     """A part of one daemon, of an extension or of the core; each member does nothing by default.
 
-        begin ─▶ bind ─▶ the daemon listens ─▶ serve ─▶ servers begin ─▶ loaded
+        restore ─▶ begin ─▶ bind ─▶ the daemon listens ─▶ serve ─▶ servers begin ─▶ loaded
         told to stop ─▶ settle ─▶ no connection is accepted ─▶ leave ─▶ the last answers have left ─▶ close
 
     Services are begun in order, and closed in the reverse one.
