@@ -48,6 +48,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
     extension          the seam between the core and the shelf: what a capability may add to a daemon
     extensions/        the shelf: a folder for each capability that the core does not know
       scaling/         how many workers a version has, where a target of the waiting time is set
+      keys/            clients that are known by keys: their models, rates and priorities
       oip/             the Open Inference Protocol, version 2, over HTTP: health, requests, the repository
       openai/          OpenAI's API for completions and chats, over text handlers
     server/            the parts of a daemon, wired; the list of extensions

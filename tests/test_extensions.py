@@ -13,7 +13,7 @@ from tsctl.daemon.server.extensions import EXTENSIONS
 
 SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
 # Of others there is more than their folder: python -m tests.lab house --names.
-WHOLE = ("oip", "openai", "recording", "scaling", "torchserve_logs", "tracing")
+WHOLE = ("keys", "oip", "openai", "recording", "scaling", "torchserve_logs", "tracing")
 
 
 def folder_of(module: str) -> str:

@@ -78,8 +78,6 @@ CORE_KINDS: dict[str, EventKind] = {
     "settings-changed": EventKind(
         "info", "settings were changed while serving, or chosen by what the handler declares"
     ),
-    "keys-read": EventKind("info", "the keys file has changed, and counts"),
-    "keys-invalid": EventKind("error", "the keys file has changed and cannot be used; what it said before counts"),
     "trial-started": EventKind("info", "sets of optimizations are compared, in a process of the lowest priority"),
     "trial-ended": EventKind("info", "a trial has found the fastest set, or that none is faster, or was broken off"),
     "trial-failed": EventKind("warning", "a trial, or what it has chosen, is of no use; the version serves as before"),

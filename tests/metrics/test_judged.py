@@ -4,6 +4,7 @@ import pytest
 
 from tests.batching.poisoned import SMALL
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.client import ModelNotAllowed, TooManyRequests
 from tsctl.daemon.core.endings import (
     WHOSE,
     Ending,
@@ -15,7 +16,6 @@ from tsctl.daemon.core.endings import (
 )
 from tsctl.daemon.core.errors import BadRequest, CutOff, Loading, NoReadyWorker, QueueFull, ResponseTimeout, Stopping
 from tsctl.daemon.core.job import Fate, Job, JobPhase, Outcome, Reply, TimeBudget
-from tsctl.daemon.http.bounds.known_client import KnownClient, ModelNotAllowed, TooManyRequests
 from tsctl.daemon.workers.stub import StubRowWorker
 
 HUNG = Reply(ResponseTimeout.status, b"hung", error=ResponseTimeout.kind)
@@ -54,7 +54,7 @@ def test_a_status_says_whose_doing_an_answer_is() -> None:
     [
         (BadRequest("no"), Ending.REJECTED),
         (ModelNotAllowed("c", "m"), Ending.REJECTED),
-        (TooManyRequests(KnownClient("c", rate=1.0), 1.0), Ending.REJECTED),
+        (TooManyRequests("c", 1.0, 1, 1.0), Ending.REJECTED),
         (QueueFull("full"), Ending.REFUSED),
         (NoReadyWorker("none"), Ending.REFUSED),
         (Loading("soon"), Ending.REFUSED),

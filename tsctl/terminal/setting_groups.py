@@ -10,7 +10,7 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     "Addresses": (
         "inference_address", "metrics_address", "metrics", "management_address", "grpc_address",
         "grpc_management_address",
-        "management_without_token", "token_file", "inference_token_file", "keys_file", "allowed_host", "allowed_urls",
+        "management_without_token", "token_file", "inference_token_file", "allowed_host", "allowed_urls",
         "cors_allowed_origin", "cors_allowed_methods", "cors_allowed_headers", "certificate_file",
         "private_key_file",
     ),
