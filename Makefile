@@ -57,11 +57,10 @@ DOCS ?= build
 docs: $(VENV)/.docs-installed
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs $(DOCS) --strict
 
-# Measures TorchServe, mosec, LitServe, KServe, MLServer and Triton beside our daemon, and writes docs/benchmarks.md, then what a
-# call over gRPC costs; needs wrk and Java 17, and a quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.
+# Measures TorchServe, mosec, LitServe, KServe, MLServer and Triton beside our daemon, and writes docs/benchmarks.md;
+# needs wrk and Java 17, and a quiet machine for an hour. BENCH="--only constant --peers tsctl,mosec --rounds 1" measures a part.
 bench: $(VENV)/.installed
 	$(RUN)/python -m tests.lab.benchmarks $(BENCH)
-	$(BIN)/python -m tests.lab.benchmarks.grpc_calls
 
 # Compares what a request costs the daemon with the last release: fails where its processor time for the constant answer is over
 # 1.05 times as much. Builds both compiled, and measures them in turns; five minutes on two cores. Before the first release the
@@ -117,7 +116,7 @@ release: $(VENV)/.installed
 
 # Removes what make and the tests have made, .venv among it.
 clean:
-	rm -rf $(VENV) site dist .bench .compiled .deploy .fuzz .tools .torchserve .wheel .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site dist .bench .compiled .deploy .fuzz .tools .wheel .mypy_cache .pytest_cache .ruff_cache
 
 # What follows are files: what the targets above, and `python -m tests.lab`, need.
 

@@ -36,7 +36,6 @@ daemon never imports torch, so it starts in well under a second; the command lin
       archives/        their archives, from download to unpacked directory
       persistence/     the snapshot, and a start from it
       routing/         which version answers a request that names none
-      rollouts/        a new version takes over step by step, and goes back by itself
     api/               the routes; authorisation
       grpc/            predictions and health checks over gRPC
       inference/       predictions, forms
@@ -47,12 +46,14 @@ daemon never imports torch, so it starts in well under a second; the command lin
       upgrade/         its replacement: old and new
     extension          the seam between the core and the shelf: what a capability may add to a daemon
     extensions/        the shelf: a folder for each capability that the core does not know
+      optimizing/      the fastest set of optimisations of a model, found by trials while it serves
+      rollouts/        a new version takes over step by step, and goes back by itself
       scaling/         how many workers a version has, where a target of the waiting time is set
       keys/            clients that are known by keys: their models, rates and priorities
       oip/             the Open Inference Protocol, version 2, over HTTP: health, requests, the repository
       openai/          OpenAI's API for completions and chats, over text handlers
     server/            the parts of a daemon, wired; the list of extensions
-    tools/             programs of their own, never imported: `tsctl check`, `optimize`, `tune`
+    tools/             programs of their own, never imported: `tsctl check`, `tune`
 
 tests/test_imports.py is the table of who may import whom; tests/test_house.py measures that there are few rooms,
 few floors and no circle. Programs that measure, compare and attack all of this are in tests/lab.

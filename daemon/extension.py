@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tsctl.daemon.api.inference.turns import Turns
+    from tsctl.daemon.api.openapi import Operation
+    from tsctl.daemon.batching.dispatcher import Dispatcher
     from tsctl.daemon.config.config import Config
     from tsctl.daemon.config.tokens import Tokens
     from tsctl.daemon.core.arena import Take
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
     from tsctl.daemon.model_settings.row import ModelSetting
     from tsctl.daemon.models.registrar import Registrar
     from tsctl.daemon.models.registry import Registry
+    from tsctl.daemon.models.reservations import Reservation
+    from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.setting_values import Setting
 
@@ -138,6 +142,10 @@ class Service:
         """Return the routes for these: first path segment → function. They are asked before the core's."""
         return {}
 
+    def operations(self) -> "Mapping[str, Mapping[str, Operation]]":
+        """Return the routes for managers as OpenAPI describes them: path → method → operation."""
+        return {}
+
     @property
     def addresses(self) -> Sequence[str]:
         """The addresses that the service has bound, as URLs."""
@@ -151,19 +159,59 @@ class Service:
         """Return the service's fields of a version's document, in `tsctl`."""
         return {}
 
+    def listed(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the service's fields of a version in lists: of `tsctl status`, and in `/tsctl/live`."""
+        return {}
+
     def live(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
-        """Return the service's fields of a version in `/tsctl/live`, from which `tsctl top` draws."""
+        """Return the service's further fields of a version in `/tsctl/live`, from which `tsctl top` draws."""
+        return {}
+
+    def settings(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the settings, by their names in model-config.yaml, that a version's workers really have.
+
+        Only those that are other than the version's own: by these it is served elsewhere, as `tsctl tune` does.
+        """
         return {}
 
     def families(self) -> "Iterable[MetricFamily]":
         """Return the service's metrics as they are now."""
         return ()
 
+    def dispatcher(self, settings: "ModelSettings") -> "type[Dispatcher] | None":  # noqa: ARG002
+        """Return the dispatcher of a version with these settings; None for the core's, or that of a later service."""
+        return None
+
     def attach(self, model: "ModelVersion") -> None:
         """Note that a version was made: it is not registered yet, and has no worker."""
 
     def replacing(self, old: "ModelVersion", new: "ModelVersion") -> None:
         """Note that a version begins to load, to take the place of another one."""
+
+    def reserves(self, name: str) -> "Reservation | None":  # noqa: ARG002
+        """Return the reservation of a model, while the service alone changes which of its versions answer."""
+        return None
+
+    async def leaving(self, model: "ModelVersion", why: str) -> None:
+        """Let go of a version that is about to be unregistered, whatever it is reserved for."""
+
+    def forget(self, gone: Callable[[str], bool]) -> None:
+        """Forget models that are gone: those for whose names `gone` returns true."""
+
+    def keep(self, *, last: bool) -> Mapping[str, Any] | None:  # noqa: ARG002
+        """Return what the snapshot is to hold of the service, for `restore`; None for nothing.
+
+        Args:
+            last: another daemon begins with this snapshot: what changes all the time is written, too.
+        """
+        return None
+
+    def restore(self, kept: Any) -> None:
+        """Take up what an earlier run has kept, before its versions are registered.
+
+        Raises:
+            ValueError: another program may have written it. It is kept aside, and the service goes on without.
+        """
 
     def begin(self) -> None:
         """Begin, before the daemon listens."""
@@ -295,6 +343,7 @@ class Extension:
         events: kinds of events that it adds.
         help_groups: titles of `--help`, each with the names of the rows above that stand below it.
         metrics: the families that its service yields.
+        batch_reasons: names of reasons for which its dispatcher sends batches, each with its meaning.
         protocol: spoken at the inference addresses; None for none.
     """
 
@@ -304,6 +353,7 @@ class Extension:
     events: "tuple[EventRow, ...]" = ()
     help_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     metrics: tuple[MetricRow, ...] = ()
+    batch_reasons: tuple[tuple[str, str], ...] = ()
     protocol: ClientProtocol | None = None
 
     def configure(
@@ -340,6 +390,14 @@ class Extension:
             StartError: what the configuration names cannot be used.
         """
         return None
+
+    def environment(self, config: "Config") -> Mapping[str, str]:  # noqa: ARG002
+        """Return variables of the environment of all workers; one that is set by hand stays."""
+        return {}
+
+    def describe(self, model: "ModelVersion", config: "Config") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return the extension's fields of a version that `tsctl check` has loaded, without any service."""
+        return {}
 
     def install(self, kernel: Kernel) -> Service | None:
         """Return the service in one daemon; None if its configuration does not ask for it.

@@ -11,7 +11,6 @@
         environments/   Python environments, named by the requirements they were made for
         downloads/      archives that are being downloaded
         compiled/       models compiled by torch.compile, reused at the next start
-        trials/         which optimisations are worth having, by archive and machine (handlers/optimize/trials)
         snapshot.json   the registered models, for the next run
         tuned/          MODEL@VERSION.json: the last result of `tsctl tune` (tsctl/tuning/saved.py)
         events.jsonl    the latest events; events.jsonl.1 has the ones before, and a lock is beside them
@@ -84,10 +83,6 @@ def downloads_dir(state_dir: Path) -> Path:
 
 def compiled_dir(state_dir: Path) -> Path:
     return state_dir / "compiled"
-
-
-def trials_dir(state_dir: Path) -> Path:
-    return state_dir / "trials"
 
 
 def tuned_dir(state_dir: Path) -> Path:

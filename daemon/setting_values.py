@@ -14,7 +14,6 @@ from typing import Any, Literal
 
 MIB = 1024 * 1024
 FOREVER = 1e9  # seconds
-AUTO_OPTIMIZE = ("built-in", "asked", "never")
 METRICS_MODES = ("prometheus", "log", "legacy")
 ENVELOPES = ("body", "json", "kserve", "kservev2")
 
@@ -161,13 +160,6 @@ def parse_metrics_mode(text: str) -> str:
     if mode not in METRICS_MODES:
         raise ValueError(f"`{text}` is not a metrics mode ({', '.join(METRICS_MODES)})")
     return mode
-
-
-def parse_auto_optimize(text: str) -> str:
-    word = text.strip().lower()
-    if word not in AUTO_OPTIMIZE:
-        raise ValueError(f"`{text}` is not a choice of versions to optimize ({', '.join(AUTO_OPTIMIZE)})")
-    return word
 
 
 def parse_names(text: str) -> tuple[str, ...]:

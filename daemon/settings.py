@@ -11,7 +11,6 @@ Standard library only: the command line imports this module.
 from tsctl.daemon.setting_values import (
     MIB,
     Setting,
-    parse_auto_optimize,
     parse_boolean,
     parse_cluster,
     parse_count,
@@ -299,15 +298,6 @@ CORE_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "template", True, parse_boolean, "true|false", "Fork workers from a process that has imported torch already."
-    ),
-    Setting(
-        "auto_optimize",
-        "built-in",
-        parse_auto_optimize,
-        "CHOICE",
-        "Models for which the fastest optimizations are found by a trial: built-in (image classifiers and segmenters"
-        " that say nothing of `optimize`, after 20 minutes of work; and `optimize: auto`), asked (only the latter) or"
-        " never.",
     ),
     Setting(
         "ray_address",

@@ -4,6 +4,7 @@ Everything that shows, checks or documents rows reads them here. Standard librar
 module.
 """
 
+from tsctl.daemon.core.batch_reasons import CORE_REASONS
 from tsctl.daemon.extension import ClientProtocol
 from tsctl.daemon.model_settings.row import ModelSetting
 from tsctl.daemon.model_settings.table import CORE_MODEL_SETTINGS
@@ -17,4 +18,7 @@ SETTINGS: tuple[Setting, ...] = (
 MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     *CORE_MODEL_SETTINGS, *(row for extension in EXTENSIONS for row in extension.model_settings)
 )  # fmt: skip
+BATCH_REASONS: dict[str, str] = CORE_REASONS | {
+    name: meaning for extension in EXTENSIONS for name, meaning in extension.batch_reasons
+}
 PROTOCOLS: tuple[ClientProtocol, ...] = tuple(each.protocol for each in EXTENSIONS if each.protocol is not None)

@@ -1,6 +1,6 @@
 """The daemon's orders to a template, and the template's reports: one message a packet.
 
-    daemon → template   Fork, Grow or Time, each with three descriptors: the new process's socket, stdout, stderr
+    daemon → template   Fork or Grow, each with three descriptors: the new process's socket, stdout, stderr
     template → daemon   Ready or Unfit, once; then for each order Forked or OrderRefused
 
 The socket is a SOCK_SEQPACKET, which keeps message boundaries. The new process's socket is a stream of frames for a
@@ -14,7 +14,6 @@ from tsctl.handlers.texts.encodable import packed
 
 LARGEST = 128 * 1024  # bytes of a packet; by default the kernel takes about 200 KiB (socket(7), wmem_default)
 
-EXIT_LOAD_ANEW = 75  # exit code of a process that timed a model's defaults: one of them is a loss (EX_TEMPFAIL)
 MARK = "TSWORKER_OF"  # in the environment of workers and templates: the daemon's pid
 
 # The variables that libraries read when loaded: how many threads one operation may use.
@@ -35,23 +34,10 @@ class Grow(msgspec.Struct, array_like=True, tag=2):
     load: wire.Load | None = None
 
 
-class Time(msgspec.Struct, array_like=True, tag=3):
-    """Fork a process that times the default optimisations of the template's model, and ends.
-
-    Its exit code is `EXIT_LOAD_ANEW` if the model had better be loaded anew.
-    """
-
-
 class Ready(msgspec.Struct, array_like=True, tag=1):
-    """The template accepts orders.
-
-    Attributes:
-        seconds: the time the preparation took.
-        untimed: default optimisations of its model have not been timed.
-    """
+    """The template accepts orders; `seconds` is the time that the preparation took."""
 
     seconds: float
-    untimed: bool = False
 
 
 class Unfit(msgspec.Struct, array_like=True, tag=2):
@@ -70,7 +56,7 @@ class OrderRefused(msgspec.Struct, array_like=True, tag=4):
     reason: str
 
 
-Order = Fork | Grow | Time
+Order = Fork | Grow
 Report = Ready | Unfit | Forked | OrderRefused
 
 encode = packed

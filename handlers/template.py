@@ -80,8 +80,7 @@ class TemplateProcess:
         # What imports leave behind is little. What is unreachable of a model may be large, and what was there before it
         # is frozen.
         freeze(collect=load is not None)
-        untimed = self._prepared is not None and self._prepared.untimed
-        self._tell(orders.Ready(time.perf_counter() - began, untimed))
+        self._tell(orders.Ready(time.perf_counter() - began))
         return True
 
     def obey(self) -> NewProcess | None:
@@ -116,13 +115,6 @@ class TemplateProcess:
                 announce_threads(threads)
                 set_threads(threads)
                 return worker.converse(born.socket, self._prepared)
-            case orders.Time():
-                assert self._prepared is not None
-                load = self._prepared.load
-                start_anew(born.stdout, born.stderr, load.model_dir)
-                os.close(born.socket)
-                set_threads(load.threads)
-                return worker.time_later(self._prepared)
             case orders.Grow(modules=modules, load=load):
                 start_anew(born.stdout, born.stderr, os.getcwd() if load is None else load.model_dir)
                 self._sock = socket.socket(fileno=born.socket)

@@ -208,17 +208,14 @@ Measured = Annotated[list[Measurement], Meta(max_length=MOST_SERIES)]
 
 
 class Optimized(msgspec.Struct, array_like=True):
-    """The outcome of an optimisation: why it was not applied, or a warning; `drift`: how far the output moved; `speed`:
-    rows of a timed batch, its seconds without and with it; `idle`: there was nothing to do; `agreement`: the fraction
-    of best classes that stay the same; `known`: found by an earlier load."""
+    """The outcome of an optimisation: why it was not applied; `drift`: how far the output moved; `idle`: there was
+    nothing to do; `agreement`: the fraction of best classes that stay the same; `known`: found by an earlier load."""
 
     name: Label
     applied: bool
     drift: float | None
     seconds: Seconds
     reason: Text = ""
-    speed: tuple[Count, Seconds, Seconds] | None = None
-    warning: Text = ""
     idle: bool = False
     agreement: float | None = None
     known: bool = False

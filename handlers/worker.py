@@ -9,7 +9,6 @@ import contextlib
 import io
 import logging
 import os
-import signal
 import sys
 import time
 from functools import partial
@@ -21,10 +20,9 @@ import msgspec
 from tsctl.handlers import wire
 from tsctl.handlers.memory import give_memory_back, keep_memory
 from tsctl.handlers.names import COMPILE
-from tsctl.handlers.orders import EXIT_LOAD_ANEW
 from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
 from tsctl.handlers.process.forking import die_with, enter_group, start_apart
-from tsctl.handlers.process.priority import step_back, step_back_if_asked
+from tsctl.handlers.process.priority import step_back_if_asked
 from tsctl.handlers.process.schedule import alone
 from tsctl.handlers.process.threads import set_threads
 from tsctl.handlers.requests.excerpt import excerpt, message_of
@@ -38,7 +36,6 @@ from tsctl.handlers.texts.encodable import class_of, sendable
 if TYPE_CHECKING:
     from tsctl.handlers.process.ranks.leader import Leader
 
-LONGEST_TIMING = 120  # seconds; SIGALRM then ends the process
 VISIBLE = "CUDA_VISIBLE_DEVICES"  # read by CUDA's driver when a process first calls it
 
 
@@ -65,13 +62,11 @@ class Prepared(NamedTuple):
 
     Attributes:
         optimized: the outcomes of its optimisations; None if not yet applied.
-        untimed: `time_later` has something to do.
     """
 
     load: wire.Load
     runtime: Runtime
     optimized: list[wire.Optimized] | None = None
-    untimed: bool = False
 
 
 def prepare(load: wire.Load) -> Prepared:
@@ -100,38 +95,15 @@ def runtime_class(mode: wire.Mode) -> type[Runtime]:
 def prepare_for_all(load: wire.Load) -> Prepared:
     """Prepare a model in a template, including optimisations, so that workers share the optimised weights.
 
-    Whether these are worth having shows in a forked process, with the threads of the worker for whom this is done: a
-    template runs nothing in parallel. `compile` is left to each worker: compiling starts threads.
+    They are checked in forked processes, with the threads of the worker for whom this is done: a template runs nothing
+    in parallel. `compile` is left to each worker: compiling starts threads.
     """
     prepared = prepare(load)
     if COMPILE in (load.optimize or ()):
-        unsure = prepared.runtime.is_unsure(load.optimize, Path(load.model_dir), load.batch_size, load.threads)
-        return prepared._replace(untimed=unsure)
+        return prepared
     apart = partial(start_apart, load.threads, load.cpus)
-    put_off: list[bool] = []
-    optimized = prepared.runtime.optimize(
-        load.optimize, Path(load.model_dir), load.batch_size, load.threads, apart,
-        put_off=lambda: put_off.append(True),
-    )  # fmt: skip
-    return prepared._replace(optimized=optimized, untimed=bool(put_off))
-
-
-def time_later(prepared: Prepared) -> int:
-    """Time a prepared model's optimisations, in a process forked for that alone; return its exit code.
-
-    Requests go first: the process has the lowest priority. What could not be measured so is measured after a restart.
-    """
-    load = prepared.load
-    step_back()
-    signal.alarm(LONGEST_TIMING)
-    if load.cpus:
-        os.sched_setaffinity(0, load.cpus)
-    try:
-        anew = prepared.runtime.time_later(load.optimize, Path(load.model_dir), load.batch_size, load.threads)
-    except Exception as error:  # noqa: BLE001 - a model of the user's may raise anything
-        tell(describe_error(error))
-        return 1
-    return EXIT_LOAD_ANEW if anew else 0
+    optimized = prepared.runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size, apart)
+    return prepared._replace(optimized=optimized)
 
 
 def alike(load: wire.Load) -> wire.Load:
@@ -149,16 +121,10 @@ def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runti
     if load.ranks is not None and load.ranks.rank and not load.ranks.each:
         return runtime, []  # no batch runs here
     if optimized is None:
-        put_off = _leave if prepared.untimed else None
         beside = partial(start_apart, 1, load.cpus)
-        model_dir = Path(load.model_dir)
-        optimized = runtime.optimize(load.optimize, model_dir, load.batch_size, beside=beside, put_off=put_off)
+        optimized = runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size, beside=beside)
     warm_up(runtime, load, runtime.config)
     return runtime, optimized
-
-
-def _leave() -> None:
-    """Leave times to the process that the template forks for them."""
 
 
 def join_ranks(load: wire.Load, connection: DaemonConnection) -> "Leader | None":

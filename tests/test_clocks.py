@@ -18,7 +18,7 @@ MAY_READ_IT = {
     "daemon/api/residency/documents.py": "when a version was used and will be unloaded, for people",
     "daemon/api/observing/live.py": "when the numbers were read, for people",
     "daemon/models/archives/sources/parts.py": "how old the files of interrupted downloads are, over restarts",
-    "daemon/models/optimizing/trials.py": "when a trial began and ended, for people",
+    "daemon/extensions/optimizing/trials.py": "when a trial began and ended, for people",
     "daemon/models/persistence/snapshot_file.py": "when a model was changed, for people",
     "daemon/models/reporting/reports.py": "when a prediction failed, for people",
     "daemon/api/management/describe.py": "since when a worker is there, as text",

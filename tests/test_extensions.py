@@ -10,10 +10,11 @@ from tests.places import ROOT
 from tests.test_imports import SOURCES, imports_of, within
 from tsctl.daemon.extension import Extension
 from tsctl.daemon.server.extensions import EXTENSIONS
+from tsctl.extension import names
 
 SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
 # Of others there is more than their folder: python -m tests.lab house --names.
-WHOLE = ("keys", "oip", "openai", "recording", "scaling", "torchserve_logs", "tracing")
+WHOLE = ("keys", "oip", "openai", "optimizing", "recording", "rollouts", "scaling", "torchserve_logs", "tracing")
 
 
 def folder_of(module: str) -> str:
@@ -44,6 +45,10 @@ def test_each_folder_of_the_shelf_is_one_word_in_the_list() -> None:
 
     assert sorted(each.name for each in EXTENSIONS) == sorted(folders)
     assert all(isinstance(each, Extension) for each in EXTENSIONS)
+
+
+def test_each_folder_of_the_command_line_is_of_an_extension_of_the_list() -> None:
+    assert {*names()} <= {each.name for each in EXTENSIONS}
 
 
 def test_reading_the_list_imports_tables_alone() -> None:

@@ -34,7 +34,11 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.core": ("daemon.core",),
     "daemon.events": ("daemon.events", "daemon.server.extensions"),
     "daemon.extension": (),
-    "daemon.extensions": ("daemon", "handlers.envelopes", "handlers.names", "handlers.tensor_heads", "handlers.wire"),
+    "daemon.extensions": (
+        "daemon", "handlers.envelopes", "handlers.names", "handlers.optimize.compiler",
+        "handlers.optimize.checks.archive", "handlers.optimize.checks.processor", "handlers.process.priority",
+        "handlers.tensor_heads", "handlers.wire",
+    ),
     "daemon.http": ("daemon.http", "daemon.server.extensions"),
     "daemon.lifecycle": (
         "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.metrics", "daemon.models",
@@ -49,22 +53,22 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.tables",
         "daemon.targets", "daemon.workers",
-        "handlers.names", "handlers.optimize.compiler", "handlers.optimize.trials.archive",
-        "handlers.optimize.trials.processor", "handlers.ray.messages", "handlers.wire",
+        "handlers.names", "handlers.ray.messages", "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.setting_values": (),
     "daemon.server.extensions": ("daemon.extension", "daemon.extensions"),
     "daemon.settings": ("daemon.setting_values",),
     "daemon.tables": (
-        "daemon.extension", "daemon.model_settings", "daemon.server.extensions", "daemon.setting_values",
+        "daemon.core.batch_reasons", "daemon.extension", "daemon.model_settings", "daemon.server.extensions",
+        "daemon.setting_values",
         "daemon.settings",
     ),
     "daemon.targets": ("daemon.targets", "daemon.marfile"),
     "daemon.tools": (
         "daemon.tools", "daemon.api.inference", "daemon.batching", "daemon.config",
-        "daemon.http", "daemon.marfile", "daemon.models", "daemon.paths", "daemon.workers", "handlers.names",
-        "handlers.optimize.trials.speed", "handlers.process.priority", "handlers.wire",
+        "daemon.http", "daemon.marfile", "daemon.models", "daemon.paths", "daemon.server.extensions", "daemon.workers",
+        "handlers.wire",
     ),
     "daemon.workers": (
         "daemon.workers", "daemon.setting_values", "handlers.credit", "handlers.frame_reader", "handlers.names",
@@ -87,9 +91,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "handlers.wire",
     ),
     "handlers.optimize.compiler": (),
-    "handlers.optimize.trials.archive": (),
-    "handlers.optimize.trials.processor": (),
-    "handlers.optimize.trials.speed": (),
+    "handlers.optimize.checks.archive": (),
+    "handlers.optimize.checks.processor": (),
     "handlers.orders": ("handlers.texts", "handlers.wire"),
     "handlers.process.priority": (),
     "handlers.process": (
@@ -138,7 +141,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tsctl.templates": ("tsctl.templates",),
 }  # fmt: skip
 # Programs of their own: the rest of their room may start them, and not import them.
-APART = ("tsctl.loadgen", "tsctl.showcase.served", "tsctl.templates", "daemon.tools")
+APART = (
+    "tsctl.loadgen",
+    "tsctl.showcase.served",
+    "tsctl.templates",
+    "daemon.tools",
+    "daemon.extensions.optimizing.measuring",
+)
 # Modules that may not even import the leaves.
 LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
     (
@@ -160,6 +169,7 @@ LEAFLESS: dict[str, tuple[str, ...]] = dict.fromkeys(
 NEVER: dict[str, tuple[str, ...]] = {
     "daemon": ("torch", "torchvision", "ray", "rich", "click"),
     "daemon.batching": ("asyncio",),
+    "daemon.extensions.optimizing.measuring": ("torch", "torchvision", "rich", "click"),
     "daemon.tools": ("torch", "torchvision", "rich", "click"),
     "handlers": ("asyncio", "http", "httptools", "uvloop", "rich", "click"),
     "tsctl": ("asyncio", "torch", "uvloop"),
@@ -198,9 +208,8 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "handlers.frame_reader": ("handlers.wire",),
     "handlers.names": (),
     "handlers.optimize.compiler": (),
-    "handlers.optimize.trials.archive": (),
-    "handlers.optimize.trials.processor": (),
-    "handlers.optimize.trials.speed": (),
+    "handlers.optimize.checks.archive": (),
+    "handlers.optimize.checks.processor": (),
     "handlers.process.priority": (),
     "handlers.orders": ("msgspec",),
     "handlers.ray.messages": ("msgspec",),

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import click
 import pytest
 
-from tsctl.cli import VERBS, main
+from tsctl.cli import all_verbs, main
 from tsctl.daemon.api.inference.openapi import describe_api, describe_model
 from tsctl.daemon.api.management.openapi import describe_management
 
@@ -122,14 +122,14 @@ def product() -> Source:
             whole.docstrings.extend(part.docstrings)
             whole.helps.extend(part.helps)
             whole.classes.extend(part.classes)
-    whole.helps.extend(Text(f"tsctl {verb}", text) for verb, (_, text) in VERBS.items())
+    whole.helps.extend(Text(f"tsctl {verb}", text) for verb, (_, text) in all_verbs().items())
     return whole
 
 
 def command_helps() -> Iterator[Text]:
     """Yield the help texts of every verb and every option as click prints them."""
     context = click.Context(main, **main.context_settings)
-    commands = {"tsctl": main} | {f"tsctl {verb}": main.get_command(context, verb) for verb in VERBS}
+    commands = {"tsctl": main} | {f"tsctl {verb}": main.get_command(context, verb) for verb in all_verbs()}
     for name, command in commands.items():
         assert command is not None
         yield Text(name, command.help or "")

@@ -13,6 +13,7 @@ from tsctl.streams import echo, prepare, shown
 from tsctl.terminal.help import HelpContext
 
 # verb → (group in the help, one line). The command of `verb` is `command` in tsctl/commands/VERB.py, with _ for -.
+# Extensions add verbs of their own: `all_verbs`.
 VERBS: dict[str, tuple[str, str]] = {
     "start": ("Daemon", "Start the daemon in the background."),
     "run": ("Daemon", "Run the daemon in the foreground."),
@@ -26,7 +27,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "events": ("Daemon", "Show what happened to the daemon and its models."),
     "metrics": ("Daemon", "Print the metrics, rules of alerts, or a Grafana board."),
     "console": ("Daemon", "Show the daemon and its models in the browser."),
-    "key": ("Daemon", "Make a key for a client."),
     "doctor": ("Daemon", "Check whether this machine can serve."),
     "serve": ("Models", "Serve a handler or a model from its file, until Ctrl-C."),
     "archive": ("Models", "Pack a model into a .mar archive."),
@@ -46,9 +46,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "export": ("Models", "Write the models as such a file."),
     "rollback": ("Models", "Return a model to its state before the latest change."),
     "route": ("Models", "Share a model's requests among its versions."),
-    "rollout": ("Models", "Let a new version take over step by step."),
-    "promote": ("Models", "End a rollout: the new version answers."),
-    "abort": ("Models", "End a rollout: the versions before answer."),
     "predict": ("Models", "Send an input to a model and print the answer."),
     "bench": ("Models", "Load-test a model: measure latency and throughput."),
     "tune": ("Models", "Measure a model and recommend settings."),
@@ -56,6 +53,13 @@ VERBS: dict[str, tuple[str, str]] = {
     "demo": ("Models", "Show batching and recovery with a small model."),
     "completion": ("Shell", "Print the completion script of a shell."),
 }
+
+
+def all_verbs() -> dict[str, tuple[str, str]]:
+    """Return the verbs of the core, and those of extensions."""
+    from tsctl.extension import verbs
+
+    return VERBS | verbs()
 
 
 class VerbGroup(click.Group):
@@ -85,12 +89,15 @@ class VerbGroup(click.Group):
             raise Interrupted("interrupted") from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(VERBS)
+        return list(all_verbs())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        module = f"tsctl.commands.{cmd_name.replace('-', '_')}"
         if cmd_name not in VERBS:
-            return None
-        command: click.Command = importlib.import_module(f"tsctl.commands.{cmd_name.replace('-', '_')}").command
+            from tsctl.extension import module_of
+
+            module = module_of(cmd_name)
+        command: click.Command | None = importlib.import_module(module).command if module else None
         return command
 
     def resolve_command(
@@ -101,17 +108,19 @@ class VerbGroup(click.Group):
         except click.UsageError:
             from tsctl.terminal.suggestions import suggest_verb
 
-            meant = suggest_verb(args[0], VERBS)
+            meant = suggest_verb(args[0], all_verbs())
             more = f" Did you mean `{meant}`?" if meant else ""
             raise click.UsageError(f"No such command `{args[0]}`.{more}", ctx) from None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        for title in dict.fromkeys(group for group, _ in VERBS.values()):
+        verbs = all_verbs()
+        for title in dict.fromkeys(group for group, _ in verbs.values()):
             with formatter.section(title):
-                formatter.write_dl([(verb, text) for verb, (group, text) in VERBS.items() if group == title])
+                formatter.write_dl([(verb, text) for verb, (group, text) in verbs.items() if group == title])
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        verbs = [CompletionItem(verb, help=text) for verb, (_, text) in VERBS.items() if verb.startswith(incomplete)]
+        rows = all_verbs().items()
+        verbs = [CompletionItem(verb, help=text) for verb, (_, text) in rows if verb.startswith(incomplete)]
         return verbs + click.Command.shell_complete(self, ctx, incomplete)
 
 

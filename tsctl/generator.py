@@ -21,6 +21,14 @@ from tsctl.errors import CliError
 # -P: ignores a folder named `tsctl` in the user's working directory.
 GENERATOR = (sys.executable, "-P", "-m", "tsctl.loadgen")
 TOKEN_VARIABLES = ("TSCTL_INFERENCE_TOKEN", "TSCTL_TOKEN")  # the management token also authorizes predictions
+MOST_CONNECTIONS = 1000  # of the open loop
+BUSY = 0.85  # of the time: a load generator that computes, or waits for a core, this long may be the bottleneck
+_UNANSWERED = {
+    "closed": "connection closed without an answer",
+    "refused": "connection refused",
+    "timeout": "not answered in time",
+    "unanswered": "unanswered at the end",
+}
 _EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}
 
 
@@ -147,6 +155,15 @@ def _write(process: subprocess.Popen[bytes], data: bytes) -> None:
     assert process.stdin is not None
     while view:
         view = view[process.stdin.write(view) :]
+
+
+def failure_texts(found: dict[str, Any]) -> list[str]:
+    """Return how many requests failed in each way, by the figures of a run."""
+    rejected = {
+        f"status {status}": count for status, count in found["statuses"].items() if status != "OK" and status[0] != "2"
+    }
+    unanswered = {_UNANSWERED[kind]: count for kind, count in found["failures"].items()}
+    return [f"{count} × {text}" for text, count in (rejected | unanswered).items()]
 
 
 def _refused(status: int, body: str) -> None:

@@ -2,7 +2,7 @@
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -235,25 +235,6 @@ def batching_text(policy: str, size: int, delay: float, mode: str | None = None,
     if mode in (None, "batch"):
         return f"{policy}, at most {size} request{'' if size == 1 else 's'}, {delay:g} ms delay"
     return f"{mode}, {'' if places is None else f'at most {places} '}requests on their own in a worker"
-
-
-def autoscaling_text(scaling: Mapping[str, Any], now: float) -> str:
-    """Return the state of a version's autoscaling, from the daemon's document, in words; `now` since the epoch."""
-    wait = scaling["predictedWaitMs"]
-    said = [
-        f"{scaling['minWorkers']} to {scaling['maxWorkers']} workers",
-        f"target {scaling['targetQueueMs']:g} ms",
-        "no decision yet" if wait is None else f"predicted wait {wait:.0f} ms",
-    ]
-    if scaling["blocked"]:
-        said.append(scaling["reason"].rpartition(", but ")[2])
-    elif scaling["quietSeconds"] is not None:
-        said.append(f"quiet for {scaling['quietSeconds']:.0f} of {scaling['takenAwayAfter']:.0f} s")
-    change = scaling.get("lastChange")  # an older daemon does not tell
-    if change is not None:
-        ago = duration_text(max(0.0, now - change["at"]))
-        said.append(f"from {change['before']} to {change['after']} {ago} ago ({change['reason']})")
-    return ", ".join(said)
 
 
 def duration_text(seconds: float) -> str:

@@ -13,8 +13,8 @@ the response timeout. Jobs of a batch that the worker had not started are requeu
 
 A job that has no time left is answered then, by a timer if need be, waiting or running (see expiry.py).
 
-A job that may end its worker, because the same request has done so before, runs alone as well, and is rejected
-after that has happened twice (see quarantine.py). No batch is sent ahead behind such a job.
+A job that is kept apart runs alone as well, at a worker that runs nothing else. No batch is sent ahead behind such a
+job. Which jobs these are, subclasses decide; they override what is named at the end of the class.
 """
 
 import itertools
@@ -29,10 +29,8 @@ from tsctl.daemon.batching.alarm import Alarm
 from tsctl.daemon.batching.expiry import Expiry
 from tsctl.daemon.batching.observer import RETURNED, UNHEARD, BatchObserver, BatchWatcher
 from tsctl.daemon.batching.policies.collector import Collector, Facts, Send
-from tsctl.daemon.batching.quarantine import Quarantine, Quarantined
 from tsctl.daemon.batching.queue import Queue
 from tsctl.daemon.batching.replies import reply_of, reply_to_lost
-from tsctl.daemon.batching.screening import Screening
 from tsctl.daemon.batching.traffic.batch_log import BatchLog
 from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.core.clock import Clock, Timer
@@ -50,7 +48,6 @@ class Dispatcher:
         traffic: notified of every arrival, batch and reply; collectors may learn from it.
         metrics: notified of every batch and answer.
         listeners: called after each batch, and when jobs have expired; shared with the model, which adds and removes.
-        quarantine: knows which jobs may end their workers.
         observer: notified of jobs that are not answered by a worker, or with a failure.
 
     Attributes:
@@ -73,7 +70,6 @@ class Dispatcher:
         traffic: Traffic,
         metrics: VersionMetrics | None = None,
         listeners: dict[Callable[[], None], None] | None = None,
-        quarantine: Quarantine | None = None,
         observer: BatchObserver | None = None,
     ) -> None:
         self.stopping = False
@@ -93,10 +89,8 @@ class Dispatcher:
         self._clock = clock
         self._metrics = metrics or VersionMetrics()
         self._listeners: dict[Callable[[], None], None] = {} if listeners is None else listeners
-        self.quarantine = quarantine or Quarantine(clock, "")
         self._observer = observer or BatchObserver()
         self.watchers: tuple[BatchWatcher, ...] = ()
-        self._screening = Screening(queue, self.quarantine, self._reject, self.wake)
         self._batch_ids = itertools.count(1)
         self._awake = False
         self._timer: Timer | None = None
@@ -111,17 +105,12 @@ class Dispatcher:
 
         Raises:
             QueueFull: a limit of the queue would be exceeded.
-            Quarantined: the same request has ended workers.
+            DaemonError: the job is refused; see subclasses.
         """
         queue = self._queue
         # Jobs sent ahead wait, too; they are counted only near the limit.
         ahead = self._workers.unstarted if queue.waiting + self.running >= queue.max_jobs else 0
-        if self.quarantine.watching and self.quarantine.concerns(job):
-            refusal = self._screening.arrived(job, ahead)
-            if refusal is not None:
-                raise refusal
-        else:
-            queue.put(job, ahead)
+        self._enqueue(job, ahead)
         self._traffic.arrived(job)
         if not self._awake:
             self.wake()
@@ -151,9 +140,6 @@ class Dispatcher:
         self._workers.take_back(worker, answered)
         now = self._clock.now()
         self.running -= len(batch.jobs)
-        crashed = fate is Fate.CRASHED or fate is Fate.CRASHED_ALONE
-        if crashed:
-            self.quarantine.blame(outcomes, self._screening.compare_waiting)
         busy = self._traffic.back(batch, self._workers.busy, now)
         if answered or (fate is Fate.LATE and not outcomes[0].retry):
             self._traffic.returned(batch, seconds, now, busy)
@@ -178,10 +164,6 @@ class Dispatcher:
             watcher.returned(worker.pid, batch, outcomes, seconds, now)
         if fate is not Fate.UNSTARTED:
             self.log.note(batch, worker.pid, seconds, failed, now)
-        # A job that comes back unstarted is not known to be a suspect, if its like ended another worker meanwhile.
-        if self.quarantine.watching and (crashed or fate is Fate.UNSTARTED):
-            for size in {job.size for job in batch.jobs}:
-                self._screening.compare_waiting(size)
         if self._queue.waiting:  # a parked job may expire, too
             self.wake()
         for listener in tuple(self._listeners):
@@ -197,7 +179,7 @@ class Dispatcher:
         if job.phase is JobPhase.SENT and job not in self._left:
             now = self._clock.now()
             self.expiry.sent.discard(job)
-            self.quarantine.keep(job)
+            self._leave_running(job)
             self._callers.ended(job, now)
             self._metrics.answered(job, reply.status, now, job.streamed)
             self._observer.failed(job, reply)
@@ -228,18 +210,13 @@ class Dispatcher:
         """End or return a job; return the status of its answer, or `RETURNED`, or `UNHEARD`."""
         job = outcome.job
         if job.phase is JobPhase.ENDED:
-            self.quarantine.release(job)
             self._metrics.unheard(outcome, now)
             return UNHEARD  # expired
         if job.budget is not None:
             self.expiry.sent.discard(job)
-        fate, refusal = outcome.fate, None
-        if job.suspect is not None:
-            if fate is Fate.ANSWERED:
-                self.quarantine.answered(job)
-            refusal = self.quarantine.refusal(job)
+        fate, refusal = outcome.fate, self._refusal_after(outcome)
         unstarted = fate is Fate.UNSTARTED
-        if outcome.retry and job not in self._left and job.may_return and (refusal is None or unstarted):
+        if outcome.retry and job not in self._left and job.may_return and (not refusal or unstarted):
             if unstarted:
                 job.give_back_unstarted()  # the job has waited all the time
             else:
@@ -274,10 +251,6 @@ class Dispatcher:
         if not len(self._queue):
             self.collector.drained()
 
-    def _reject(self, job: Job, refusal: Quarantined) -> None:
-        self._take_out(job, self._clock.now())
-        self._refuse(job, refusal)
-
     def _refuse(self, job: Job, error: DaemonError) -> None:
         job.answer(reply_of(error), self._metrics.refused(error))
         self._observer.refused(job, error)
@@ -303,13 +276,14 @@ class Dispatcher:
             head = queue.head
             # 1. A job whose worker died goes alone, and first; so does one that asks to run alone.
             if head.runs_alone:
-                feared = head.suspect is not None or (head.attempt > 0 and self.quarantine.watching)
+                feared = self._fears(head)
                 if feared and not workers.lone:
                     return  # until a worker has ended all of its rows
                 worker = workers.take_idle(alone=feared)
                 self._send(
-                    worker, self._take(1), "retry" if head.attempt else "solo" if head.exclusive else "suspect", now
-                )
+                    worker, self._take(1),
+                    "retry" if head.attempt else "solo" if head.exclusive else self.apart_reason, now,
+                )  # fmt: skip
                 continue
             # 2. The collector decides that a batch is due …
             decision = self.collector.decide(self._facts(), now)
@@ -355,7 +329,7 @@ class Dispatcher:
                 self._take_out(job, now)
             else:
                 self.expiry.sent.discard(job)
-                self.quarantine.keep(job)
+                self._leave_running(job)
                 self._callers.ended(job, now)
                 self._workers.cancel(job)
             self.expired[where] += 1
@@ -397,3 +371,30 @@ class Dispatcher:
         self._traffic.sent(batch, self._workers.busy, now)
         self._metrics.sent(batch)
         worker.predict(batch)
+
+    # Decisions of subclasses, which know more of a job than its place in the queue.
+
+    @property
+    def withholds(self) -> bool:
+        """Return whether jobs are refused or kept apart because of others before them, until an operator ends that."""
+        return False
+
+    @property
+    def apart_reason(self) -> str:
+        """Return the reason for which a job that is kept apart is sent."""
+        return "solo"
+
+    def _enqueue(self, job: Job, ahead: int) -> None:
+        """Put a job into the queue, or raise; `ahead` as in `Queue.put`."""
+        self._queue.put(job, ahead)
+
+    def _fears(self, job: Job) -> bool:
+        """Return whether a job that runs alone may end its worker, which then runs nothing else."""
+        return job.apart is not None
+
+    def _leave_running(self, job: Job) -> None:
+        """Note that a job ends while its worker still runs it."""
+
+    def _refusal_after(self, outcome: Outcome) -> str:  # noqa: ARG002
+        """Return why a job may not run again after this outcome, in a sentence; empty if it may."""
+        return ""

@@ -33,9 +33,6 @@ class BatchObserver:
     def refused(self, job: Job, error: DaemonError) -> None:
         """Note that a waiting job was answered with an error."""
 
-    def quarantined(self, job: Job, sentence: str) -> None:
-        """Note that requests like this job are rejected for a while, and why."""
-
 
 class BatchWatcher(Protocol):
     """Sees each batch that comes back from a worker."""

@@ -1,13 +1,13 @@
 """The jobs of one model version that wait for a worker: in lanes, bounded in number and in bytes.
 
     alone    jobs that run alone: before all others, so no batch ever has one in its middle
-    suspects may end their worker, and run alone, too; a lane of their own, first in, first out
+    apart    jobs that are kept apart, and run alone, too; a lane of their own, first in, first out
     aged     of low priority, after letting others go before for long enough
     normal
     low      of low priority
 
-Parked jobs are in no lane: they wait until they have been compared with the suspects, count against
-the limits, and may expire or leave. `len` and the head ignore them.
+Parked jobs are in no lane: they wait until the dispatcher knows whether to keep them apart, count against the limits,
+and may expire or leave. `len` and the head ignore them.
 
 The head is that of the first lane that is not empty; within a lane, first in is first out.
 """
@@ -55,9 +55,9 @@ class Queue:
         self.bytes = 0
         self._count = 0
         self.deadlines = JobDeadlines()
-        self._alone, self._suspects = Lane(), Lane()
+        self._alone, self._apart = Lane(), Lane()
         self._aged, self._normal, self._low = Lane(), Lane(), Lane()
-        self._lanes = (self._alone, self._suspects, self._aged, self._normal, self._low)
+        self._lanes = (self._alone, self._apart, self._aged, self._normal, self._low)
         self.parked = Lane()
         self.grouping: LengthGrouping | None = None
 
@@ -69,7 +69,7 @@ class Queue:
 
     @property
     def head(self) -> Job:
-        return next(iter(self._alone or self._suspects or self._aged or self._normal or self._low))
+        return next(iter(self._alone or self._apart or self._aged or self._normal or self._low))
 
     @property
     def waiting(self) -> int:
@@ -85,7 +85,7 @@ class Queue:
         """Yield the job of each lane that has waited longest."""
         if self._alone:
             yield next(reversed(self._alone))  # each new one goes before the others
-        for lane in (self._suspects, self._aged, self._normal, self._low):
+        for lane in (self._apart, self._aged, self._normal, self._low):
             if lane:
                 yield next(iter(lane))
 
@@ -142,7 +142,7 @@ class Queue:
         self._park(job)
 
     def admit(self, job: Job) -> None:
-        """Move a job to its place by time of arrival, among the suspects if it is one. Limits do not apply."""
+        """Move a job to its place by time of arrival, or among those that are kept apart. Limits do not apply."""
         self.remove(job)
         self.put_back(job)
 
@@ -215,8 +215,8 @@ class Queue:
     def _add(self, job: Job, *, first: bool) -> Lane:
         if job.exclusive or job.attempt:
             lane = self._alone
-        elif job.suspect is not None:
-            lane = self._suspects
+        elif job.apart is not None:
+            lane = self._apart
         elif job.low_priority:
             # Among the aged ones only if it came before one of them: others before it may still be in the lane `low`.
             lane = self._aged if first and self._aged and job.queued <= self._youngest_aged() else self._low

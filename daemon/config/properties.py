@@ -62,7 +62,7 @@ INSTEAD: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"plugins_path"}), "Java plugins are not loaded; an archive's address may be a path or an https URL"),
     (frozenset({"cpu_launcher_args", "cpu_launcher_enable"}), "`cpus` in model-config.yaml gives workers their cores"),
     (frozenset({"number_of_gpu"}), "CUDA_VISIBLE_DEVICES, or `deviceIds` in model-config.yaml, chooses GPUs"),
-    (frozenset({"ipex_enable", "ipex_gpu_enable"}), "`optimize` in model-config.yaml makes models faster, checked"),
+    (frozenset({"ipex_enable", "ipex_gpu_enable"}), "model-config.yaml says how a model is made faster"),
     (frozenset({"enable_model_api"}), "models can always be registered, on the control socket"),
     (frozenset({"ts_open_inference_protocol"}), "the protocol's routes, /v2/…, are always there"),
     (frozenset({"use_env_allowed_urls"}), "TSCTL_ALLOWED_URLS is always read"),

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config
+from tsctl.daemon.server.extensions import EXTENSIONS
 
 # setting → the variable that TorchServe's workers read, and ours
 _VARIABLES = {
@@ -35,9 +36,10 @@ def model_environment(environment: Mapping[str, str], config: Config) -> dict[st
         if name not in _SERVICE_MANAGER and (hidden is None or not hidden.fullmatch(name))
     }
     chosen = {variable: name for name, variable in _VARIABLES.items() if config.origins[name] != "default"}
-    # Values set by hand stay: several daemons may share compiled models, and trials.
+    # Values set by hand stay: several daemons may share compiled models.
     kept.setdefault("TORCHINDUCTOR_CACHE_DIR", str(paths.compiled_dir(config.state_dir)))
-    kept.setdefault("OPTIMIZE_TRIALS_DIR", str(paths.trials_dir(config.state_dir)))
+    for extension in EXTENSIONS:
+        kept = {**extension.environment(config), **kept}
     if not any(name in kept for name in _SPINS_CHOSEN):
         kept |= _SPINS
     return kept | {variable: _text(getattr(config, name)) for variable, name in chosen.items()}

@@ -36,6 +36,7 @@ class DaemonError(Exception):
     kind = "InternalServerException"
     retry_after: int | None = None  # seconds, for the Retry-After header
     headers: tuple[tuple[str, str], ...] = ()  # further headers of its answer
+    refusal_label = ""  # of an extension's, where metrics count what is refused by it
 
 
 class ModelNotFound(DaemonError):

@@ -156,13 +156,14 @@ class Job:
         timing: receives the times of the job's batch, or None.
         streamed: bytes of its answer that were sent in pieces.
         infer, sequence: the head of an inference request, whose tensors are the parameters; its place in a sequence.
-        suspect: its digest as one that may end workers (batching/quarantine.py), or None.
+        apart: what its version's dispatcher knows it by, where it must run alone, as it may end workers; else None.
         watchers: those who see what becomes of the job; none for most.
     """
 
     __slots__ = (
         "_deliver",
         "_stream",
+        "apart",
         "arrived",
         "attempt",
         "begun",
@@ -187,7 +188,6 @@ class Job:
         "sequence",
         "size",
         "streamed",
-        "suspect",
         "timing",
         "unnamed",
         "watchers",
@@ -226,7 +226,7 @@ class Job:
         self.caller = caller
         self.caller_stats: Any = None
         self.held: float | None = None
-        self.suspect: bytes | None = None
+        self.apart: bytes | None = None
         self.streamed = 0
         self.timing: Timing | None = None
         self.infer: object = None
@@ -242,7 +242,7 @@ class Job:
     @property
     def runs_alone(self) -> bool:
         """Whether the job needs its own batch: by its own wish, or after the death of a worker with it or its equal."""
-        return self.exclusive or self.attempt > 0 or self.suspect is not None
+        return self.exclusive or self.attempt > 0 or self.apart is not None
 
     @property
     def may_return(self) -> bool:

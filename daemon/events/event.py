@@ -78,16 +78,8 @@ CORE_KINDS: dict[str, EventKind] = {
     "settings-changed": EventKind(
         "info", "settings were changed while serving, or chosen by what the handler declares"
     ),
-    "trial-started": EventKind("info", "sets of optimizations are compared, in a process of the lowest priority"),
-    "trial-ended": EventKind("info", "a trial has found the fastest set, or that none is faster, or was broken off"),
-    "trial-failed": EventKind("warning", "a trial, or what it has chosen, is of no use; the version serves as before"),
-    "optimized": EventKind("info", "workers with the set that a trial has chosen have taken over"),
     "default-changed": EventKind("info", "the version that answers requests without one was changed"),
     "route-changed": EventKind("info", "the versions that share the requests of a model were changed"),
-    "rollout-started": EventKind("info", "a new version begins to take over, step by step"),
-    "rollout-advanced": EventKind("info", "a rollout has passed a step, and the new version has a larger share"),
-    "rollout-promoted": EventKind("info", "a rollout has ended: the new version answers all requests"),
-    "rollout-aborted": EventKind("error", "a rollout has ended: the versions before answer all requests again"),
     "model-ready": EventKind("info", "the first worker is ready"),
     "model-failed": EventKind("error", "every worker failed, and none is started again"),
     "model-crashing": EventKind("error", "several workers in a row ended while they ran requests"),
@@ -98,10 +90,12 @@ CORE_KINDS: dict[str, EventKind] = {
     "requests-refused": EventKind("warning", "requests were refused before they were run"),
     "requests-failed": EventKind("error", "the handler raised, or answered with a status of 500 or more"),
     "requests-expired": EventKind("warning", "requests had no time left"),
-    "request-quarantined": EventKind("warning", "a request is refused for a while: it has ended workers"),
     "limit": EventKind("warning", "a limit of the daemon was reached"),
     "log-lost": EventKind("error", "a log file, or the file of events, cannot be written"),
     "not-remembered": EventKind("error", "a change was applied, and the snapshot could not be written"),
+    "part-unused": EventKind(
+        "warning", "what an extension had kept in the snapshot is not used: it is not there, or cannot read it"
+    ),
     "server-ended": EventKind("error", "a server that must never end has ended, and is started again"),
     "server-restarted": EventKind("info", "a server that had ended serves again"),
     "internal-error": EventKind("error", "an exception that nothing has caught: a bug; its traceback is in the log"),

@@ -72,7 +72,7 @@ _numbers: Final = _Numbers(random.getrandbits(32))
 def new_request_id() -> str:
     """Return a UUID (version 4 in form): the daemon's own random digits and a number that does not repeat.
 
-    The id is not a secret, so it need not be random: that costs 0.9 µs, this 0.1 (tests/lab/benchmarks/layers/http.py).
+    The id is not a secret, so it need not be random: that costs 0.9 µs, this 0.1 (measured at 93db4c3f).
     """
     number = _numbers.next()
     # Compiled, a format costs 0.5 µs, and joining texts that are there a tenth.

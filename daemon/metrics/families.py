@@ -94,7 +94,7 @@ def gpu_values(found: Iterable[Gpu]) -> dict[str, list[tuple[str, float]]]:
 def ours(metrics: Metrics) -> Iterator[MetricFamily]:
     """Yield histograms and batches of each version."""
     counted = [(_version(each), each) for each in metrics.counted]
-    yield from _answers(counted)
+    yield from _answers(counted, metrics.refusal_labels)
     batches = [(la | {"reason": why}, n) for la, v in counted for why, n in sorted(v.batches.items())]
     yield family("tsctl_batches_total", "counter", "Batches sent to a worker, by reason", batches)
     expired = [
@@ -111,9 +111,6 @@ def ours(metrics: Metrics) -> Iterator[MetricFamily]:
     yield family("tsctl_isolated_batches_total", "counter", text, isolated)
     failed = [(la, v.failed_alone) for la, v in counted]
     yield family("tsctl_isolated_failures_total", "counter", "Requests of those batches that failed alone, too", failed)
-    quarantined = [(la, v.quarantined) for la, v in counted]
-    text = "Requests rejected because the same request had ended workers"
-    yield family("tsctl_requests_quarantined_total", "counter", text, quarantined)
     # A version that has had no worker has none of these: of hundreds that are loaded on demand, most are left out.
     live = [(_version(each), each) for each in metrics.versions if _lived(each)]
     text = "Whether workers end one after the other while they run requests (1) or not (0)"
@@ -171,7 +168,7 @@ def servers(metrics: Metrics) -> Iterator[MetricFamily]:
     yield family("tsctl_internal_errors_total", "counter", text, [({}, metrics.internal_errors)])
 
 
-def _answers(counted: Sequence[tuple[Labels, VersionMetrics]]) -> Iterator[MetricFamily]:
+def _answers(counted: Sequence[tuple[Labels, VersionMetrics]], labels: Sequence[str]) -> Iterator[MetricFamily]:
     """Yield the requests of each version by what became of them, and the lives of its workers."""
     codes = [(la | {"code": str(code)}, n) for la, v in counted for code, n in sorted(v.codes.items())]
     yield family("tsctl_requests_total", "counter", "Answered requests by status, refused and expired ones too", codes)
@@ -183,7 +180,10 @@ def _answers(counted: Sequence[tuple[Labels, VersionMetrics]]) -> Iterator[Metri
     ]
     text = "Requests that count for or against the version, not those that a client ended, got wrong or may not send"
     yield family("tsctl_requests_judged_total", "counter", text, judged)
-    zeros: dict[bool, dict[str, int]] = {True: NONE_REFUSED, False: {}}  # as for the histograms
+    zeros: dict[bool, dict[str, int]] = {
+        True: NONE_REFUSED | dict.fromkeys(labels, 0),
+        False: {},
+    }  # as for the histograms
     refused = [
         (la | {"reason": why}, n) for la, v in counted for why, n in sorted((zeros[_lived(v)] | v.refusals).items())
     ]

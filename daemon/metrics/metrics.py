@@ -19,6 +19,7 @@ class Metrics:
         servers: name → up or down, and how often the server has ended.
         internal_errors: exceptions that nothing has caught.
         warned: names that the log has mentioned.
+        refusal_labels: those of extensions, which are shown from the start.
         log: gets the values as they are counted; None for nobody.
     """
 
@@ -31,6 +32,7 @@ class Metrics:
         self.stalls = 0
         self.stalled_seconds = 0.0
         self.warned: set[str] = set()
+        self.refusal_labels: tuple[str, ...] = ()
         self.log: MetricsListener | None = None
         self._versions: dict[tuple[str, str], VersionMetrics] = {}  # in the order they were registered
         self._left: OrderedDict[tuple[str, str], VersionMetrics] = OrderedDict()

@@ -4,13 +4,12 @@ from tsctl.daemon.core.endings import Ending, ending_of_refusal
 from tsctl.daemon.core.errors import DaemonError
 
 OTHER, INVALID = "other", "invalid"
-# By the error's name: some are defined in rooms above this one.
+# By the error's name: some are defined in rooms above this one. Those of extensions say their label themselves.
 REASONS: dict[str, str] = {
     "QueueFull": "queue_full",
     "NoReadyWorker": "no_worker",
     "Loading": "loading",
     "Stopping": "stopping",
-    "Quarantined": "quarantined",
     "BadRequest": INVALID,
     "TooManyRequests": "client_rate",
     "SequenceBroken": OTHER,  # a worker's doing, whatever the status says
@@ -22,6 +21,8 @@ def reason_of(error: DaemonError) -> str:
 
     Any other that is its client's doing, such as a key that does not allow the model, is `invalid`.
     """
+    if error.refusal_label:
+        return error.refusal_label
     for each in type(error).__mro__:
         if each.__name__ in REASONS:
             return REASONS[each.__name__]

@@ -171,10 +171,6 @@ class VersionMetrics:
     def failed_alone(self) -> int:
         return self._isolations["failed"]
 
-    @property
-    def quarantined(self) -> int:
-        return self.refusals["quarantined"]
-
     def refused(self, error: DaemonError) -> Ending:
         """Count a request that is answered with this error, and was not run; return the ending."""
         ending = ending_of_refusal(error)

@@ -1,4 +1,4 @@
-"""Kinds of values that name parts of the machine and of the program: sizes, processors, optimizations."""
+"""Kinds of values that name parts of the machine and of the program: sizes, processors, processes."""
 
 import re
 from collections.abc import Callable
@@ -6,27 +6,9 @@ from typing import Any
 
 from tsctl.daemon.model_settings.kinds import MOST, Choice, ValueKind
 from tsctl.daemon.setting_values import parse_size, size_text
-from tsctl.handlers.names import ALLOWED_OPTIMIZATIONS, parse_optimizations
 
 _LARGEST = 2**63 - 1  # bytes: the largest integer in the snapshot and in messages to a worker
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
-
-
-class Optimizations(ValueKind):
-    """Names of `tsctl.handlers.names.OPTIMIZATIONS`, or `auto`: a list, or text with commas; shown as a list."""
-
-    stored = tuple[str, ...]
-    metavar = "NAMES"
-
-    @property
-    def what(self) -> str:
-        return ALLOWED_OPTIMIZATIONS
-
-    def read(self, value: Any) -> tuple[str, ...]:
-        return parse_optimizations(value)
-
-    def show(self, value: tuple[str, ...] | None) -> list[str] | None:
-        return None if value is None else list(value)
 
 
 RAY_OPTIONS = (

@@ -22,6 +22,7 @@ class ModelSetting:
         daemon: the daemon's setting that holds the default; empty if `default` does.
         zero_is_unsaid: whether 0 in model-config.yaml, or in the daemon's setting, means "not set", as in TorchServe.
         changes: when a change takes effect, if the version can go on serving; else empty.
+        worker: the field of `tsctl.handlers.wire.Load` in which a worker is told the value; empty for none.
         why: why the setting is missing at some of the borders.
     """
 
@@ -37,6 +38,7 @@ class ModelSetting:
     daemon: str = ""
     zero_is_unsaid: bool = False
     changes: str = ""
+    worker: str = ""
     why: str = ""
 
     @property

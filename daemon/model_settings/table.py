@@ -4,7 +4,7 @@ from typing import Any
 
 from tsctl.daemon.model_settings.declarations import Declarations
 from tsctl.daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer, TimeSpan
-from tsctl.daemon.model_settings.resources import RAY_OPTIONS, Cpus, Optimizations, ParallelType, Size, are_ray_options
+from tsctl.daemon.model_settings.resources import RAY_OPTIONS, Cpus, ParallelType, Size, are_ray_options
 from tsctl.daemon.model_settings.row import ModelSetting
 
 MOST_WORKERS = 1024  # of one version: more is a typing error, and each worker is a process
@@ -147,18 +147,6 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         name="isolate", kind=Boolean(), label="isolation",
         help="Run the requests of a failed batch one by one; on by default for built-in handlers.",
         yaml="isolate", rest="isolate", flag="--isolate",
-        why=_NEW_WORKER,
-    ),
-    ModelSetting(
-        name="quarantine", kind=Boolean(), label="quarantine",
-        help="Isolate requests that end workers, and reject them for a while; on by default.",
-        yaml="quarantine", rest="quarantine", flag="--quarantine",
-        default=True, changes=_NEXT_REQUEST,
-    ),
-    ModelSetting(
-        name="optimize", kind=Optimizations(), label="optimizations",
-        help="Optimizations of the model, or `auto` for the fastest, found by a trial; the handler's own by default.",
-        yaml="optimize", rest="optimize", flag="--optimize",
         why=_NEW_WORKER,
     ),
     ModelSetting(

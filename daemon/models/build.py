@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tsctl.daemon import paths
+from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import ModelLogs
@@ -19,9 +20,6 @@ from tsctl.daemon.models.archives.manifest import bare_manifest, read_manifest
 from tsctl.daemon.models.archives.model_yaml import read_yaml, without_effect
 from tsctl.daemon.models.archives.requirements import Environments
 from tsctl.daemon.models.archives.unpack import ArchiveMark
-from tsctl.daemon.models.optimizing.auto import AutoOptimization
-from tsctl.daemon.models.optimizing.building import auto_of, threads_of
-from tsctl.daemon.models.optimizing.record import TrialStore
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
 from tsctl.daemon.models.registering import parallel
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
@@ -48,6 +46,7 @@ class ModelFactory:
     """Makes models; registers and starts nothing.
 
     Attributes:
+        dispatchers: return the dispatcher of a version with these settings, or None; the first that has one counts.
         attached: called with each model that was made.
     """
 
@@ -58,7 +57,6 @@ class ModelFactory:
         clock: Clock,
         logs: ModelLogs,
         recurring: Recurring,
-        trials: TrialStore,
         reconsider: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
@@ -66,8 +64,8 @@ class ModelFactory:
         self._clock = clock
         self._logs = logs
         self._recurring = recurring
-        self._trials = trials
         self._reconsider = reconsider
+        self.dispatchers: Sequence[Callable[[ModelSettings], type[Dispatcher] | None]] = ()
         self.attached: Sequence[Callable[[ModelVersion], None]] = ()
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
@@ -158,13 +156,9 @@ class ModelFactory:
                 notes=notes,
                 recurring=self._recurring,
                 reconsider=self._reconsider,
-                auto=self.auto_of(source, settings, threads_of(settings, os.environ)),
+                dispatcher=self._dispatcher(settings),
             )
         )
-
-    def auto_of(self, source: Source, settings: ModelSettings, threads: int) -> AutoOptimization | None:
-        """Return the trial of a version, as known when it has these threads for each worker."""
-        return auto_of(source, settings, self._config.auto_optimize, self._trials, threads)
 
     def make_lost(self, entry: SnapshotEntry, unpacked: Path | None, reason: str) -> ModelVersion:
         """Make a model in the state FAILED whose files are gone, for the given reason."""
@@ -181,6 +175,10 @@ class ModelFactory:
         )  # fmt: skip
         model.lose(reason)
         return self._attach(model)
+
+    def _dispatcher(self, settings: ModelSettings) -> type[Dispatcher]:
+        found = (chosen for choose in self.dispatchers if (chosen := choose(settings)) is not None)
+        return next(found, Dispatcher)
 
     def _attach(self, model: ModelVersion) -> ModelVersion:
         for attach in self.attached:

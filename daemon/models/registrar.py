@@ -14,6 +14,7 @@ disk. persistence/restore.py serves the registrations of an earlier run again.
 
 import asyncio
 import contextlib
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -33,7 +34,6 @@ from tsctl.daemon.models.archives.unpack import Limits
 from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
 from tsctl.daemon.models.change import check_files
 from tsctl.daemon.models.gate import Gate
-from tsctl.daemon.models.optimizing.record import store_of
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
 from tsctl.daemon.models.registering.keeping import before_replacement, keep
@@ -45,8 +45,6 @@ from tsctl.daemon.models.replace import Replacing, check_unclaimed
 from tsctl.daemon.models.request import Registration as Registration  # re-exported for callers
 from tsctl.daemon.models.residency.residency import Residency, limits_of
 from tsctl.daemon.models.retirement import LiveVersions, Retiring
-from tsctl.daemon.models.rollouts.rollout import RolloutEvent
-from tsctl.daemon.models.rollouts.rollouts import Rollouts
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.settings import check_workers
 from tsctl.daemon.models.version import ModelVersion
@@ -85,10 +83,9 @@ class Registrar:
         residency: loads and unloads versions.
         retiring: ends versions.
         replacing: loads versions that take the place of others.
-        trials: the records of trials of optimisations.
         events: the daemon's events.
         routes: changes the routes of models.
-        rollouts: takes new versions into service step by step.
+        leaving: called with a version that must go, and why, before it is unregistered.
         owners: waits for the ends of the processes that own ephemeral versions.
     """
 
@@ -114,14 +111,12 @@ class Registrar:
         self.directories = Directories(paths.models_dir(config.state_dir), limits, memory.keeps)
         self.archives = Archives(config, self.directories)
         self.residency = Residency(self.live, clock, limits_of(config.models_memory, count_gpus()))
-        self.trials = store_of(paths.trials_dir(config.state_dir))
-        self.factory = ModelFactory(
-            config, engine, clock, logs, recurring, self.trials, self.residency.reconsider
-        )  # fmt: skip
-        self.ledger = Ledger(registry, memory, self.directories)
+        self.factory = ModelFactory(config, engine, clock, logs, recurring, self.residency.reconsider)
+        unused = partial(self.events.add, "part-unused")
+        self.ledger = Ledger(registry, memory, self.directories, unused)
         self.retiring = Retiring(clock, logs, self.directories, self.live)
         self.routes = RouteChanges(registry, self.ledger, self.events)
-        self.rollouts = Rollouts(registry, self.routes, self.ledger, self.gate, clock, self.events)
+        self.leaving: Sequence[Callable[[ModelVersion, str], Awaitable[None]]] = ()
         self.replacing = Replacing(registry, self.live, self.retiring, self.ledger, self.gate)
         self.owners = OwnerWatch(self.unregister_all)
 
@@ -196,7 +191,7 @@ class Registrar:
         model.start()
 
     async def renew(self, old: ModelVersion, what: str) -> ModelVersion:
-        """Replace a version by itself, built anew with the optimisations that a trial has chosen.
+        """Replace a version by itself, built anew, as services specify its workers now.
 
         Args:
             what: the new workers, for the events.
@@ -250,10 +245,10 @@ class Registrar:
     async def retry(self, model: ModelVersion, *, synchronous: bool, progress: Progress) -> None:
         """Start the workers of a failed or crashing version again, with a clean record.
 
-        Quarantined requests are accepted again, too.
+        Requests that the version refuses for a while are accepted again, too.
 
         Raises:
-            NotFailed: the version has not failed, is not crashing, and quarantines no request.
+            NotFailed: the version has not failed, is not crashing, and refuses no request for a while.
             BadRequest: the model's files are gone.
             BeingReplaced: a replacement is loading.
             WorkersFailed: a worker could not load the model again.
@@ -274,10 +269,10 @@ class Registrar:
         Raises:
             ModelNotFound: no model has this name.
             VersionNotFound: the model has no such version.
-            RolloutGoingOn: a rollout steers the model.
+            DaemonError: the model is reserved.
             NotRemembered: the change is applied, but the snapshot could not be written.
         """
-        self._registry.routes.check_steady(name)
+        self._registry.reservations.check(name)
         self.ledger.choose_default(name, version)
         self._registry.routes.put(name, None)
         self.events.add("default-changed", "the default version from now on", model=name, version=version)
@@ -294,9 +289,9 @@ class Registrar:
             VersionNotFound: the model has no such version.
             DefaultVersionKept: the version is the default, and other versions are registered.
             RoutedVersion: the model's route sends requests to the version.
-            RolloutGoingOn: a rollout needs the version.
             Conflict: the version that serves now has another owner.
             BeingReplaced: a replacement is loading.
+            DaemonError: the version is reserved.
             NotRemembered: the version is gone, but returns after a restart: the snapshot could not be written.
             CleaningTimedOut: the version is gone, but a worker process could not be ended.
         """
@@ -328,11 +323,9 @@ class Registrar:
                     await self.unregister(model.name, model.version, owner)
 
     async def _leave_route(self, model: ModelVersion) -> None:
-        """Take a version that must go out of its model's route, and end a rollout that needs it."""
-        rollout = self._registry.routes.rollouts.get(model.name)
-        if rollout is not None and rollout.going_on and model.version in rollout.versions:
-            event = RolloutEvent.BACK if model.version == rollout.version else RolloutEvent.PROMOTE
-            await self.rollouts.end(model.name, event, f"the process that served {model.version} has ended")
+        """Take a version that must go out of its model's route, and out of what else needs it."""
+        for leaving in self.leaving:
+            await leaving(model, f"the process that served {model.version} has ended")
         self._registry.routes.drop(model.name, model.version)
         route = self._registry.routes.of(model.name)
         if route is not None:
@@ -342,7 +335,6 @@ class Registrar:
         """Accept no registration and no request to any version from now on. `stop` does the rest."""
         self.live.stopping = True
         self.owners.close()
-        self.rollouts.close()
         for model in self.live:
             model.stop()
 

@@ -1,7 +1,7 @@
 """The registry: the registered models by name, and their versions, one of which is the default."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from tsctl.daemon.core.errors import (
@@ -12,6 +12,7 @@ from tsctl.daemon.core.errors import (
     NoReadyWorker,
     VersionNotFound,
 )
+from tsctl.daemon.models.reservations import Reservations
 from tsctl.daemon.models.routing.routes import Routes
 from tsctl.daemon.models.version import ModelState, ModelVersion
 
@@ -30,12 +31,16 @@ class Registry:
 
     Attributes:
         listeners: called when a model is no longer expected.
+        forgetting: called when models are gone, with a function that returns whether a name is one of theirs.
+        reservations: of models.
         routes: the routes of models, whose versions may be gone.
     """
 
     def __init__(self, routes: Routes | None = None) -> None:
         self.routes = Routes() if routes is None else routes
+        self.reservations = Reservations()
         self.listeners: list[Callable[[], None]] = []
+        self.forgetting: Sequence[Callable[[Callable[[str], bool]], None]] = ()
         self._names: dict[str, _Versions] = {}
         self._expected: Counter[str | None] = Counter()  # None: of an archive whose name is not known yet
         self._failed: dict[str, str] = {}
@@ -70,10 +75,15 @@ class Registry:
             raise VersionNotFound(name, str(version))
         return model
 
-    def forget_routes(self) -> None:
-        """Forget the routes and rollouts of models that the start has not brought back."""
-        for name in {*self.routes.by_model, *self.routes.rollouts} - self._names.keys():
-            self.routes.forget(name)
+    def forget_missing(self) -> None:
+        """Forget what there is of models that the start has not brought back."""
+        self._forget(lambda name: name not in self._names)
+
+    def _forget(self, gone: Callable[[str], bool]) -> None:
+        for name in list(filter(gone, self.routes.by_model)):
+            self.routes.put(name, None)
+        for forget in self.forgetting:
+            forget(gone)
 
     def expect(self, name: str | None) -> None:
         """Note that a model will be registered, or fail to be; None for one whose name is not known yet."""
@@ -152,8 +162,10 @@ class Registry:
             VersionNotFound: the model has no such version.
             DefaultVersionKept: the version is the default, and other versions are registered.
             RoutedVersion: the model's route sends requests to the version.
+            DaemonError: the version is reserved.
         """
         model = self.find(name, version)
+        self.reservations.check(name, model.version)
         self.routes.check_unused(name, model.version)
         versions = self._names[name]
         if model.version == versions.default and len(versions.models) > 1:
@@ -170,7 +182,7 @@ class Registry:
         if not versions.models:
             del self._names[model.name]
             if not self.expects(model.name):  # else another archive is about to take its place
-                self.routes.forget(model.name)
+                self._forget(lambda name: name == model.name)
         elif versions.default == model.version:
             versions.default = next(iter(versions.models))
 

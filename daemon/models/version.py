@@ -7,7 +7,6 @@ from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.batching.policies.collector import Collector
 from tsctl.daemon.batching.policies.grouping import LengthGrouping
 from tsctl.daemon.batching.policies.table import make_collector
-from tsctl.daemon.batching.quarantine import Quarantine
 from tsctl.daemon.batching.queue import Queue, patience
 from tsctl.daemon.batching.sequences.dispatcher import SequenceDispatcher
 from tsctl.daemon.batching.sequences.table import Sequences
@@ -21,7 +20,6 @@ from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.model_settings import ON_DEMAND
 from tsctl.daemon.models.archives.sample import Sample
-from tsctl.daemon.models.optimizing.auto import AutoOptimization
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
 from tsctl.daemon.models.registering.source import Source as Source
 from tsctl.daemon.models.registering.spec import limit, mode_of, worker_spec
@@ -57,7 +55,6 @@ class ModelVersion:
         was_ready: whether a worker has been ready since the registration.
         replaces: the version whose place this one took, until that one is retired.
         took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
-        auto: the trial of optimisations; None if the version is not one that is tried.
         replacement: the latest attempt to replace this version, None if there was none.
         before: the settings of the version that this one replaces, None for a registration.
         declared: the inputs of a typed or built-in handler; None for any other, and until a worker has loaded it.
@@ -71,7 +68,7 @@ class ModelVersion:
         listeners: called after each change of the pool, after each batch, and when jobs have expired.
         arrivals: called before each request.
         watchers: see each request before the version gets it.
-        settings_listeners: called after each change of the settings.
+        change_listeners: called after each change of the settings, and when an operator tries the version again.
     """
 
     def __init__(
@@ -91,7 +88,7 @@ class ModelVersion:
         notes: Sequence[str] = (),
         recurring: Recurring | None = None,
         reconsider: Callable[[], None] = lambda: None,
-        auto: AutoOptimization | None = None,
+        dispatcher: type[Dispatcher] = Dispatcher,
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
         self.name = source.manifest.model_name
@@ -104,7 +101,6 @@ class ModelVersion:
         self.lost = self.stopping = self.took_over = self.was_ready = self._coming_up = False
         self.replaces: ModelVersion | None = None
         self.replacement: Replacement | None = None
-        self.auto = auto
         self.before: SettingsBefore | None = None
         self.declared, self.notes = declared, notes
         self.sample: Sample | None = None
@@ -112,13 +108,12 @@ class ModelVersion:
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.arrivals: dict[Callable[[], None], None] = {}
         self.watchers: tuple[RequestWatcher, ...] = ()
-        self.settings_listeners: list[Callable[[], None]] = []
+        self.change_listeners: list[Callable[[], None]] = []
         self.metrics = VersionMetrics(self.name, self.version)
         self.metrics.exits.update(dict.fromkeys(ENDS, 0))  # a rate sees the first one only after a zero
         self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
         spec = worker_spec(
             source.manifest, source.directory, settings,
-            optimize=settings.optimize if auto is None else auto.names,
             in_place=source.unpacked is None, python=source.python, log=log, isolated=self.metrics.batch_isolated,
             measured=self.metrics.emitted.take,
         )  # fmt: skip
@@ -129,9 +124,9 @@ class ModelVersion:
         self.staffing = Staffing(self.residence, self.pool, self._resized)
         self.traffic = Traffic(settings.batch_size)
         self.sequences: Sequences[Worker] | None = None
-        self.dispatcher = (SequenceDispatcher if settings.sequences else Dispatcher)(
+        self.dispatcher = (SequenceDispatcher if settings.sequences else dispatcher)(
             self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
-            Quarantine(clock, f"{self.name}/{self.version}", self.reports), self.reports,
+            self.reports,
         )  # fmt: skip
         if isinstance(self.dispatcher, SequenceDispatcher):
             self.sequences = Sequences(self.name, settings.sequence_headers, overlapping=self.by_rows)
@@ -221,7 +216,7 @@ class ModelVersion:
             Loading: no worker has been ready yet.
             NoReadyWorker: no worker is ready, and none is being replaced.
             QueueFull: a limit of the queue would be passed.
-            Quarantined: the same request has ended workers.
+            DaemonError: the dispatcher refuses the job.
         """
         for call in tuple(self.arrivals) if self.arrivals else ():
             call()
@@ -269,7 +264,7 @@ class ModelVersion:
         self._limit_waiting()
         self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
         self.residence.demand(on_demand=settings.loading == ON_DEMAND)
-        for listener in self.settings_listeners:
+        for listener in self.change_listeners:
             listener()
         self.dispatcher.wake()
 
@@ -283,12 +278,13 @@ class ModelVersion:
 
     @property
     def retryable(self) -> bool:
-        """Return whether the version has failed, is crashing, or quarantines requests that end workers."""
-        return self.state is ModelState.FAILED or self.crashing or self.dispatcher.quarantine.watching
+        """Return whether the version has failed, is crashing, or refuses requests for a while."""
+        return self.state is ModelState.FAILED or self.crashing or self.dispatcher.withholds
 
     def retry(self) -> None:
-        """Start missing workers with a clean record, and accept the quarantined requests again."""
-        self._limit_waiting()
+        """Start missing workers with a clean record, and accept all requests again."""
+        for listener in self.change_listeners:
+            listener()
         self._coming_up = True
         if self.residence.may(ResidenceEvent.LOAD):
             self.residence.move(ResidenceEvent.LOAD, "tried again by an operator")
@@ -330,8 +326,6 @@ class ModelVersion:
         self.traffic.learn_lengths(batches and self.settings.group_by_length)
         padded = self.traffic.padded
         self.queue.grouping = None if padded is None else LengthGrouping(padded, self.dispatcher.expiry.queue_timeout)
-        # A request of a sequence cannot run alone elsewhere, as a suspect would.
-        self.dispatcher.quarantine.set(self.settings.quarantine and self.sequences is None)
         limit(self.sequences, self.settings, self.max_workers)
 
     def _stopping_error(self) -> Stopping:

@@ -24,12 +24,13 @@ from tsctl.daemon.lifecycle.printed import PrintedLog
 from tsctl.daemon.lifecycle.shutdown import Shutdown
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
 from tsctl.daemon.server.bounds import Bounds
+from tsctl.daemon.server.hooks import installed
 from tsctl.daemon.server.kernel import kernel_of
 from tsctl.daemon.server.listening import listeners_of
 from tsctl.daemon.server.models import Models
 from tsctl.daemon.server.observation import Observation
 from tsctl.daemon.server.parts import Parts
-from tsctl.daemon.server.routes import tables_of
+from tsctl.daemon.server.routes import Fields, tables_of
 from tsctl.daemon.server.upgrading import upgrade_of
 
 
@@ -71,9 +72,7 @@ class Assembly:
             lambda: startup.done and not self.shutdown.wanted.is_set() and observation.supervision.serving,
             lambda *call: answered(*call), lambda: tables.managers,
         )  # fmt: skip
-        extended = [service for each in self.extensions if (service := each.install(kernel)) is not None]
-        models.registrar.replacing.begun = [each.replacing for each in extended]
-        models.registrar.factory.attached = [each.attach for each in extended]
+        extended = [*installed(self.extensions, kernel).values()]
         models.logs.copies = [each.copy for each in extended if each.copy is not None]
         startup = self.boot.plan(config, models.registry, models.registrar)
         as_json = config.log_format == "json"
@@ -85,7 +84,8 @@ class Assembly:
         urls = urls_of(place.bound)
 
         def status() -> dict[str, Any]:
-            document = status_document(config, urls, models.registry, started) | observation.supervision.document
+            document = status_document(config, urls, models.registry, started, Fields(extended).listed)
+            document |= observation.supervision.document
             for each in extended:
                 document |= each.document()
             return document

@@ -6,6 +6,7 @@ from tsctl.daemon.extensions.keys import KeysExtension
 from tsctl.daemon.extensions.oip import OipExtension
 from tsctl.daemon.extensions.openai import OpenAIExtension
 from tsctl.daemon.extensions.optimizing import OptimizingExtension
+from tsctl.daemon.extensions.quarantine import QuarantineExtension
 from tsctl.daemon.extensions.recording import RecordingExtension
 from tsctl.daemon.extensions.rollouts import RolloutsExtension
 from tsctl.daemon.extensions.scaling import ScalingExtension
@@ -19,6 +20,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     OptimizingExtension(),
     RolloutsExtension(),
     ShadowingExtension(),
+    QuarantineExtension(),
     RecordingExtension(),
     TracingExtension(),
     KeysExtension(),

@@ -12,6 +12,7 @@ from tsctl.daemon.api.management.upgrade import upgrade_route
 from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.api.observing.batches import batches_routes
 from tsctl.daemon.api.observing.live import live_routes
+from tsctl.daemon.api.openapi import Operation
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Audience, Kernel, Service
 from tsctl.daemon.http.router import Route, join
@@ -37,7 +38,7 @@ class Tables:
 
 
 class Fields:
-    """The fields of all services in the documents of versions, and their metrics."""
+    """The fields of all services in the documents of versions, the descriptions of their routes, and their metrics."""
 
     def __init__(self, services: Sequence[Service]) -> None:
         self._services = services
@@ -46,9 +47,21 @@ class Fields:
         """Return the fields in `tsctl` of a version's document."""
         return dict(chain.from_iterable(each.describe(model).items() for each in self._services))
 
+    def settings(self, model: ModelVersion) -> dict[str, Any]:
+        """Return the settings of a version's workers that are other than its own."""
+        return dict(chain.from_iterable(each.settings(model).items() for each in self._services))
+
+    def listed(self, model: ModelVersion) -> dict[str, Any]:
+        """Return the fields of a version in lists."""
+        return dict(chain.from_iterable(each.listed(model).items() for each in self._services))
+
     def live(self, model: ModelVersion) -> dict[str, Any]:
         """Return the fields of a version in `/tsctl/live`."""
-        return dict(chain.from_iterable(each.live(model).items() for each in self._services))
+        return self.listed(model) | dict(chain.from_iterable(each.live(model).items() for each in self._services))
+
+    def operations(self) -> dict[str, Mapping[str, Operation]]:
+        """Return the routes for managers as OpenAPI describes them."""
+        return dict(chain.from_iterable(each.operations().items() for each in self._services))
 
     def families(self) -> Iterable[MetricFamily]:
         """Return the metrics as they are now."""
@@ -96,9 +109,22 @@ def tables_of(
         batches_routes(registry),
         {"tsctl": upgrade_route(upgrade)},
         *(each.routes(Audience.OPERATORS) for each in services),
-        management_routes(registry, registrar, own, local_paths=True, further=fields.described),
         managing,
+        management_routes(
+            registry,
+            registrar,
+            own,
+            local_paths=True,
+            further=fields.described,
+            served=fields.settings,
+            operations=fields.operations,
+        ),
     )
     clients = join(*(each.routes(Audience.CLIENTS) for each in services), kernel.predictions, metrics)
-    remote = join(management_routes(registry, registrar, None, local_paths=False, further=fields.described), managing)
+    remote = join(
+        managing,
+        management_routes(
+            registry, registrar, None, local_paths=False, further=fields.described, operations=fields.operations
+        ),
+    )
     return Tables(clients, remote, metrics, control)

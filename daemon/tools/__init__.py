@@ -1,1 +1,1 @@
-"""Programs of their own beside the daemon: `tsctl check`, `tsctl tune` and `tsctl optimize` run them."""
+"""Programs of their own beside the daemon: `tsctl check` and `tsctl tune` run them."""

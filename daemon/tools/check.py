@@ -18,7 +18,7 @@ from typing import Any
 import uvloop
 
 from tsctl.daemon import paths
-from tsctl.daemon.config.config import resolve
+from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.core.errors import DaemonError, StartError
 from tsctl.daemon.core.job import Job, Param, Piece, Reply
@@ -27,19 +27,18 @@ from tsctl.daemon.http.messages import new_request_id
 from tsctl.daemon.models.registering.spec import mode_of
 from tsctl.daemon.models.registrar import Registrar, Registration
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.reporting.optimized import optimized_of
-from tsctl.daemon.models.reporting.trial import trial_of
 from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.tools.telling import tell
 from tsctl.daemon.workers.local_engine import LocalEngine
 from tsctl.handlers.wire import Declared
 
 
-def describe(model: ModelVersion) -> dict[str, Any]:
+def describe(model: ModelVersion, config: Config) -> dict[str, Any]:
     """Return the archive's description, and the settings of its service."""
     manifest, settings = model.source.manifest, model.settings
-    return {
+    document = {
         "name": model.name,
         "version": model.version,
         "handler": manifest.handler,
@@ -54,9 +53,10 @@ def describe(model: ModelVersion) -> dict[str, Any]:
         "startupTimeout": settings.startup_timeout,
         "declared": declared_document(model.declared),
         "notes": list(model.notes),
-        "optimize": optimized_of(model),
-        "trial": trial_of(model.auto),
     }
+    for extension in EXTENSIONS:
+        document |= extension.describe(model, config)
+    return document
 
 
 def declared_document(declared: Declared | None) -> dict[str, Any] | None:
@@ -112,7 +112,7 @@ async def check(
     try:
         began = time.perf_counter()
         model = await registrar.register(asked, lambda stage, done, total: tell(stage, done=done, total=total))
-        tell("loaded", seconds=time.perf_counter() - began, **describe(model))
+        tell("loaded", seconds=time.perf_counter() - began, **describe(model, config))
         if sample is None:
             return True
         began = time.perf_counter()

@@ -19,7 +19,7 @@ from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.workers.inflight import InFlight
 from tsctl.daemon.workers.state import WorkerState
 from tsctl.handlers.ray.messages import ActorOptions
-from tsctl.handlers.wire import Declared, Isolation, Kind, Measurement, Mode, Optimized, Ranks
+from tsctl.handlers.wire import Declared, Isolation, Kind, Loaded, Measurement, Mode, Ranks
 
 STOPPED = "stopped"
 LOAD_FAILED = "load_failed"
@@ -62,7 +62,7 @@ class WorkerSpec:
         python: the interpreter; None for the daemon's own.
         in_place: whether the model's directory is its author's own, and not an unpacked archive.
         ray: resources of a worker on a node of the Ray cluster; None for a worker on this machine.
-        optimize: as in ModelSettings.
+        told: further fields of `tsctl.handlers.wire.Load`, by name.
         metrics: the declared metrics (see `tsctl.handlers.wire.Load`).
         log: called with the worker's output.
         measured: called with the handler's measurements, whenever it reports some.
@@ -88,7 +88,7 @@ class WorkerSpec:
     python: Path | None = None
     in_place: bool = False
     ray: ActorOptions | None = None
-    optimize: Sequence[str] | None = None
+    told: Mapping[str, Any] = field(default_factory=dict)
     max_memory: int | None = None
     cpus: Sequence[int] = ()
     mode: Mode = "batch"
@@ -154,7 +154,7 @@ class Worker(Protocol):
     answered: bool  # whether at least one batch was answered
     started: float  # wall-clock seconds since the epoch
     load_time: float  # seconds from the start until the worker was ready; 0.0 before
-    optimized: Sequence[Optimized]  # the outcome of the model's optimisations; empty before the worker is ready
+    report: Loaded | None  # what the worker has told when its model was loaded; None before
     declared: Declared | None  # the inputs of a typed handler; None for any other, and before the worker is ready
     notes: Sequence[str]  # the worker's sentences for the model's author; empty before it is ready
 
@@ -216,9 +216,6 @@ class WorkerListener(Protocol):
 
     def lost(self, worker: Worker) -> None:
         """Note that the worker cannot be sent anything more, and will exit."""
-
-    def outdated(self, worker: Worker) -> None:
-        """Note that the worker serves well, and that one that is started now would serve better."""
 
     def flow_changed(self, worker: Worker) -> None:
         """Note that the worker is congested, or is so no more (`in_flight.congested`)."""

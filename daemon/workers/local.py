@@ -57,7 +57,7 @@ class LocalWorker:
         self.gpu_ids = spec.gpu_ids
         self.started = time.time()
         self.load_time = 0.0
-        self.optimized: Sequence[wire.Optimized] = ()
+        self.report: wire.Loaded | None = None
         self.declared: wire.Declared | None = None
         self.notes: Sequence[str] = ()
         self._began = clock.now()
@@ -75,7 +75,7 @@ class LocalWorker:
         self._stopped = False  # the daemon ends the worker, whatever that does
         self._protocol_error = False  # the worker sent an invalid message: anything after that is ignored
         end = cast(asyncio.Protocol, self)
-        self._process = WorkerProcess(spec, end, source, loop, clock, self._exited, arena, self._outdated)
+        self._process = WorkerProcess(spec, end, source, loop, clock, self._exited, arena)
         self._timer: Timer = clock.later(spec.startup_timeout, self._startup_timeout)
         self._leave_timer: Timer | None = None
         self._memory_timer: Timer | None = None
@@ -161,10 +161,6 @@ class LocalWorker:
 
     def kill(self) -> None:
         self._stop("it was stopped")
-
-    def _outdated(self) -> None:
-        if self.state is WorkerState.READY:
-            self._events.outdated(self)
 
     # The worker's end.
 
@@ -323,7 +319,7 @@ class LocalWorker:
                 self._timer.cancel()
                 self.state = advance(self.state, WorkerEvent.LOADED)
                 self.load_time = self._clock.now() - self._began
-                self.optimized, self.declared, self.notes = message.optimized, message.declared, message.notes
+                self.report, self.declared, self.notes = message, message.declared, message.notes
                 self._measured(message.measured)
                 if self._spec.retry is None:
                     self._retry = not message.own_handle

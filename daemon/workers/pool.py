@@ -7,7 +7,7 @@ actual and acts on the plan. The plan is made in slot.py, without a clock.
 import dataclasses
 import math
 from collections.abc import Collection, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.job import Job
@@ -196,6 +196,10 @@ class Pool:
         for worker in self.workers:
             worker.set_limits(batch_size, response_timeout)
 
+    def tell_workers(self, **fields: Any) -> None:
+        """Send these further fields with the load of workers that start from now on (`WorkerSpec.told`)."""
+        self._spec = dataclasses.replace(self._spec, told={**self._spec.told, **fields})
+
     def give_up(self, failure: LoadFailure) -> None:
         """Record a permanent failure in one slot, without starting a worker."""
         self.wanted = 1
@@ -328,13 +332,6 @@ class Pool:
         if slot is not None and failure.permanent:
             slot.state = SlotState.GAVE_UP
         self._listener.pool_changed()
-
-    def outdated(self, worker: Worker) -> None:
-        slot = self._slot_of(worker)
-        if slot is not None and slot.state is SlotState.UP:
-            self._retire(slot, math.inf)
-            slot.worker, slot.state = None, SlotState.EMPTY
-            self.reconcile()
 
     def lost(self, worker: Worker) -> None:
         self._take_out(worker)

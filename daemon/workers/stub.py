@@ -15,7 +15,7 @@ from tsctl.daemon.workers.engine import BatchEvents, Exit, LoadFailure, WorkerLi
 from tsctl.daemon.workers.inflight import CAPACITY, InFlight
 from tsctl.daemon.workers.rows.in_flight import RowsInFlight
 from tsctl.daemon.workers.state import WorkerEvent, WorkerState, advance
-from tsctl.handlers.wire import Declared, Optimized
+from tsctl.handlers.wire import Declared, Loaded
 
 
 def echo(job: Job) -> Reply:
@@ -55,7 +55,7 @@ class StubEngine:
         load_failure: the failure of every load, or None if loading works.
         answer: job → reply.
         capacity: batches that a worker may hold.
-        optimized: every worker's report about its model's optimisations.
+        report: of every worker that has loaded its model.
         declared: the inputs that every worker's handler declares.
         notes: every worker's sentences for the model's author.
         node: the node of workers that are to run on a cluster.
@@ -69,7 +69,7 @@ class StubEngine:
     jobs_time: Callable[[Sequence[Job]], float] | None = None
     answer: Callable[[Job], Reply] = echo
     capacity: int = CAPACITY
-    optimized: Sequence[Optimized] = ()
+    report: Loaded = field(default_factory=lambda: Loaded(0.0, own_handle=False))
     declared: Declared | None = None
     notes: Sequence[str] = ()
     node: str = "node-1"
@@ -106,7 +106,7 @@ class StubWorker:
         self.waits = ""
         self.started = engine.clock.now()
         self.load_time = 0.0
-        self.optimized: Sequence[Optimized] = ()
+        self.report: Loaded | None = None
         self.declared: Declared | None = None
         self.notes: Sequence[str] = ()
         self.spec = spec
@@ -207,7 +207,7 @@ class StubWorker:
             return
         self.state = advance(self.state, WorkerEvent.LOADED)
         self.load_time = self._engine.clock.now() - self.started
-        self.optimized = self._engine.optimized
+        self.report = self._engine.report
         self.declared, self.notes = self._engine.declared, self._engine.notes
         self._events.loaded(self)
 

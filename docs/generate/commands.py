@@ -8,9 +8,9 @@ import click
 
 from docs.generate.markdown import code, table
 from tsctl import errors
-from tsctl.cli import VERBS, main
+from tsctl.cli import all_verbs, main
 from tsctl.handlers import wire
-from tsctl.terminal.examples import EXAMPLES
+from tsctl.terminal.examples import all_examples
 from tsctl.terminal.verb import Verb
 
 # exit code → its meaning
@@ -30,7 +30,7 @@ Data goes to stdout, everything else to stderr. Every listing has `--json`. [Exi
 `MODEL` is `NAME` or `NAME/VERSION`; without a version it is the default one. The daemon is found by `--socket`, before or
 after the verb, by `TSCTL_SOCKET`, or in `$XDG_RUNTIME_DIR/tsctl`, else `/tmp/tsctl-UID`.
 """
-    return "\n".join([head, *(_section(verb, root) for verb in VERBS)])
+    return "\n".join([head, *(_section(verb, root) for verb in all_verbs())])
 
 
 def _section(verb: str, root: click.Context) -> str:
@@ -43,7 +43,7 @@ def _section(verb: str, root: click.Context) -> str:
         shown = [(code(name), text) for name, text in records if "--help" not in name]
         if shown:
             parts.append(table((title.lower() if title == "Options" else title, ""), shown))
-    lines = "\n".join(f"# {example.text}\n{example.line}" for example in EXAMPLES[verb])
+    lines = "\n".join(f"# {example.text}\n{example.line}" for example in all_examples()[verb])
     parts.append(f"```bash\n{lines}\n```\n")
     return "\n".join(parts)
 

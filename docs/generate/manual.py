@@ -9,8 +9,8 @@ from pathlib import Path
 import click
 
 from docs.generate.commands import TSCTL_EXITS
-from tsctl.cli import VERBS, main
-from tsctl.terminal.examples import EXAMPLES
+from tsctl.cli import all_verbs, main
+from tsctl.terminal.examples import all_examples
 from tsctl.terminal.verb import Verb
 
 ENVIRONMENT = {
@@ -25,14 +25,14 @@ ENVIRONMENT = {
 def pages() -> dict[str, str]:
     """Return each page's text by its file name: one for the root command, and one for each verb."""
     root = click.Context(main, info_name="tsctl", **main.context_settings)
-    return {"tsctl.1": _root_page(root)} | {f"tsctl-{verb}.1": _verb_page(verb, root) for verb in VERBS}
+    return {"tsctl.1": _root_page(root)} | {f"tsctl-{verb}.1": _verb_page(verb, root) for verb in all_verbs()}
 
 
 def _root_page(root: click.Context) -> str:
     records = [record for param in main.get_params(root) if (record := param.get_help_record(root))]
     commands: list[str] = []
-    for title in dict.fromkeys(group for group, _ in VERBS.values()):
-        verbs = [(f"tsctl-{verb}(1)", text) for verb, (group, text) in VERBS.items() if group == title]
+    for title in dict.fromkeys(group for group, _ in all_verbs().values()):
+        verbs = [(f"tsctl-{verb}(1)", text) for verb, (group, text) in all_verbs().items() if group == title]
         commands += [f".SS {_text(title)}", *_terms(verbs)]
     return _page(
         "tsctl", "serve PyTorch models with dynamic batching",
@@ -57,9 +57,9 @@ def _verb_page(verb: str, root: click.Context) -> str:
         _terms([("--socket PATH", "The daemon's control socket.")]) if "--socket PATH" not in str(options) else []
     )
     examples: list[str] = []
-    for example in EXAMPLES[verb]:
+    for example in all_examples()[verb]:
         examples += [".PP", _text(f"{example.text}:"), *_literal([f"  {example.line}"])]
-    _, line = VERBS[verb]
+    _, line = all_verbs()[verb]
     return _page(
         f"tsctl-{verb}", line[:1].lower() + line[1:].rstrip("."),
         ".SH SYNOPSIS", *_synopsis(f"tsctl {verb}", command.collect_usage_pieces(context)),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from enum import Enum
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,7 +13,7 @@ from tsctl.daemon.core import job
 from tsctl.daemon.http.states import connection, receiver
 from tsctl.daemon.lifecycle.upgrade import states as room
 from tsctl.daemon.models.residency import state as residence
-from tsctl.daemon.models.rollouts import rollout
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.workers import state
 
 ROOT = Path(__file__).parents[2]
@@ -22,10 +23,20 @@ MACHINES: Mapping[str, tuple[str, ModuleType]] = {
     "A receiver": ("What the next bytes of a connection belong to.", receiver),
     "A job": ("One request that waits for its answer.", job),
     "A worker": ("One process with one version loaded.", state),
-    "A rollout": ("A new version that takes over step by step.", rollout),
     "A version in memory": ("Whether a version is loaded, and what an operator said.", residence),
     "An upgrade": ("The steps of the daemon that is replaced.", room),
 }
+
+
+def machines_on_the_shelf() -> list[ModuleType]:
+    """Return the modules of extensions that have a table of transitions."""
+    files = [
+        file
+        for extension in EXTENSIONS
+        for file in sorted((ROOT / "daemon/extensions" / extension.name).glob("*.py"))
+        if re.search("^TRANSITIONS: ", file.read_text(), re.MULTILINE)
+    ]
+    return [import_module(f"tsctl.daemon.extensions.{file.parent.name}.{file.stem}") for file in files]
 
 
 def states() -> str:
@@ -36,13 +47,20 @@ def states() -> str:
         " raises. A receiver's changes several times in each request, without a look-up: there a test observes that each"
         " change is an arrow. These drawings are generated from the tables.\n",
     ]
-    for title, (text, module) in MACHINES.items():
+    shelf = {title: (text, module) for module in machines_on_the_shelf() for title, text in [_named(module)]}
+    for title, (text, module) in {**MACHINES, **shelf}.items():
         transitions = module.TRANSITIONS
         parts += [f"## {title}\n", f"{text} `{module.__name__.replace('.', '/')}.py`\n", drawing(transitions)]
         said = _comments(module)
         rows = [(code(each.name), said.get(each.name, ""), _arrows(arrows)) for each, arrows in transitions.items()]
         parts.append(table(("state", "", "event → next"), rows))
     return "\n".join(parts)
+
+
+def _named(module: ModuleType) -> tuple[str, str]:
+    """Return the title of a machine, and its life, from the first line of its module: `A rollout: its plan …`."""
+    title, _, text = (module.__doc__ or "").partition("\n")[0].partition(": ")
+    return title, text[:1].upper() + text[1:]
 
 
 def drawing(transitions: Mapping[Enum, Mapping[Any, Enum]]) -> str:

@@ -1,9 +1,9 @@
 """Run a loaded model faster, and check that its output stays the same.
 
     handler with its model ──▶ asked.py  the default optimisations, and those asked for by name
-                           ──▶ apply.py  as was found out before (trials/verdicts.py), else as a trial finds
-                           ──▶ together.py  defaults for a first answer: apply all, compare drift once, time them later
-                           ──▶ trial.py  one after the other: apply, compare drift and speed (trials), keep or take back
+                           ──▶ apply.py  as was found out before (checks/outcomes.py), else as a check finds
+                           ──▶ together.py  defaults where a template waits: apply all, compare the drift once
+                           ──▶ check.py  one after the other: apply, compare the drift (checks), keep or take back
                            ──▶ steps.py  what each changes
 
     fast_images    builtin/fast_images.py    decode to bytes, resize and normalise those

@@ -1,16 +1,14 @@
-"""Optimise a handler's model: as a trial finds (trial.py), or as an earlier one of the same archive here has found.
+"""Optimise a handler's model: as a check finds (check.py), or as an earlier one of the same archive here has found.
 
-A default of the handler that cannot be applied, drifts beyond its tolerance, or is no faster is taken back. An
-optimisation asked for by name that cannot be applied, or drifts, has the model rejected: the operator counts on the
-optimisation. One that is no faster is kept, and named in the log and in `tsctl describe`.
+A default of the handler that cannot be applied, or drifts beyond its tolerance, is taken back. An optimisation asked
+for by name that cannot be applied, or drifts, has the model rejected: the operator counts on the optimisation.
 """
 
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 import torch
@@ -19,15 +17,14 @@ from tsctl.handlers import wire
 from tsctl.handlers.names import AUTO
 from tsctl.handlers.optimize.apart import Apart
 from tsctl.handlers.optimize.asked import chosen, clash_of
+from tsctl.handlers.optimize.check import Check
+from tsctl.handlers.optimize.checks.archive import archive_of
+from tsctl.handlers.optimize.checks.drift import TOLERANCES
+from tsctl.handlers.optimize.checks.outcomes import entry_of
+from tsctl.handlers.optimize.checks.processor import read_processor
 from tsctl.handlers.optimize.int8.calibration import Scales
 from tsctl.handlers.optimize.steps import NotApplied, Steps, in_words
 from tsctl.handlers.optimize.together import apply_together
-from tsctl.handlers.optimize.trial import Clock, Trial
-from tsctl.handlers.optimize.trials.archive import archive_of
-from tsctl.handlers.optimize.trials.drift import TOLERANCES
-from tsctl.handlers.optimize.trials.processor import read_processor
-from tsctl.handlers.optimize.trials.speed import MARGIN
-from tsctl.handlers.optimize.trials.verdicts import entry_of
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.sdk.errors import HandlerError
 
@@ -41,11 +38,8 @@ def optimize(
     config: Mapping[str, Any],
     batch_size: int,
     *,
-    threads: int = 0,
     apart: Apart | None = None,
     beside: Apart | None = None,
-    put_off: Callable[[], None] | None = None,
-    clock: Clock = time.perf_counter,
 ) -> list[wire.Optimized]:
     """Optimise the model of an initialized handler.
 
@@ -53,13 +47,8 @@ def optimize(
         handler: any object; only one with a `model` that is a `torch.nn.Module` can be optimised.
         asked: the optimisations asked for by name, None for the handler's defaults. With `auto` before them, a trial
             has chosen them: each is applied as it was found out before, or left out if nothing of that is kept.
-        threads: those that the model will have; 0 for this process's.
-        apart: where a trial runs, if not in this process, which must not run anything in parallel then.
+        apart: where optimisations are checked, if not in this process, which must not run anything in parallel then.
         beside: starts processes with one thread each, which compile; None: all is compiled in this one.
-        put_off: if given, defaults, where no others are wanted, are checked and not timed, times that an earlier trial
-            could not tell for sure are not measured again, and the function is called where `time_later` has something
-            to do.
-        clock: returns seconds; times the model in a trial.
 
     Returns:
         The outcome of each optimisation, in the order of application.
@@ -75,40 +64,19 @@ def optimize(
         raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {clash}")
     tolerances = read_tolerances(config)
     if AUTO in (asked or ()):
-        known = _as_known(handler, wanted, tolerances, model_dir, config, batch_size, threads)
+        known = _as_known(handler, wanted, tolerances, model_dir, config, batch_size)
         if known is not None:
             return known
-        usual = optimize(
-            handler, None, model_dir, config, batch_size,
-            threads=threads, apart=apart, beside=beside, put_off=put_off, clock=clock,
-        )  # fmt: skip
+        usual = optimize(handler, None, model_dir, config, batch_size, apart=apart, beside=beside)
         return usual + [_left_out(name, "no trial of it is kept here") for name, by_name in wanted.items() if by_name]
     try:
         steps = Steps(handler, model_dir, config, batch_size, beside)
-        way = Way(
-            wanted, tolerances, batch_size, threads or torch.get_num_threads(), _where(handler), steps.samples_digest
-        )
-        later = put_off is not None and not any(wanted.values())
-        with entry_of(way.facts(model_dir)) as entry:
-            together = None
-            if entry.outcomes is None and later and apart is not None:
-                together = apply_together(steps, list(wanted), tolerances, apart)
-            if together is not None:
-                outcomes, timed = together, False
-                entry.keep(outcomes, timed=False)
-            elif entry.outcomes is None or not (entry.timed or put_off is not None):
-                attempt = partial(_attempt, steps, way, clock, entry.outcomes or (), timed=not later)
-                tried = attempt() if apart is None else _attempt_apart(attempt, apart)
-                # One that is unsure is made once more, at the next load, and holds up no further one.
-                timed = not later and (tried.sure or entry.outcomes is not None)
-                entry.keep(tried.outcomes, tried.scales, timed=timed)
-                steps.scales = tried.scales
-                outcomes = tried.outcomes if apart is None else _repeat(steps, tried.outcomes, wanted, took=True)
-            else:
+        with entry_of(_facts(steps, wanted, tolerances, model_dir)) as entry:
+            if entry.outcomes is not None:
                 steps.scales = entry.scales
-                outcomes, timed = _repeat(steps, entry.outcomes, wanted), entry.timed
-            if put_off is not None and not timed and any(outcome.applied for outcome in outcomes):
-                put_off()
+                outcomes = _repeat(steps, entry.outcomes, wanted)
+            else:
+                outcomes = _checked(steps, wanted, tolerances, apart, entry.keep)
     except NotApplied as error:
         if any(wanted.values()):
             raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {error}") from error.__cause__
@@ -118,6 +86,34 @@ def optimize(
     return outcomes
 
 
+def _checked(
+    steps: Steps,
+    wanted: Mapping[str, bool],
+    tolerances: Mapping[str, float],
+    apart: Apart | None,
+    keep: Callable[[list[wire.Optimized], Scales | None], None],
+) -> list[wire.Optimized]:
+    """Apply what does not drift: where a template waits for defaults, all at once, else one after the other.
+
+    Args:
+        keep: keeps the outcomes for later loads.
+    """
+    if apart is not None and not any(wanted.values()):
+        together = apply_together(steps, list(wanted), tolerances, apart)
+        if together is not None:
+            keep(together, None)
+            return together
+
+    def check() -> _Checked:
+        each = Check(steps, tolerances)
+        return _Checked([each.attempt(name, by_name) for name, by_name in wanted.items()], steps.scales)
+
+    checked = check() if apart is None else _check_apart(check, apart)
+    keep(checked.outcomes, checked.scales)
+    steps.scales = checked.scales
+    return checked.outcomes if apart is None else _repeat(steps, checked.outcomes, wanted, took=True)
+
+
 def _as_known(
     handler: Any,
     wanted: Mapping[str, bool],
@@ -125,26 +121,21 @@ def _as_known(
     model_dir: Path,
     config: Mapping[str, Any],
     batch_size: int,
-    threads: int,
 ) -> list[wire.Optimized] | None:
-    """Optimise as an earlier trial of these very optimisations has found; nothing is compared, timed or compiled.
+    """Optimise as an earlier load with these very optimisations has found; nothing is compared or compiled.
 
     Returns:
-        None if nothing of such a trial is kept; the model is unchanged.
+        None if nothing of such a load is kept; the model is unchanged.
     """
     try:
         steps = Steps(handler, model_dir, config, batch_size, compiles=False)
-        way = Way(
-            wanted, tolerances, batch_size, threads or torch.get_num_threads(), _where(handler), steps.samples_digest
-        )
-        with entry_of(way.facts(model_dir)) as entry:
+        with entry_of(_facts(steps, wanted, tolerances, model_dir)) as entry:
             if entry.outcomes is None:
                 return None
             steps.scales = entry.scales
             outcomes = _repeat(steps, entry.outcomes, dict.fromkeys(wanted, False))
     except NotApplied as error:
         outcomes = _without(wanted, error)
-    outcomes = [msgspec.structs.replace(outcome, warning="") for outcome in outcomes]  # nobody asked for it by name
     for outcome in outcomes:
         _note(outcome)
     return outcomes
@@ -160,85 +151,14 @@ def _left_out(name: str, reason: str) -> wire.Optimized:
     return wire.Optimized(name, False, None, 0.0, reason)
 
 
-def is_unsure(
-    handler: Any,
-    asked: Sequence[str] | None,
-    model_dir: Path,
-    config: Mapping[str, Any],
-    batch_size: int,
-    threads: int,
-) -> bool:
-    """Return whether an earlier load has kept a trial of the optimisations whose times are not sure."""
-    wanted = chosen(asked, type(handler))
-    try:
-        steps = Steps(handler, model_dir, config, batch_size)
-    except NotApplied:
-        return False
-    way = Way(wanted, read_tolerances(config), batch_size, threads, _where(handler), steps.samples_digest)
-    with entry_of(way.facts(model_dir)) as entry:
-        return entry.outcomes is not None and not entry.timed
-
-
-def time_later(
-    handler: Any,
-    asked: Sequence[str] | None,
-    model_dir: Path,
-    config: Mapping[str, Any],
-    batch_size: int,
-    threads: int,
-    clock: Clock = time.perf_counter,
-) -> bool:
-    """Time the optimisations that `optimize` has put off, and keep the outcomes for later loads.
-
-    The handler is of no use afterwards: all are taken back first, and applied one after the other.
-
-    Returns:
-        Whether a default that `optimize` has applied costs more than it gains: the model had better be loaded anew.
-    """
-    wanted = chosen(asked, type(handler))
-    tolerances = read_tolerances(config)
-    steps = Steps(handler, model_dir, config, batch_size)
-    way = Way(wanted, tolerances, batch_size, threads, _where(handler), steps.samples_digest)
-    steps.start_again([])
-    facts = way.facts(model_dir)
-    with entry_of(facts) as entry:
-        known = entry.outcomes or []
-    tried = _attempt(steps, way, clock, known)  # without the lock, for which loads would wait
-    again = all(outcome.speed is None for outcome in known) and not tried.sure  # once more, after the next load
-    with entry_of(facts) as entry:
-        entry.keep(tried.outcomes, tried.scales, timed=not again)
-    before = {outcome.name for outcome in known if outcome.applied}
-    taken_back = [outcome for outcome in tried.outcomes if outcome.name in before and not outcome.applied]
-    return any(each.speed is not None and each.speed[2] > MARGIN * each.speed[1] for each in taken_back)
-
-
-class Way(NamedTuple):
-    """The way to run a model for which the outcome of a trial holds; `samples` is a digest of the archive's."""
-
-    wanted: Mapping[str, bool]
-    tolerances: Mapping[str, float]
-    batch_size: int
-    threads: int
-    where: str
-    samples: str
-
-    def facts(self, model_dir: Path) -> dict[str, Any]:
-        return {
-            "archive": archive_of(model_dir), "where": self.where, "torch": str(torch.__version__),
-            "threads": self.threads, "batch_size": self.batch_size, "wanted": self.wanted,
-            "tolerances": self.tolerances, "samples": self.samples,
-        }  # fmt: skip
-
-    def __str__(self) -> str:
-        return f"{self.threads} thread{'s' * (self.threads != 1)} of {self.where}"
-
-
-def _attempt(steps: Steps, way: Way, clock: Clock, known: Sequence[wire.Optimized], *, timed: bool = True) -> "Tried":
-    """Try all; the drift of those that are known to be applied is not measured again."""
-    drifts = {each.name: each.drift for each in known if each.applied and each.drift is not None}
-    trial = Trial(steps, way.tolerances, str(way), clock, drifts, timed=timed)
-    outcomes = [trial.attempt(name, by_name) for name, by_name in way.wanted.items()]
-    return Tried(outcomes, trial.sure, steps.scales)
+def _facts(
+    steps: Steps, wanted: Mapping[str, bool], tolerances: Mapping[str, float], model_dir: Path
+) -> dict[str, Any]:
+    """Return all that the outcomes hang on."""
+    return {
+        "archive": archive_of(model_dir), "where": _where(steps.handler), "torch": str(torch.__version__),
+        "batch_size": steps.batch_size, "wanted": wanted, "tolerances": tolerances, "samples": steps.samples_digest,
+    }  # fmt: skip
 
 
 def read_tolerances(config: Mapping[str, Any]) -> dict[str, float]:
@@ -262,50 +182,48 @@ def _where(handler: Any) -> str:
     return str(read_processor())
 
 
-class Tried(msgspec.Struct):
-    """The result of a trial; with an error there are no outcomes.
+class _Checked(msgspec.Struct):
+    """The result of a check; with an error there are no outcomes.
 
     Attributes:
-        sure: the outcomes hold for the next load, too.
         scales: of `int8`; None without.
         refused: why the model is to be rejected.
-        not_applied: why no optimisation can be tried.
+        not_applied: why no optimisation can be applied.
     """
 
     outcomes: list[wire.Optimized] = []
-    sure: bool = True
     scales: Scales | None = None
     refused: str = ""
     not_applied: str = ""
 
 
-def _attempt_apart(attempt: Callable[[], Tried], apart: Apart) -> Tried:
+def _check_apart(check: Callable[[], _Checked], apart: Apart) -> _Checked:
     def work() -> bytes:
         try:
-            return msgspec.msgpack.encode(attempt())
+            return msgspec.msgpack.encode(check())
         except HandlerError as error:
-            return msgspec.msgpack.encode(Tried(refused=str(error)))
+            return msgspec.msgpack.encode(_Checked(refused=str(error)))
         except NotApplied as error:
-            return msgspec.msgpack.encode(Tried(not_applied=str(error)))
+            return msgspec.msgpack.encode(_Checked(not_applied=str(error)))
 
     try:
-        tried = msgspec.msgpack.decode(apart(work)(), type=Tried)
+        checked = msgspec.msgpack.decode(apart(work)(), type=_Checked)
     except ChildProcessError as error:
-        raise NotApplied(f"the process that tried them died ({error})") from None
-    if tried.refused:
-        raise HandlerError(tried.refused)
-    if tried.not_applied:
-        raise NotApplied(tried.not_applied)
-    return tried
+        raise NotApplied(f"the process that checked them died ({error})") from None
+    if checked.refused:
+        raise HandlerError(checked.refused)
+    if checked.not_applied:
+        raise NotApplied(checked.not_applied)
+    return checked
 
 
 def _repeat(
     steps: Steps, outcomes: Sequence[wire.Optimized], wanted: Mapping[str, bool], *, took: bool = False
 ) -> list[wire.Optimized]:
-    """Apply what a trial has kept, without checks.
+    """Apply what a check has kept.
 
     Args:
-        took: whether the trial's seconds are told, too.
+        took: whether the check's seconds are told, too.
     """
     done: list[wire.Optimized] = []
     for outcome in outcomes:
@@ -317,7 +235,7 @@ def _repeat(
             if wanted[outcome.name]:
                 raise HandlerError(f"`optimize: {outcome.name}` cannot be done: {in_words(error)}") from error
             steps.start_again(names)
-            outcome = msgspec.structs.replace(outcome, applied=False, reason=in_words(error), warning="")
+            outcome = msgspec.structs.replace(outcome, applied=False, reason=in_words(error))
         seconds = time.perf_counter() - began + outcome.seconds * took
         done.append(msgspec.structs.replace(outcome, seconds=seconds, known=not took))
     return done
@@ -325,8 +243,5 @@ def _repeat(
 
 def _note(outcome: wire.Optimized) -> None:
     """Write to the model's log where an optimisation is not as wanted."""
-    if outcome.warning:
-        _log.warning("the optimisation %s was asked for: %s", outcome.name, outcome.warning)
-    elif not outcome.applied and not outcome.idle:
-        level = logging.WARNING if outcome.speed is None else logging.INFO  # slower is no failure
-        _log.log(level, "the model is served without the optimisation %s: %s", outcome.name, outcome.reason)
+    if not outcome.applied and not outcome.idle:
+        _log.warning("the model is served without the optimisation %s: %s", outcome.name, outcome.reason)

@@ -10,8 +10,8 @@ import torch
 from torch import nn
 
 from tsctl.handlers.optimize.around import ModelWrapper
+from tsctl.handlers.optimize.checks.processor import BFLOAT16, read_processor
 from tsctl.handlers.optimize.trees import map_tensors
-from tsctl.handlers.optimize.trials.processor import BFLOAT16, read_processor
 
 FAST_CAPABILITY = 8  # NVIDIA's Ampere, the first with bfloat16 in its tensor cores
 

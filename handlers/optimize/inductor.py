@@ -23,10 +23,10 @@ import torch
 from torch import nn
 
 from tsctl.handlers.optimize.around import ModelWrapper
+from tsctl.handlers.optimize.checks.drift import drift
 from tsctl.handlers.optimize.compiler import find_compiler
 from tsctl.handlers.optimize.packages.package import Packages
 from tsctl.handlers.optimize.trees import map_tensors
-from tsctl.handlers.optimize.trials.drift import drift
 
 
 def refusal(model: Any, device: torch.device) -> str:

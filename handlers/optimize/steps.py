@@ -12,16 +12,16 @@ from torch import nn
 from tsctl.handlers.builtin import fast_images, scaled_decode
 from tsctl.handlers.optimize import bfloat16, folding, inductor
 from tsctl.handlers.optimize.apart import Apart
+from tsctl.handlers.optimize.checks.agreement import agreement
+from tsctl.handlers.optimize.checks.drift import TF32_TOLERANCE, TOLERANCES, drift
+from tsctl.handlers.optimize.checks.samples import CHECKED_ROWS, archive_rows, digest_of, made_up_rows
+from tsctl.handlers.optimize.checks.variants import varied
 from tsctl.handlers.optimize.compiler import find_compiler
 from tsctl.handlers.optimize.int8.calibration import Scales
 from tsctl.handlers.optimize.int8.model import Int8, refusal
 from tsctl.handlers.optimize.packages import keeping
 from tsctl.handlers.optimize.packages.package import Packages
 from tsctl.handlers.optimize.packages.recording import Recorded, record
-from tsctl.handlers.optimize.trials.agreement import agreement
-from tsctl.handlers.optimize.trials.drift import TF32_TOLERANCE, TOLERANCES, drift
-from tsctl.handlers.optimize.trials.samples import CHECKED_ROWS, archive_rows, digest_of, made_up_rows
-from tsctl.handlers.optimize.trials.variants import varied
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.sample import samples_of
 from tsctl.handlers.sdk.plain_model import PlainModel

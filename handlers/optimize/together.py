@@ -6,7 +6,7 @@
 
 Most of a model's first batch goes by while oneDNN prepares each layer, on one thread: so both processes run at the same
 time. ResNet-152 on two cores: 1.0 s, and 1.7 s one after the other. Where all together drift too far, or anything
-fails, the plain model is loaded again, and a trial tries one after the other (trial.py).
+fails, the plain model is loaded again, and they are checked one after the other (check.py).
 """
 
 import io
@@ -21,8 +21,8 @@ import torch
 
 from tsctl.handlers import wire
 from tsctl.handlers.optimize.apart import Apart
+from tsctl.handlers.optimize.checks.drift import drift
 from tsctl.handlers.optimize.steps import READING, NotApplied, Steps
-from tsctl.handlers.optimize.trials.drift import drift
 from tsctl.handlers.requests.excerpt import message_of
 
 _log = logging.getLogger(__name__)
@@ -59,8 +59,8 @@ def apply_together(
             wait_for_plain()
             raise
         plain, optimized = map(_decode, _both(wait_for_plain, wait_for_optimized))
-    except Exception as error:  # noqa: BLE001 - a model of the user's may raise anything; the trial tells it
-        _log.debug("the defaults are tried one after the other: %s", message_of(error))
+    except Exception as error:  # noqa: BLE001 - a model of the user's may raise anything; the check tells it
+        _log.debug("the defaults are checked one after the other: %s", message_of(error))
         steps.start_again([])
         return None
     found = optimized.readings | {

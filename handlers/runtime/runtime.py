@@ -154,18 +154,14 @@ class Runtime:
         asked: Sequence[str] | None,
         model_dir: Path,
         batch_size: int,
-        threads: int = 0,
         apart: "Apart | None" = None,
         beside: "Apart | None" = None,
-        put_off: Callable[[], None] | None = None,
     ) -> list[wire.Optimized]:
         """Optimise the model, as asked or by the handler's defaults; see handlers/optimize.
 
         Args:
-            threads: those that the model will have; 0 for this process's.
-            apart: runs a trial in a process of its own; None for this process.
+            apart: starts processes in which optimisations are checked; None: they are checked in this one.
             beside: starts processes that compile; None: all is compiled in this one.
-            put_off: called where times are left to `time_later`; None: all are measured now.
 
         Raises:
             HandlerError: an optimisation asked for by name cannot be applied.
@@ -176,29 +172,9 @@ class Runtime:
 
         self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
         try:
-            return optimize(
-                self._entry.instance, asked, model_dir, self.config, batch_size,
-                threads=threads, apart=apart, beside=beside, put_off=put_off,
-            )  # fmt: skip
+            return optimize(self._entry.instance, asked, model_dir, self.config, batch_size, apart=apart, beside=beside)
         finally:
             self._context.end_batch()
-
-    def is_unsure(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int, threads: int) -> bool:
-        """Return whether an earlier load could not tell for sure how fast the model's optimisations are."""
-        from tsctl.handlers.optimize.apply import is_unsure
-
-        return is_unsure(self._entry.instance, asked, model_dir, self.config, batch_size, threads)
-
-    def time_later(self, asked: Sequence[str] | None, model_dir: Path, batch_size: int, threads: int) -> bool:
-        """Time the optimisations whose times `optimize` has put off; this runtime is of no use afterwards.
-
-        Returns:
-            Whether workers should load the model anew.
-        """
-        from tsctl.handlers.optimize.apply import time_later
-
-        self._context.begin_batch([f"optimize-{row}" for row in range(batch_size)], [{}] * batch_size)
-        return time_later(self._entry.instance, asked, model_dir, self.config, batch_size, threads)
 
     def run(self, rows: Sequence[wire.Row], send: SendPieces = no_pieces, *, isolate: bool = True) -> list[wire.Answer]:
         """Run a batch; return one answer per row, in order, whatever the handler does.

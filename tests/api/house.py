@@ -40,6 +40,7 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.extensions import EXTENSIONS
+from tsctl.daemon.server.hooks import installed
 from tsctl.daemon.server.routes import Fields
 from tsctl.daemon.tables import PROTOCOLS
 from tsctl.daemon.workers.stub import StubEngine
@@ -98,14 +99,15 @@ class House:
             self.registry, self.registrar, ready, self.turns, ReceiveBudget(), SendBudget, None,
             lambda request, status, seconds: None, predictions, lambda: self._commands, self.clock.soon,
         )  # fmt: skip
-        self.services = [service for each in EXTENSIONS if (service := each.install(kernel)) is not None]
-        self.registrar.factory.attached = [each.attach for each in self.services]
-        self.registrar.replacing.begun = [each.replacing for each in self.services]
+        self.services = [*installed(EXTENSIONS, kernel).values()]
         fields = Fields(self.services)
         self._commands = join(
-            management_routes(self.registry, self.registrar, told, local_paths=local_paths, further=fields.described),
             *(each.routes(Audience.MANAGERS) for each in self.services),
-        )
+            management_routes(
+                self.registry, self.registrar, told, local_paths=local_paths, further=fields.described,
+                served=fields.settings, operations=fields.operations,
+            ),
+        )  # fmt: skip
         self.events_route = EventsRoute(self.registrar.events, self.clock)
         if own:
             observing = (

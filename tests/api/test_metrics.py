@@ -8,6 +8,7 @@ import pytest
 from tests.api.house import House
 from tests.metrics.reading import types, values
 from tsctl.daemon.metrics.refusals import OTHER, REASONS
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.workers.engine import ENDS, LoadFailure
 from tsctl.handlers.wire import Measurement
 
@@ -89,6 +90,7 @@ async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> 
 
     lines = await metrics_of(house)
 
+    reasons = (*REASONS.values(), OTHER, *house.metrics.refusal_labels)
     assert {line for line in lines if "=m," in line or "=m}" in line or "_m_" in line} == {
         *(
             f"ts_{name}{{model_name=m,model_version={version}}}"
@@ -98,7 +100,12 @@ async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> 
         "tsctl_batches_total{model=m,reason=full,version=1.0}",
         "tsctl_isolated_batches_total{model=m,version=1.0}",
         "tsctl_isolated_failures_total{model=m,version=1.0}",
-        "tsctl_requests_quarantined_total{model=m,version=1.0}",
+        *(
+            f"{row.name}{{model=m,version=1.0}}"
+            for extension in EXTENSIONS
+            for row in extension.metrics
+            if row.kind == "counter" and row.labels == ("model", "version")
+        ),
         "tsctl_requests_total{code=200,model=m,version=1.0}",
         *(f"tsctl_requests_judged_total{{model=m,verdict={verdict},version=1.0}}" for verdict in ("bad", "good")),
         "tsctl_requests_retried_total{model=m,version=1.0}",
@@ -106,7 +113,7 @@ async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> 
         "tsctl_answer_bytes_total{model=m,version=1.0}",
         "tsctl_worker_starts_total{model=m,version=1.0}",
         *(f"tsctl_worker_exits_total{{how={how},model=m,version=1.0}}" for how in ENDS),
-        *(f"tsctl_requests_refused_total{{model=m,reason={why},version=1.0}}" for why in (*REASONS.values(), OTHER)),
+        *(f"tsctl_requests_refused_total{{model=m,reason={why},version=1.0}}" for why in reasons),
     }
 
 

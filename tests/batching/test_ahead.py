@@ -9,9 +9,7 @@ from tests.kit.version import StubVersion
 from tsctl.daemon.batching.ahead import may_send_ahead
 from tsctl.daemon.batching.policies.collector import Facts
 from tsctl.daemon.batching.policies.table import make_collector
-from tsctl.daemon.core.arena import SHARED_FROM, Arena
 from tsctl.daemon.core.errors import QueueFull
-from tsctl.daemon.core.job import Job, JobPhase, Param, Reply
 
 
 @pytest.mark.parametrize(
@@ -127,14 +125,6 @@ def test_a_batch_that_was_sent_ahead_runs_without_a_pause() -> None:
     assert bench.model.pool.idle == 1 and bench.model.pool.granting == 0
 
 
-def test_an_idle_worker_comes_before_a_busy_one() -> None:
-    bench = pairs(workers=2)
-
-    bench.send(*"abcd")
-
-    assert [len(worker.batches) for worker in bench.workers] == [1, 1]
-
-
 def test_the_worker_that_is_done_first_gets_the_next_batch() -> None:
     bench = pairs(workers=2)
     bench.send(*"ab")
@@ -152,26 +142,6 @@ def test_nothing_goes_ahead_to_a_worker_that_holds_one_batch_only() -> None:
     bench.send(*"abcdef")
 
     assert bench.batches == ["a b"]
-
-
-def test_a_job_that_travels_alone_is_not_sent_ahead() -> None:
-    bench = pairs()
-    bench.send(*"ab")
-
-    bench.submit("X", exclusive=True)
-    bench.send(*"cdef")
-
-    assert bench.batches == ["a b"]
-
-
-def test_only_the_batch_that_had_started_is_charged_when_a_worker_dies() -> None:
-    bench = pairs()
-    jobs = bench.send(*"abcde")
-
-    bench.workers[0].die()
-
-    assert [job.attempt for job in jobs] == [1, 1, 0, 0, 0]
-    assert {job.phase for job in jobs} == {JobPhase.QUEUED}
 
 
 def test_after_a_death_what_had_started_goes_alone_and_the_rest_as_it_was() -> None:
@@ -195,72 +165,6 @@ def test_what_had_not_started_has_waited_all_the_time() -> None:
     bench.workers[0].die()
 
     assert {job.id: job.queued - began for job in jobs} == {"a": 0.5, "b": 0.5, "c": 0.0, "d": 0.0}
-
-
-def test_what_had_not_started_runs_again_even_where_handlers_may_not() -> None:
-    bench = pairs()
-    bench.send(*"abcd")
-
-    bench.workers[0].die(retry=False)
-    assert bench.client.statuses == {"a": 500, "b": 500}
-    bench.clock.advance(10.0)
-
-    assert bench.client.statuses == {"a": 500, "b": 500, "c": 200, "d": 200}
-
-
-def test_when_two_workers_die_no_retried_job_gets_into_a_batch() -> None:
-    bench = pairs(workers=2)
-    *_, last = bench.send(*"abcdefgh")
-    bench.model.abandon(last)  # so that what comes back last is not a full batch
-
-    for worker in bench.workers:
-        worker.die()
-    bench.clock.advance(20.0)
-
-    assert all(len(batch) == 1 for batch in bench.batches[4:] if set(batch) & set("abcd"))
-    assert bench.client.statuses == dict.fromkeys("abcdefg", 200)
-
-
-def test_a_job_sent_ahead_whose_client_left_does_not_come_back() -> None:
-    bench = pairs()
-    _, _, left, _ = bench.send(*"abcd")
-    bench.model.abandon(left)
-
-    bench.workers[0].die(retry=False)
-    bench.clock.advance(10.0)
-
-    assert left.phase is JobPhase.ENDED
-    assert bench.batches[2:] == ["d"]
-
-
-def test_a_worker_that_leaves_finishes_both_batches() -> None:
-    bench = pairs()
-    bench.send(*"abcd")
-
-    bench.model.pool.scale(0)
-    bench.clock.advance(2.0)
-
-    assert bench.client.statuses == dict.fromkeys("abcd", 200)
-    assert bench.model.pool.empty
-
-
-def test_what_a_job_has_in_the_arena_stays_until_the_job_ends() -> None:
-    bench = pairs()
-    arena = Arena(1024**2)
-    stored = arena.take(SHARED_FROM)
-    assert stored is not None
-    stored.view[:5] = b"hello"
-    replies: list[Reply] = []
-    bench.model.submit(Job("a", [Param("body", "", stored)], [], bench.clock.now(), replies.append))
-    del stored
-    bench.clock.settle()
-
-    bench.workers[0].die()
-    assert arena.used == SHARED_FROM
-    bench.clock.advance(10.0)
-
-    assert replies[0].body[:5] == b"hello" and len(replies[0].body) == SHARED_FROM
-    assert arena.used == 0
 
 
 def test_what_was_sent_ahead_counts_as_waiting() -> None:

@@ -4,8 +4,8 @@ import pytest
 
 from tests.kit.version import StubVersion
 from tsctl.daemon.batching.policies.collector import Facts, Send, Wait
-from tsctl.daemon.core.errors import QueueFull, Stopping
-from tsctl.daemon.core.job import Fate, JobPhase, Reply
+from tsctl.daemon.core.errors import QueueFull
+from tsctl.daemon.core.job import Fate, Reply
 
 LATE = Reply(500, b"late")
 
@@ -69,17 +69,6 @@ def test_the_collector_is_asked_once_in_a_turn_of_the_loop_however_many_events_w
     assert asked == [1]
 
 
-def test_each_job_gets_its_own_answer() -> None:
-    bench = StubVersion(batch_size=4, policy="greedy")
-    for name in ("a", "b"):
-        bench.submit(name, name.encode() * 3)
-
-    bench.clock.advance(1.0)
-
-    assert {name: reply.body for name, reply in bench.client.replies} == {"a": b"aaa", "b": b"bbb"}
-    assert bench.dispatcher.running == 0 and bench.model.idle
-
-
 def test_a_lone_job_waits_for_company_and_no_longer_than_the_delay() -> None:
     bench = StubVersion(batch_size=4, max_delay=0.1)
     bench.send("a")
@@ -103,15 +92,6 @@ def test_a_full_batch_does_not_wait() -> None:
     assert bench.dispatcher.reasons == {"full": 1}
 
 
-def test_jobs_that_wait_for_a_busy_worker_leave_in_order() -> None:
-    bench = StubVersion(batch_size=2, policy="greedy")
-    bench.send("a", "b", "c", "d", "e")
-
-    bench.clock.advance(10.0)
-
-    assert bench.batches == ["a b", "c d", "e"]
-
-
 def test_the_longest_idle_worker_is_next() -> None:
     bench = StubVersion(workers=2, policy="greedy")
     for name in ("a", "b", "c"):
@@ -119,18 +99,6 @@ def test_the_longest_idle_worker_is_next() -> None:
         bench.clock.advance(5.0)
 
     assert [len(worker.batches) for worker in bench.workers] == [2, 1]
-
-
-def test_a_refused_job_is_not_queued() -> None:
-    bench = StubVersion(workers=1, queue_jobs=1)
-    bench.send("running")
-    bench.send("waiting")
-
-    with pytest.raises(QueueFull):
-        bench.send("refused")
-
-    bench.clock.advance(5.0)
-    assert bench.client.answered == ["running", "waiting"]
 
 
 def test_a_job_whose_worker_died_runs_again_first_and_alone() -> None:
@@ -144,16 +112,6 @@ def test_a_job_whose_worker_died_runs_again_first_and_alone() -> None:
     assert bench.batches == ["a b", "a", "b", "c d"]
     assert bench.dispatcher.reasons == {"at_once": 2, "retry": 2}
     assert bench.client.statuses == dict.fromkeys("abcd", 200)
-
-
-def test_a_job_whose_worker_died_goes_to_another_idle_worker_at_once() -> None:
-    bench = StubVersion(workers=2, policy="greedy")
-    bench.send("a")
-
-    bench.workers[0].die()
-    bench.clock.settle()
-
-    assert [batch.jobs[0].id for batch in bench.workers[1].batches] == ["a"]
 
 
 def test_a_job_whose_worker_died_twice_is_told_so() -> None:
@@ -251,17 +209,6 @@ def test_a_job_of_a_batch_that_takes_too_long_keeps_its_own_deadline() -> None:
     assert bench.client.statuses == {"limited": 504, "patient": 200}
 
 
-def test_a_queued_job_whose_client_left_is_not_run() -> None:
-    bench = StubVersion(batch_size=4, max_delay=0.1)
-    a, _ = bench.send("a", "b")
-
-    bench.model.abandon(a)
-    bench.clock.advance(5.0)
-
-    assert bench.batches == ["b"]
-    assert a.phase is JobPhase.ENDED and bench.client.answered == ["b"]
-
-
 def test_the_delay_starts_anew_after_everybody_left() -> None:
     bench = StubVersion(batch_size=4, max_delay=0.1)
     (first,) = bench.send("first")
@@ -274,61 +221,6 @@ def test_the_delay_starts_anew_after_everybody_left() -> None:
 
     bench.clock.advance(0.06)
     assert bench.batches == ["second"]
-
-
-def test_a_running_job_whose_client_left_ends_with_its_batch_and_tells_nobody() -> None:
-    bench = StubVersion(batch_size=2, policy="greedy")
-    a, _ = bench.send("a", "b")
-
-    bench.model.abandon(a)
-    assert bench.dispatcher.running == 2
-    bench.clock.advance(1.0)
-
-    assert a.phase is JobPhase.ENDED and bench.client.answered == ["b"]
-    assert bench.dispatcher.running == 0
-
-
-def test_a_job_whose_client_left_is_not_run_again() -> None:
-    bench = StubVersion(batch_size=2, policy="greedy")
-    a, _ = bench.send("a", "b")
-    bench.model.abandon(a)
-
-    bench.workers[0].die()
-    bench.clock.advance(5.0)
-
-    assert bench.batches == ["a b", "b"]
-    assert a.phase is JobPhase.ENDED
-
-
-def test_a_client_that_leaves_after_the_answer_changes_nothing() -> None:
-    bench = StubVersion(policy="greedy")
-    (job,) = bench.send("a")
-    bench.clock.advance(1.0)
-
-    bench.model.abandon(job)
-
-    assert job.phase is JobPhase.ENDED and bench.client.answered == ["a"]
-
-
-def test_a_stop_sends_what_waits_without_further_delay() -> None:
-    bench = StubVersion(batch_size=4, max_delay=100.0)
-    bench.send("a")
-
-    bench.model.stop()
-    bench.clock.settle()
-
-    assert bench.batches == ["a"]
-    assert bench.dispatcher.reasons == {"stopping": 1}
-
-
-def test_what_nobody_will_come_for_is_refused() -> None:
-    bench = StubVersion(batch_size=4, max_delay=100.0)
-    a, b = bench.send("a", "b")
-
-    bench.dispatcher.refuse_all(Stopping("going away"))
-
-    assert bench.client.statuses == {"a": 503, "b": 503}
-    assert {job.phase for job in (a, b)} == {JobPhase.ENDED} and len(bench.model.queue) == 0
 
 
 def test_a_refused_reply_says_when_to_come_again() -> None:

@@ -112,18 +112,6 @@ def test_one_that_can_be_answered_in_time_is() -> None:
     assert not bench.dispatcher.expired
 
 
-def test_the_others_wait_on_in_their_order() -> None:
-    bench = limited()
-    bench.ask("first")
-    for name, seconds in (("a", None), ("b", 0.5), ("c", None), ("d", 0.3), ("e", 60.0)):
-        bench.ask(name, seconds=seconds)
-
-    bench.clock.advance(60.0)
-
-    assert bench.sent == ["first", "a", "c", "e"]
-    assert bench.client.answered == ["d", "b", "first", "a", "c", "e"]
-
-
 def test_a_running_one_is_told_at_its_deadline_and_its_late_answer_is_dropped() -> None:
     bench = limited(batch_size=2, batch_time=1.0)
     bench.ask("first")
@@ -143,33 +131,6 @@ def test_a_running_one_is_told_at_its_deadline_and_its_late_answer_is_dropped() 
     assert bench.model.idle and bench.dispatcher.expired == {"worker": 1}
 
 
-def test_the_worker_goes_on_and_runs_the_next_batch() -> None:
-    bench = limited()
-    bench.ask("late", seconds=0.5)
-    bench.clock.advance(0.75)
-    bench.ask("next")
-
-    bench.clock.advance(0.25)
-    assert bench.sent == ["late", "next"]
-
-    bench.clock.advance(1.0)
-    assert bench.client.statuses == {"late": 504, "next": 200}
-
-
-def test_one_that_expired_while_it_ran_is_not_run_again_when_its_worker_dies() -> None:
-    bench = limited(batch_size=2)
-    bench.ask("first")
-    late, other = bench.ask("late", seconds=1.5), bench.ask("other")
-    bench.clock.advance(1.6)
-
-    bench.workers[-1].die()
-    bench.clock.advance(60.0)
-
-    assert bench.sent == ["first", "late", "other", "other"]
-    assert (late.attempt, other.attempt) == (1, 2)
-    assert bench.client.statuses == {"first": 200, "late": 504, "other": 200}
-
-
 def test_one_whose_worker_died_expires_while_it_waits_for_another() -> None:
     bench = limited()
     bench.engine.load_time = 10.0
@@ -182,30 +143,6 @@ def test_one_whose_worker_died_expires_while_it_waits_for_another() -> None:
     assert bench.client.took["a"] == pytest.approx(2.0)
     assert "it was run by a worker that died and waited 1.5 s in the queue" in told(bench, "a")
     assert bench.sent == ["a"] and bench.model.idle
-
-
-def test_a_client_that_has_left_is_told_nothing() -> None:
-    bench = limited()
-    running, waiting = bench.ask("running", seconds=0.5), bench.ask("waiting", seconds=0.5)
-    bench.model.abandon(running)
-    bench.model.abandon(waiting)
-
-    bench.clock.advance(5.0)
-
-    assert bench.client.replies == []
-    assert not bench.dispatcher.expired
-    assert {running.phase, waiting.phase} == {JobPhase.ENDED}
-
-
-def test_a_client_that_leaves_after_it_was_told_changes_nothing() -> None:
-    bench = limited()
-    late = bench.ask("late", seconds=0.5)
-    bench.clock.advance(0.75)
-
-    bench.model.abandon(late)
-    bench.clock.advance(5.0)
-
-    assert bench.client.answered == ["late"] and bench.model.idle
 
 
 def test_a_piece_after_the_deadline_is_dropped() -> None:

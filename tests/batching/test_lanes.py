@@ -1,11 +1,8 @@
 """Two priorities in one queue: normal first, low when it has waited long enough, first in first out in each."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.kit.client import Client
-from tests.lab.simulation.invariants import in_order
 from tsctl.daemon.batching.queue import Queue, patience
 from tsctl.daemon.core.job import Job, TimeBudget
 
@@ -152,53 +149,6 @@ def test_the_deadlines_are_those_of_the_jobs_that_wait() -> None:
 )
 def test_patience(max_delay: float, seconds: float) -> None:
     assert patience(max_delay) == pytest.approx(seconds)
-
-
-@given(st.lists(st.sampled_from(["normal", "low", "time", "take", "age"]), max_size=80))
-def test_first_in_is_first_out_within_a_priority(steps: list[str]) -> None:
-    queue, now, came, left = Queue("m", 1000, 10**6, patience=3.0), 0.0, list[Job](), list[Job]()
-    for step in steps:
-        if step == "time":
-            now += 1.0
-        elif step == "age":
-            queue.age(now)
-        elif step == "take":
-            left += queue.take(2)
-        else:
-            came.append(make(f"{step}-{len(came)}", now))
-            queue.put(came[-1])
-    left += queue.take(1000)
-
-    for low in (False, True):
-        assert [job for job in left if job.low_priority is low] == [job for job in came if job.low_priority is low]
-
-
-@settings(max_examples=400)
-@given(st.lists(st.sampled_from(["normal", "low", "park", "admit", "take", "back", "age"]), min_size=10, max_size=80))
-def test_each_lane_is_in_the_order_of_arrival_however_jobs_came_to_it(steps: list[str]) -> None:
-    """The queue timeout looks at the first of each lane only."""
-    queue, now, count = Queue("m", 1000, 10**6, patience=3.0), 0.0, 0
-    taken, parked = list[Job](), list[Job]()
-    for step in steps:
-        now += 1.0
-        if step == "age":
-            queue.age(now)
-        elif step == "take":
-            taken += queue.take(2)
-        elif step == "back" and taken:
-            queue.put_back(taken.pop())
-        elif step == "admit" and parked:
-            queue.admit(parked.pop())
-        elif step in ("normal", "low", "park"):
-            count += 1
-            job = make(f"low-{count}" if step == "low" or count % 2 else f"normal-{count}", now)
-            if step == "park":
-                queue.park(job)
-                parked.append(job)
-            else:
-                queue.put(job)
-
-        assert in_order(queue)
 
 
 def test_a_low_one_that_is_admitted_late_does_not_pass_those_before_it() -> None:

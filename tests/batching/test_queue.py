@@ -20,26 +20,6 @@ def filled(*sizes: int, max_jobs: int = 10, max_bytes: int = 1000) -> tuple[Queu
     return queue, inside
 
 
-def test_the_oldest_leave_first() -> None:
-    queue, (first, second, third) = filled(1, 2, 3)
-
-    assert queue.head is first
-    assert queue.take(2) == [first, second]
-    assert queue.take(5) == [third]
-    assert queue.take(1) == []
-
-
-def test_bytes_are_counted_in_and_out() -> None:
-    queue, (_, second, _) = filled(1, 2, 3)
-    assert (len(queue), queue.bytes) == (3, 6)
-
-    queue.remove(second)
-    assert (len(queue), queue.bytes) == (2, 4)
-
-    queue.take(2)
-    assert (len(queue), queue.bytes) == (0, 0)
-
-
 def test_a_job_too_many_is_refused_and_changes_nothing() -> None:
     queue, inside = filled(1, 1, max_jobs=2)
 
@@ -104,14 +84,6 @@ def test_a_job_that_was_parked_is_held_as_long_as_before() -> None:
     queue.admit(first)
 
     assert queue.since() == (5.0, first.arrived)
-
-
-def test_a_job_from_the_middle_leaves_the_others_in_order() -> None:
-    queue, (first, second, third) = filled(1, 1, 1)
-
-    queue.remove(second)
-
-    assert queue.take(2) == [first, third]
 
 
 def test_a_queue_says_how_full_it_is() -> None:

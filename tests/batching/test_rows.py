@@ -42,29 +42,6 @@ def test_the_worker_with_the_fewest_gets_the_next() -> None:
     assert [len(worker.in_flight) for worker in bench.workers] == [2, 1]
 
 
-def test_a_client_that_leaves_frees_its_place() -> None:
-    bench = Rowed(batch_size=1)
-    [a, _] = bench.send("a", "b")
-
-    bench.model.abandon(a)
-    bench.clock.settle()
-
-    assert bench.sent == ["a", "b"]
-    bench.clock.advance(1.0)
-    assert [name for name, _ in bench.client.replies] == ["b"]
-
-
-def test_a_request_whose_deadline_passes_frees_its_place() -> None:
-    bench = Rowed(batch_size=1)
-    bench.ask("a", seconds=0.3)
-    bench.ask("b")
-
-    bench.clock.advance(0.4)
-
-    assert bench.client.reply("a").status == 504
-    assert bench.sent == ["a", "b"]
-
-
 def test_a_row_whose_deadline_has_passed_is_not_answered_again_when_it_is_late() -> None:
     bench = Rowed(batch_size=1)
     job = bench.ask("a", seconds=0.3)
@@ -90,52 +67,15 @@ def test_a_late_row_is_answered_once_and_keeps_its_place_until_it_ends() -> None
     assert bench.client.reply("a").body == b"late"
 
 
-def test_rows_whose_worker_died_run_again_and_each_alone_in_its_worker_once_one_has_crashed_it() -> None:
-    bench = Rowed(workers=1, retry=True)
-    bench.send("a", "b")
-
-    bench.worker().crash()
-    bench.clock.advance(0.6)
-    bench.send("c")
-    bench.clock.advance(10.0)
-
-    assert sorted(bench.sent) == ["a", "a", "b", "b", "c"]
-    second = bench.worker(1)
-    begun = [(batch.jobs[0].id, batch.sent) for batch in second.batches]
-    assert len({sent for name, sent in begun if name != "c"}) == 2  # one after the other
-    assert all(reply.status == 200 for _, reply in bench.client.replies)
-
-
-@pytest.mark.parametrize(
-    ("suspects", "times"),
-    [
-        pytest.param(False, 1, id="together"),
-        pytest.param(True, 2, id="each alone, while a request is known that may end workers"),
-    ],
-)
-def test_rows_whose_worker_was_killed_run_again(suspects: bool, times: int) -> None:
+def test_rows_whose_worker_was_killed_run_again_together() -> None:
     bench = Rowed(retry=True)
-    if suspects:
-        bench.ask("poison", b"poison")
-        bench.worker().crash(retry=False)
-        bench.clock.advance(5.0)
     bench.send("a", "b")
 
     bench.workers[-1].die()
     bench.clock.advance(10.0)
 
-    assert len({batch.sent for batch in bench.workers[-1].batches}) == times
+    assert len({batch.sent for batch in bench.workers[-1].batches}) == 1
     assert bench.client.statuses["a"] == bench.client.statuses["b"] == 200
-
-
-def test_more_places_are_used_at_once() -> None:
-    bench = Rowed(batch_size=1)
-    bench.send("a", "b")
-
-    bench.model.change(bench.model.settings.changed({"batch_size": 2}, "set"))
-    bench.clock.settle()
-
-    assert bench.sent == ["a", "b"]
 
 
 @pytest.mark.parametrize(("size", "sequences", "places"), [(1, False, 1), (8, False, 8), (1, True, 2), (8, True, 16)])
@@ -159,31 +99,3 @@ def test_an_asynchronous_worker_has_as_many_places_as_its_queue() -> None:
     bench.send("d")
 
     assert bench.sent == ["a", "b", "c"]
-
-
-def test_a_version_that_is_stopped_ends_its_rows() -> None:
-    bench = Rowed()
-    bench.send("a", "b")
-
-    bench.model.stop()
-    bench.model.pool.drain(None)
-    bench.clock.advance(5.0)
-
-    assert [reply.status for _, reply in bench.client.replies] == [200, 200]
-    assert bench.model.pool.empty
-
-
-def test_a_request_that_must_be_alone_and_leaves_lets_those_behind_it_go() -> None:
-    bench = Rowed(retry=False)
-    bench.ask("a", b"poison")
-    bench.worker().crash(retry=False)
-    bench.clock.advance(0.5)
-    bench.ask("b", b"harmless")
-    suspect = bench.ask("c", b"poison")
-    bench.ask("d", b"another")
-    assert bench.sent == ["a", "b"]  # "c" waits until the worker is empty, and "d" behind it
-
-    bench.model.abandon(suspect)
-    bench.clock.settle()
-
-    assert bench.sent == ["a", "b", "d"]

@@ -1,8 +1,6 @@
 """A job that travels alone: in no batch with others, and before those that wait."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.errors import QueueFull
@@ -58,23 +56,3 @@ def test_the_limits_of_the_queue_hold_for_it() -> None:
         submit(bench, "X")
 
     assert len(bench.model.queue) == 1
-
-
-@given(
-    st.lists(st.sampled_from(["a", "X", "die", "wait"]), max_size=30),
-    st.integers(1, 4),
-    st.sampled_from(["fixed", "greedy"]),
-)
-def test_whatever_happens_it_is_alone(events: list[str], batch_size: int, policy: str) -> None:
-    bench = StubVersion(batch_size=batch_size, policy=policy)
-    for event in events:
-        if event == "die":
-            bench.workers[-1].die()
-        elif event == "wait":
-            bench.clock.advance(0.7)
-        elif bench.model.pool.ready or bench.model.was_ready:
-            submit(bench, event)
-    bench.clock.advance(1000.0)
-
-    assert all(batch == "X" for batch in bench.batches if "X" in batch)
-    assert bench.model.idle

@@ -1,9 +1,7 @@
 """Each view of the console as a person uses it: mouse, keyboard, a phone, many models, a daemon that goes and comes."""
 
 import json
-import os
 import re
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -216,15 +214,6 @@ def test_an_answer_in_pieces_is_shown_as_text(page: Any, console: Console) -> No
     page.get_by_text("Status 200").wait_for()
     page.get_by_text("<i>two</i>").last.wait_for()
     assert page.locator("main i").count() == 0
-
-
-def test_a_killed_worker_is_an_event_of_its_model(page: Any, console: Console) -> None:
-    page.goto(f"{console.url}/#/models/words/1.0")
-    page.locator(".settings").wait_for()
-
-    os.kill(int(console.served.describe("words")["workers"][0]["pid"]), signal.SIGKILL)
-
-    page.locator(".events").get_by_text("worker-exited").wait_for()
 
 
 def test_labels_are_bars_and_the_request_is_there_for_a_terminal(page: Any, console: Console) -> None:

@@ -5,24 +5,45 @@ from pathlib import Path
 import pytest
 
 from tests.kit.build import make_config
+from tsctl.daemon.config import worker_env
+from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.worker_env import model_environment
+from tsctl.daemon.extension import Extension
 
 CACHE = "TORCHINDUCTOR_CACHE_DIR"
-TRIALS = "OPTIMIZE_TRIALS_DIR"
 SPINS = "GOMP_SPINCOUNT"
 
 
+@pytest.fixture(autouse=True)
+def without_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_env, "EXTENSIONS", ())
+
+
 def test_what_nobody_chose_is_left_as_it_was_inherited(tmp_path: Path) -> None:
-    inherited = {"PATH": "/bin", "TS_SERVICE_ENVELOPE": "json", CACHE: "/mine", TRIALS: "/mine", SPINS: "7"}
+    inherited = {"PATH": "/bin", "TS_SERVICE_ENVELOPE": "json", CACHE: "/mine", SPINS: "7"}
 
     assert model_environment(inherited, make_config(tmp_path)) == inherited
 
 
-def test_what_is_compiled_or_tried_is_kept_in_the_state_directory(tmp_path: Path) -> None:
+def test_what_is_compiled_is_kept_in_the_state_directory(tmp_path: Path) -> None:
     config = make_config(tmp_path)
 
     assert model_environment({}, config)[CACHE] == str(config.state_dir / "compiled")
-    assert model_environment({}, config)[TRIALS] == str(config.state_dir / "trials")
+
+
+def test_an_extension_adds_variables_unless_somebody_has_chosen_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Adding(Extension):
+        def environment(self, config: Config) -> dict[str, str]:
+            return {"PLACE": str(config.state_dir), "MODE": "usual"}
+
+    monkeypatch.setattr(worker_env, "EXTENSIONS", (Adding(),))
+    config = make_config(tmp_path)
+
+    found = model_environment({"MODE": "chosen"}, config)
+
+    assert (found["PLACE"], found["MODE"]) == (str(config.state_dir), "chosen")
 
 
 def test_threads_that_wait_soon_leave_their_core_to_others(tmp_path: Path) -> None:
@@ -33,7 +54,7 @@ def test_threads_that_wait_soon_leave_their_core_to_others(tmp_path: Path) -> No
 def test_how_threads_wait_is_left_to_whoever_chose_it(chosen: dict[str, str], tmp_path: Path) -> None:
     environment = model_environment(chosen, make_config(tmp_path))
 
-    assert {name: value for name, value in environment.items() if name not in (CACHE, TRIALS)} == chosen
+    assert {name: value for name, value in environment.items() if name != CACHE} == chosen
 
 
 @pytest.mark.parametrize(
@@ -49,18 +70,18 @@ def test_how_threads_wait_is_left_to_whoever_chose_it(chosen: dict[str, str], tm
 )
 def test_a_setting_is_a_variable(setting: str, text: str, variable: str, value: str, tmp_path: Path) -> None:
     environment = model_environment(
-        {variable: "inherited", CACHE: "", TRIALS: "", SPINS: ""}, make_config(tmp_path, **{setting: text})
+        {variable: "inherited", CACHE: "", SPINS: ""}, make_config(tmp_path, **{setting: text})
     )
 
-    assert environment == {variable: value, CACHE: "", TRIALS: "", SPINS: ""}
+    assert environment == {variable: value, CACHE: "", SPINS: ""}
 
 
 def test_hidden_variables_are_left_out_by_their_whole_name(tmp_path: Path) -> None:
-    inherited = {"AWS_KEY": "k", "MY_AWS_KEY": "k", "aws_key": "k", "PATH": "/bin", CACHE: "", TRIALS: "", SPINS: ""}
+    inherited = {"AWS_KEY": "k", "MY_AWS_KEY": "k", "aws_key": "k", "PATH": "/bin", CACHE: "", SPINS: ""}
 
     environment = model_environment(inherited, make_config(tmp_path, hide_environment="AWS_.*|PATHS?"))
 
-    assert environment == {"MY_AWS_KEY": "k", "aws_key": "k", CACHE: "", TRIALS: "", SPINS: ""}
+    assert environment == {"MY_AWS_KEY": "k", "aws_key": "k", CACHE: "", SPINS: ""}
 
 
 def test_a_worker_cannot_find_the_service_manager_of_the_daemon(tmp_path: Path) -> None:
@@ -68,4 +89,4 @@ def test_a_worker_cannot_find_the_service_manager_of_the_daemon(tmp_path: Path) 
 
     environment = model_environment(inherited, make_config(tmp_path))
 
-    assert environment.keys() - {CACHE, TRIALS, SPINS} == {"PATH"}
+    assert environment.keys() - {CACHE, SPINS} == {"PATH"}

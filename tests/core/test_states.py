@@ -7,12 +7,11 @@ from types import ModuleType
 
 import pytest
 
+from docs.generate.states import machines_on_the_shelf
 from tsctl.daemon.core.states import IllegalTransition, follow
 from tsctl.daemon.http.states import connection
 from tsctl.daemon.lifecycle.upgrade import states as upgrade
-from tsctl.daemon.models.optimizing import state as trial
 from tsctl.daemon.models.residency import state as residence
-from tsctl.daemon.models.rollouts import rollout
 from tsctl.daemon.workers import state as worker
 
 
@@ -39,8 +38,12 @@ def test_where_there_is_no_arrow_both_ends_are_told(event: Push) -> None:
         follow(TABLE, Door.SHUT, event)
 
 
-@pytest.mark.parametrize("machine", [connection, residence, rollout, trial, upgrade, worker])
+@pytest.mark.parametrize("machine", [connection, residence, upgrade, worker, *machines_on_the_shelf()])
 def test_a_machine_follows_the_arrows_of_its_drawing_and_no_others(machine: ModuleType) -> None:
+    check_arrows(machine)
+
+
+def check_arrows(machine: ModuleType) -> None:
     transitions: Mapping[Enum, Mapping[Enum, Enum]] = machine.TRANSITIONS
     events = {each for arrows in transitions.values() for event in arrows for each in type(event)}
 

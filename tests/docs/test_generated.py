@@ -8,7 +8,7 @@ import pytest
 from docs.generate import PAGES
 from docs.generate.badges import PICTURE, badges, draw
 from docs.generate.states import MACHINES, drawing
-from tsctl.cli import VERBS, main
+from tsctl.cli import all_verbs, main
 from tsctl.daemon.api import gauges
 from tsctl.daemon.api.inference.openapi import describe_api
 from tsctl.daemon.api.management.openapi import describe_management
@@ -17,7 +17,7 @@ from tsctl.daemon.core import errors
 from tsctl.daemon.events.kinds import KINDS
 from tsctl.daemon.metrics import families
 from tsctl.daemon.tables import SETTINGS
-from tsctl.terminal.examples import EXAMPLES
+from tsctl.terminal.examples import all_examples
 
 TOLD = [each for _, each in inspect.getmembers(errors, inspect.isclass) if issubclass(each, errors.DaemonError)]
 ROUTES = [*describe_api()["paths"], *describe_management(own=True)["paths"]]
@@ -28,7 +28,7 @@ def test_a_generated_page_has_a_title(path: str) -> None:
     assert re.match(r"# \S", PAGES[path]())
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", all_verbs())
 def test_a_verb_has_a_section_with_all_its_options(verb: str) -> None:
     section = PAGES["reference/commands.md"]().split(f"\n## tsctl {verb}\n")[1].split("\n## ")[0]
 
@@ -37,7 +37,7 @@ def test_a_verb_has_a_section_with_all_its_options(verb: str) -> None:
     shown = [param for param in command.params if not getattr(param, "hidden", False)]
     options = [param.opts[0] for param in shown if param.opts[0].startswith("-")]
     assert [option for option in options if option not in section] == []
-    assert all(example.line in section for example in EXAMPLES[verb])
+    assert all(example.line in section for example in all_examples()[verb])
 
 
 def test_every_setting_of_the_daemon_is_listed_once() -> None:

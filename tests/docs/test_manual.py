@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from docs.generate.manual import pages, write
-from tsctl.cli import VERBS
-from tsctl.terminal.examples import EXAMPLES
+from tsctl.cli import all_verbs
+from tsctl.terminal.examples import all_examples
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "man"
@@ -40,11 +40,11 @@ def test_the_wheel_has_them_where_man_looks() -> None:
     assert data["docs/man"] == "share/man/man1"
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", all_verbs())
 def test_a_page_has_the_options_and_examples_of_its_verb(verb: str) -> None:
     text = shown(f"tsctl-{verb}.1")
 
-    for example in EXAMPLES[verb]:
+    for example in all_examples()[verb]:
         assert example.line in text
     assert "--help" in text
     assert "130" in text.partition("EXIT STATUS")[2]
@@ -53,7 +53,7 @@ def test_a_page_has_the_options_and_examples_of_its_verb(verb: str) -> None:
 def test_the_root_page_leads_to_all_others() -> None:
     text = shown("tsctl.1")
 
-    assert [verb for verb in VERBS if f"tsctl-{verb}(1)" not in text] == []
+    assert [verb for verb in all_verbs() if f"tsctl-{verb}(1)" not in text] == []
     assert "TSCTL_SOCKET" in text
 
 

@@ -52,7 +52,7 @@ def test_an_export_that_is_applied_changes_nothing_and_brings_everything_back(se
     pack(served, "a", "1.0", ANSWERS.format(1), "a1.mar")
     pack(served, "a", "2.0", ANSWERS.format(2), "a2.mar")
     (served.folder / "own.py").write_text(ANSWERS.format("own"))
-    served.tsctl("register", "a1.mar", "--batch-size", "4", "--max-memory", "2GiB", "--optimize", "none")
+    served.tsctl("register", "a1.mar", "--batch-size", "4", "--max-memory", "2GiB", "--cpus", "0")
     served.tsctl("register", "a2.mar", "--workers", "0")
     served.tsctl("scale", "a/1.0", "--workers", "2")
     served.tsctl("set", "a", "--max-delay", "12.5", "--client-timeout", "30")

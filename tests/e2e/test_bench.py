@@ -33,21 +33,6 @@ def test_a_closed_loop_sends_as_many_requests_as_asked(shared: Served, text: Pat
     )
 
 
-@pytest.mark.parametrize("spacing", ["poisson", "constant"])
-def test_an_open_loop_sends_as_many_requests_as_asked(shared: Served, text: Path, spacing: str) -> None:
-    found = bench(shared, "echo", text, "-n", "100", "--rate", "400", "--spacing", spacing)
-
-    assert (found["requests"], found["statuses"]) == (100, {"200": 100})
-
-
-def test_it_ends_when_its_time_is_over(shared: Served, text: Path) -> None:
-    found = bench(shared, "echo", text, "-t", "0.5")
-
-    assert found["seconds"] >= 0.5
-    assert found["errors"] == 0
-    assert not found["brokenOff"]
-
-
 def test_ctrl_c_gives_the_result_so_far(shared: Served, text: Path) -> None:
     command = [str(TSCTL), "bench", "echo", str(text), "-t", "600", "--json"]
     ignored = signal.signal(signal.SIGINT, signal.default_int_handler)  # where the tests run in a shell's background

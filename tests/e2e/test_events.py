@@ -7,7 +7,6 @@ import resource
 import select
 import signal
 import subprocess
-import threading
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -17,12 +16,6 @@ import pytest
 from tests.e2e.served import PATIENCE, TSCTL, Served, eventually
 
 SOON = 2.0  # seconds
-JSON = {"content_type": "application/json"}
-
-
-def do(word: str) -> bytes:
-    """A request to the handler `obey`."""
-    return json.dumps({"do": word}).encode()
 
 
 def events(served: Served, *options: str) -> list[dict[str, Any]]:
@@ -70,29 +63,6 @@ def test_a_killed_worker_is_told_with_its_pid_and_how_it_ended(echo: Served) -> 
     )
     described = echo.describe("echo")["tsctl"]["events"]
     assert [each["kind"] for each in described] == ["registered", "model-ready", "worker-exited"]
-
-
-def test_a_killed_workers_requests_are_told_with_what_became_of_them(served: Served) -> None:
-    served.register("obey", "--workers", "1", "--batch-size", "1")
-    statuses: list[int] = []
-
-    def ask(name: str) -> None:
-        statuses.append(served.ask("/predictions/obey", do("sleep 1.5"), **JSON, x_request_id=name).status)
-
-    asking = [threading.Thread(target=ask, args=(name,)) for name in ("first", "second")]
-    for each in asking:
-        each.start()
-    eventually(lambda: served.describe("obey")["tsctl"]["batching"]["running"] > 0, "a request runs")
-    pid, now = worker_of(served, "obey"), time.time()
-
-    os.kill(pid, signal.SIGKILL)
-
-    event = soon(served, "worker-exited", now, worker=pid)
-    for each in asking:
-        each.join()
-    assert sorted(statuses) == [200, 507]
-    assert "answered with 507" in event["text"]
-    assert set(event["requests"]) <= {"first", "second"} and event["requests"]
 
 
 def test_a_full_disk_is_told_and_what_was_told_meanwhile_is_kept(echo: Served) -> None:

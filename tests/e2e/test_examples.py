@@ -11,7 +11,7 @@ import pytest
 
 from tests.e2e.served import ARCHIVES, PATIENCE, TSCTL, Served, eventually
 from tsctl.daemon.marfile import Packing, write_archive
-from tsctl.terminal.examples import EXAMPLES
+from tsctl.terminal.examples import all_examples
 
 MINUTES = ("tune", "optimize", "demo")  # whose lines are parsed only, in tests/tsctl/terminal/test_help.py
 # verb → a text that shows that the line works; then Ctrl-C, or SIGTERM for `run`, ends it
@@ -43,7 +43,7 @@ def predict(rows: list[list[float]]) -> list[float]:
 """
 LINES = [
     pytest.param(verb, example.line, id=example.line, marks=[pytest.mark.thin] if example.line in THIN else [])
-    for verb, pair in EXAMPLES.items()
+    for verb, pair in all_examples().items()
     if verb not in MINUTES
     for example in pair
 ]
@@ -127,7 +127,7 @@ class World:
 
 
 def test_the_thin_ones_are_examples() -> None:
-    assert set(THIN) <= {example.line for pair in EXAMPLES.values() for example in pair}
+    assert set(THIN) <= {example.line for pair in all_examples().values() for example in pair}
 
 
 @pytest.fixture(scope="module")

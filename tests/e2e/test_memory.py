@@ -89,12 +89,3 @@ def test_the_daemon_listens_while_restored_models_are_loading(idle: Served) -> N
         eventually(lambda: idle.status["models"][0]["queued"] == 1, "the request waits")
         go.touch()
         assert early.result().status == 200
-
-
-def test_a_change_that_was_answered_survives_a_kill_at_once(served: Served) -> None:
-    for number in range(3):
-        served.register("echo", "--workers", "0", name=f"m{number}")
-        kill(served)
-        served.start()
-
-    assert [*listed(served)] == ["m0/1.0", "m1/1.0", "m2/1.0"]

@@ -1,6 +1,5 @@
 """A running daemon's metrics, and the request id along a request's way."""
 
-import http.client
 import json
 import shutil
 import subprocess
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.served import PATIENCE, Answer, Served, eventually
+from tests.e2e.served import Answer, Served, eventually
 from tests.metrics.reading import values
 
 MEASURES = "/predictions/measures"
@@ -60,18 +59,6 @@ def test_what_handlers_emit_is_printed_too_but_for_the_time_of_each_batch(measur
     assert "HandlerTime" not in log
 
 
-def test_a_name_used_again_with_another_type_is_no_error_and_breaks_nothing(measuring: Served) -> None:
-    measure(measuring, {"count": 1})
-
-    dropped = "tsctl_handler_metrics_dropped_total{model=measures,reason=type,version=1.0}"
-    before = told(measuring).get(dropped, 0)
-
-    answer = measure(measuring, {"as": "GAUGE"})
-
-    assert answer.status == 200
-    assert told(measuring)[dropped] - before == 1
-
-
 @pytest.mark.thin
 def test_requests_are_counted_and_timed(measuring: Served) -> None:
     before = told(measuring)
@@ -111,38 +98,11 @@ def test_counters_outlive_their_worker_and_gauges_do_not_outlive_their_version(s
     assert not [line for line in lines if line.startswith(gone)]
 
 
-def test_an_address_of_its_own_answers_nothing_else(idle: Served) -> None:
-    idle.start("--metrics-address", "127.0.0.1:0")
-    own = idle.status["metricsAddress"].removeprefix("http://")
-
-    def status_of(target: str) -> int:
-        connection = http.client.HTTPConnection(own, timeout=PATIENCE)
-        connection.request("GET", target)
-        status = connection.getresponse().status
-        connection.close()
-        return status
-
-    assert status_of("/metrics") == 200
-    assert status_of("/ping") == 404
-    assert idle.ask("/metrics", method="GET").status == 200
-
-
 def test_it_can_be_switched_off(idle: Served) -> None:
     idle.start("--no-metrics")
 
     assert idle.ask("/metrics", method="GET").status == 404
     assert idle.status["metricsAddress"] is None
-
-
-def test_a_request_keeps_its_name_and_its_trace(measuring: Served) -> None:
-    trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
-
-    answer = measure(measuring, {}, x_request_id="order 66", traceparent=trace)
-
-    assert answer.headers["x-request-id"] == "order 66"
-    assert answer.json["id"] == "order 66"
-    assert answer.json["headers"]["traceparent"] == trace
-    assert "traceparent" not in answer.headers
 
 
 @pytest.mark.thin

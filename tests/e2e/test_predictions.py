@@ -69,20 +69,6 @@ def test_a_body_over_the_limit_is_answered_413_and_the_uploader_sees_it(shared: 
     assert "max_request_size" in done.stdout
 
 
-def test_headers_and_the_rest_of_the_path_reach_the_handler(shared: Served) -> None:
-    answer = shared.ask("/predictions/echo/1.0/a/b%20c", b"", X_Mine="yes")
-
-    headers = answer.json["headers"]
-    assert headers["X-Mine"] == "yes"
-    assert headers["url_path"] == "a/b c"
-    assert headers["explain"] == "False"
-    assert answer.headers["x-request-id"] == answer.json["id"]
-
-
-def test_ping_is_healthy(shared: Served) -> None:
-    assert shared.ask("/ping", method="GET").json == {"status": "Healthy"}
-
-
 def test_requests_that_come_together_travel_together(served: Served) -> None:
     served.register("echo", "--batch-size", "8", "--max-delay", "60000", "--batching", "fixed")
 

@@ -2,8 +2,6 @@
 
 import contextlib
 import http.client
-import os
-import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -51,20 +49,6 @@ def opened(served: Served, model: str, body: str) -> http.client.HTTPConnection:
     return connection
 
 
-def test_a_stream_comes_piece_by_piece_and_whole(tokens: Served) -> None:
-    answer = tokens.ask("/predictions/tokens", b"5", **TEXT)
-
-    assert answer.status == 200
-    assert answer.body == b"1/1 2/1 3/1 4/1 5/1 "
-    assert answer.headers["transfer-encoding"] == "chunked"
-
-
-def test_an_answer_of_one_piece_is_not_chunked(tokens: Served) -> None:
-    answer = tokens.ask("/predictions/tokens", b"1", **TEXT)
-
-    assert (answer.status, answer.body, answer.headers["content-length"]) == (200, b"1/1 ", "4")
-
-
 def test_the_command_line_says_how_requests_run(tokens: Served) -> None:
     (tokens.folder / "three").write_text("3")
 
@@ -85,43 +69,6 @@ def test_requests_join_one_that_streams_and_leave_it(tokens: Served) -> None:
         short = tokens.ask("/predictions/tokens", b"3", **TEXT)
 
     assert short.body == b"1/2 2/2 3/2 "
-
-
-def test_a_client_that_leaves_frees_its_place(tokens: Served) -> None:
-    connections = [opened(tokens, "tokens", "1000000 slow") for _ in range(4)]
-    for connection in connections:
-        assert connection.getresponse().read1()
-    for connection in connections:
-        connection.close()
-
-    answer = tokens.ask("/predictions/tokens", b"2", **TEXT)
-
-    assert [each.split(b"/")[0] for each in answer.body.split()] == [b"1", b"2"]
-
-
-def test_many_streams_are_whole_and_nobodys_but_their_clients(tokens: Served) -> None:
-    def client(number: int) -> list[bytes]:
-        answer = tokens.ask("/predictions/tokens", b"%d" % number, **TEXT)
-        assert answer.status == 200
-        return [each.split(b"/")[0] for each in answer.body.split()]
-
-    with ThreadPoolExecutor(8) as pool:
-        told = list(pool.map(client, range(1, 41)))
-
-    assert told == [[b"%d" % each for each in range(1, number + 1)] for number in range(1, 41)]
-
-
-def test_streams_of_a_worker_that_dies_are_cut_and_others_served(tokens: Served) -> None:
-    connection = opened(tokens, "tokens", "1000000 slow")
-    response = connection.getresponse()
-    assert response.read1()
-
-    assert tokens.ask("/predictions/tokens", b"1 die", **TEXT).status == 500
-    with pytest.raises((http.client.IncompleteRead, ConnectionResetError)):
-        response.read()
-    connection.close()
-
-    eventually(lambda: tokens.ask("/predictions/tokens", b"2", **TEXT).body == b"1/1 2/1 ", "another worker serves")
 
 
 def test_a_hundred_coroutines_wait_at_the_same_time(talks: Served) -> None:
@@ -146,10 +93,6 @@ def test_a_short_answer_overtakes_a_long_one(talks: Served) -> None:
     assert long[0].body == b"after 1.5"
 
 
-def test_a_coroutine_streams(talks: Served) -> None:
-    assert talks.ask("/predictions/talks", b"0.01 3", **TEXT).body == b"0 1 2 after 0.01"
-
-
 @pytest.mark.thin
 def test_a_client_that_leaves_cancels_its_coroutine(talks: Served) -> None:
     connection = opened(talks, "talks", "100")
@@ -158,22 +101,3 @@ def test_a_client_that_leaves_cancels_its_coroutine(talks: Served) -> None:
     connection.close()
 
     eventually(lambda: talks.ask("/predictions/talks", b"counts", **TEXT).body == b"0 1", "it was cancelled")
-
-
-def test_a_deadline_cancels_a_coroutine(talks: Served) -> None:
-    answer = talks.ask("/predictions/talks", b"100", x_request_deadline_ms="300", **TEXT)
-
-    assert answer.status == 504
-    eventually(lambda: talks.ask("/predictions/talks", b"counts", **TEXT).body == b"0 1", "it was cancelled")
-
-
-def test_a_killed_worker_of_coroutines_is_replaced(talks: Served) -> None:
-    connection = opened(talks, "talks", "100")
-    eventually(lambda: talks.ask("/predictions/talks", b"counts", **TEXT).body == b"1 0", "it runs")
-    [pid] = [worker["pid"] for worker in talks.describe("talks")["workers"]]
-
-    os.kill(pid, signal.SIGKILL)
-
-    assert connection.getresponse().status == 507
-    connection.close()
-    eventually(lambda: talks.ask("/predictions/talks", b"0", **TEXT).status == 200, "another worker serves")

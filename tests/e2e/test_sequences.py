@@ -1,14 +1,12 @@
 """Sequences with real workers: order, state, and what the end of a worker does."""
 
 import contextlib
-import os
-import signal
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import Answer, Served, eventually
+from tests.e2e.served import Answer, Served
 
 CONFIG = """
 minWorkers: 2
@@ -52,40 +50,6 @@ def test_eight_clients_at_once_find_their_sums_each_at_one_worker(counter: Serve
     assert [each for each, _ in told] == [sums] * 8
     assert all(len(workers) == 1 for _, workers in told)
     assert len(set.union(*(workers for _, workers in told))) == 2
-
-
-def test_a_client_that_names_no_sequence_is_told_its_id_and_may_go_on(counter: Served) -> None:
-    first = add(counter, "", 1)
-    name = first.headers["ts_request_sequence_id"]
-
-    assert add(counter, name, 2).body.split()[0] == b"3"
-
-
-def test_after_the_end_of_its_worker_a_sequence_is_refused_until_it_starts_anew(counter: Served) -> None:
-    pids = {name: int(add(counter, name, 1).body.split()[1]) for name in "ab"}
-    assert pids["a"] != pids["b"]
-
-    os.kill(pids["a"], signal.SIGKILL)
-    eventually(lambda: pids["a"] not in _pids(counter), "another worker has come")
-
-    refused = add(counter, "a", 2)
-    assert refused.status == 409
-    assert 'The state of the sequence "a" is lost: its worker has ended (killed by SIGKILL' in refused.json["message"]
-    assert add(counter, "b", 2).body.split()[0] == b"3"
-    assert add(counter, "a", 5, start=True).body.split()[0] == b"5"
-    assert add(counter, "a", 6).body.split()[0] == b"11"
-
-
-def test_a_request_that_ends_its_worker_is_not_run_again(counter: Served) -> None:
-    add(counter, "a", 1)
-
-    assert add(counter, "a", "die").status == 500
-    eventually(lambda: len(_pids(counter)) == 2, "another worker has come")
-    assert add(counter, "a", 1).status == 409
-
-
-def _pids(served: Served) -> list[int]:
-    return [worker["pid"] for worker in served.describe("counter")["workers"] if worker["status"] == "READY"]
 
 
 def test_config_properties_may_rename_the_headers(tmp_path: Path) -> None:

@@ -94,13 +94,3 @@ def test_a_request_that_is_recorded_can_be_had_on_the_control_socket_only(served
 
     assert over_tcp.status == 404
     assert (on_the_socket.status, on_the_socket.body) == (200, b"after")
-
-
-def test_a_running_worker_keeps_to_a_response_timeout_that_was_set(served: Served) -> None:
-    served.register("obey")
-
-    served.tsctl("set", "obey", "--response-timeout", "0.3")
-    answer = served.ask("/predictions/obey", b'{"do": "sleep 20"}', content_type="application/json")
-
-    assert answer.status == 500
-    assert "within the response timeout of 0.3 s" in answer.json["message"]

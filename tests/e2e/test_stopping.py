@@ -1,7 +1,6 @@
 """SIGTERM lets what waits and runs finish, within the grace time; a second one ends it. Each is a clean end."""
 
 import http.client
-import os
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -118,19 +117,6 @@ def test_while_it_finishes_it_is_not_ready_and_accepts_nothing_more(stopping: St
     assert stopping.ended() == 0
 
 
-def test_when_the_grace_time_is_over_everybody_is_answered_503_and_the_exit_code_is_0(idle: Served) -> None:
-    stopping = Stopping(idle, "--grace", "0.2")
-    asked = [stopping.ask() for _ in range(4)]
-
-    stopping.terminate()
-
-    answers = [answer(connection) for connection in asked]
-    assert {status for status, _ in answers} == {503}
-    assert "stopped while it ran this request: killed: it did not finish within the grace time" in answers[0][1]
-    assert "is being stopped" in answers[-1][1]
-    assert stopping.ended() == 0
-
-
 def test_a_second_sigterm_answers_everybody_503_and_kills_the_workers(stopping: Stopping) -> None:
     asked = [stopping.ask() for _ in range(4)]
     stopping.terminate()
@@ -145,18 +131,6 @@ def test_a_second_sigterm_answers_everybody_503_and_kills_the_workers(stopping: 
     assert stopping.ended() == 0
     stopping.served.start()
     eventually(lambda: stopping.served.ask("/ready", method="GET").status == 200, "what was registered is restored")
-
-
-def test_a_worker_that_dies_meanwhile_is_replaced_for_those_that_wait(stopping: Stopping) -> None:
-    asked = [stopping.ask() for _ in range(3)]
-    stopping.terminate()
-
-    os.kill(stopping.workers[0], signal.SIGKILL)
-    eventually(lambda: not running(stopping.workers[0]), "the worker is gone")
-    stopping.gate.touch()
-
-    assert [answer(connection)[0] for connection in asked] == [507, 200, 200]
-    assert stopping.ended() == 0
 
 
 def test_nobody_waits_for_what_is_still_loading(idle: Served) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import Answer, Served, eventually, running
+from tests.e2e.served import Answer, Served, eventually
 
 
 def obey(served: Served, word: str) -> Answer:
@@ -32,17 +32,6 @@ def test_an_idle_worker_that_is_killed_is_replaced_and_nobody_notices(served: Se
     assert "SIGKILL" in served.describe("echo")["tsctl"]["lastExit"]
 
 
-def test_a_request_whose_worker_dies_is_not_repeated_for_a_handler_with_its_own_handle(served: Served) -> None:
-    served.register("obey")
-    assert obey(served, "nothing").status == 200
-
-    answer = obey(served, "die")
-
-    assert answer.status == 507
-    assert "The worker died while it ran this request: killed by SIGKILL" in answer.json["message"]
-    assert obey(served, "nothing").status == 200
-
-
 @pytest.mark.thin
 def test_with_retry_it_is_run_once_more(served: Served) -> None:
     config = served.folder / "model-config.yaml"
@@ -54,18 +43,6 @@ def test_with_retry_it_is_run_once_more(served: Served) -> None:
 
     assert answer.status == 200
     assert served.describe("obey")["tsctl"]["batching"]["reasons"]["retry"] == 1
-
-
-def test_a_worker_that_does_not_answer_in_time_is_replaced(served: Served) -> None:
-    served.register("obey", "--response-timeout", "0.3")
-    (before,) = worker_pids(served, "obey")
-
-    answer = obey(served, "sleep 60")
-
-    assert answer.status == 500
-    assert "response timeout of 0.3 s" in answer.json["message"]
-    eventually(lambda: worker_pids(served, "obey") not in ([], [before]), "another worker is ready")
-    assert not running(before)
 
 
 @pytest.mark.thin
@@ -151,39 +128,3 @@ def test_a_full_queue_refuses_with_retry_after(idle: Served, tmp_path: Path) -> 
     for connection in (first, second):
         assert connection.getresponse().status == 200
         connection.close()
-
-
-def test_a_worker_killed_with_two_batches_in_hand_leaves_nobody_waiting(served: Served) -> None:
-    served.register("obey", "--batch-size", "2", "--max-delay", "0")
-    (worker,) = worker_pids(served, "obey")
-    headers = {"Content-Type": "application/json"}
-    connections = [served.connect() for _ in range(6)]
-    gate = served.folder / "gate"
-    for connection in connections:
-        connection.request("POST", "/predictions/obey", json.dumps({"do": f"wait {gate}"}), headers)
-    eventually(lambda: "ahead" in served.describe("obey")["tsctl"]["batching"]["reasons"], "a batch is sent ahead")
-
-    os.kill(worker, signal.SIGKILL)
-    eventually(lambda: not running(worker), "the worker is gone")
-    gate.touch()
-
-    statuses = [connection.getresponse().status for connection in connections]
-    assert statuses.count(507) in (
-        1,
-        2,
-    )  # the batch that ran; the others had not started, and are run by the next worker
-    assert statuses.count(200) == 6 - statuses.count(507)
-    for connection in connections:
-        connection.close()
-
-
-def test_a_request_that_kills_two_workers_is_given_up(served: Served) -> None:
-    config = served.folder / "model-config.yaml"
-    config.write_text("retry: true\n")
-    served.register("obey", config_file=config)
-    assert obey(served, "nothing").status == 200
-
-    answer = obey(served, "exit")
-
-    assert answer.status == 500
-    assert "The worker died again while it ran this request: it exited with code 7" in answer.json["message"]

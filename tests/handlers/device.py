@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from tsctl.handlers.builtin.base import BaseHandler
-from tsctl.handlers.optimize.trials.drift import TF32_TOLERANCE
+from tsctl.handlers.optimize.checks.drift import TF32_TOLERANCE
 
 VARIABLE = "TSCTL_TEST_DEVICE"
 DEVICE = torch.device(os.environ.get(VARIABLE, "cpu"))

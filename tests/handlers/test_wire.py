@@ -1,90 +1,14 @@
-"""Frames survive the stream, however it is cut."""
+"""Messages and their frames; how a stream may be cut is tried in tests/lab/fuzz/targets/frames.py."""
 
-from collections.abc import Iterable, Sequence
-from itertools import pairwise
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from tests.lab.fuzz.targets.frames import MESSAGES
 from tsctl.handlers import wire
 from tsctl.handlers.frame_reader import FrameReader
-
-texts = st.text(st.characters(codec="utf-8"), max_size=20)
-pairs = st.lists(st.tuples(texts, texts), max_size=3)
-rows = st.builds(
-    wire.Row, id=texts, headers=pairs, params=st.lists(st.tuples(texts, texts, st.binary(max_size=300)), max_size=3)
-)
-loads = st.builds(
-    wire.Load,
-    model_name=texts,
-    model_version=texts,
-    model_dir=texts,
-    handler=texts,
-    manifest=st.dictionaries(texts, st.none() | texts | st.integers(0, 9) | st.lists(texts, max_size=2), max_size=3),
-    batch_size=st.integers(1, 512),
-    threads=st.integers(1, 64),
-    gpu_id=st.none() | st.integers(0, 7),
-)
-answers = st.builds(
-    wire.Answer, status=st.integers(200, 599), body=st.binary(max_size=300), phrase=texts, headers=pairs, error=texts
-)
-seconds = st.floats(0, 1e6)
-measured = st.lists(
-    st.builds(
-        wire.Measurement,
-        kind=st.sampled_from(["counter", "gauge", "histogram"]), name=texts, unit=texts,
-        labels=st.lists(st.tuples(texts, texts), max_size=2).map(tuple),
-        value=st.floats(allow_nan=False), buckets=st.lists(st.integers(0, 2**40), max_size=3),
-    ),
-    max_size=2,
-)  # fmt: skip
-declarations = st.builds(
-    wire.Declared,
-    inputs=st.lists(
-        st.builds(wire.Input, name=texts, kind=st.sampled_from(["text", "json", "image", "tensor"]), annotation=texts),
-        max_size=3,
-    ),
-    batches=st.booleans(),
-    batch_size=st.integers(0, 512),
-    streams=st.booleans(),
-    output=texts,
-)
-to_worker = st.one_of(
-    loads,
-    st.builds(wire.Predict, batch=st.integers(0, 2**63), rows=st.lists(rows, max_size=3)),
-    st.builds(wire.Threads, count=st.integers(1, 64)),
-)
-to_daemon = st.one_of(
-    st.builds(wire.Hello, pid=st.integers(1, 2**22)),
-    st.builds(
-        wire.Loaded,
-        seconds=seconds,
-        own_handle=st.booleans(),
-        measured=measured,
-        declared=st.none() | declarations,
-        notes=st.lists(texts, max_size=2),
-    ),
-    st.builds(wire.LoadFailed, error=texts, traceback=texts, out_of_memory=st.booleans()),
-    st.builds(
-        wire.Done,
-        batch=st.integers(0, 2**63),
-        answers=st.lists(answers, max_size=3),
-        seconds=seconds,
-        measured=measured,
-        isolation=st.none() | st.builds(wire.Isolation, failed=st.integers(0, 99), seconds=seconds),
-        failures=st.lists(
-            st.builds(wire.HandlerFailure, rows=st.lists(st.integers(0, 9)), traceback=texts), max_size=2
-        ),
-    ),
-)
-
-
-def in_pieces(stream: bytes, cuts: Iterable[int]) -> list[bytes]:
-    """Cut a stream at these offsets; those beyond its end wrap around."""
-    offsets = sorted({cut % (len(stream) + 1) for cut in cuts} | {0, len(stream)})
-    return [stream[start:end] for start, end in pairwise(offsets)]
 
 
 def frames_of(pieces: Iterable[bytes]) -> list[bytes]:
@@ -92,32 +16,12 @@ def frames_of(pieces: Iterable[bytes]) -> list[bytes]:
     return [bytes(frame) for piece in pieces for frame in reader.feed(piece)]
 
 
-def flat(messages: Sequence[wire.ToWorker]) -> list[wire.ToWorker]:
-    """Make comparable: decoding gives views, which were bytes."""
-    for message in messages:
-        for each in message.rows if isinstance(message, wire.Predict) else ():
-            each.params = [(name, kind, bytes(value)) for name, kind, value in each.params]
-    return list(messages)
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda message: type(message).__name__)
+def test_a_message_is_read_as_it_was_written(message: Any) -> None:
+    decode = wire.decode_for_worker if isinstance(message, wire.ToWorker) else wire.decode_for_daemon
 
-
-@settings(max_examples=40)
-@given(messages=st.lists(to_worker, min_size=1, max_size=4), cuts=st.lists(st.integers(0, 4000), max_size=12))
-def test_what_the_daemon_sends_survives_any_split_of_the_stream(messages: list[wire.ToWorker], cuts: list[int]) -> None:
-    stream = b"".join(map(wire.encode, messages))
-
-    received = [wire.decode_for_worker(frame) for frame in frames_of(in_pieces(stream, cuts))]
-
-    assert flat(received) == messages
-
-
-@settings(max_examples=40)
-@given(messages=st.lists(to_daemon, min_size=1, max_size=4), cuts=st.lists(st.integers(0, 4000), max_size=12))
-def test_what_a_worker_sends_survives_any_split_of_the_stream(messages: list[wire.ToDaemon], cuts: list[int]) -> None:
-    stream = b"".join(map(wire.encode, messages))
-
-    received = [wire.decode_for_daemon(frame) for frame in frames_of(in_pieces(stream, cuts))]
-
-    assert received == messages
+    assert frames_of([bytes(wire.encode(message))]) == [wire.encode(message)[wire.LENGTH.size :]]
+    assert decode(wire.encode(message)[wire.LENGTH.size :]) == message
 
 
 def test_several_frames_in_one_chunk_come_out_in_order() -> None:

@@ -1,14 +1,9 @@
 """A conversation: requests are answered whole, in order, and the connection ends when both sides say so."""
 
-import itertools
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.http.peer import GET, LAST, LIMITS, Server, chunked, echo, get, post
+from tests.http.peer import GET, LAST, LIMITS, Server, echo, get, post
 from tsctl.daemon.http.connection import CONTINUE
-from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.messages import Response
 
 
@@ -38,47 +33,6 @@ def test_each_answer_has_the_id_of_its_request() -> None:
     ids = [exchange.request.id for exchange in server.exchanges]
     assert [answer.headers["x-request-id"] for answer in peer.answers] == ids
     assert len(set(ids)) == 2
-
-
-def test_requests_sent_at_once_are_answered_in_order() -> None:
-    server = Server()
-    peer = server.connect()
-    peer.send(get("/0") + get("/1") + get("/2"))
-
-    answer(server, 2, b"two")
-    answer(server, 1, b"one")
-    assert peer.answers == []
-    answer(server, 0, b"zero")
-
-    assert peer.bodies == [b"zero", b"one", b"two"]
-
-
-@settings(max_examples=30)
-@given(st.permutations(range(5)), st.lists(st.integers(1, 150), max_size=6))
-def test_order_and_cuts_never_change_who_gets_which_answer(order: list[int], cuts: list[int]) -> None:
-    server = Server(limits=HttpLimits(max_body=100))
-    peer = server.connect()
-    stream = b"".join(post(b"%d" % i) if i % 2 else chunked(b"%d" % i) for i in range(5))
-    places = [0, *sorted(cuts), len(stream)]
-
-    for start, end in itertools.pairwise(places):
-        peer.send(stream[start:end])
-    for index in order:
-        answer(server, index, bytes(server.exchanges[index].request.body))
-
-    assert peer.bodies == [b"%d" % i for i in range(5)]
-
-
-@given(st.lists(st.binary(max_size=80), max_size=5))
-def test_no_bytes_break_the_connection_without_an_answer(pieces: list[bytes]) -> None:
-    server = Server(echo)
-    peer = server.connect()
-
-    for piece in pieces:
-        peer.send(piece)
-
-    assert not peer.transport.aborted
-    assert all(status in (200, 400, 405, 413, 417, 431, 501) for status in peer.statuses)
 
 
 def test_a_full_pipeline_is_not_read_from() -> None:

@@ -72,20 +72,6 @@ def test_http_1_0_gets_the_pieces_as_they_are_and_then_the_end() -> None:
     assert peer.transport.eof
 
 
-def test_pieces_wait_for_the_answers_before() -> None:
-    server, peer, first = begin(GET + get("/second"))
-    second = server.exchanges[1]
-    second.start(Response(200))
-    second.send(b"a")
-
-    first.respond(Response(200, b"first"))
-    assert peer.transport.written.endswith(b"1\r\na\r\n")
-    second.send(b"b")
-    second.finish()
-
-    assert peer.bodies == [b"first", b"ab"]
-
-
 def test_a_second_answer_is_not_sent() -> None:
     server, peer, exchange = begin()
     exchange.respond(Response(200, b"once"))

@@ -130,31 +130,6 @@ def test_a_lost_connection_calls_everything_off() -> None:
     assert server.listener.connections == set()
 
 
-def test_answers_for_a_lost_connection_go_nowhere() -> None:
-    server, peer, works = start(True, True)
-    works[1].exchange.start(Response(200))
-    peer.leave()
-
-    works[0].exchange.respond(Response(200, b"late"))
-    works[1].exchange.send(b"late")
-    works[1].exchange.finish()
-
-    assert peer.transport.written == b""
-    assert server.log == []
-
-
-def test_a_lost_connection_has_no_deadline() -> None:
-    server = Server()
-    peer = server.connect()
-    peer.send(GET[:5])
-
-    peer.leave()
-    server.clock.advance(1000.0)
-
-    assert peer.transport.written == b""
-    assert server.log == []
-
-
 def test_an_answer_that_closes_takes_what_comes_after_it_with_it() -> None:
     _, peer, works = start(True, True)
     works[0].exchange.close = True

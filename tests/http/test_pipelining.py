@@ -1,13 +1,10 @@
 """Requests sent ahead: at most so many are owed an answer; what was read beyond them waits as it came."""
 
-import itertools
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.http.peer import GET, LAST, LIMITS, Peer, Server, chunked, get, post
+from tests.http.peer import GET, LAST, LIMITS, Peer, Server, get, post
 from tsctl.daemon.core.arena import SHARED_FROM
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Response
@@ -67,47 +64,6 @@ def test_a_hundred_that_are_answered_at_once_are_read_at_once() -> None:
 
 def answer_now(exchange: Exchange) -> None:
     exchange.respond(Response(200))
-
-
-SHAPES = [
-    get("/a"),
-    post(b"abc"),
-    post(b""),
-    chunked(b"abc", b"\r\n\r\n", b"de"),
-    chunked(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"),
-    post(b"abc", "Content-Type: text/plain"),
-    post(b"\r\n\r\n" * 9),
-    post(b"x" * (SHARED_FROM + 9)),
-    b"\r\n" + GET,
-    b"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1;x=y\r\na\r\n0\r\nT: 1\r\n\r\n",
-]
-
-
-@settings(max_examples=150)
-@given(st.lists(st.sampled_from(SHAPES), max_size=12), st.lists(st.integers(0, 2000), max_size=6), st.data())
-def test_never_are_more_owed_than_the_limit_however_they_come(
-    requests: list[bytes], cuts: list[int], data: st.DataObject
-) -> None:
-    stream = b"".join(requests)
-    expected = [body for request in requests for body in _answered(request)]
-    places = sorted({0, len(stream), *(cut for cut in cuts if cut < len(stream))})
-    server, peer = begin(b"")
-    for start, end in itertools.pairwise(places):
-        peer.send(stream[start:end])
-        assert len(owed(server)) <= MOST
-        now: bool = data.draw(st.booleans())
-        if now and owed(server):
-            answer(server, owed(server)[0])
-    answer_all(server)
-
-    assert peer.bodies == expected
-    assert peer.transport.reading
-
-
-def _answered(request: bytes) -> list[bytes]:
-    server, peer = begin(request)
-    answer_all(server)
-    return peer.bodies
 
 
 def test_what_is_kept_has_no_deadline_and_none_of_its_time_has_passed_when_it_is_read() -> None:

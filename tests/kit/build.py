@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.marfile import parse_manifest
@@ -49,12 +50,15 @@ def make_model(
     version: str = "1.0",
     cores: int = 4,
     reconsider: Callable[[], None] = lambda: None,
+    dispatcher: type[Dispatcher] = Dispatcher,
     **settings: Any,
 ) -> ModelVersion:
     """Make a model without workers; `settings` are those of `ModelSettings`."""
     manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "base_handler"}})
     source = Source(f"{name}.mar", Path("/nowhere"), None, manifest, {})
-    return ModelVersion(source, make_settings(**settings), engine, clock, cores=cores, reconsider=reconsider)
+    return ModelVersion(
+        source, make_settings(**settings), engine, clock, cores=cores, reconsider=reconsider, dispatcher=dispatcher
+    )
 
 
 def make_config(directory: Path, **flags: str) -> Config:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.kit.archives import model_files, write_mar
 from tests.kit.build import make_config
@@ -66,9 +66,9 @@ class StubDaemon:
         startup.restore()
         await startup.load()
 
-    async def restart(self, **flags: str) -> "StubDaemon":
+    async def restart(self, **flags: str) -> Self:
         """Return a new daemon with the same state, as if this one had been killed."""
-        bench = StubDaemon(self.root, **flags)
+        bench = type(self)(self.root, **flags)
         await bench.start()
         return bench
 

@@ -58,9 +58,6 @@ class WorkerLog:
     def flow_changed(self, worker: Worker) -> None:
         self.events.append("congested" if worker.in_flight.congested else "relieved")
 
-    def outdated(self, worker: Worker) -> None:
-        self.events.append("outdated")
-
     def exited(self, worker: Worker, how: Exit) -> None:
         self.events.append(f"exited: {how.reason}")
         self.exits.append(how)
@@ -96,7 +93,6 @@ class FakeLife:
 
     def __init__(self, spec: Any, protocol: Any, templates: Any, loop: Any, clock: Any, over: Any, *rest: Any) -> None:
         self.over = over
-        _, self.outdated = rest  # the arena comes first
         self.killed: list[str] = []
         self.suspended = False
 
@@ -113,6 +109,9 @@ class FakeLife:
 
     def socket_closed(self) -> None:
         """Do nothing: the process may have ended."""
+
+    def rank_lost(self, lost: Any) -> None:
+        """Do nothing: the process is about to exit."""
 
 
 class PlayedProcess:

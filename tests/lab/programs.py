@@ -113,8 +113,7 @@ TESTS = {
 PROOFS = {
     "bounds": _lab(
         "what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their "
-        "answers, bytes of an idle connection, how soon a request too many is refused, latencies beside a model "
-        "that prints, and that no body holds the event loop for over 5 ms; half an hour",
+        "answers, bytes of an idle connection, and that no body holds the event loop for over 5 ms; half an hour",
         "benchmarks.callbacks",
         "benchmarks.bounds",
         taking=1,
@@ -125,21 +124,15 @@ PROOFS = {
         "chaos.ray",
         needs=(_RAY,),
     ),
-    "chaos-residency": _lab(
-        "twelve models that are loaded on demand where about four fit: kills workers, replaces archives and the "
-        "daemon, pins, unloads and loads models under clients that ask for one after the other; ten minutes, or "
-        "--seconds 60 --seed 7",
-        "chaos.residency",
-    ),
     "chaos-rows": _lab(
         "kills workers that run requests on their own, and those that keep sequences, every 200 ms under clients "
         "that ask and leave; ten minutes, or --seconds 60",
         "chaos.rows",
     ),
     "chaos-steered": _lab(
-        "all at once: models on demand where a third fits, routes, rollouts, shadows, autoscaling, HTTP and gRPC, "
-        "while workers are killed and the daemon is upgraded and killed; holds each answer against the route of its "
-        "moment; ten minutes",
+        "all at once: models on demand where a third fits, pins, unloads, routes, rollouts, shadows, autoscaling, HTTP "
+        "and gRPC, while workers are killed and the daemon is upgraded and killed; holds each answer against the route "
+        "of its moment; ten minutes",
         "chaos.steered",
     ),
     "history": _lab(
@@ -170,12 +163,6 @@ PROOFS = {
 COMPARISONS = {
     "conformance": _lab(
         "the real TorchServe 0.12.0 beside our daemon; writes docs/torchserve.md; needs Java 17", "conformance"
-    ),
-    "torchserve-tests": _lab(
-        "TorchServe's own tests, those that need no GPU and no download, from a copy of TORCHSERVE_CHECKOUT, with "
-        "tsctl as `torchserve`; the ports 8080 to 8082 must be free. test_url_path.py takes a file, --write writes "
-        "docs/torchserve.md",
-        "torchserve",
     ),
     "simulate": _lab(
         "the batching policies on a virtual clock, and clients of several workers with every constant cut; writes "

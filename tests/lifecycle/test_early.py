@@ -113,14 +113,17 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Started:
     return started
 
 
-def test_the_template_has_the_environment_of_workers(started: Started, tmp_path: Path) -> None:
+def test_the_template_has_the_environment_of_workers(
+    started: Started, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TORCHINDUCTOR_CACHE_DIR", raising=False)  # torch sets it, where a test has compiled
     config = make_config(tmp_path)
 
     given: Any = start_early(config, replacing=False)
 
     assert given is started
     (environment,) = started.environments
-    assert environment["OPTIMIZE_TRIALS_DIR"] == str(paths.trials_dir(config.state_dir))
+    assert environment["TORCHINDUCTOR_CACHE_DIR"] == str(paths.compiled_dir(config.state_dir))
     assert "TSWORKER_OF" in environment
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert soft == hard

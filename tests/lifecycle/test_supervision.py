@@ -24,7 +24,6 @@ from tsctl.daemon.lifecycle.sockets import SupervisedListener
 from tsctl.daemon.lifecycle.supervision import FIRST_PAUSE, LONGEST_PAUSE, STEADY, Supervision, pause_after
 from tsctl.daemon.metrics.families import servers as server_families
 from tsctl.daemon.metrics.metrics import Metrics
-from tsctl.daemon.models.rollouts.rollouts import Rollouts
 from tsctl.daemon.workers.processes.reaper import Children
 
 LIMITS = HttpLimits(1024, 1.0, 1.0, 1.0)
@@ -214,14 +213,6 @@ def recurring(clock: FakeClock, work: Callable[[], Any]) -> float:
     return 60.0
 
 
-def rollouts(clock: FakeClock, work: Callable[[], Any]) -> float:
-    routes = SimpleNamespace(rollouts={"m": SimpleNamespace(going_on=True)})
-    registry = SimpleNamespace(routes=routes, expects=lambda name: work() or True)
-    nothing: Any = None
-    Rollouts(cast(Any, registry), nothing, nothing, nothing, clock, Events()).begin()
-    return 1.0
-
-
 def event_stream(clock: FakeClock, work: Callable[[], Any]) -> float:
     events = SimpleNamespace(listeners={}, refresh=work)
     exchange = SimpleNamespace(start=lambda response: None, send=lambda data: None, size=0)
@@ -258,7 +249,7 @@ def deadlines(clock: FakeClock, work: Callable[[], Any]) -> float:
     return 1.0
 
 
-@pytest.mark.parametrize("begin", [ticker, stalls, recurring, rollouts, event_stream, reaper, notifier, deadlines])
+@pytest.mark.parametrize("begin", [ticker, stalls, recurring, event_stream, reaper, notifier, deadlines])
 def test_an_exception_ends_nothing_that_repeats(
     begin: Callable[[FakeClock, Callable[[], Any]], float], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,7 +2,6 @@
 
 import pytest
 
-from tests.batching.poisoned import SMALL
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.client import ModelNotAllowed, TooManyRequests
 from tsctl.daemon.core.endings import (
@@ -16,7 +15,6 @@ from tsctl.daemon.core.endings import (
 )
 from tsctl.daemon.core.errors import BadRequest, CutOff, Loading, NoReadyWorker, QueueFull, ResponseTimeout, Stopping
 from tsctl.daemon.core.job import Fate, Job, JobPhase, Outcome, Reply, TimeBudget
-from tsctl.daemon.workers.stub import StubRowWorker
 
 HUNG = Reply(ResponseTimeout.status, b"hung", error=ResponseTimeout.kind)
 
@@ -181,23 +179,6 @@ def test_a_cancelled_row_is_no_proof_that_a_crash_is_over() -> None:
     version.ask("c")
     version.clock.advance(2.0)
     assert version.model.pool.crashes == 0
-
-
-def test_a_client_cannot_clear_its_poison_by_cancelling_it() -> None:
-    version = Rowed()
-    for name in ("one", "two"):
-        version.ask(name, SMALL)
-        worker = version.workers[-1]
-        assert isinstance(worker, StubRowWorker)
-        worker.crash(retry=False)
-        version.clock.advance(5.0)
-        if name == "one":
-            again = version.ask("cancelled", SMALL)
-            assert again.suspect is not None
-            version.model.abandon(again)
-            version.clock.advance(0.1)
-
-    assert version.dispatcher.quarantine.suspects.refused(version.clock.now()) == 1
 
 
 @pytest.mark.parametrize("fate", [Fate.UNSTARTED, Fate.CANCELLED, Fate.STOPPED])

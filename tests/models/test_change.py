@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tests.kit.daemon import StubDaemon
 from tests.kit.version import StubVersion
@@ -155,7 +153,7 @@ def test_a_version_without_files_has_nothing_to_change() -> None:
 def test_who_listens_is_told_of_changed_settings() -> None:
     bench = slow()
     told: list[int] = []
-    bench.model.settings_listeners.append(lambda: told.append(bench.model.settings.batch_size))
+    bench.model.change_listeners.append(lambda: told.append(bench.model.settings.batch_size))
 
     change(bench, batch_size=3)
 
@@ -187,38 +185,3 @@ async def test_it_is_remembered_as_a_wish(tmp_path: Path) -> None:
     assert (restored.settings.batch_size, restored.queue.max_jobs) == (4, 7)
     origins = restored.settings.origins
     assert (origins["batch_size"], origins["workers"], origins["policy"]) == ("set", "scale", "default")
-
-
-CHANGES = st.fixed_dictionaries(
-    {},
-    optional={
-        "batch_size": st.integers(1, 9),
-        "max_delay": st.floats(0, 2),
-        "policy": st.sampled_from(["auto", "fixed", "greedy"]),
-        "queue_jobs": st.integers(1, 100),
-    },
-)
-STEPS = st.lists(st.one_of(CHANGES, st.integers(1, 5), st.floats(0, 1.5)), max_size=30)
-
-
-@given(STEPS)
-def test_whatever_is_changed_whenever_each_request_is_answered_once(steps: list[dict[str, Any] | int | float]) -> None:
-    bench = slow(policy="auto", max_delay=1.0)
-    sent: list[str] = []
-    for step in steps:
-        if isinstance(step, dict):
-            change(bench, **step)
-        elif isinstance(step, float):
-            bench.clock.advance(step)
-        else:
-            for _ in range(step):
-                try:
-                    bench.send(f"job {len(sent)}")
-                    sent.append(f"job {len(sent)}")
-                except QueueFull:
-                    pass
-
-    bench.clock.advance(3.0 * len(sent) + 3.0)
-
-    assert sorted(bench.client.answered) == sorted(sent)
-    assert bench.dispatcher.longest_hold <= 2.0

@@ -25,8 +25,7 @@ def config(tmp_path: Path) -> Config:
 def spec_of(config: Config, document: dict[str, Any], python: Path | None = None, in_place: bool = False) -> WorkerSpec:
     manifest = parse_manifest({"model": {"modelName": "m", "modelVersion": "1", "handler": "h.py"}})
     return worker_spec(
-        manifest, Path("/m"), merge(Overrides(), document, config, gpus=2), optimize=None, in_place=in_place,
-        python=python,
+        manifest, Path("/m"), merge(Overrides(), document, config, gpus=2), in_place=in_place, python=python,
         log=lambda text, pid, stream: None, measured=lambda each: None, isolated=lambda each: None,
     )  # fmt: skip
 

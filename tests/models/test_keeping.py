@@ -203,11 +203,10 @@ async def test_the_handler_is_the_archives(tmp_path: Path) -> None:
     assert new.source.manifest.handler == "handler.py"
 
 
-@pytest.mark.parametrize("name", ["batch_size", "max_delay", "policy", "queue_jobs", "retry", "max_memory", "optimize"])
+@pytest.mark.parametrize("name", ["batch_size", "max_delay", "policy", "queue_jobs", "retry", "max_memory"])
 async def test_any_row_is_kept(name: str, tmp_path: Path) -> None:
     value: Any = {
-        "batch_size": 3, "max_delay": 0.0, "policy": "greedy", "queue_jobs": 5, "retry": False,
-        "max_memory": 2**30, "optimize": ("none",),
+        "batch_size": 3, "max_delay": 0.0, "policy": "greedy", "queue_jobs": 5, "retry": False, "max_memory": 2**30,
     }[name]  # fmt: skip
     bench = StubDaemon(tmp_path)
     await chosen(bench, workers=1, **{name: value})

@@ -93,7 +93,7 @@ def test_the_workers_of_a_parallel_model_are_groups_that_do_not_isolate(config: 
     manifest = parse_manifest({"model": {"modelName": "m", "modelVersion": "1.0", "handler": "h.py"}})
     settings = merge(Overrides(), {"parallelType": "tp", "torchrun": TWO}, config, gpus=4)
     spec = worker_spec(
-        manifest, Path("/m"), settings, optimize=None, in_place=False, python=None, log=print, measured=print,
+        manifest, Path("/m"), settings, in_place=False, python=None, log=print, measured=print,
         isolated=print,
     )  # fmt: skip
 

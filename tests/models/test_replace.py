@@ -53,24 +53,6 @@ async def test_what_the_old_one_has_accepted_it_answers_however_long_that_takes(
     assert bench.unpacked == 2  # the old one, too: a rollback brings it back
 
 
-async def test_a_worker_of_the_old_one_that_dies_now_is_replaced_for_those_that_wait(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-    bench.engine.batch_time = lambda size: NEVER
-    old = await bench.register(bench.mar())
-    old.submit(bench.client.job("running"))
-    await until(lambda: old.dispatcher.running == 1)
-    worker = bench.engine.workers[-1]
-    worker.answered = True
-    old.submit(bench.client.job("waiting"))
-    new = await replace(bench, other(bench))
-
-    bench.engine.batch_time = lambda size: 0.0
-    worker.die()
-    await until(lambda: new.replaces is None)
-
-    assert bench.client.statuses == {"running": 200, "waiting": 200}
-
-
 async def test_one_that_cannot_be_loaded_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     old = await bench.register(bench.mar())
@@ -223,20 +205,3 @@ async def test_the_default_and_the_order_of_versions_stay(tmp_path: Path) -> Non
 
     assert bench.names == ["m/1.0", "m/2.0"] and bench.registry.find("m").version == "2.0"
     assert [entry.chosen for entry in bench.remembered.values()] == [False, True]
-
-
-async def test_both_count_as_one_version_in_the_metrics(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-    bench.engine.batch_time = lambda size: NEVER
-    old = await bench.register(bench.mar())
-    old.submit(bench.client.job("running"))
-    await until(lambda: old.dispatcher.running == 1)
-    new = await replace(bench, other(bench))
-
-    new.submit(bench.client.job("new"))
-    bench.engine.workers[0]._finish(1.0)
-    await until(lambda: new.replaces is None)
-
-    (version,) = bench.registrar.live.metrics.versions
-    assert version is new.metrics and version.named.requests + version.unnamed.requests == 2
-    assert sum(version.latency.counts) == 1

@@ -227,17 +227,6 @@ def test_expired_requests_are_told() -> None:
     assert event.text.startswith("a request had no time left: The model did not answer in time")
 
 
-def test_a_request_that_ends_workers_is_quarantined() -> None:
-    bench = StubVersion()
-    for _ in range(2):
-        bench.send("bad", body=b"x")
-        bench.workers[-1].crash(retry=False)
-        bench.clock.advance(6.1)
-
-    (event,) = told(bench, "request-quarantined")
-    assert event.requests == ("bad",) and "it ended 2 workers that ran it alone" in event.text
-
-
 def test_only_the_versions_own_events_are_its_latest() -> None:
     bench = StubVersion()
     events: Events = bench.model.reports._recurring.events

@@ -85,8 +85,6 @@ def test_the_archive_wins_over_the_defaults(config: Config) -> None:
         ({"queue_timeout": 0.0}, {"queueTimeout": 2}, "queue_timeout", 0.0),
         ({"workers": 1}, {"minWorkers": 3}, "workers", 1),
         ({"workers": 0}, {"minWorkers": 3}, "workers", 0),
-        ({}, {"optimize": "compile,bf16"}, "optimize", ("bf16", "compile")),
-        ({"optimize": ("none",)}, {"optimize": ["compile"]}, "optimize", ("none",)),
     ],
 )
 def test_the_registration_wins_over_the_archive(
@@ -129,7 +127,6 @@ def test_workers(overrides: Overrides, document: dict[str, Any], workers: tuple[
         ("queueTimeout", -1), ("queueTimeout", "2 s"), ("clientTimeoutInMills", -1), ("clientTimeoutInMills", True),
         ("jobQueueSize", 0), ("minWorkers", -1), ("maxWorkers", [1]),
         ("batching", "on"), ("batching", ["fixed"]), ("retry", "yes"), ("isolate", "on"), ("retry", 1),
-        ("optimize", "int4"), ("optimize", True), ("optimize", ["bf16", 1]),
     ],
 )  # fmt: skip
 def test_a_wrong_value_of_the_archive_is_named(key: str, value: object, config: Config) -> None:

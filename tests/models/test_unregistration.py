@@ -7,7 +7,6 @@ import pytest
 
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tsctl.daemon.core.errors import CleaningTimedOut, ModelNotFound, Stopping
-from tsctl.daemon.core.job import Job, TimeBudget
 from tsctl.daemon.models import retirement
 from tsctl.daemon.models.registrar import no_progress
 from tsctl.daemon.workers.stub import StubWorker
@@ -155,20 +154,6 @@ async def test_a_hurried_stop_ends_what_was_still_loading(tmp_path: Path, monkey
     await bench.registrar.stop(grace=0.0)
 
     assert model.pool.empty
-
-
-async def test_no_timer_keeps_a_version_that_has_gone(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-    model = await bench.register(bench.mar())
-    budget = TimeBudget(NEVER, bench.engine.clock.now(), "the test")
-    model.submit(Job("a", [], [], bench.engine.clock.now(), lambda reply: None, budget=budget))
-    await until(lambda: model.idle)
-    assert model.dispatcher._alarm.armed
-
-    await bench.registrar.unregister("m", None)
-
-    armed = [model.dispatcher._alarm.armed, model.dispatcher._timer is not None]
-    assert armed == [False, False]
 
 
 async def test_a_version_that_was_unregistered_before_its_workers_started_starts_none(tmp_path: Path) -> None:

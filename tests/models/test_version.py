@@ -7,7 +7,7 @@ import pytest
 from tests.kit.build import make_model
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.errors import Loading, NoReadyWorker, QueueFull, Stopping
+from tsctl.daemon.core.errors import Loading, NoReadyWorker, Stopping
 from tsctl.daemon.models.version import ModelState, ModelVersion
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.stub import StubEngine, StubWorker
@@ -43,27 +43,6 @@ def test_while_the_first_worker_loads_clients_are_told_to_come_again() -> None:
     with pytest.raises(Loading, match="is still loading") as caught:
         bench.submit("a")
     assert caught.value.retry_after == 1
-
-
-def test_with_a_worker_it_serves() -> None:
-    bench = serving()
-
-    bench.submit("a")
-    bench.clock.advance(1.0)
-
-    assert bench.model.state is ModelState.READY
-    assert bench.client.statuses == {"a": 200}
-
-
-def test_while_a_worker_is_replaced_requests_wait() -> None:
-    bench = serving()
-    bench.workers[0].die()
-    assert bench.model.state is ModelState.LOADING
-
-    bench.submit("a")
-    bench.clock.advance(3.0)
-
-    assert bench.client.statuses == {"a": 200}
 
 
 def test_a_model_that_failed_says_why() -> None:
@@ -120,16 +99,6 @@ def test_who_comes_back_from_a_killed_worker_during_a_stop_is_told_of_the_stop()
 
     ((_, reply),) = bench.client.replies
     assert reply.body == b'Model "m" version 1.0 is being stopped.'
-
-
-def test_a_full_queue_refuses() -> None:
-    bench = serving(queue_jobs=2)
-    bench.send("running")
-    bench.submit("one")
-    bench.submit("two")
-
-    with pytest.raises(QueueFull, match="2 requests wait"):
-        bench.submit("three")
 
 
 def test_a_model_is_idle_only_when_nobody_waits_for_an_answer() -> None:

@@ -5,6 +5,7 @@ import resource
 import subprocess
 import sys
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -13,7 +14,8 @@ import pytest
 import tsctl.commands
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
-from tsctl.cli import VERBS, main
+from tsctl.cli import VERBS, all_verbs, main
+from tsctl.extension import extensions, module_of, names
 from tsctl.terminal.verb import Verb
 
 HELP_BUDGET = 0.120  # seconds of CPU
@@ -25,13 +27,31 @@ def test_the_table_of_verbs_is_the_folder_of_commands() -> None:
     assert {verb.replace("-", "_") for verb in VERBS} == files
 
 
+def test_each_verb_of_an_extension_has_its_file_and_none_hides_one_of_the_core() -> None:
+    for name, each in zip(names(), extensions(), strict=True):
+        for verb in each.verbs:
+            assert module_of(verb) == f"tsctl.extensions.{name}.{verb.replace('-', '_')}"
+            assert find_spec(module_of(verb)) is not None
+        assert each.examples().keys() == each.verbs.keys()
+        assert not each.verbs.keys() & VERBS.keys()
+
+
+def test_a_verb_of_the_core_imports_no_extension() -> None:
+    program = (
+        "import sys; from tsctl.cli import main; main(['logs', '--help'], standalone_mode=False); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+
+    assert [name for name in done.stdout.split() if name.startswith("tsctl.extensions.")] == []
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["-h"]])
 def test_help_lists_every_verb_with_its_line(invoke: Invoke, arguments: list[str]) -> None:
     result = invoke(*arguments)
 
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
     assert result.exit_code == 0
-    assert [f"{verb} {text}" for verb, (_, text) in VERBS.items() if f"{verb} {text}" not in lines] == []
+    assert [f"{verb} {text}" for verb, (_, text) in all_verbs().items() if f"{verb} {text}" not in lines] == []
 
 
 def test_without_a_verb_it_shows_its_help_and_that_was_wrong_usage(invoke: Invoke) -> None:
@@ -126,7 +146,7 @@ def test_the_socket_may_be_given_before_and_after_the_verb(invoke: Invoke, tmp_p
 def test_every_verb_is_of_the_class_with_examples_and_the_socket() -> None:
     root = click.Context(main)
 
-    others = [verb for verb in VERBS if not isinstance(main.get_command(root, verb), Verb)]
+    others = [verb for verb in all_verbs() if not isinstance(main.get_command(root, verb), Verb)]
 
     assert others == []
 

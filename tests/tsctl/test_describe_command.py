@@ -57,9 +57,7 @@ DESCRIBED: dict[str, Any] = {
                 "applied": True,
                 "drift": 3e-7,
                 "seconds": 35.0,
-                "gain": 0.75,
-                "batch": {"rows": 8, "withoutMs": 150.0, "withMs": 200.0},
-                "warning": "it is no gain",
+                "known": True,
             },
         ],
         "error": {"message": "ValueError: no [weights]", "traceback": "Traceback\n  line", "output": ["printed"]},
@@ -141,11 +139,11 @@ PID  NODE        STATE     MEMORY  STARTED
   0  -           starting     0 B  now
 
 Optimizations
-NAME     APPLIED    DRIFT   GAIN     TOOK  NOTE
-fold     yes      2.5e-07      -   0.12 s
-bf16     no             -      -   0.50 s  the model fails
-int8     yes      2.0e-02      -   3.00 s  best class kept: 96.9%
-compile  yes      3.0e-07  0.75x  35.00 s  it is no gain
+NAME     APPLIED    DRIFT     TOOK  NOTE
+fold     yes      2.5e-07   0.12 s
+bf16     no             -   0.50 s  the model fails
+int8     yes      2.0e-02   3.00 s  best class kept: 96.9%
+compile  yes      3.0e-07  35.00 s  known from an earlier load
 
 Traffic
 a batch takes  8.10 ms + 0.4 ms a request (learned)
@@ -294,33 +292,3 @@ def test_describe_tells_of_a_replacement(
     assert line in lines
     if replacement.get("error"):
         assert lines[lines.index("Error of the replacement") + 1 :] == ["no", "here"]
-
-
-@pytest.mark.parametrize(
-    ("changes", "text"),
-    [
-        pytest.param({}, "1 to 4 workers, target 50 ms, predicted wait 12 ms", id="enough workers"),
-        pytest.param({"predictedWaitMs": None}, "1 to 4 workers, target 50 ms, no decision yet", id="at first"),
-        pytest.param(
-            {"blocked": True, "reason": "predicted wait 80 ms > 50 ms, but maxWorkers is 4"},
-            "1 to 4 workers, target 50 ms, predicted wait 12 ms, maxWorkers is 4", id="a worker is wanted in vain",
-        ),
-        pytest.param(
-            {"quietSeconds": 12.4}, "1 to 4 workers, target 50 ms, predicted wait 12 ms, quiet for 12 of 60 s",
-            id="a worker will be taken away",
-        ),
-    ],
-)  # fmt: skip
-def test_describe_shows_why_the_number_of_workers_is_what_it_is(
-    changes: dict[str, Any], text: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from tsctl.commands.describe import show
-
-    scaling = {
-        "targetQueueMs": 50.0, "minWorkers": 1, "maxWorkers": 4, "predictedWaitMs": 12.0, "reason": "enough",
-        "blocked": False, "quietSeconds": None, "takenAwayAfter": 60.0,
-    }  # fmt: skip
-    show(DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"autoscaling": scaling | changes}})
-
-    facts = dict(line.strip().split(maxsplit=1) for line in capsys.readouterr().out.splitlines()[:8])
-    assert facts["autoscaling"] == text

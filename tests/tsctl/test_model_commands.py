@@ -221,7 +221,7 @@ def test_register_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> 
     invoke(
         *("register", "net.mar", "--batch-size", "8", "--max-delay", "2.5", "--batching", "greedy", "--workers", "3"),
         *("--model-name", "other", "--handler", "mine.py:f", "--response-timeout", "5", "--startup-timeout", "6"),
-        *("--queue-timeout", "2.5", "--optimize", "bf16,compile", "--no-wait"),
+        *("--queue-timeout", "2.5", "--cpus", "0-3", "--no-wait"),
     )
 
     assert daemon.requests[0].query == {
@@ -236,7 +236,7 @@ def test_register_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> 
         "response_timeout": "5",
         "startup_timeout": "6",
         "queue_timeout": "2.5",
-        "optimize": "bf16,compile",
+        "cpus": "0-3",
         "synchronous": "false",
         "warnings": "true",
     }

@@ -34,8 +34,8 @@ def test_the_batching_in_force_is_one_line() -> None:
             [change("clientTimeoutInMills", 0.0, 1500.0)], [],
             ["Changed: client timeout 0 → 1.5 s"], id="in the unit of the option"),
         pytest.param(
-            [change("optimize", None, ["fold", "bf16"]), change("retry", True, None)],
-            [], ["Changed: optimizations default → fold,bf16, retry on → none"], id="lists, switches and nothing"),
+            [change("deviceIds", None, [0, 1]), change("retry", True, None)],
+            [], ["Changed: GPUs none → 0,1, retry on → none"], id="lists, switches and nothing"),
         pytest.param(
             [change("ofTomorrow", 1, 2)], ["ofTomorrow", "batchSize"],
             ["Changed: ofTomorrow 1 → 2", "Kept: ofTomorrow, batch size (`--reset` begins anew)"],

@@ -68,7 +68,7 @@ def test_wrong_usage(invoke: Invoke, arguments: list[str], said: str) -> None:
 def test_ls_shows_the_shares_of_a_model_with_a_route(invoke: Invoke, daemon: FakeDaemon) -> None:
     models = [
         model("net", "1.0") | {"share": 0.9, "shadow": False},
-        model("net", "2.0", default=False) | {"share": 0.1, "shadow": False, "rollout": "step 2 of 4"},
+        model("net", "2.0", default=False) | {"share": 0.1, "shadow": False},
         model("net", "3.0", default=False) | {"share": 0.0, "shadow": True},
         model("other", "1.0"),
     ]
@@ -77,4 +77,4 @@ def test_ls_shows_the_shares_of_a_model_with_a_route(invoke: Invoke, daemon: Fak
     lines = invoke("ls").stdout.splitlines()
 
     at = lines[0].index("TRAFFIC")
-    assert [re.split(" {2,}", line[at:])[0] for line in lines[1:]] == ["90 %", "10 %, step 2 of 4", "shadow", "-"]
+    assert [re.split(" {2,}", line[at:])[0] for line in lines[1:]] == ["90 %", "10 %", "shadow", "-"]

@@ -235,6 +235,22 @@ def test_memory_of_an_overdue_batch_is_free_when_the_worker_has_finished_it() ->
     assert arena.used == held.leased == 0
 
 
+def test_memory_of_each_that_had_started_is_leased_until_its_worker_has_done_it() -> None:
+    arena = Arena(1 << 20)
+    held = InFlight(capacity=2)
+    for number in (1, 2):
+        held.take(batch(number), [lease(arena)])
+        held.start(number)
+    both = arena.used
+
+    held.expire(retry=False, reply=LATE)
+    list(held.give_back(retry=False, reason="killed", fate=Fate.KILLED))
+    assert arena.used == held.leased == both
+    held.end()
+
+    assert arena.used == held.leased == 0
+
+
 def test_memory_of_a_batch_that_ran_is_free_when_its_process_has_ended() -> None:
     arena = Arena(1 << 20)
     held = InFlight(capacity=1)

@@ -46,13 +46,6 @@ def test_a_batch_is_answered() -> None:
     assert [outcome.reply.body for outcome in bench.log.outcomes if outcome.reply] == [b"a", b"b"]
 
 
-def test_a_worker_is_outdated_only_while_it_serves() -> None:
-    for bench in (Conversation(), ready()):
-        bench.process.life.outdated()
-
-    assert bench.log.events == ["loaded", "outdated"]
-
-
 def test_what_the_worker_declares_and_notes_is_known_once_it_is_ready() -> None:
     bench = Conversation()
     declared = wire.Declared([wire.Input("texts", "text", "list[str]")], batches=True)

@@ -18,13 +18,6 @@ from tsctl.handlers.ray.messages import ActorOptions
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback …")
 
 
-def test_a_pool_has_as_many_workers_as_wanted() -> None:
-    bench = StubPool(wanted=3)
-
-    assert (bench.pool.ready, bench.pool.idle, len(bench.workers)) == (3, 3, 3)
-    assert bench.heard.idle == 3
-
-
 def test_a_pool_tells_of_each_worker_that_it_starts_and_of_each_that_is_gone() -> None:
     bench = StubPool(wanted=2)
     bench.give_batch()
@@ -45,17 +38,6 @@ def test_a_worker_that_exits_once_before_its_first_answer_is_no_failure_of_the_p
     assert bench.states == ["BACKOFF"] and bench.pool.failure is None
 
 
-def test_a_worker_is_ready_only_when_it_has_loaded() -> None:
-    bench = StubPool(load_time=2.0)
-    bench.pool.scale(1)
-
-    bench.clock.advance(1.9)
-    assert (bench.pool.ready, bench.states) == (0, ["STARTING"])
-
-    bench.clock.advance(0.2)
-    assert (bench.pool.ready, bench.states) == (1, ["UP"])
-
-
 def test_a_busy_worker_is_ready_and_not_idle() -> None:
     bench = StubPool(wanted=2)
 
@@ -74,16 +56,6 @@ def test_a_worker_that_is_lost_gets_nothing_more() -> None:
     bench.pool.lost(one)
 
     assert (bench.pool.idle, bench.pool.take_idle()) == (1, other)
-
-
-def test_a_worker_that_is_lost_is_replaced_when_it_has_ended() -> None:
-    bench = StubPool(wanted=2)
-    one, _ = bench.workers
-    bench.pool.lost(one)
-
-    one.die()
-
-    assert len(bench.pool.slots) == 2 and one not in bench.pool.workers
 
 
 def test_a_worker_that_had_answered_is_replaced_at_once_however_often() -> None:
@@ -210,27 +182,6 @@ def test_scaling_down_retires_an_idle_worker_at_once() -> None:
     assert [worker.state for worker in bench.workers] == [WorkerState.READY, WorkerState.EXITED, WorkerState.EXITED]
 
 
-def test_a_worker_retired_while_it_loads_never_becomes_idle() -> None:
-    bench = StubPool(load_time=2.0)
-    bench.pool.scale(1)
-
-    bench.pool.scale(0)
-    bench.clock.advance(5.0)
-
-    assert bench.pool.empty and bench.heard.idle == 0
-
-
-def test_a_retired_worker_is_not_replaced_when_it_dies() -> None:
-    bench = StubPool(wanted=1)
-    worker = bench.give_batch()
-    bench.pool.scale(0)
-
-    worker.die()
-    bench.clock.advance(100.0)
-
-    assert bench.pool.empty and len(bench.workers) == 1 and bench.pool.last_exit is None
-
-
 def test_killing_ends_even_those_that_are_leaving() -> None:
     bench = StubPool(wanted=2)
     bench.give_batch()
@@ -239,16 +190,6 @@ def test_killing_ends_even_those_that_are_leaving() -> None:
     bench.pool.kill()
 
     assert bench.pool.empty and {worker.state for worker in bench.workers} == {WorkerState.EXITED}
-
-
-def test_nobody_is_started_after_a_drain() -> None:
-    bench = StubPool(wanted=2)
-    bench.workers[0].die()
-
-    bench.pool.drain(grace=1.0)
-    bench.clock.advance(100.0)
-
-    assert bench.pool.empty and len(bench.workers) == 2
 
 
 def test_workers_share_the_cores_and_are_told_when_that_changes() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.workers.test_local import Conversation, answers
+from tests.workers.test_local import Conversation
 from tsctl.daemon.core.job import Job, Piece, Reply
 from tsctl.daemon.workers.engine import Worker
 from tsctl.handlers import wire
@@ -50,25 +50,6 @@ def told(bench: Conversation) -> list[wire.ToWorker]:
     return [wire.decode_for_worker(frame) for frame in FrameReader().feed(bytes(bench.process.transport.written))]
 
 
-def test_a_client_that_reads_gives_credit(bench: Conversation, clients: Clients) -> None:
-    clients.read = {"a"}
-
-    bench.process.say(wire.Chunk(1, [(0, LARGE), (1, LARGE)]))
-
-    assert told(bench) == [wire.Credit(1, 0, WINDOW)]
-
-
-def test_a_client_that_reads_later_gives_credit_then(bench: Conversation, clients: Clients) -> None:
-    bench.process.say(wire.Chunk(1, [(0, LARGE)]), wire.Chunk(1, [(0, LARGE)]))
-    assert told(bench) == []
-
-    flow = clients.pieces[-1].flow
-    assert flow is not None
-    flow.drained()
-
-    assert told(bench) == [wire.Credit(1, 0, 2 * WINDOW)]
-
-
 def test_a_worker_is_told_once_that_a_client_has_gone(bench: Conversation, clients: Clients) -> None:
     clients.gone = {"a"}
 
@@ -98,16 +79,6 @@ def test_a_cut_ends_the_answer_with_the_reason(bench: Conversation, clients: Cli
     assert told(bench) == []
 
 
-def test_a_wait_for_a_client_is_not_the_workers_time(bench: Conversation, clients: Clients) -> None:
-    bench.process.say(wire.Chunk(1, [(0, LARGE)]))
-
-    bench.clock.advance(PATIENCE + 0.99)
-    assert bench.process.life.killed == []
-    bench.clock.advance(0.01)
-
-    assert bench.process.life.killed == ["response timeout of 1 s"]
-
-
 def test_after_a_cut_the_response_timeout_is_the_workers_own(bench: Conversation, clients: Clients) -> None:
     bench.process.say(wire.Chunk(1, [(0, LARGE)]))
     bench.clock.advance(PATIENCE)
@@ -116,26 +87,6 @@ def test_after_a_cut_the_response_timeout_is_the_workers_own(bench: Conversation
     bench.clock.advance(1.0)
 
     assert bench.process.life.killed == ["response timeout of 1 s"]
-
-
-def test_a_client_that_reads_leaves_the_response_timeout_as_it_is(bench: Conversation, clients: Clients) -> None:
-    clients.read = {"a"}
-    bench.process.say(wire.Chunk(1, [(0, LARGE)]))
-
-    bench.clock.advance(1.0)
-
-    assert bench.process.life.killed == ["response timeout of 1 s"]
-
-
-def test_nothing_is_granted_to_a_batch_that_has_ended(bench: Conversation, clients: Clients) -> None:
-    bench.process.say(wire.Chunk(1, [(0, LARGE)]), wire.Done(1, answers("a", "b"), 0.1))
-
-    flow = clients.pieces[-1].flow
-    assert flow is not None
-    flow.drained()
-    flow.refuse()
-
-    assert told(bench) == []
 
 
 @pytest.mark.parametrize("row", [-1, 2])

@@ -9,6 +9,7 @@ import click
 
 from tsctl.client import DaemonClient, content_type_of, model_path
 from tsctl.errors import CliError
+from tsctl.generator import BUSY, MOST_CONNECTIONS, call_way_to, failure_texts, generator, way_to
 from tsctl.options import json_option, model_argument
 from tsctl.streams import echo
 from tsctl.tensors.binary_body import write_binary_body
@@ -17,18 +18,7 @@ from tsctl.tensors.requests import RequestInTensors, read_inference_request
 from tsctl.terminal.verb import Verb
 
 SECONDS = 10.0
-MOST_CONNECTIONS = 1000  # of the open loop
-BUSY = 0.85  # of the time: a load generator that computes, or waits for a core, this long may be the bottleneck
 LACKING = 0.05  # of the time: waiting for a core below this share is not reported
-
-
-# Texts for requests without an answer.
-FAILURES = {
-    "closed": "connection closed without an answer",
-    "refused": "connection refused",
-    "timeout": "not answered in time",
-    "unanswered": "unanswered at the end",
-}
 
 
 @click.command(cls=Verb)
@@ -112,8 +102,6 @@ def command(
     client = DaemonClient(socket)
     before = _batching(client, model)
     if protocol == "grpc":
-        from tsctl.generator import call_way_to
-
         name, _, version = model.partition("/")
         way = call_way_to(client, token_file) | {"target": METHOD}
         body = write_grpc_message(_tensors(client, model, body), name, version)
@@ -171,8 +159,6 @@ def way_to_order(
     client: DaemonClient, model: str, file: Path, content_type: str | None, token_file: Path | None
 ) -> dict[str, Any]:
     """Return the part of an order that holds the target, the headers and the address."""
-    from tsctl.generator import way_to
-
     way = way_to(client, token_file)
     kind = content_type if content_type is not None else content_type_of(file)
     headers = [*way.pop("headers", []), *([["Content-Type", kind]] if kind else [])]
@@ -203,7 +189,6 @@ def _gained(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:
 
 def _run(order: dict[str, Any], body: bytes, model: str) -> dict[str, Any]:
     """Run the load generator until its end or Ctrl-C; return its final counts."""
-    from tsctl.generator import generator
     from tsctl.render import live
 
     requests, seconds = order["requests"], order["seconds"]
@@ -276,17 +261,11 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
         kind = f"open loop, {load['rate']:g} requests a second, {load['spacing']} spacing"
     else:
         kind = f"closed loop, {load['connections']} connections"
-    wrong = [
-        f"{count} × status {status}"
-        for status, count in document["statuses"].items()
-        if status != "OK" and status[0] != "2"
-    ]
-    wrong += [f"{count} × {FAILURES[kind]}" for kind, count in document["failures"].items()]
     return [
         ("model", f"{document['model']}, {bytes_text(document['bodyBytes'])} a request"),
         ("load", f"{kind}, for {document['seconds']:.1f} s"),
         ("requests", f"{document['requests']}, the first alone in {_time(document['first'])}"),
-        ("errors", ", ".join(wrong) or "none"),
+        ("errors", ", ".join(failure_texts(document)) or "none"),
         ("throughput", f"{document['requestsPerSecond']:.1f} good answers a second"),
     ]
 

@@ -132,7 +132,7 @@ def _shown(text: str, target: ServeTarget, loaded: dict[str, Any]) -> str:
             batching_text(loaded["batching"], loaded["batchSize"], loaded["maxBatchDelay"], loaded["mode"]),
         ),
         ("loaded", f"in {loaded['seconds']:.1f} s"),
-        *(("optimize", line_of(each)) for each in loaded["optimize"]),
+        *(("optimize", line_of(each)) for each in loaded.get("optimize", ())),
         *(("optimize", line) for line in coming_trial(loaded.get("trial"))),
         *(("note", note) for note in loaded["notes"]),
     )

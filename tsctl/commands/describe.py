@@ -10,6 +10,7 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import hint
+from tsctl.extension import extensions
 from tsctl.options import json_option, model_argument
 from tsctl.streams import echo
 from tsctl.terminal.optimized import COLUMNS, row_of, trial_lines
@@ -72,7 +73,7 @@ def show(document: dict[str, Any]) -> None:
                 f"{queue['pendingRequests']} waiting, {batching['running']} running,"
                 f" room for {queue['remainingCapacity']}",
             ),
-            *_autoscaling(ours.get("autoscaling")),
+            *(row for each in extensions() for row in each.described(ours, time.time())),
             *([("parallel", f"{spread}, {document['parallelLevel']} for each worker")] if spread else []),
             ("threads", threads),
             ("timeouts", _timeouts(document)),
@@ -95,7 +96,7 @@ def show(document: dict[str, Any]) -> None:
             for worker, state in zip(document["workers"], _worker_states(ours), strict=False)
         ]  # fmt: skip
         render.table((">PID", *(["NODE"] if on_nodes else []), "STATE", ">MEMORY", "STARTED"), rows)
-    if ours["optimize"]:
+    if ours.get("optimize"):
         render.heading("Optimizations")
         render.table(COLUMNS, map(row_of, ours["optimize"]))
     for line in trial_lines(ours.get("trial"), time.time()):
@@ -165,14 +166,10 @@ def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _routed(ours: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return the rows for the model's rollout, route and shadow; empty without any."""
-    rows = []
-    if "rollout" in ours:
-        rollout = ours["rollout"]
-        rows.append(("rollout", f"of {rollout['version']}: {rollout['state']}, at {rollout['share']:g} %"))
+    """Return the rows for the model's route and shadow; empty without any."""
     if "route" not in ours:
-        return rows
-    rows += [("route", f"{ours['share'] * 100:.3g} % of the requests ({route_text(ours['route'])})")]
+        return []
+    rows = [("route", f"{ours['share'] * 100:.3g} % of the requests ({route_text(ours['route'])})")]
     if "copies" in ours:
         copies = ", ".join(f"{count} {result}" for result, count in ours["copies"].items())
         rows.append(("shadow", f"answers of {ours['route']['shadow']}: {copies}"))
@@ -239,15 +236,6 @@ def _timeouts(document: dict[str, Any]) -> str:
     if named["clientTimeoutInMills"]:
         texts.append(f"{named['clientTimeoutInMills']:g} ms for an answer")
     return ", ".join(texts)
-
-
-def _autoscaling(scaling: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Return the row of a version whose number of workers follows the traffic; empty for others."""
-    if scaling is None:
-        return []
-    from tsctl import render
-
-    return [("autoscaling", render.autoscaling_text(scaling, time.time()))]
 
 
 def _limits(document: dict[str, Any]) -> list[tuple[str, str]]:

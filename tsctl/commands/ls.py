@@ -8,6 +8,7 @@ import click
 
 from tsctl.client import DaemonClient
 from tsctl.errors import hint
+from tsctl.extension import extensions
 from tsctl.options import json_option
 from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
@@ -83,7 +84,7 @@ def traffic_text(model: dict[str, Any]) -> str:
     if "share" not in model:
         return "-"
     text = "shadow" if model["shadow"] else f"{model['share'] * 100:.3g} %"
-    return f"{text}, {model['rollout']}" if "rollout" in model else text
+    return ", ".join([text, *(said for each in extensions() for _, said in each.under_way(model))])
 
 
 def _milliseconds(value: float | None) -> str:

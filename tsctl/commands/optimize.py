@@ -26,8 +26,8 @@ class _SetType(click.ParamType[str]):
 
         if value in (_BEST, _DEFAULT):
             return str(value)
-        (row,) = [row for row in MODEL_SETTINGS if row.name == "optimize"]
-        return str(KindType(row.kind).convert(value, param, ctx))
+        kinds = [row.kind for row in MODEL_SETTINGS if row.name == "optimize"]
+        return str(KindType(kinds[0]).convert(value, param, ctx) if kinds else value)
 
 
 @click.command(cls=Verb)
@@ -59,16 +59,17 @@ def command(
     """Measure MODEL with sets of optimizations, and recommend the fastest.
 
     Loads one set after the other in a temporary worker with the threads and the batch size of the
-    model, and repeats one request in full batches. Each set is added to the handler's defaults.
+    model, beside one with the present set, and repeats one request in full batches of both in turns.
+    Each set is added to the handler's defaults.
     MODEL serves throughout; run this command while the load is low.
 
     \b
     OPTIMIZE    names for `register --optimize`; `default` without any
-    BATCH OF N  median time of a full batch
+    BATCH OF N  shortest time of a full batch
     GAIN        over the plain model, `none`
     DRIFT       largest relative difference of the answers
     AGREE       best classes that stay the same
-    LOAD        first load, with comparisons; later ones take less
+    LOAD        first load, with checks; later ones take less
 
     --apply SET registers the same archive again, as `register --replace --optimize SET` does: no
     request fails, and all other settings are kept.
@@ -103,7 +104,6 @@ def command(
     best = found["recommended"]
     found |= {"model": worker["modelName"], "version": worker["modelVersion"]}
     found["command"] = None if best is None else f"tsctl optimize {model} --apply {best}"
-    screen.warn_of_change(found)
     if not as_json:
         screen.show(found)
     if applied is not None and best is not None:

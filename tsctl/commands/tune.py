@@ -90,7 +90,7 @@ def command(
         raise click.UsageError("`--clients` and `--rate` are two kinds of load: use one of them")
     from tsctl import render
     from tsctl.tuning import report
-    from tsctl.tuning.choice import commands, present_setting, settings_to_try
+    from tsctl.tuning.choice import commands, present_setting, setting_text, settings_to_try
     from tsctl.tuning.inputs import sample_input, surroundings
     from tsctl.tuning.measuring import OfferedLoad, measure
     from tsctl.tuning.verdict import judge
@@ -139,6 +139,7 @@ def command(
         raise CliError(verdict.sentence)
     if applied and best != now:
         _apply(client, path, best, worker)
+        echo(f"Serving `{worker['modelName']}` {worker['modelVersion']} with {setting_text(best, now)}", err=True)
 
 
 def _save(found: dict[str, Any], said: dict[str, Any]) -> None:
@@ -157,15 +158,7 @@ def _apply(client: DaemonClient, path: str, best: "TriedSetting", worker: dict[s
     client.json(
         "PATCH", f"/models/{path}", batch_size=best.batch_size, max_batch_delay=best.max_delay, batching=best.batching
     )
-    name, workers = worker["modelName"], best.workers
-    if workers != worker["workers"]:
+    if best.workers != worker["workers"]:
+        name, numbers = worker["modelName"], {"min_worker": best.workers, "max_worker": best.workers}
         hint = f"`tsctl describe {name}` shows its progress"
-        work(
-            client, "PUT", f"/models/{path}", subject=name, hint=hint, min_worker=workers, max_worker=workers,
-            synchronous="true",
-        )  # fmt: skip
-    echo(
-        f"Serving `{name}` {worker['modelVersion']} with batch size {best.batch_size}, delay {best.max_delay:g} ms,"
-        f" {best.batching}, {workers} worker{'s' * (workers > 1)}",
-        err=True,
-    )
+        work(client, "PUT", f"/models/{path}", subject=name, hint=hint, synchronous="true", **numbers)

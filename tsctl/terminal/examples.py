@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from tsctl.extension import extensions
+
 
 class Example(NamedTuple):
     """A command line for a shell, and a text about its effect."""
@@ -58,10 +60,6 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
     "console": (
         Example("Open the page in the browser", "tsctl console"),
         Example("Print the file to open, for port 8765", "tsctl console --port 8765 --no-browser"),
-    ),
-    "key": (
-        Example("Make a key for all models", "tsctl key mobile --keys-file keys.toml"),
-        Example("Allow 20 predictions a second", "tsctl key web --keys-file keys.toml --rate 20"),
     ),
     "doctor": (
         Example("See what would break serving, and the remedy", "tsctl doctor"),
@@ -142,18 +140,6 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Send one of ten requests to version 2.0", "tsctl route scorer 1.0=90 2.0=10"),
         Example("Keep each client at its version", "tsctl route scorer 1.0=90 2.0=10 --sticky header:x-user"),
     ),
-    "rollout": (
-        Example("Let version 2.0 take over", "tsctl rollout scorer/2.0 --steps 1,10,50,100 --every 2m"),
-        Example("See how far it is", "tsctl rollout scorer"),
-    ),
-    "promote": (
-        Example("Give the new version all requests", "tsctl promote scorer"),
-        Example("Then unregister the version before", "tsctl promote scorer && tsctl unregister scorer/1.0"),
-    ),
-    "abort": (
-        Example("Go back to the versions before", "tsctl abort scorer"),
-        Example("See why it has ended", "tsctl abort scorer && tsctl rollout scorer"),
-    ),
     "predict": (
         Example("Send a file", "tsctl predict scorer sample.json"),
         Example("Send JSON", "tsctl predict scorer --json '[5.1, 3.5, 1.4, 0.2]'"),
@@ -181,3 +167,14 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Write the script for zsh", "tsctl completion zsh > _tsctl"),
     ),
 }  # fmt: skip
+
+
+def all_examples() -> dict[str, tuple[Example, ...]]:
+    """Return the examples of all verbs, those of extensions, too."""
+    added = {verb: pairs for each in extensions() for verb, pairs in each.examples().items()}
+    return EXAMPLES | {verb: tuple(Example(*pair) for pair in pairs) for verb, pairs in added.items()}
+
+
+def examples_of(verb: str) -> tuple[Example, ...]:
+    """Return the examples of a verb."""
+    return EXAMPLES.get(verb) or all_examples().get(verb, ())

@@ -5,18 +5,17 @@ from typing import Any
 
 from tsctl.render import bytes_text, duration_text, number_text
 
-COLUMNS = ("NAME", "APPLIED", ">DRIFT", ">GAIN", ">TOOK", "NOTE")
+COLUMNS = ("NAME", "APPLIED", ">DRIFT", ">TOOK", "NOTE")
 
 
 def row_of(outcome: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the cells of an outcome in the daemon's describe document, one for each of `COLUMNS`."""
-    drift, gain = outcome["drift"], outcome.get("gain")
-    notes = (_agreement(outcome), outcome.get("reason") or outcome.get("warning", ""), _origin(outcome))
+    drift = outcome["drift"]
+    notes = (_agreement(outcome), outcome.get("reason", ""), _origin(outcome))
     return (
         outcome["name"],
         "yes" if outcome["applied"] else "no",
         "-" if drift is None else f"{drift:.1e}",
-        "-" if gain is None else f"{gain:.2f}x",
         f"{outcome['seconds']:.2f} s",
         "; ".join(filter(None, notes)),
     )
@@ -33,8 +32,8 @@ def _origin(outcome: Mapping[str, Any]) -> str:
 
 def line_of(outcome: Mapping[str, Any]) -> str:
     """Return one line about an outcome."""
-    name, applied, drift, gain, _, note = row_of(outcome)
-    facts = [f"{gain} as fast"] * (gain != "-") + [f"drift {drift}"] * (drift != "-")
+    name, applied, drift, _, note = row_of(outcome)
+    facts = [f"drift {drift}"] * (drift != "-")
     text = f"{name}: {'applied' if applied == 'yes' else 'left out'}"
     return "; ".join(filter(None, (", ".join([text, *facts]), note)))
 

@@ -6,18 +6,18 @@ from typing import Any
 from tsctl import render
 from tsctl.render import bytes_text, number_text
 
-LITTLE = 0.10  # by how much the plain model's time may differ at the end
 _NONE = "-"
+_UNSURE = "unsure: other programs disturbed the measurement; repeat this on a quiet machine"
 
 
 def show(found: Mapping[str, Any]) -> None:
     """Print the table, the reasons of what was refused, and the recommended set."""
     size, rows = found["batchSize"], found["rows"]
     columns = ("OPTIMIZE", f">BATCH OF {size}", ">REQ/S", ">GAIN", ">DRIFT", ">AGREE", ">MEMORY", ">LOAD")
-    plain = rows[0]["perSecond"]
+    plain = rows[0]["perSecond"]  # None if it was refused
     render.table(columns, [_cells(row, plain) for row in rows], drop=("LOAD", "MEMORY"))
     for row in rows:
-        note = f"refused: {row['refused']}" if row["refused"] else row["missing"]
+        note = f"refused: {row['refused']}" if row["refused"] else row["missing"] or ("" if row["sure"] else _UNSURE)
         if note:
             render.hanging(f"{row['optimize']}: {note}", 2)
     for line in verdict(found):
@@ -32,25 +32,7 @@ def verdict(found: Mapping[str, Any]) -> list[str]:
     return [f"fastest within the tolerances: {best}; apply with:", f"  {found['command']}"]
 
 
-def caution(found: Mapping[str, Any]) -> str:
-    """Return a sentence if the machine changed while it measured; empty if it did not."""
-    if found["changed"] <= LITTLE:
-        return ""
-    first, last = (_ms(seconds) for seconds in (found["rows"][0]["seconds"], found["again"]))
-    return (
-        f"the machine changed by {found['changed']:.0%} meanwhile: a batch of the plain model took {first} at the start"
-        f" and {last} at the end; repeat this on a quiet machine"
-    )
-
-
-def warn_of_change(found: Mapping[str, Any]) -> None:
-    """Print the caution, if any, to stderr."""
-    text = caution(found)
-    if text:
-        render.note(text)
-
-
-def _cells(row: Mapping[str, Any], plain: float) -> tuple[str, ...]:
+def _cells(row: Mapping[str, Any], plain: float | None) -> tuple[str, ...]:
     name = f"{row['optimize']} (now)" if row["now"] else row["optimize"]
     if row["seconds"] is None:
         return (name, "refused", *[_NONE] * 6)
@@ -59,7 +41,7 @@ def _cells(row: Mapping[str, Any], plain: float) -> tuple[str, ...]:
         name,
         _ms(row["seconds"]),
         number_text(row["perSecond"]),
-        f"{row['perSecond'] / plain:.2f}x",
+        _NONE if plain is None else f"{row['perSecond'] / plain:.2f}x",
         _NONE if drift is None else f"{drift:.1e}",
         _NONE if agreement is None else f"{agreement:.1%}",
         bytes_text(row["memory"]),

@@ -50,9 +50,9 @@ class Verb(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples of the verb."""
-        from tsctl.terminal.examples import EXAMPLES
+        from tsctl.terminal.examples import examples_of
 
-        examples = EXAMPLES.get(ctx.info_name or "", ())
+        examples = examples_of(ctx.info_name or "")
         if not examples:
             return
         with formatter.section("Examples"):

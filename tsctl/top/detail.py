@@ -3,7 +3,8 @@
 import time
 from collections.abc import Sequence
 
-from tsctl.render import autoscaling_text, number_text, state_style
+from tsctl.extension import extensions
+from tsctl.render import number_text, state_style
 from tsctl.terminal.residence import comes_and_goes, memory_facts, residence_facts
 from tsctl.top.columns import (
     Line,
@@ -21,7 +22,7 @@ from tsctl.top.columns import (
 from tsctl.top.figures import Document, Key, ModelFigures, share_text
 from tsctl.top.happened import batch_lines, block_rows, event_block
 from tsctl.top.past import Past
-from tsctl.top.routed import rollout_lines, route_lines
+from tsctl.top.routed import route_lines
 
 _KEYS = "↑↓ next model   Esc back   q quit"
 _BATCHES = 5  # rows of batches and their title, before events have room
@@ -41,7 +42,8 @@ def detail(
     model = next((each for each in models if each.key == key), None)
     top = _head(past.latest, key, model, size.columns, absent)
     if model is not None and past.latest is not None:
-        routed = [*route_lines(models, model, size.columns), *rollout_lines(model.now.get("evidence"))]
+        routed = route_lines(models, model, size.columns)
+        routed += [[Styled(*line)] for each in extensions() for line in each.evidence(model.now)]
         about = _about(model, past.pace(key), size.columns, past.latest["time"])
         top += [*about, *routed, *([[]] if routed else [])]
     room = max(0, size.rows - len(top) - 1)
@@ -74,7 +76,7 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int, moment: flo
     share = share_text(now)
     routed = "" if share == "-" else "gets copies of requests" if share == "shadow" else f"{share} of the requests"
     doing = [
-        routed, f"rollout: {now['rollout']}" if "rollout" in now else "",
+        routed, *(f"{title}: {said}" for each in extensions() for title, said in each.under_way(now)),
         f"{short(model.per_second)} requests/s", f"{short(model.errors)} errors/s", f"p50 {p50}", f"p99 {p99}",
         f"{now['queued']} queued{oldest}", f"{now['running']} running",
     ]  # fmt: skip
@@ -86,13 +88,11 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int, moment: flo
     restarting = f", {now['restarting']} restarting" if now["restarting"] else ""
     workers = [f"{now['ready']} of {now['wanted']} workers ready{restarting}"]
     workers += map(_worker, now["workers"])
-    scaling = now.get("autoscaling")
     if model.cpu is not None:
         workers[0] += f", {short(model.cpu)} CPUs"
     lines = [*flowing(doing, columns, 3), *flowing(batching, columns, 3), *flowing(workers, columns, 2)]
-    if scaling is not None:
-        style = "yellow" if scaling["blocked"] else ""
-        said = flowing(f"autoscaling: {autoscaling_text(scaling, moment)}".split(", "), columns, 3, ", ")
+    for text, style in (line for each in extensions() for line in each.state(now, moment)):
+        said = flowing(text.split(", "), columns, 3, ", ")
         lines += [[part._replace(style=style) for part in line] for line in said]
     residence = now.get("residence")
     if residence is not None and comes_and_goes(residence):

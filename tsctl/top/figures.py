@@ -59,11 +59,6 @@ def share_text(model: Document) -> str:
     return "shadow" if model["shadow"] else f"{model['share'] * 100:.3g}%"
 
 
-def range_text(scaling: Document | None) -> str:
-    """Return the range of an autoscaled version's workers, `-` for a fixed number."""
-    return "-" if scaling is None else f"{scaling['minWorkers']}-{scaling['maxWorkers']}"
-
-
 def key_of(model: Document) -> Key:
     return model["name"], model["version"]
 

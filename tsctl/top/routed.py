@@ -1,10 +1,9 @@
-"""A model with a route as lines: its versions with their shares, and the rollout of a new one."""
+"""A model with a route as lines: its versions with their shares."""
 
 from collections.abc import Sequence
 
-from tsctl.terminal.evidence import evidence_lines, rollout_heading
 from tsctl.top.columns import Line, Styled, left, right, short, width, within
-from tsctl.top.figures import Document, ModelFigures, share_text
+from tsctl.top.figures import ModelFigures, share_text
 
 _MOST = 5  # versions
 
@@ -24,12 +23,3 @@ def route_lines(models: Sequence[ModelFigures], model: ModelFigures, columns: in
         mark = ">" if each is model else " "
         lines.append([Styled(f"{mark} {left(each.key[1], name)}  {'  '.join(texts)}", "red" if each.errors else "")])
     return [within(line, columns) for line in lines]
-
-
-def rollout_lines(rollout: Document | None) -> list[Line]:
-    """Return the last rollout of this version; empty without one."""
-    if rollout is None:
-        return []
-    style = "red" if rollout["state"] == "aborted" else ""
-    lines: list[Line] = [[Styled(f"rollout: {rollout_heading(rollout)}", style)]]
-    return lines + [[Styled(f"  {line}")] for line in evidence_lines(rollout)]

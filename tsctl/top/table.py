@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from tsctl import render
+from tsctl.extension import TopColumn, extensions
 from tsctl.terminal.residence import short_state
 from tsctl.top.columns import (
     Line,
@@ -20,7 +21,7 @@ from tsctl.top.columns import (
     width,
     within,
 )
-from tsctl.top.figures import Document, ModelFigures, range_text, share_text
+from tsctl.top.figures import Document, ModelFigures, share_text
 from tsctl.top.happened import block_rows, event_block
 from tsctl.top.past import Past
 from tsctl.top.view import View, next_order, ordered, selected_index
@@ -28,7 +29,7 @@ from tsctl.top.view import View, next_order, ordered, selected_index
 _GAP = 2
 _LEAST_SPARK, _MOST_SPARK = 8, 60
 _ACTIVITY = "ACTIVITY"
-_SHARE, _RANGE = "SHARE", "RANGE"
+_SHARE = "SHARE"
 _LEAST_NAME = 12
 _KEPT = ("READY", "REQ/S")  # columns of numbers that stay before names are cut
 _LEAST_ROWS = 4  # of models, before events have room
@@ -44,7 +45,6 @@ class Column(NamedTuple):
 
 COLUMNS = (
     Column("READY", 5, lambda each: f"{each.now['ready']}/{each.now['wanted']}"),
-    Column(_RANGE, 5, lambda each: range_text(each.now.get("autoscaling"))),
     Column("REQ/S", 5, lambda each: short(each.per_second)),
     Column(_SHARE, 6, lambda each: share_text(each.now)),
     Column("ERR/S", 5, lambda each: short(each.errors)),
@@ -56,7 +56,7 @@ COLUMNS = (
     Column("MEM", 5, lambda each: short_bytes(each.memory)),
 )
 # Left out in this order where a terminal is narrow; the activity, which shrinks first, goes between these.
-_DROPPED = ("CPU", _RANGE, "P50 ms", "MEM", "BATCH", _ACTIVITY, _SHARE, "QUEUE", "P99 ms", "ERR/S", "READY", "REQ/S")
+_DROPPED = ("CPU", "P50 ms", "MEM", "BATCH", _ACTIVITY, _SHARE, "QUEUE", "P99 ms", "ERR/S", "READY", "REQ/S")
 
 
 def screen(past: Past, view: View, size: ScreenSize, events: Sequence[Document] = (), absent: str = "") -> list[Line]:
@@ -156,9 +156,14 @@ def _fit(models: Sequence[ModelFigures], columns: int) -> tuple[list[Column], in
     """Return the columns that fit beside the longest name, and the columns of a terminal that the activity has."""
     name = _name_width(models, columns)
     useless = set() if any("share" in each.now for each in models) else {_SHARE}
-    useless |= set() if any(each.now.get("autoscaling") for each in models) else {_RANGE}
     kept, spark = [column for column in COLUMNS if column.title not in useless], _LEAST_SPARK + _GAP
-    for title in _DROPPED:
+    dropped = list(_DROPPED)
+    for added in (column for each in extensions() for column in each.columns):
+        if any(added.used(each.now) for each in models):
+            at = [column.title for column in kept].index(added.beside)
+            kept.insert(at + 1, _column(added))
+            dropped.insert(dropped.index(added.outlives) + 1, added.title)
+    for title in dropped:
         if name + sum(column.width + _GAP for column in kept) + spark <= columns:
             break
         if title == _ACTIVITY:
@@ -166,6 +171,11 @@ def _fit(models: Sequence[ModelFigures], columns: int) -> tuple[list[Column], in
         kept = [column for column in kept if column.title != title]
     free = columns - name - sum(column.width + _GAP for column in kept) - _GAP
     return kept, min(free, _MOST_SPARK) if spark else 0
+
+
+def _column(added: TopColumn) -> Column:
+    """Return the column of an extension."""
+    return Column(added.title, added.width, lambda each: added.text(each.now))
 
 
 def _titles(kept: Sequence[Column], name: int, activity: int, position: str = "") -> Line:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from tsctl.errors import CliError
-from tsctl.generator import generator
+from tsctl.generator import BUSY, MOST_CONNECTIONS, failure_texts, generator
 from tsctl.render import LiveProgress, live
 from tsctl.terminal.relay import relayed
 from tsctl.tuning.choice import TriedSetting, setting_text
@@ -17,11 +17,9 @@ from tsctl.tuning.verdict import MeasuredSetting, Turn
 SERVE = (sys.executable, "-P", "-m", "tsctl.daemon.tools.tune")
 ROUNDS = 3
 WARM_UP = 0.5  # of a measurement's time, before each: the collector learns the traffic
-LEAST_ANSWERS = 5  # of a client: a slow model is measured for longer
-LEAST_TIMES = 20  # of an answer's time, in the open loop: what is on its way at the end counts as not answered
-LONGEST = 60.0  # seconds of a measurement that is longer than asked for
-MOST_CONNECTIONS = 1000  # of the open loop
-BUSY = 0.85  # of the time: a load generator that computes, or waits for a core, this long may be the bottleneck
+# A slow model is measured for longer than asked for: so many times an answer's time, but at most so many seconds.
+CLOSED_LOOP = (5, 20.0)
+OPEN_LOOP = (20, 60.0)  # a request without an answer at the end counts as not answered
 
 Ask = Callable[[Any], dict[str, Any]]
 
@@ -60,8 +58,8 @@ def measure(
     """Measure settings in rounds, there and back, so that what slows the machine meanwhile slows them all.
 
     Args:
-        order: of the process that serves, see daemon/tools/tune/order.py.
-        seconds: how long each is measured in a round.
+        order: of the process that serves, see daemon/tools/tune.py.
+        seconds: how long each is measured in a round, at least.
         choose: returns the settings, that of now first, for a number of cores.
         name: the model's, for the display.
 
@@ -71,30 +69,27 @@ def measure(
     with live() as progress:
         progress.show(f"starting to measure {name}")
         with _serving(progress) as ask:
-            found = [MeasuredSetting(setting) for setting in choose(_answer(ask(order))["cores"])]
-            now = found[0].setting
-            total, done, busiest = ROUNDS * len(found), 0, 0.0
+            started = _answer(ask(order))
+            found = [MeasuredSetting(setting) for setting in choose(started["cores"])]
+            now, total, done, busiest = found[0].setting, ROUNDS * len(found), 0, 0.0
             for number in range(ROUNDS):
                 for each in found if number % 2 == 0 else reversed(found):
-                    text = f"measuring {name}, round {number + 1} of {ROUNDS}: "
-                    progress.show(text + setting_text(each.setting, now), done, total)
+                    progress.show(f"measuring {name} with {setting_text(each.setting, now)}", done, total)
                     done += 1
                     if each.failure:
                         continue
                     event = ask(each.setting.document)
                     if event["stage"] == "failed" and each is not found[0]:
-                        each.failure = event["message"]
+                        each.failure = event["message"].partition("\n")[0]
                         continue
-                    served = _answer(event)
-                    each.threads = served["threads"]
-                    busiest = max(busiest, _take_turn(each, ask, served["port"], load, seconds))
+                    each.threads = _answer(event)["threads"]
+                    busiest = max(busiest, _take_turn(each, ask, started["port"], load, seconds))
     return Measured(found, _notes(found, busiest))
 
 
 def _notes(found: Sequence[MeasuredSetting], busiest: float) -> list[str]:
     now = found[0].setting
-    failed = [each for each in found if each.failure]
-    notes = [f"{setting_text(each.setting, now)}: {each.failure.partition(chr(10))[0]}" for each in failed]
+    notes = [f"{setting_text(each.setting, now)}: {each.failure}" for each in found if each.failure]
     if busiest >= BUSY:
         notes.append(
             f"the load generator used a core, or waited for one, {busiest:.0%} of the time:"
@@ -127,34 +122,36 @@ def _serving(progress: LiveProgress) -> Iterator[Ask]:
 
 def _answer(event: dict[str, Any]) -> dict[str, Any]:
     if event["stage"] == "failed":
-        raise CliError(event["message"], details=event["details"])
+        message, _, traceback = event["message"].partition("\n\n")
+        raise CliError(message, details=traceback)
     return event
 
 
 def _take_turn(each: MeasuredSetting, ask: Ask, port: int, load: OfferedLoad, seconds: float) -> float:
     """Send the load; add a turn, or the failure. Return the share of the time that the load generator was busy."""
-    warm = _send(load, port, WARM_UP * seconds)
-    if not warm["errors"]:
-        times = LEAST_ANSWERS if load.rate is None else LEAST_TIMES
-        seconds = max(seconds, min(LONGEST, times * warm["latency"]["p50"]))
+    found, used = _send(load, port, WARM_UP * seconds), 0.0
+    if not found["errors"]:
+        times, most = CLOSED_LOOP if load.rate is None else OPEN_LOOP
         before = ask(None)["cpu"]
-        found = _send(load, port, seconds)
+        found = _send(load, port, max(seconds, min(most, times * found["latency"]["p50"])))
         used = ask(None)["cpu"] - before
-    else:
-        found, used = warm, 0.0
     if found["errors"]:
-        each.failure = failure_text(found)
-    else:
-        latency = found["latency"]
-        cpu = max(0.0, used) / max(1, found["requests"])
-        each.turns.append(Turn(_rate(found, load), latency["p50"], latency["p99"], cpu))
+        each.failure = f"{found['errors']} of {found['requests']} requests failed: {', '.join(failure_texts(found))}"
+        return 0.0
+    latency, cpu = found["latency"], max(0.0, used) / max(1, found["requests"])
+    each.turns.append(Turn(_rate(found, load), latency["p50"], latency["p99"], cpu, found["seconds"]))
     return float(found["generatorCpu"] + found["generatorWaited"])
 
 
 def _rate(found: dict[str, Any], load: OfferedLoad) -> float:
-    """Return good answers a second; of an open loop the share that came in time, since the arrivals are random."""
-    rate: float = found["requestsPerSecond"]
-    return rate if load.rate is None else load.rate * rate * found["seconds"] / max(1, found["requests"])
+    """Return good answers a second.
+
+    Of a closed loop all until the last one: the batch that runs at the end is a fifth of a slow model's. Of an open
+    loop the share that came in time, since the arrivals are random.
+    """
+    if load.rate is None:
+        return float(found["requests"] / found["wholeSeconds"])
+    return float(load.rate * found["requestsPerSecond"] * found["seconds"] / max(1, found["requests"]))
 
 
 def _send(load: OfferedLoad, port: int, seconds: float) -> dict[str, Any]:
@@ -169,10 +166,3 @@ def _send(load: OfferedLoad, port: int, seconds: float) -> dict[str, Any]:
             if event["errors"]:  # the setting has failed: each further one would print a traceback
                 running.break_off()
     raise CliError("the load generator ended without a result")
-
-
-def failure_text(found: dict[str, Any]) -> str:
-    """Return why requests failed, by the figures of a run."""
-    kinds = [f"{count} × status {status}" for status, count in found["statuses"].items() if status[0] != "2"]
-    kinds += [f"{count} × {kind}" for kind, count in found["failures"].items()]
-    return f"{found['errors']} of {found['requests']} requests failed: {', '.join(kinds)}"

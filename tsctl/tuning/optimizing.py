@@ -10,14 +10,14 @@ from tsctl.errors import CliError
 from tsctl.render import LiveProgress, live
 from tsctl.terminal.relay import relayed
 
-OPTIMIZE = (sys.executable, "-P", "-m", "tsctl.daemon.tools.optimize")
+OPTIMIZE = (sys.executable, "-P", "-m", "tsctl.daemon.extensions.optimizing.measuring")
 
 
 def run(order: dict[str, Any], body: bytes, name: str) -> dict[str, Any]:
     """Run the process to its end, showing progress; return the result's document.
 
     Args:
-        order: see daemon/tools/optimize/order.py.
+        order: see daemon/extensions/optimizing/measuring/order.py.
         name: the model's, for the display.
 
     Raises:

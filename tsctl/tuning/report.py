@@ -33,18 +33,21 @@ def _setting(each: MeasuredSetting, now: MeasuredSetting) -> dict[str, Any]:
         "failure": each.failure,
     }  # fmt: skip
     if not each.failure:
-        rate, p50, p99, cpu = map(each.median, range(4))
-        gain, noise = rate_gain(each, now)
+        rate, p50, p99, cpu, seconds = map(each.median, range(5))
+        gain, noise = (None, None) if now.failure else rate_gain(each, now)
         row |= {"requestsPerSecond": rate, "p50": p50, "p99": p99, "cpu": cpu, "gain": gain, "noise": noise}
+        row["seconds"] = seconds
     return row
 
 
 def show(found: dict[str, Any], sample: str) -> None:
     """Print the result for people."""
+    spans = [each["seconds"] for each in found["settings"] if not each["failure"]] or [found["seconds"]]
+    text = " to ".join(dict.fromkeys(f"{span:.2g}" for span in (min(spans), max(spans))))
     render.facts(
         [
             ("model", f"{found['model']} {found['version']}, measured with {sample}"),
-            ("load", f"{found['load']['text']}; {found['rounds']} rounds of {found['seconds']:g} s a setting"),
+            ("load", f"{found['load']['text']}; {found['rounds']} rounds of {text} s a setting"),
         ]
     )
     render.heading("Settings (workers × threads, times in ms; gain: times the requests a second of now)")
@@ -66,6 +69,6 @@ def _row(found: dict[str, Any], index: int) -> tuple[Any, ...]:
     )  # fmt: skip
     if each["failure"]:
         return (*head, "failed", "", "", "", "", "")
-    gain = ("", "") if index == 0 else (f"{each['gain']:.2f}", f"{each['noise']:.2f}")
+    gain = ("", "") if index == 0 or each["gain"] is None else (f"{each['gain']:.2f}", f"{each['noise']:.2f}")
     times = [number_text(each[name] * 1000) for name in ("p50", "p99", "cpu")]
     return (*head, number_text(each["requestsPerSecond"]), *gain, *times)

@@ -19,12 +19,13 @@ KEEPS_UP = 0.9  # of the rate of an open loop
 
 
 class Turn(NamedTuple):
-    """One measurement: good answers a second, latencies in seconds, seconds of processor time a request."""
+    """One measurement: good answers a second, latencies, processor time a request, and its duration; in seconds."""
 
     rate: float
     p50: float
     p99: float
     cpu: float
+    seconds: float
 
 
 @dataclass(slots=True, eq=False)
@@ -99,7 +100,8 @@ def judge(found: Sequence[MeasuredSetting], slo: float | None = None, offered: f
     now = found[0]
     answering = [each for each in found if not each.failure and each.rate > 0]
     if not answering:  # 1. requests fail with each setting
-        return Recommendation(None, f"no setting will do: {now.failure or 'no answer came in time'}")
+        why = now.failure or "no answer comes in time"
+        return Recommendation(None, f"no setting answers all of these requests; with the present one {why}")
     keeping_up = [each for each in answering if offered is None or each.rate >= KEEPS_UP * offered]
     if not keeping_up:  # 2. requests come faster than any setting answers them
         return Recommendation(None, f"no setting keeps up with {offered:g} requests a second")

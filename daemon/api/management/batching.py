@@ -22,9 +22,9 @@ expired                                 requests that expired in the queue, and 
 
 from typing import Any
 
-from tsctl.daemon.batching.policies.collector import REASONS
 from tsctl.daemon.models.registering.spec import mode_of, places_of
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.tables import BATCH_REASONS
 
 
 def batching_of(model: ModelVersion) -> dict[str, Any]:
@@ -56,7 +56,7 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
         "reasons": dict(sorted(dispatcher.reasons.items())),
         "expired": {where: dispatcher.expired[where] for where in ("queue", "worker")},
         "isolated": {"batches": model.metrics.isolated, "requestsFailed": model.metrics.failed_alone},
-        "meanings": {reason: REASONS[reason] for reason in sorted(dispatcher.reasons)},
+        "meanings": {reason: BATCH_REASONS[reason] for reason in sorted(dispatcher.reasons)},
         "sizes": {str(size): count for size, count in sorted(dispatcher.sizes.items())},
     }
 

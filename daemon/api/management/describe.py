@@ -11,8 +11,6 @@ from tsctl.daemon.api.management.routing.route import shown_route
 from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.models.registering.parallel import parallel_of
-from tsctl.daemon.models.reporting.optimized import optimized_of
-from tsctl.daemon.models.reporting.trial import trial_of
 from tsctl.daemon.models.routing.routes import Routes
 from tsctl.daemon.models.version import ModelState, ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
@@ -107,31 +105,21 @@ def _sequences(model: ModelVersion) -> dict[str, Any]:
 
 def _ours(model: ModelVersion) -> dict[str, Any]:
     pool = model.pool
-    failure, suspects = pool.failure, model.dispatcher.quarantine.suspects
-    refused = suspects.refused(model.clock.now())
-    error = None
+    failure, error = pool.failure, None
     if failure is not None:
         error = {"message": failure.error, "traceback": failure.traceback, "output": []}
         if pool.last_exit is not None and not failure.traceback:
             error["output"] = list(pool.last_exit.output)
     return {
         "state": model.word,
-        "retryable": (model.state is ModelState.FAILED or model.crashing or refused > 0) and not model.lost,
+        "retryable": (model.state is ModelState.FAILED or model.crashing) and not model.lost,
         "error": error,
         "batching": batching_of(model),
         "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],
         "threads": {"cores": pool.cores, "perWorker": pool.threads, "warning": pool.oversubscription},
-        "quarantine": {
-            "suspects": len(suspects),
-            "refused": refused,
-            "requestsRefused": model.metrics.quarantined,
-            "crashesInARow": pool.crashes,
-        },
         "waits": next((worker.waits for worker in pool.workers if worker.waits), None),
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "residence": residence_of(model),
-        "optimize": optimized_of(model),
-        "trial": trial_of(model.auto),
         "settings": _settings(model),
         "declared": _declared(model),
         "notes": list(model.notes),
@@ -144,13 +132,10 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
 
 def _routed(model: ModelVersion, routes: Routes) -> dict[str, Any]:
     """Return the model's route, and this version's share of the requests; nothing without a route."""
-    route, rollout = routes.of(model.name), routes.rollouts.get(model.name)
-    rolled = {}
-    if rollout is not None and model.version in rollout.versions:
-        rolled = {"rollout": {"version": rollout.version, "state": rollout.state.value, "share": rollout.share}}
+    route = routes.of(model.name)
     if route is None:
-        return rolled
-    return {"route": shown_route(route), "share": route.share(model.version), **rolled}
+        return {}
+    return {"route": shown_route(route), "share": route.share(model.version)}
 
 
 def _replacement(model: ModelVersion) -> dict[str, Any] | None:

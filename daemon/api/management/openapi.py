@@ -1,7 +1,18 @@
 """The OpenAPI description of the management API, the answer to `OPTIONS /models`, and of the control socket."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
+from tsctl.daemon.api.management.commands import (
+    CHANGED,
+    CLASHES,
+    FAILED,
+    FOUND,
+    NOT_NOW,
+    UNDERSTOOD,
+    finished,
+)
 from tsctl.daemon.api.management.patch import CHANGEABLE
 from tsctl.daemon.api.openapi import (
     BOOLEAN,
@@ -21,6 +32,8 @@ from tsctl.daemon.api.openapi import (
     whole,
 )
 from tsctl.daemon.tables import MODEL_SETTINGS
+
+Paths = Mapping[str, Mapping[str, Operation]]
 
 _SETTINGS: dict[str, Schema] = {row.rest: row.kind.schema for row in CHANGEABLE.values()}
 _SYNCHRONOUS = {"synchronous": BOOLEAN}
@@ -63,12 +76,6 @@ _SHOWN_ROUTE = members(
     }
 )  # fmt: skip
 
-_ROLLING: dict[str, Schema] = {
-    "version": STRING, "steps": STRING, "every": STRING, "abort_if": STRING, "compare": BOOLEAN,
-    "allow_effects": BOOLEAN,
-}  # fmt: skip
-_SHOWN_ROLLOUT = members({"modelName": STRING, "rollout": {"type": "object", "nullable": True}})
-
 _LEVEL: Schema = {"type": "string", "enum": ["info", "warning", "error"]}
 _SETTING = members({"name": STRING, "value": {}, "origin": STRING, "changes": STRING | {"nullable": True}})
 _INPUT = members({"name": STRING, "kind": STRING, "annotation": STRING})
@@ -104,8 +111,7 @@ _WORKER = members(
     {
         "modelName": STRING, "modelVersion": STRING, "directory": STRING, "handler": STRING,
         "manifest": {"type": "object"}, "python": STRING | {"nullable": True}, "devices": listed(whole(0)),
-        "optimize": listed(STRING) | {"nullable": True}, "workers": whole(0), "settings": {"type": "object"},
-        "batching": {"type": "object"},
+        "workers": whole(0), "settings": {"type": "object"}, "batching": {"type": "object"},
     }
 )  # fmt: skip
 
@@ -140,12 +146,6 @@ _TEXTS = {
     "worker": "How the model is served: its files, its settings, the state of its batching.",
     "input": "The body of a sample request.",
 }
-_UNDERSTOOD = {"400": "The request is malformed, or a parameter is invalid."}
-_FOUND = {**_UNDERSTOOD, "404": "The model, version, archive or route does not exist."}
-_FAILED = {"500": "The command failed; the message has the reason."}
-_NOT_NOW = {"503": "The daemon is being upgraded or stopped, or no worker can answer."}
-_CLASHES = {"409": "The version is already registered, is being replaced, or is in a state that forbids the command."}
-_CHANGED = _FOUND | _FAILED | _NOT_NOW | _CLASHES | UNKNOWN_CALLER
 _COMMAND = {
     "200": answer("Done.", STATUS),
     "202": answer("Started: `synchronous` is false.", STATUS),
@@ -153,8 +153,13 @@ _COMMAND = {
 }
 
 
-def describe_management(*, own: bool = False) -> dict[str, Any]:
-    """Return the description of the management API; with `own`, also of the routes of the control socket."""
+def describe_management(further: Paths = MappingProxyType({}), *, own: bool = False) -> dict[str, Any]:
+    """Return the description of the management API.
+
+    Args:
+        further: the operations that extensions add: path → method → operation.
+        own: describe the routes of the control socket, too.
+    """
     paths: dict[str, dict[str, Operation]] = {
         "/models": {"get": _list(), "post": _command("registerModel", "", _REGISTERING, required="url")}
     }
@@ -163,55 +168,41 @@ def describe_management(*, own: bool = False) -> dict[str, Any]:
         paths[path] = {
             "get": _describe(f"describe{suffix}", path),
             "put": _command(f"scale{suffix}", path, _SCALING | named),
-            "patch": _done(f"set{suffix}", path, _CHANGES, _SETTINGS),
-            "delete": _done(f"unregister{suffix}", path, STATUS, {"owner": STRING}),
+            "patch": finished(f"set{suffix}", path, _CHANGES, _SETTINGS),
+            "delete": finished(f"unregister{suffix}", path, STATUS, {"owner": STRING}),
         }
     version = "/models/{model_name}/{model_version}"
-    paths[f"{version}/set-default"] = {"put": _done("setDefault", f"{version}/set-default", STATUS)}
+    paths[f"{version}/set-default"] = {"put": finished("setDefault", f"{version}/set-default", STATUS)}
     route = "/models/{model_name}/route"
     paths[route] = {
-        "get": _done("showRoute", route, _SHOWN_ROUTE),
-        "put": _done("setRoute", route, STATUS, _ROUTING, "weights"),
-        "delete": _done("removeRoute", route, STATUS),
+        "get": finished("showRoute", route, _SHOWN_ROUTE),
+        "put": finished("setRoute", route, STATUS, _ROUTING, "weights"),
+        "delete": finished("removeRoute", route, STATUS),
     }
-    rollout = "/models/{model_name}/rollout"
-    paths[rollout] = {
-        "get": _done("showRollout", rollout, _SHOWN_ROLLOUT),
-        "post": _done("startRollout", rollout, STATUS, _ROLLING, "version"),
-    }
-    for word in ("promote", "abort"):
-        paths[f"{rollout}/{word}"] = {"post": _done(f"{word}Rollout", f"{rollout}/{word}", STATUS)}
     paths[f"{version}/retry"] = {"post": _command("retryVersion", f"{version}/retry", _SYNCHRONOUS)}
     ready = answer("Readiness: whether the model has a ready worker.", members({"name": STRING, "ready": BOOLEAN}))
     paths["/v1/models/{model_name}"] = {
-        "get": operation("kserveReady", path_parameters("{model_name}"), {"200": ready}, _FOUND | UNKNOWN_CALLER)
+        "get": operation("kserveReady", path_parameters("{model_name}"), {"200": ready}, FOUND | UNKNOWN_CALLER)
     }
-    return document(paths | (_own() if own else {}))
+    return document({**paths, **further, **(_own() if own else {})})
 
 
 def _list() -> Operation:
     query = query_parameters({"limit": whole(), "next_page_token": whole()})
     return operation(
-        "listModels", query, {"200": answer("A page of the registered models.", _LIST)}, _UNDERSTOOD | UNKNOWN_CALLER
+        "listModels", query, {"200": answer("A page of the registered models.", _LIST)}, UNDERSTOOD | UNKNOWN_CALLER
     )
 
 
 def _describe(name: str, path: str) -> Operation:
     told = {"200": answer("One version, or every version for the version `all`.", listed(_MODEL))}
     parameters = path_parameters(path) + query_parameters({"customized": BOOLEAN})
-    return operation(name, parameters, told, _FOUND | _FAILED | _NOT_NOW | UNKNOWN_CALLER)
+    return operation(name, parameters, told, FOUND | FAILED | NOT_NOW | UNKNOWN_CALLER)
 
 
 def _command(name: str, path: str, query: dict[str, Schema], required: str = "") -> Operation:
     """Return the description of a long command; clients that accept application/x-ndjson receive its progress."""
-    return operation(name, path_parameters(path) + query_parameters(query, required), _COMMAND, _CHANGED)
-
-
-def _done(
-    name: str, path: str, schema: Schema, query: dict[str, Schema] | None = None, required: str = ""
-) -> Operation:
-    parameters = path_parameters(path) + query_parameters(query or {}, required)
-    return operation(name, parameters, {"200": answer("Done.", schema)}, _CHANGED)
+    return operation(name, path_parameters(path) + query_parameters(query, required), _COMMAND, CHANGED)
 
 
 def _own() -> dict[str, dict[str, Operation]]:
@@ -223,21 +214,21 @@ def _own() -> dict[str, dict[str, Operation]]:
             paths[f"/tsctl/{word}/{path}"] = {"get": _told(word, f"{word}{suffix}", path, schema)}
     events = answer("The daemon's events, the oldest first; a stream for `Accept: text/event-stream`.", _EVENTS)
     paths["/tsctl/events"] = {
-        "get": operation("events", query_parameters(_EVENTS_ASKED), {"200": events}, _UNDERSTOOD | _NOT_NOW)
+        "get": operation("events", query_parameters(_EVENTS_ASKED), {"200": events}, UNDERSTOOD | NOT_NOW)
     }
     batches = answer("The latest batches of a version, the oldest first.", _BATCHES)
     paths["/tsctl/batches"] = {
         "get": operation(
-            "batches", query_parameters({"model": STRING, "after": whole(0)}, "model"), {"200": batches}, _FOUND
+            "batches", query_parameters({"model": STRING, "after": whole(0)}, "model"), {"200": batches}, FOUND
         )
     }
     asked = {"grace": SECONDS, "timeout": SECONDS, "python": STRING, "check_memory": BOOLEAN}
     told = {"200": answer("The new daemon serves.", {"type": "object"})}
-    failures = _UNDERSTOOD | _FAILED | _NOT_NOW | _CLASHES
+    failures = UNDERSTOOD | FAILED | NOT_NOW | CLASHES
     paths["/tsctl/upgrade"] = {"post": operation("upgrade", query_parameters(asked), told, failures)}
     return paths
 
 
 def _told(word: str, name: str, path: str, schema: Schema | None) -> Operation:
     kind = "*/*" if schema is None else "application/json"
-    return operation(name, path_parameters(path), {"200": answer(_TEXTS[word], schema, kind)}, _FOUND)
+    return operation(name, path_parameters(path), {"200": answer(_TEXTS[word], schema, kind)}, FOUND)

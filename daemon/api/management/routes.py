@@ -8,7 +8,6 @@
     PATCH  /models/MODEL[/VERSION]      change settings, see patch.py
     PUT    /models/MODEL/VERSION/set-default
     GET    /models/MODEL/route          also PUT and DELETE: the shares of its versions, see routing/route.py
-    GET    /models/MODEL/rollout        also POST: a new version takes over step by step, see routing/rollout.py
     POST   /models/MODEL/VERSION/retry  retry a failed version
     POST   /models/MODEL/VERSION/load   load a version now; with …/unload unload it, and keep it so
     DELETE /models/MODEL[/VERSION]      unregister; with ?owner=… only if that owner registered the serving version
@@ -17,30 +16,30 @@
     GET    /tsctl/…                     only on the control socket, see control.py
 
 Commands with the same token in the header `X-Tsctl-Change` are one change for `tsctl rollback`.
-Registering and scaling report their progress, see progress.py. While the daemon is being upgraded,
-changes are rejected: 503 with `Retry-After`.
+Extensions add routes below
+`/models` (daemon/extensions/). Registering and scaling report their progress, see progress.py. While the daemon is
+being upgraded, changes are rejected: 503 with `Retry-After`.
 """
 
 import re
 from collections.abc import Callable
 from typing import Any
 
+from tsctl.daemon.api.management.commands import changing
 from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
 from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields
-from tsctl.daemon.api.management.openapi import describe_management
+from tsctl.daemon.api.management.openapi import Paths, describe_management
 from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.management.patch import asked_of, change
 from tsctl.daemon.api.management.progress import Command, run
 from tsctl.daemon.api.management.registered import registered
-from tsctl.daemon.api.management.routing.rollout import ROLLOUT, answer_rollout
 from tsctl.daemon.api.management.routing.route import ROUTE, answer_route
 from tsctl.daemon.api.residency.commands import ACTIONS, residence_command
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route
-from tsctl.daemon.models.persistence.earlier import one_change
 from tsctl.daemon.models.registering.ownership import check_owner_token
 from tsctl.daemon.models.registering.pins import sha256_pin
 from tsctl.daemon.models.registrar import Progress, Registrar, Registration
@@ -51,8 +50,6 @@ from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 
 PAGE = 100
-CHANGE_HEADER = "x-tsctl-change"  # a token that the commands of one change have in common, see `tsctl rollback`
-_READING = frozenset({"GET", "HEAD", "OPTIONS"})
 # With 206: the workers asked for were ready, but another client has scaled since, or a worker has just exited.
 _IN_PROGRESS = "Workers scaling in progress..."
 
@@ -64,6 +61,8 @@ def management_routes(
     *,
     local_paths: bool,
     further: FieldsOf = no_fields,
+    served: FieldsOf = no_fields,
+    operations: Callable[[], Paths] = dict,
 ) -> dict[str, Route]:
     """Return the routes.
 
@@ -72,21 +71,18 @@ def management_routes(
             `/tsctl`.
         local_paths: whether archives outside the model store may be registered here.
         further: as in `describe`.
+        served: as in `own_route`.
+        operations: returns the descriptions of the routes that extensions add.
     """
 
     async def models(exchange: Exchange, path: list[str]) -> None:
-        if exchange.request.method in _READING:
+        with changing(registrar, exchange.request):
             await answer(exchange, path)
-        else:
-            with registrar.gate.change(), one_change(exchange.request.header(CHANGE_HEADER)):
-                await answer(exchange, path)
 
     async def answer(exchange: Exchange, path: list[str]) -> None:
         method = exchange.request.method
         if len(path) == 2 and path[1] == ROUTE and method != "OPTIONS":
             await answer_route(exchange, registry, registrar.routes, path[0])
-        elif len(path) in (2, 3) and path[1] == ROLLOUT and method != "OPTIONS":
-            await answer_rollout(exchange, registry, registrar.rollouts, path)
         elif method == "POST" and not path:
             await run(exchange, _register(registrar, exchange, local_paths))
         elif method == "GET" and not path:
@@ -94,7 +90,7 @@ def management_routes(
         elif method == "GET" and len(path) in (1, 2):
             await _describe(registry, further, exchange, *path)
         elif method == "OPTIONS" and len(path) in (0, 1, 2):
-            exchange.respond(json_response(describe_management(own=own is not None)))
+            exchange.respond(json_response(describe_management(operations(), own=own is not None)))
         elif method == "PUT" and len(path) == 3 and path[2] == "set-default":
             await registrar.set_default(path[0], path[1])
             sentence = f'Default version successfully updated for model "{path[0]}" to "{path[1]}"'
@@ -128,15 +124,15 @@ def management_routes(
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
         if exchange.request.method != "OPTIONS":
             raise MethodNotAllowed
-        exchange.respond(json_response(describe_management(own=own is not None)))
+        exchange.respond(json_response(describe_management(operations(), own=own is not None)))
 
     def api_description(exchange: Exchange, path: list[str]) -> None:
         if path:
             raise ResourceNotFound
-        exchange.respond(json_response(describe_management(own=own is not None)))
+        exchange.respond(json_response(describe_management(operations(), own=own is not None)))
 
     found: dict[str, Route] = {"models": models, "v1": kserve, "api-description": api_description, "": root}
-    return found if own is None else found | {"tsctl": own_route(registry, own)}
+    return found if own is None else found | {"tsctl": own_route(registry, own, served)}
 
 
 async def _describe(

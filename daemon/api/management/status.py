@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from tsctl.daemon.api.management.describe import FieldsOf, no_fields
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.endpoints import Endpoint, address_of
 from tsctl.daemon.config.tokens import Tokens
@@ -50,11 +51,14 @@ def urls_of(bound: Sequence[tuple[Endpoint, socket.socket]]) -> Urls:
     return Urls(**found)
 
 
-def status_document(config: Config, urls: Urls, registry: Registry, started: float) -> dict[str, Any]:
-    """Return the document of `tsctl status`, without what supervision and services add to it.
+def status_document(
+    config: Config, urls: Urls, registry: Registry, started: float, further: FieldsOf = no_fields
+) -> dict[str, Any]:
+    """Return the document of `tsctl status`, without what supervision and services add to it as a whole.
 
     Args:
         started: seconds since the epoch.
+        further: returns the fields that extensions add to a version's.
     """
     return {
         "pid": os.getpid(),
@@ -77,6 +81,7 @@ def status_document(config: Config, urls: Urls, registry: Registry, started: flo
                 "version": model.version,
                 "default": registry.is_default(model),
                 **shared(registry, model),
+                **further(model),
                 "state": model.word,
                 "ready": model.pool.ready,
                 "wanted": model.pool.wanted,
@@ -95,19 +100,11 @@ def status_document(config: Config, urls: Urls, registry: Registry, started: flo
 
 
 def shared(registry: Registry, model: ModelVersion) -> dict[str, Any]:
-    """Return a version's share of its model's requests, and whether it gets copies; nothing without a route.
-
-    The new version of a rollout that is going on has its progress, too.
-    """
-    route, rollout = registry.routes.of(model.name), registry.routes.rollouts.get(model.name)
+    """Return a version's share of its model's requests, and whether it gets copies; nothing without a route."""
+    route = registry.routes.of(model.name)
     if route is None:
         return {}
-    rolling = rollout is not None and rollout.going_on and rollout.version == model.version
-    return {
-        "share": route.share(model.version),
-        "shadow": route.shadow == model.version,
-        **({"rollout": rollout.progress} if rollout is not None and rolling else {}),
-    }
+    return {"share": route.share(model.version), "shadow": route.shadow == model.version}
 
 
 def recent_document(recent: Recent) -> dict[str, float | None]:

@@ -16,7 +16,6 @@ import time
 from typing import Any
 
 from tsctl.daemon.api.management.parameters import Parameters
-from tsctl.daemon.batching.policies.collector import REASONS
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.http.exchange import Exchange
@@ -24,6 +23,7 @@ from tsctl.daemon.http.messages import JSON, Response
 from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.tables import BATCH_REASONS
 
 _DIGITS = 18  # of a sequence
 
@@ -63,7 +63,7 @@ def batches_document(model: ModelVersion, after: int, now: float) -> dict[str, A
                 "size": each.size,
                 "limit": each.limit,
                 "reason": each.reason,
-                "meaning": REASONS[each.reason],
+                "meaning": BATCH_REASONS[each.reason],
                 "waitedMs": round(each.waited * 1000, 3),
                 "queued": each.queued,
                 "worker": each.worker,

@@ -5,10 +5,9 @@ pid, version          of the daemon
 memory                of `--models-memory`: bytes by device, `budget` and `used` by all models; empty without a budget
 models                each registered version:
 
-    name, version, default, state     as in `/tsctl/status`, like the next three
-    share, shadow, rollout            of a model with a route only: the part of its requests, from 0 to 1; whether the
-                                      version gets copies; of a new version that takes over: `step 2 of 4`
-    evidence                          of the new version of the last rollout: the document of `tsctl rollout`
+    name, version, default, state     as in `/tsctl/status`, like the next two
+    share, shadow                     of a model with a route only: the part of its requests, from 0 to 1; whether the
+                                      version gets copies
     residence                         when and why it was loaded or unloaded, and when it will be, see
                                       residency/documents.py
     ready, wanted, restarting         workers; the last: places whose worker has ended and is being replaced
@@ -35,7 +34,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from tsctl.daemon.api.management.describe import FieldsOf, no_fields
-from tsctl.daemon.api.management.routing.rollout import rollout_document
 from tsctl.daemon.api.management.status import recent_document, shared, tsctl_version
 from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
@@ -47,7 +45,6 @@ from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.residency.residency import Residency
-from tsctl.daemon.models.rollouts.rollouts import Rollouts
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import local_pid
 
@@ -84,10 +81,7 @@ def live_document(
         "version": tsctl_version(),
         "memory": _memory(registrar.residency),
         "models": [
-            _model(model, default=registry.is_default(model))
-            | further(model)
-            | shared(registry, model)
-            | _evidence(registry, registrar.rollouts, model)
+            _model(model, default=registry.is_default(model)) | further(model) | shared(registry, model)
             for model in registry
         ],
     }
@@ -97,13 +91,6 @@ def _memory(residency: Residency) -> dict[str, Any]:
     limits = dict(residency.limits)
     used = residency.used() if limits else {}
     return {"budget": limits, "used": {device: used.get(device, 0) for device in limits}}
-
-
-def _evidence(registry: Registry, rollouts: Rollouts, model: ModelVersion) -> dict[str, Any]:
-    rollout = registry.routes.rollouts.get(model.name)
-    if rollout is None or rollout.version != model.version:
-        return {}
-    return {"evidence": rollout_document(registry, rollouts, model.name)["rollout"]}
 
 
 def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:

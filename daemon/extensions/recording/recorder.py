@@ -21,7 +21,7 @@ class Recorder:
 
     def __init__(self, model: ModelVersion) -> None:
         self._model = model
-        model.settings_listeners.append(self._follow)
+        model.change_listeners.append(self._follow)
         self._follow()
 
     def _follow(self) -> None:

@@ -1,7 +1,7 @@
 """Cache of a request head that a client sends again and again, with its parsed request.
 
 Clients that keep a connection alive send heads that differ in the content length, if at all. Comparing costs 0.4 µs,
-parsing such a head 6 to 15 (tests/lab/benchmarks/layers/http.py). The cache stands in front of the parser: it serves a
+parsing such a head 6 to 15 (measured at 93db4c3f). The cache stands in front of the parser: it serves a
 whole request that came in one piece, and the beginning of one whose body is received elsewhere; all others are parsed,
 and the cache is told what became of their heads.
 """

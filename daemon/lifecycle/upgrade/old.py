@@ -225,9 +225,8 @@ class Upgrade:
         """
         report("checking", 0, 0)
         await self._registrar.gate.emptied()
-        self._registrar.rollouts.keep_samples()
         try:  # it is on the disk already, unless a write failed, or nothing was to be restored
-            await self._registrar.ledger.save()
+            await self._registrar.ledger.save(last=True)
             await self._registrar.ledger.keep_measured()
         except NotRemembered as error:
             raise SuccessorGone(f"the snapshot for the new daemon cannot be written: {error.reason}") from None

@@ -2,14 +2,14 @@
 
     registered, replaced, set, another default or route, unregistered    a change: the state before is kept
     scaled, described by a worker, restored                              none: the versions and settings stay
-    the steps of a rollout, and its end                                  one change, which begins with its first step
+    what a service does while it has a reservation of the model          one change, which begins with its first step
 
 The snapshot holds the state, so that it survives restarts and upgrades; and its unpacked archives are kept as long as
 the model is registered, because the archive's file may have been overwritten since. One state is kept for each model.
 Commands with one token in common, such as those of `tsctl apply`, are one change.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
@@ -33,7 +33,9 @@ def one_change(token: str) -> Iterator[None]:
         CHANGE.reset(reset)
 
 
-def earlier_after(saved: Snapshot, now: Snapshot, *, change: str, time: float) -> tuple[EarlierModel, ...]:
+def earlier_after(
+    saved: Snapshot, now: Snapshot, *, change: str, time: float, reserved: Set[str] = frozenset()
+) -> tuple[EarlierModel, ...]:
     """Return the states to keep, once the registered versions and the routes are these.
 
     Args:
@@ -41,13 +43,14 @@ def earlier_after(saved: Snapshot, now: Snapshot, *, change: str, time: float) -
         now: the versions and routes now.
         change: the token of the change; empty for a change of its own.
         time: now, seconds since the epoch.
+        reserved: the models that were reserved in the snapshot before.
     """
     before, after = _by_name(saved.models), _by_name(now.models)
     kept = {each.name: each for each in saved.earlier}
     for name, versions in before.items():
-        route, rollout, others = saved.routes.get(name), saved.rollouts.get(name), after.get(name, [])
+        route, others = saved.routes.get(name), after.get(name, [])
         same = versions == others or _compared(versions) == _compared(others)  # most are the very same objects
-        if (same and route == now.routes.get(name)) or (rollout is not None and rollout.going_on):
+        if (same and route == now.routes.get(name)) or name in reserved:
             continue
         known = kept.pop(name, None)
         if known is None or not change or known.change != change:

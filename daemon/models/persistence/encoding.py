@@ -32,7 +32,7 @@ class SnapshotEncoder:
             b"models": self._list(snapshot.models, before),
             b"earlier": self._list(snapshot.earlier, before),
             b"routes": _indented(_text(snapshot.routes), _STEP),
-            b"rollouts": _indented(_text(snapshot.rollouts), _STEP),
+            b"extensions": _indented(_text(snapshot.extensions), _STEP),
         }
         return b"{\n  " + b",\n  ".join([b'"%b": %b' % member for member in members.items()]) + b"\n}\n"
 

@@ -4,9 +4,11 @@ Each change writes the snapshot before the answer: every acknowledged change is 
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 
 from tsctl.daemon.models.archives.directories import Directories
-from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
+from tsctl.daemon.models.persistence.parts import KeptParts
+from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
 from tsctl.daemon.models.registering.source import Source
 from tsctl.daemon.models.registry import Registry
@@ -20,15 +22,22 @@ _Facts = tuple[Registration, bool, bool, Source, Declared | None, tuple[str, ...
 class Ledger:
     """The registry as the snapshot keeps it.
 
+    Args:
+        report: as of `KeptParts`.
+
     Attributes:
         memory: the snapshot file.
+        parts: what the services of extensions keep.
         pending: versions that an earlier run registered and that are not restored yet.
         unsettled: registrations that may still fail and leave nothing registered; they are not written.
         saved: called with each change, with the versions of `unsettled`.
     """
 
-    def __init__(self, registry: Registry, memory: SnapshotFile, directories: Directories) -> None:
+    def __init__(
+        self, registry: Registry, memory: SnapshotFile, directories: Directories, report: Callable[[str], None]
+    ) -> None:
         self.memory = memory
+        self.parts = KeptParts(report)
         self.pending: list[SnapshotEntry] = []
         self.unsettled: set[ModelVersion] = set()
         self.saved: Callable[[Iterable[ModelVersion]], None] = lambda unsettled: None
@@ -37,14 +46,23 @@ class Ledger:
         self._chosen: dict[str, str] = {}  # default versions that were chosen by a client
         self._made: dict[ModelVersion, tuple[_Facts, SnapshotEntry]] = {}  # of the last write
 
-    async def save(self) -> None:
+    async def save(self, *, last: bool = False) -> None:
         """Write the snapshot, and remove directories that only the old one referred to.
+
+        Args:
+            last: another daemon begins with this snapshot.
 
         Raises:
             NotRemembered: the snapshot could not be written.
         """
         self.saved(self.unsettled)
-        await self._clear_up(self.memory.save(self._entries, self._registry.routes))
+        await self._clear_up(self.memory.save(partial(self._present, last=last)))
+
+    def restore_parts(self) -> None:
+        """Let the services of extensions take up what the last snapshot holds of them."""
+        last = self.memory.last
+        self.parts.restore(last.extensions, self.memory.copy_aside)
+        self.memory.reserved = self._reserved(last.models)
 
     async def remember(self, model: ModelVersion) -> None:
         """Write the snapshot, including this version even if its registration is still in progress.
@@ -99,6 +117,15 @@ class Ledger:
     def take_back(self) -> None:
         """Note that no other daemon uses the ephemeral versions: an upgrade has failed."""
         self.memory.handed = frozenset()
+
+    def _present(self, *, last: bool) -> tuple[Snapshot, frozenset[str]]:
+        models, routes = tuple(self._entries()), dict(self._registry.routes.by_model)
+        now = Snapshot(models=models, routes=routes, extensions=self.parts.kept(last=last))
+        return now, self._reserved(models)
+
+    def _reserved(self, models: Iterable[SnapshotEntry]) -> frozenset[str]:
+        reservations = self._registry.reservations
+        return frozenset(name for name in {each.name for each in models} if reservations.of(name) is not None)
 
     def _entries(self) -> list[SnapshotEntry]:
         """Return the entries; one that has not changed is the same object, which spares comparing and encoding it."""

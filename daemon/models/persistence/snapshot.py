@@ -22,12 +22,12 @@ import msgspec
 from tsctl.daemon.marfile import NAME, VERSION
 from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.request import Registration
-from tsctl.daemon.models.rollouts.rollout import Rollout, is_possible
 from tsctl.daemon.models.routing.route import Route, is_valid
 from tsctl.daemon.models.settings import ROWS, Overrides
 from tsctl.handlers.wire import Declared
 
-FORMAT = 1
+FORMAT = 2
+_OF_FIRST = frozenset({"version", "models", "earlier", "routes"})  # of format 1: the core's members
 OVERRIDES = "wishes"  # the key of a registration's `overrides` in the file
 _DRAFT = ".snapshot-"
 _PLAIN = re.compile(r"[0-9A-Za-z_-][0-9A-Za-z._-]{0,254}")  # one path component, never `..`
@@ -94,14 +94,15 @@ class Snapshot:
         version: of the file's format.
         models: the registered versions.
         earlier: models before their latest changes, those changed last at the end.
-        routes, rollouts: model → route, and model → rollout.
+        routes: model → route.
+        extensions: name → what its service keeps (daemon/extension.py).
     """
 
     version: int = FORMAT
     models: tuple[SnapshotEntry, ...] = ()
     earlier: tuple[EarlierModel, ...] = ()
     routes: dict[str, Route] = field(default_factory=dict)
-    rollouts: dict[str, Rollout] = field(default_factory=dict)
+    extensions: dict[str, Any] = field(default_factory=dict)
 
     @property
     def directories(self) -> frozenset[str]:
@@ -118,7 +119,8 @@ def decode_snapshot(content: bytes) -> Snapshot:
         BrokenSnapshot: the content is no snapshot, or its format is unknown.
     """
     try:
-        document = _known_declarations(_rename_key(msgspec.json.decode(content), OVERRIDES, "overrides"))
+        document = _with_parts(msgspec.json.decode(content))
+        document = _known_declarations(_rename_key(document, OVERRIDES, "overrides"))
         snapshot = msgspec.convert(document, Snapshot, dec_hook=_decode_overrides)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BrokenSnapshot(str(error)) from None
@@ -130,10 +132,15 @@ def decode_snapshot(content: bytes) -> Snapshot:
     for name, route in [*snapshot.routes.items(), *earlier]:
         if not is_valid(route):
             raise BrokenSnapshot(f"the route of {name} has impossible weights")
-    for name, rollout in snapshot.rollouts.items():
-        if not is_possible(rollout):
-            raise BrokenSnapshot(f"the rollout of {name} has impossible values")
     return snapshot
+
+
+def _with_parts(document: Any) -> Any:
+    """Return a document of format 1 in the present one: its members that are not the core's are of extensions."""
+    if not isinstance(document, dict) or document.get("version") != 1:
+        return document
+    parts = {name: part for name, part in document.items() if name not in _OF_FIRST and part}
+    return {name: document[name] for name in _OF_FIRST & document.keys()} | {"version": FORMAT, "extensions": parts}
 
 
 def _rename_key(document: Any, old: str, new: str) -> Any:
@@ -237,11 +244,27 @@ def set_aside(file: Path) -> Path:
     Raises:
         OSError: the file cannot be renamed.
     """
+    aside = _aside(file)
+    file.rename(aside)
+    _fsync_directory(file.parent)
+    return aside
+
+
+def copy_aside(file: Path, content: bytes) -> Path:
+    """Write the content of a snapshot beside it, where the next write does not replace it; return the name.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    aside = _aside(file)
+    write_snapshot(aside, content)
+    return aside
+
+
+def _aside(file: Path) -> Path:
     number = 1
     while (aside := file.with_name(f"{file.stem}.broken-{number}{file.suffix}")).exists():
         number += 1
-    file.rename(aside)
-    _fsync_directory(file.parent)
     return aside
 
 

@@ -7,7 +7,7 @@ on the disk refers to them.
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,6 @@ from tsctl.daemon.models.persistence import snapshot
 from tsctl.daemon.models.persistence.earlier import CHANGE, earlier_after
 from tsctl.daemon.models.persistence.encoding import SnapshotEncoder, encode_snapshot
 from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, EarlierModel, Snapshot, SnapshotEntry
-from tsctl.daemon.models.routing.routes import Routes
 
 _log = logging.getLogger("tsctl.daemon.models")
 
@@ -33,6 +32,7 @@ class SnapshotFile:
         kept: names of unpacked directories that the file on the disk refers to; None if that is unknown,
             because the file was broken.
         handed: names of unpacked directories of versions that the file does not hold, and another daemon takes over.
+        reserved: the models that were reserved when the file was written: what changes of them is part of one change.
     """
 
     def __init__(self, file: Path, failed: Callable[[str], None] = _log.error) -> None:
@@ -44,6 +44,7 @@ class SnapshotFile:
         self.notes: list[str] = []
         self.kept: frozenset[str] | None = frozenset()
         self.handed: frozenset[str] = frozenset()
+        self.reserved: frozenset[str] = frozenset()
         snapshot.remove_drafts(file.parent)
         self._encoder = SnapshotEncoder()
         self._written: bytes | None = self._encoder.encode(self.last)  # the file's content; None if unknown
@@ -71,6 +72,15 @@ class SnapshotFile:
         others = (entry for entry in self._saved.models if (entry.name, entry.version) != (name, version))
         self._saved = replace(self._saved, models=tuple(others))
 
+    def copy_aside(self) -> str:
+        """Copy the file as it was read; return where the copy is, or why there is none."""
+        if self._written is None:
+            return "there is no copy of the file"
+        try:
+            return f"the file is kept as {snapshot.copy_aside(self._file, self._written)}"
+        except OSError as failure:
+            return f"the file cannot be copied: {failure.strerror}"
+
     def is_current(self) -> bool:
         """Return whether the file still is as this object wrote or read it. Blocks."""
         try:
@@ -80,24 +90,23 @@ class SnapshotFile:
         except OSError:
             return False
 
-    async def save(self, entries: Callable[[], Iterable[SnapshotEntry]], routes: Routes | None = None) -> None:
-        """Write the registered versions to the file; return when they are on the disk.
+    async def save(self, present: Callable[[], tuple[Snapshot, frozenset[str]]]) -> None:
+        """Write the present state to the file; return when it is on the disk.
 
         Other times or memory of loads are written with any other change, and by `keep_measured`, but are none alone: a
         daemon that has started would write the file anew for them.
 
         Args:
-            entries: returns the entries to write; called when the previous write is done.
-            routes: written with the entries; None for none.
+            present: returns the state to write, without earlier ones, and the reserved models; called when the
+                previous write is done.
 
         Raises:
             NotRemembered: the file could not be written or fsynced; the disk has the old one or the new one.
         """
         async with self._lock:
-            now = Snapshot(models=tuple(entries()))
-            if routes is not None:
-                now = replace(now, routes=dict(routes.by_model), rollouts=dict(routes.rollouts))
-            now = replace(now, earlier=earlier_after(self._saved, now, change=CHANGE.get(), time=time.time()))
+            now, reserved = present()
+            earlier = earlier_after(self._saved, now, change=CHANGE.get(), time=time.time(), reserved=self.reserved)
+            now = replace(now, earlier=earlier)
             known = {(each.name, each.version): each for each in self._saved.models}
             same = tuple(_but_measured(known.get((each.name, each.version)), each) for each in now.models)
             if self._encoder.encode(replace(now, models=same)) == self._written:
@@ -108,6 +117,7 @@ class SnapshotFile:
             except OSError as error:
                 self._failed(f"a change was applied, and will be lost: cannot write {self._file}: {error.strerror}")
                 raise NotRemembered(self._file, str(error.strerror)) from error
+            self.reserved = reserved
 
     async def keep_measured(self, measured: Mapping[tuple[str, str], tuple[float | None, Mapping[str, int]]]) -> None:
         """Write the time of the last load and the memory of versions that the file holds; all else stays as it is.

@@ -153,8 +153,8 @@ class Startup:
         kept = registrar.ledger.memory.last.models if config.restore or replacing else ()
         self._entries = (*kept, *handed)
         if config.restore or replacing:
-            last = registrar.ledger.memory.last
-            registry.routes.restore(last.routes, last.rollouts)
+            registry.routes.restore(registrar.ledger.memory.last.routes)
+            registrar.ledger.restore_parts()
         listings = (
             None if config.models is None or replacing else parse_listings(config.models, archives(config.model_store))
         )
@@ -196,7 +196,7 @@ class Startup:
             finally:
                 self._registry.settle(name, failure)
         self._ledger.pending = []
-        self._registry.forget_routes()
+        self._registry.forget_missing()
         if self._remember:  # else the snapshot is ignored until the first change
             with contextlib.suppress(NotRemembered):  # logged already
                 await self._ledger.save()

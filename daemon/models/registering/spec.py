@@ -14,6 +14,7 @@ The worker itself has the same states in each (workers/state.py), be it one proc
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from tsctl.daemon.batching.sequences.table import Sequences
 from tsctl.daemon.core.errors import InvalidModel
@@ -22,6 +23,7 @@ from tsctl.daemon.marfile import Manifest
 from tsctl.daemon.models.registering.cluster import actor_options_of
 from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, WorkerSpec
 from tsctl.handlers.wire import Isolation, Measurement, Mode
 
@@ -71,7 +73,6 @@ def worker_spec(
     directory: Path,
     settings: ModelSettings,
     *,
-    optimize: Sequence[str] | None,
     in_place: bool,
     python: Path | None,
     log: OutputLog,
@@ -79,9 +80,6 @@ def worker_spec(
     isolated: Callable[[Isolation], None],
 ) -> WorkerSpec:
     """Return the configuration of a version's workers; the arguments are those of `WorkerSpec` and of `Source`.
-
-    Args:
-        optimize: as in the settings, or as a trial has chosen.
 
     Raises:
         InvalidModel: the settings ask for two modes, contradict each other on processes and GPUs, or ask for
@@ -104,7 +102,7 @@ def worker_spec(
         python=python,
         in_place=in_place,
         ray=ray,
-        optimize=optimize,
+        told=_told(settings),
         max_memory=settings.max_memory,
         cpus=settings.cpus,
         mode=mode,
@@ -116,3 +114,9 @@ def worker_spec(
         measured=measured,
         isolated=isolated,
     )
+
+
+def _told(settings: ModelSettings) -> dict[str, Any]:
+    """Return the values that the handler's side obeys, by their fields of the message to a worker."""
+    said = {row: getattr(settings, row.name) for row in MODEL_SETTINGS if row.worker}
+    return {row.worker: row.kind.show(value) for row, value in said.items() if value is not None}

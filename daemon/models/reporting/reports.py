@@ -127,9 +127,6 @@ class VersionReports(BatchObserver):
     def expired(self, job: Job, error: DaemonError) -> None:
         self._note("requests-expired", f"a request had no time left: {error}", type(error).__name__, job)
 
-    def quarantined(self, job: Job, sentence: str) -> None:
-        self.add("request-quarantined", sentence, requests=[job.id])
-
     def _note(self, kind: str, text: str, reason: str, job: Job) -> None:
         line = text.partition("\n")[0]
         self._recurring.note(kind, line, model=self._name, version=self._version, reason=reason, request=job.id)

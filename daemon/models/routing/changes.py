@@ -44,10 +44,9 @@ class RouteChanges:
 
         Raises:
             NotRemembered: the change is applied, but the snapshot could not be written.
-            RolloutGoingOn: a rollout steers the model.
-            DaemonError: as `check`; nothing is changed.
+            DaemonError: as `check`, or the model is reserved; nothing is changed.
         """
-        self._registry.routes.check_steady(name)
+        self._registry.reservations.check(name)
         self.check(name, route)
         self.apply(name, route)
         await self._ledger.save()
@@ -67,10 +66,10 @@ class RouteChanges:
 
         Raises:
             ModelNotFound: no model has this name.
-            RolloutGoingOn: a rollout steers the model.
+            DaemonError: the model is reserved.
             NotRemembered: the change is applied, but the snapshot could not be written.
         """
-        self._registry.routes.check_steady(name)
+        self._registry.reservations.check(name)
         model = self._registry.find(name)
         if name not in self._registry.routes:
             return

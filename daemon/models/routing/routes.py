@@ -6,7 +6,6 @@ from dataclasses import replace
 from random import Random
 
 from tsctl.daemon.core.errors import Conflict
-from tsctl.daemon.models.rollouts.rollout import Rollout
 from tsctl.daemon.models.routing.choice import choose, choose_for
 from tsctl.daemon.models.routing.route import IP, Route
 
@@ -27,18 +26,6 @@ class RoutedVersion(Conflict):
         )
 
 
-class RolloutGoingOn(Conflict):
-    """A rollout steers the model, and a change by hand would contradict it."""
-
-    def __init__(self, name: str, version: str) -> None:
-        super().__init__(
-            name,
-            version,
-            f"A rollout of version {version} of model {name} is going on. End it first: `tsctl promote {name}` or"
-            f" `tsctl abort {name}`.",
-        )
-
-
 class Routes:
     """Model → route; a model without one is answered by its default version.
 
@@ -47,7 +34,6 @@ class Routes:
 
     Attributes:
         by_model: read by every request; changed by `put`, `drop` and `restore` only.
-        rollouts: of models, also those that have ended; each steers its route while it goes on.
         copies: model and shadow → how many copies of requests ended how; only rises.
         copier: called after the route of a model has changed, to copy requests as it says; None if nobody does.
     """
@@ -55,7 +41,6 @@ class Routes:
     def __init__(self, random: Random | None = None) -> None:
         self.random = random or Random()
         self.by_model: dict[str, Route] = {}
-        self.rollouts: dict[str, Rollout] = {}
         self.copies: dict[tuple[str, str], Counter[str]] = {}
         self.copier: Callable[[str, Route | None], None] | None = None
 
@@ -89,32 +74,17 @@ class Routes:
         shadow = "" if route.shadow == version else route.shadow
         self.put(name, replace(route, weights=weights, shadow=shadow) if weights else None)
 
-    def forget(self, name: str) -> None:
-        """Forget the route and the rollout of a model that is gone."""
-        self.put(name, None)
-        self.rollouts.pop(name, None)
-
-    def restore(self, routes: Mapping[str, Route], rollouts: Mapping[str, Rollout]) -> None:
-        """Take the routes and rollouts of an earlier run, whose versions are not registered yet."""
-        self.rollouts = dict(rollouts)
+    def restore(self, routes: Mapping[str, Route]) -> None:
+        """Take the routes of an earlier run, whose versions are not registered yet."""
         for name, route in routes.items():
             self.put(name, route)
 
     def check_unused(self, name: str, version: str) -> None:
-        """Raise RoutedVersion, or RolloutGoingOn, if the route or the rollout of a model needs a version."""
-        rollout = self.rollouts.get(name)
-        if rollout is not None and rollout.going_on and version in rollout.versions:
-            raise RolloutGoingOn(name, rollout.version)
+        """Raise RoutedVersion if the route of a model needs a version."""
         route = self.by_model.get(name)
         if route is not None and version in route.versions:
             share = f"{route.share(version):.0%} of the requests" if version != route.shadow else "copies of requests"
             raise RoutedVersion(name, version, share)
-
-    def check_steady(self, name: str) -> None:
-        """Raise RolloutGoingOn if a rollout steers a model."""
-        rollout = self.rollouts.get(name)
-        if rollout is not None and rollout.going_on:
-            raise RolloutGoingOn(name, rollout.version)
 
     def choose(self, route: Route, name: str, key: str) -> str:
         """Return the version of a request: by its key, or at random if that is empty."""

@@ -36,7 +36,6 @@ class WorkerProcess:
         protocol: gets the daemon's end of the socket, and calls `socket_closed` when that has closed.
         over: called once, last.
         arena: shared with the process, by the first bytes on the socket.
-        outdated: as in `SpawnRequest`.
 
     Raises:
         OSError: there is no process or descriptor left.
@@ -51,7 +50,6 @@ class WorkerProcess:
         clock: Clock,
         over: Callable[[Exit], None],
         arena: Arena | None = None,
-        outdated: Callable[[], None] = lambda: None,
     ) -> None:
         self.killed_because = ""
         self._killed_kind = STOPPED
@@ -66,9 +64,7 @@ class WorkerProcess:
         self._output = Output(spec.log, self._maybe_over, clock, source.pace)
         ours, theirs, reading, writing = open_channels()
         order = orders.Fork(spec.threads, str(spec.model_dir))
-        self._request = SpawnRequest(
-            order, theirs, writing, self._born, self._not_born, self._ended, spec.python, outdated=outdated
-        )
+        self._request = SpawnRequest(order, theirs, writing, self._born, self._not_born, self._ended, spec.python)
         try:
             share(ours, arena)
             self._home = source.make(spec, self._request)

@@ -40,8 +40,8 @@ def load_of(spec: "WorkerSpec", group: str = "") -> wire.Load:
     return wire.Load(
         spec.model_name, spec.model_version, str(spec.model_dir), spec.handler,
         dict(spec.manifest), spec.batch_size, spec.threads, gpu_id,
-        None if spec.optimize is None else list(spec.optimize), spec.isolate, list(spec.cpus), group, spec.in_place,
-        list(spec.metrics), spec.mode, spec.ranks, [] if alone else list(spec.gpu_ids),
+        isolate=spec.isolate, cpus=list(spec.cpus), group=group, in_place=spec.in_place, metrics=list(spec.metrics),
+        mode=spec.mode, ranks=spec.ranks, gpus=[] if alone else list(spec.gpu_ids), **spec.told,
     )  # fmt: skip
 
 
@@ -101,7 +101,6 @@ class SpawnRequest:
         python: the interpreter to exec; None for the daemon's own.
         cancelled: the process is not wanted any more, and no callback follows.
         waits: why there is no process yet, in words; empty if unknown.
-        outdated: called at most once: a process that is made now would load its model in a better way.
     """
 
     order: Order
@@ -113,7 +112,6 @@ class SpawnRequest:
     python: Path | None = None
     cancelled: bool = False
     waits: str = ""
-    outdated: Callable[[], None] = lambda: None
 
     def close(self) -> None:
         """Close our copies of the process's descriptors, once."""

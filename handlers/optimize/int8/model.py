@@ -9,11 +9,11 @@ from torch import nn
 
 from tsctl.handlers.optimize import folding
 from tsctl.handlers.optimize.around import ModelWrapper
+from tsctl.handlers.optimize.checks.processor import INTEGERS_X86, read_processor
 from tsctl.handlers.optimize.int8 import layers
 from tsctl.handlers.optimize.int8.calibration import Calibration, Scales, known_layers
 from tsctl.handlers.optimize.int8.parts import ObservedPart, TracedPart, parts_of
 from tsctl.handlers.optimize.int8.rewriting import rewrite
-from tsctl.handlers.optimize.trials.processor import INTEGERS_X86, read_processor
 
 ROOT = "whole"
 

@@ -21,9 +21,9 @@ import msgspec
 import torch
 from torch import nn
 
+from tsctl.handlers.optimize.checks.archive import archive_of
+from tsctl.handlers.optimize.checks.processor import read_processor
 from tsctl.handlers.optimize.packages.package import Description, Packages
-from tsctl.handlers.optimize.trials.archive import archive_of
-from tsctl.handlers.optimize.trials.processor import read_processor
 
 VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 FORMAT = 1  # raised when libraries are made differently

@@ -44,7 +44,7 @@ class Description(msgspec.Struct):
     Attributes:
         input_spec: how the tensors of the arguments are nested.
         dtypes: of the inputs: `float32`.
-        drift: of full batches from the model's output (trials/drift.py).
+        drift: of full batches from the model's output (checks/drift.py).
     """
 
     input_spec: str

@@ -10,7 +10,6 @@ import pytest
 from tests.api.house import House, error
 from tests.http.peer import Peer
 from tsctl.daemon.api.management.describe import describe
-from tsctl.daemon.core.job import Reply
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import Overrides
 
@@ -60,17 +59,6 @@ def test_a_request_whose_worker_is_too_slow_is_answered_at_its_deadline(house: H
     )
     house.clock.advance(5.0)
     assert len(peer.answers) == 1 and house.registry.find("m").idle
-
-
-def test_a_request_behind_another_is_answered_at_its_deadline_and_not_run(house: House) -> None:
-    serve(house)
-    house.send("POST", "/predictions/m", b"first")
-
-    peer = house.send("POST", "/predictions/m", b"late", BUDGET + "300")
-    house.clock.advance(5.0)
-
-    assert told(peer)[0] == 504
-    assert sent(house) == [b"first"]
 
 
 def test_the_connection_lives_on(house: House) -> None:
@@ -133,20 +121,6 @@ def test_what_is_no_priority_is_named(house: House, value: str) -> None:
     assert told(peer) == error(400, "BadRequestException", sentence)
 
 
-def test_a_request_of_low_priority_lets_others_go_first(house: House) -> None:
-    serve(house)
-    house.send("POST", "/predictions/m", b"running")
-
-    house.send("POST", "/predictions/m", b"low", PRIORITY + "low")
-    house.send("POST", "/predictions/m", b"normal", PRIORITY + "normal")
-    house.clock.advance(0.2)
-    house.send("POST", "/predictions/m", b"usual")
-    house.engine.batch_time = lambda size: 0.01
-    house.clock.advance(5.0)
-
-    assert sent(house) == [b"running", b"low", b"normal", b"usual"], "four delays of 100 ms were over by then"
-
-
 def test_within_four_delays_the_others_go_first(house: House) -> None:
     serve(house, "batching: greedy\nmaxBatchDelay: 500")
     house.send("POST", "/predictions/m", b"running")
@@ -200,16 +174,6 @@ def test_no_client_timeout_is_none(house: House) -> None:
     assert [peer.statuses for peer in peers] == [[200]] * 3
 
 
-def test_the_queue_timeout_limits_the_time_in_the_queue(house: House) -> None:
-    serve(house, "batching: greedy\nqueueTimeout: 1.5")
-    peers = [house.send("POST", "/predictions/m") for _ in range(3)]
-
-    house.clock.advance(5.0)
-
-    assert [peer.statuses for peer in peers] == [[200], [200], [504]]
-    assert "of the 1.5 s that queueTimeout allows, it waited 1.5 s" in told(peers[2])[1]["message"]
-
-
 def test_the_queue_timeout_can_be_asked_for_at_registration(house: House) -> None:
     house.put("m")
 
@@ -247,26 +211,6 @@ def test_an_answer_that_has_begun_is_cut_off_visibly(house: House) -> None:
     house.clock.advance(5.0)
     assert b"second" not in peer.transport.written
     assert house.registry.find("m").idle
-
-
-def test_a_client_that_left_before_its_deadline_is_not_counted(house: House) -> None:
-    serve(house)
-    peer = house.send("POST", "/predictions/m", b"", BUDGET + "500")
-    peer.leave()
-
-    house.clock.advance(5.0)
-
-    assert not house.registry.find("m").dispatcher.expired
-
-
-def test_a_late_error_is_dropped_as_well(house: House) -> None:
-    house.engine.answer = lambda job: Reply(503, b"no", error="InternalServerException")
-    serve(house)
-
-    peer = house.send("POST", "/predictions/m", b"", BUDGET + "500")
-    house.clock.advance(5.0)
-
-    assert peer.statuses == [504]
 
 
 def test_what_has_expired_is_counted_where_it_was(house: House) -> None:

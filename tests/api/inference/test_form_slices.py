@@ -141,29 +141,6 @@ def test_the_end_of_a_slice_does_not_show_in_a_multipart_form(before: int, piece
     assert told == values
 
 
-@given(
-    st.lists(
-        st.sampled_from(
-            ["\r\n", "--", BOUNDARY, "\r\n--" + BOUNDARY, "x", " ", 'Content-Disposition: a; name="k"', ":"]
-        ),
-        max_size=14,
-    )
-)
-@example(["--", BOUNDARY, "\r\n", 'Content-Disposition: a; name="k"', "\r\n", "\r\n", "x", "\r\n--" + BOUNDARY, "--"])
-def test_what_is_read_as_a_multipart_form_is_read_alike_by_python_multipart(words: list[str]) -> None:
-    body = "".join(words).encode()
-    try:
-        params = parse_body(MULTIPART, body)
-    except BadRequest:
-        return  # stricter, then; that nothing valid is refused is said above
-
-    told = parts_of(BOUNDARY.encode(), body)
-    if told is None:  # blanks after the first boundary: RFC 2046 allows them there, too
-        assert f"--{BOUNDARY} ".encode() in body
-    else:
-        assert seen(params) == [("k", "", data) for data in told][-1:]
-
-
 # Limits.
 
 

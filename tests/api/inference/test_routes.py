@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.api.house import House, error, sentence
-from tsctl.daemon.core.job import Job, JobPhase, Param, Reply
+from tsctl.daemon.core.job import Job, Param, Reply
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import LoadFailure
 
@@ -224,31 +224,6 @@ def test_a_client_that_closes_its_side_gets_what_is_running(house: House) -> Non
 
     assert peer.bodies == [b"cat"]
     assert peer.transport.closed
-
-
-def test_a_lost_client_gets_nothing_and_its_running_job_ends(house: House) -> None:
-    slowly(house)
-    model = serve(house)
-    peer = house.send("POST", "/predictions/m", b"cat")
-
-    peer.leave()
-    house.clock.advance(10.0)
-
-    assert peer.answers == []
-    assert jobs(house)[0].phase is JobPhase.ENDED
-    assert model.idle
-
-
-def test_a_job_of_a_lost_client_is_not_run_again(house: House) -> None:
-    slowly(house)
-    model = serve(house)
-    house.send("POST", "/predictions/m").leave()
-
-    house.engine.workers[0].die()
-    house.clock.settle()
-
-    assert len(model.queue) == 0
-    assert jobs(house)[0].attempt == 1
 
 
 def no_model(house: House) -> None: ...

@@ -10,7 +10,7 @@ import tsctl.daemon.batching
 from tests.api.house import House
 from tests.metrics.reading import values
 from tsctl.daemon.api.management.batching import batching_of
-from tsctl.daemon.batching.policies.collector import REASONS
+from tsctl.daemon.tables import BATCH_REASONS
 
 M = "model=m,version=1.0"
 
@@ -92,7 +92,7 @@ async def test_a_reason_is_counted_in_metrics_and_told_with_its_meaning(
     batching = batching_of(house.registry.find("m"))
     assert lines[f"tsctl_batches_total{{model=m,reason={reason},version=1.0}}"] == 1
     assert batching["reasons"][reason] == 1
-    assert batching["meanings"][reason] == REASONS[reason]
+    assert batching["meanings"][reason] == BATCH_REASONS[reason]
 
 
 def test_whoever_sends_a_batch_gives_a_reason_of_the_table() -> None:
@@ -107,7 +107,7 @@ def test_whoever_sends_a_batch_gives_a_reason_of_the_table() -> None:
                 given |= {part.value for part in constants if isinstance(part, ast.Constant)}
     given = {each for each in given if isinstance(each, str)}
 
-    assert {scenario.__name__ for scenario in SCENARIOS} <= given <= set(REASONS)
+    assert {scenario.__name__ for scenario in SCENARIOS} <= given <= set(BATCH_REASONS)
 
 
 async def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:

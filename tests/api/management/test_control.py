@@ -27,7 +27,7 @@ def test_how_a_model_is_served_is_told_for_serving_it_elsewhere(house: House) ->
     assert (worker["modelName"], worker["modelVersion"], worker["workers"]) == ("m", "1.0", 1)
     assert worker["handler"] == worker["manifest"]["model"]["handler"] == "image_classifier"
     assert Path(worker["directory"], "MAR-INF/MANIFEST.json").is_file()
-    assert (worker["python"], worker["devices"], worker["optimize"]) == (None, [], None)
+    assert (worker["python"], worker["devices"]) == (None, [])
     assert (worker["settings"]["batchSize"], worker["settings"]["batching"]) == (4, "auto")
     assert worker["batching"]["sizes"] == {"1": 1}
 

@@ -1,7 +1,6 @@
 """The describe document: TorchServe's keys in TorchServe's order, then ours."""
 
 import asyncio
-import math
 import os
 from collections import Counter
 from pathlib import Path
@@ -18,7 +17,7 @@ from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.workers.engine import LoadFailure
-from tsctl.handlers.wire import Declared, Input, Optimized
+from tsctl.handlers.wire import Declared, Input
 
 KEYS = [
     "modelName", "modelVersion", "modelUrl", "runtime", "minWorkers", "maxWorkers", "batchSize", "maxBatchDelay",
@@ -181,8 +180,6 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "clientTimeoutInMills": (0.0, "default"),
         "retry": (None, "default"),
         "isolate": (None, "default"),
-        "quarantine": (True, "default"),
-        "optimize": (None, "default"),
         "maxMemory": (None, "default"),
         "cpus": (None, "default"),
         "deviceType": (None, "default"),
@@ -203,37 +200,6 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "outputs": ([], "default"),
         "platform": ("pytorch", "default"),
     }
-
-
-def test_what_became_of_each_optimisation_is_told(house: House) -> None:
-    house.engine.optimized = [
-        Optimized("fold", True, 2.5e-7, 0.12345),
-        Optimized("bf16", False, math.inf, 0.5, "its drift is inf, and 5.0e-02 is tolerated"),
-        Optimized("int8", True, 0.02, 3.0, speed=(8, 0.2, 0.1), agreement=31 / 32),
-        Optimized("compile", True, 1e-7, 35.0, speed=(8, 0.15, 0.2), warning="it is no gain here"),
-    ]
-
-    assert ours(serve(house))["optimize"] == [
-        {"name": "fold", "applied": True, "drift": 2.5e-7, "seconds": 0.123},
-        {
-            "name": "bf16", "applied": False, "drift": None, "seconds": 0.5,
-            "reason": "its drift is inf, and 5.0e-02 is tolerated",
-        },
-        {
-            "name": "int8", "applied": True, "drift": 0.02, "agreement": 0.9688, "seconds": 3.0, "gain": 2.0,
-            "batch": {"rows": 8, "withoutMs": 200.0, "withMs": 100.0},
-        },
-        {
-            "name": "compile", "applied": True, "drift": 1e-7, "seconds": 35.0, "gain": 0.75,
-            "batch": {"rows": 8, "withoutMs": 150.0, "withMs": 200.0}, "warning": "it is no gain here",
-        },
-    ]  # fmt: skip
-
-
-def test_what_is_asked_for_reaches_the_workers(house: House) -> None:
-    serve(house, config="optimize: [compile, bf16]")
-
-    assert house.engine.workers[0].spec.optimize == ("bf16", "compile")
 
 
 async def test_a_number_of_workers_that_was_scaled_to_since_says_so(house: House) -> None:

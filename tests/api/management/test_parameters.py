@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.http.messages import Request, json_body
-from tsctl.daemon.models.settings import ROWS
 
 JSON = [("Content-Type", "application/json")]
 
@@ -38,16 +37,6 @@ def test_a_json_body_has_the_parameters() -> None:
     assert given.whole("batch_size") == 8
     assert given.number("max_batch_delay") == 2.5
     assert given.flag("synchronous", False) is True
-
-
-def test_optimisations_are_text_or_a_list() -> None:
-    assert query("optimize=compile,bf16").setting(ROWS["optimize"]) == ("bf16", "compile")
-    assert document({"optimize": ["none"]}).setting(ROWS["optimize"]) == ("none",)
-    assert query("optimize=").setting(ROWS["optimize"]) is None
-    with pytest.raises(
-        BadRequest, match=r"^optimize is 'int4'; expected `auto`, or a list of none, fast_images, scaled_decode, "
-    ):
-        query("optimize=int4").setting(ROWS["optimize"])
 
 
 @pytest.mark.parametrize("content_type", ["application/json", "application/json; charset=utf-8"])

@@ -186,19 +186,3 @@ def test_a_loaded_model_that_stays_has_no_end(tmp_path: Path) -> None:
 
     assert (residence["state"], residence["reason"], residence["unloadsAt"]) == ("loaded", "operator", None)
     assert (residence["pinned"], residence["lastUsed"]) == (True, None)
-
-
-def test_only_the_new_version_of_a_rollout_has_its_evidence(tmp_path: Path) -> None:
-    house = House(tmp_path)
-
-    async def begin() -> None:
-        for version in ("1.0", "2.0"):
-            await house.serve("m", version=version)
-        await house.tell("POST", "/models/m/rollout?version=2.0&steps=20,100")
-
-    asyncio.run(begin())
-    old, new = ask(house, "/tsctl/live")["models"]
-
-    assert "evidence" not in old
-    assert (new["evidence"]["state"], new["evidence"]["share"]) == ("stepping", 20.0)
-    assert [each["condition"] for each in new["evidence"]["findings"]] == ["errors>1%", "p99>1.5x"]

@@ -33,17 +33,6 @@ class Stateful(StubVersion):
         return []
 
 
-def test_requests_of_a_sequence_run_in_order_at_one_worker() -> None:
-    bench = Stateful(workers=2)
-
-    bench.send("a1", "a2", "b1", "a3")
-    bench.clock.advance(10.0)
-
-    first, second = bench.workers
-    assert [job.id for batch in first.batches for job in batch.jobs] == ["a1", "a2", "a3"]
-    assert [job.id for batch in second.batches for job in batch.jobs] == ["b1"]
-
-
 def test_what_came_while_the_worker_was_busy_runs_together() -> None:
     bench = Stateful()
 
@@ -53,18 +42,6 @@ def test_what_came_while_the_worker_was_busy_runs_together() -> None:
 
     assert bench.batches == ["a1 b1", "a2 b2 c1", "a3"]
     assert bench.dispatcher.reasons == {"sequence": 3}
-
-
-def test_a_request_waits_for_its_own_worker_although_another_is_idle() -> None:
-    bench = Stateful(workers=2)
-    bench.send("a1", "b1")
-    bench.clock.advance(1.0)
-
-    bench.send("a2", "a3")
-    bench.clock.advance(0.5)
-
-    assert [job.id for batch in bench.workers[1].batches for job in batch.jobs] == ["b1"]
-    assert bench.model.waiting == 1
 
 
 def test_the_end_of_a_worker_ends_its_sequences_with_an_error_that_says_so() -> None:
@@ -83,16 +60,6 @@ def test_the_end_of_a_worker_ends_its_sequences_with_an_error_that_says_so() -> 
     bench.one("a4", start=True)
     bench.clock.advance(1.0)
     assert bench.client.reply("a4").status == 200
-
-
-def test_no_request_of_a_sequence_is_run_twice_even_with_retry() -> None:
-    bench = Stateful(retry=True)
-    bench.send("a1")
-
-    bench.workers[0].die()
-    bench.clock.advance(10.0)
-
-    assert bench.sent == ["a1"]
 
 
 def test_a_worker_that_is_scaled_away_answers_first_and_then_its_sequences_are_broken() -> None:
@@ -149,16 +116,6 @@ def test_the_limit_of_the_queue_holds_and_opens_no_sequence() -> None:
 
     assert bench.model.sequences is not None
     assert len(bench.model.sequences) == 2
-
-
-def test_a_client_that_leaves_takes_its_request_along() -> None:
-    bench = Stateful(batch_size=1)
-    _, job, _ = bench.send("a1", "a2", "a3")
-
-    bench.model.abandon(job)
-    bench.clock.advance(10.0)
-
-    assert bench.sent == ["a1", "a3"]
 
 
 def test_a_request_that_is_too_old_is_answered_and_its_sequence_goes_on() -> None:

@@ -74,21 +74,3 @@ def test_a_wrong_tensor_is_refused_and_the_next_one_served(tensors: Served) -> N
     assert refused.status == 400
     assert refused.json["error"] == "Input x is FP32 of shape [1, 1]; the model takes FP32 of shape [-1]."
     assert sent_back(infer(tensors, model, b"1234", "FP32", [1])) == (b"1234", True)
-
-
-def test_a_declared_model_answers_predictions_as_ever(tensors: Served) -> None:
-    model = register(tensors, "FP64", "predicts")
-
-    assert tensors.ask(f"/predictions/{model}", b'{"a": 1}', content_type="application/json").json == {"body": {"a": 1}}
-
-
-def test_bench_sends_binary_tensors(tensors: Served) -> None:
-    model = register(tensors, "FP32", "benched-binary")
-    elements = tensors.folder / "elements"
-    elements.write_bytes(bytes(400_000))
-
-    found = json.loads(
-        tensors.tsctl("bench", model, str(elements), "--protocol", "v2", "--binary", "-n", "50", "--json")
-    )
-
-    assert (found["requests"], found["errors"], found["bodyBytes"] > 400_000) == (50, 0, True)

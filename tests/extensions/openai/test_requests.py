@@ -4,19 +4,11 @@ import json
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tsctl.daemon.api.json_text.syntax import WINDOW
 from tsctl.daemon.core.arena import Lease, Place
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.extensions.openai.requests import Asked, read_request, read_steps
-
-JSON_VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-    max_leaves=5,
-)
 
 
 def asked(chat: bool = False, **members: object) -> Asked:
@@ -125,20 +117,3 @@ def test_what_is_wrong_is_named(body: bytes, message: str) -> None:
 def test_messages_that_are_none_are_refused(messages: object) -> None:
     with pytest.raises(BadRequest, match="`messages` is"):
         asked(chat=True, messages=messages)
-
-
-@given(
-    st.dictionaries(st.sampled_from(["model", "prompt", "messages", "n", "stream", "stop"]), JSON_VALUES), st.booleans()
-)
-def test_any_document_is_read_or_refused(document: dict[str, object], chat: bool) -> None:
-    try:
-        found = read_request(json.dumps(document).encode(), chat=chat)
-    except BadRequest:
-        return
-    assert isinstance(row(found)["data"], str)
-
-
-@given(st.binary())
-def test_any_bytes_are_refused(body: bytes) -> None:
-    with pytest.raises(BadRequest):
-        read_request(body, chat=True)

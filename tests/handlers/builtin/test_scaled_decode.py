@@ -12,7 +12,7 @@ from tsctl.handlers.builtin import fast_images, scaled_decode
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.scaled_decode import LEAST_SIDE
 from tsctl.handlers.builtin.support.example_image import example_image
-from tsctl.handlers.optimize.trials.drift import TOLERANCES
+from tsctl.handlers.optimize.checks.drift import TOLERANCES
 from tsctl.handlers.requests.images import decode_image
 from tsctl.handlers.sdk.errors import UnreadablePayload
 

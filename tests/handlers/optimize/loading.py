@@ -19,16 +19,11 @@ def loaded(
     return handler
 
 
-def still() -> float:
-    """Return the time of a clock by which a batch takes none: a slow machine times no defaults."""
-    return 0.0
-
-
 def done(
     handler: BaseHandler, *asked: str, model_dir: Path | None = None, batch_size: int = 2
 ) -> dict[str, wire.Optimized]:
     where = model_dir or Path(handler.context.system_properties["model_dir"])
-    reports = optimize(handler, asked or None, where, handler.model_yaml_config, batch_size, clock=still)
+    reports = optimize(handler, asked or None, where, handler.model_yaml_config, batch_size)
     return {report.name: report for report in reports}
 
 

@@ -18,9 +18,9 @@ from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.support.example_image import example_image
 from tsctl.handlers.builtin.vision import VisionHandler
-from tsctl.handlers.optimize import bfloat16, folding, trial
+from tsctl.handlers.optimize import bfloat16, check, folding
 from tsctl.handlers.optimize.apply import optimize
-from tsctl.handlers.optimize.trials.drift import TOLERANCES
+from tsctl.handlers.optimize.checks.drift import TOLERANCES
 from tsctl.handlers.sdk.errors import HandlerError
 
 TOLERATED = "1.0e-03" if GPU_ID is None else "1.0e-02"  # with TF32
@@ -144,7 +144,7 @@ def test_what_was_applied_before_stays_when_a_later_one_is_taken_back(
     model_dir: Path, entry: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handler = loaded(model_dir, entry, optimizeTolerance={"channels_last": 0})
-    monkeypatch.setattr(trial, "drift", lambda plain, other: 1e-9)
+    monkeypatch.setattr(check, "drift", lambda plain, other: 1e-9)
 
     reports = done(handler)
 

@@ -9,8 +9,8 @@ from torch import nn
 
 from tests.handlers.device import DEVICE, ROUNDING
 from tests.handlers.optimize.nets import settled
+from tsctl.handlers.optimize.checks.drift import drift
 from tsctl.handlers.optimize.folding import fold
-from tsctl.handlers.optimize.trials.drift import drift
 
 
 class Branching(nn.Module):

@@ -10,18 +10,17 @@ from typing import Any
 import pytest
 import torch
 
-from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.int8.nets import needs_integers
 from tests.handlers.optimize.loading import answer, done, loaded
 from tests.handlers.optimize.nets import put_archive
 from tests.handlers.optimize.trained import examples, put_trained
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.optimize.checks import outcomes
 from tsctl.handlers.optimize.int8.calibration import Scales
 from tsctl.handlers.optimize.int8.layers import Int8Layer, Scale
 from tsctl.handlers.optimize.int8.model import Int8
 from tsctl.handlers.optimize.int8.ranges import Observer, scale_of
-from tsctl.handlers.optimize.trials import verdicts
 from tsctl.handlers.sdk.errors import HandlerError
 
 ROOT = Path(__file__).parents[3]
@@ -142,19 +141,10 @@ def test_without_a_sample_the_made_up_image_is_what_it_is_calibrated_with(
     assert next(iter(answer(handler))) == next(iter(before))
 
 
-def test_one_that_is_no_faster_is_kept_and_named(model_dir: Path, races: Races) -> None:
-    races.gain = 0.5
-
-    report = done(trained(model_dir), "int8")["int8"]
-
-    assert report.applied
-    assert report.warning.startswith("it is no gain here: a batch of 2 takes 500 ms with it")
-
-
 def test_the_next_load_packs_the_weights_by_the_first_ones_calibration(
     model_dir: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    monkeypatch.setenv(outcomes.VARIABLE, str(tmp_path / "trials"))
     first, second = trained(model_dir), trained(model_dir)
     reports = done(first, "int8")
     monkeypatch.setattr(Int8, "calibrate", lambda self, run: pytest.fail("the scales are known"))
@@ -169,7 +159,7 @@ def test_the_next_load_packs_the_weights_by_the_first_ones_calibration(
 def test_other_samples_in_a_folder_that_is_served_in_place_are_another_calibration(
     model_dir: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv(verdicts.VARIABLE, str(tmp_path / "trials"))
+    monkeypatch.setenv(outcomes.VARIABLE, str(tmp_path / "trials"))
     done(trained(model_dir, 4), "int8")
     body = json.dumps((examples(1, 9)[0][0] * 3).tolist())
     (model_dir / "samples" / "000.json").write_text(body)
@@ -204,24 +194,19 @@ import json, sys
 from pathlib import Path
 import torch
 torch.set_num_threads(1)
-from tsctl.handlers.optimize import trial
 from tsctl.handlers.optimize.apply import optimize
 from tsctl.handlers.optimize.int8.layers import Int8Layer
 from tsctl.handlers.optimize.int8.model import Int8
 from tsctl.handlers.process.forking import start_apart
-from tests.handlers.optimize.conftest import Races
 from tests.handlers.optimize.test_int8 import Mine
 from tests.handlers.optimize.loading import loaded
 from tests.handlers.optimize.trained import examples
 
-trial.race = Races()
 calibrate, here = Int8.calibrate, []
 Int8.calibrate = lambda self, run: here.append(1) or calibrate(self, run)
 model_dir, entry, config = Path(sys.argv[1]), json.loads(sys.argv[2]), json.loads(sys.argv[3])
 handler = loaded(model_dir, entry, Mine, **config)
-reports = optimize(
-    handler, ["int8"], model_dir, config, 2, threads=2, apart=lambda work: start_apart(2, (), work)
-)
+reports = optimize(handler, ["int8"], model_dir, config, 2, apart=lambda work: start_apart(2, (), work))
 packed = [each for each in handler.model.modules() if isinstance(each, Int8Layer)]
 images, _ = examples(8, 3000)
 
@@ -234,7 +219,7 @@ print(json.dumps([len(here), len(packed), reports[0].applied, reports[0].agreeme
 """
 
 
-def test_workers_forked_from_a_template_share_weights_that_it_packed_by_the_trials_calibration(
+def test_workers_forked_from_a_template_share_weights_that_it_packed_by_the_calibration_of_another_process(
     model_dir: Path,
 ) -> None:
     entry, config = put_trained(model_dir, 8)

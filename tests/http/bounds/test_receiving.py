@@ -74,16 +74,6 @@ def test_a_body_in_one_piece_never_counts() -> None:
     assert peer.bodies == [b"abc"]
 
 
-def test_a_client_that_leaves_gives_its_bytes_back(server: Bounded) -> None:
-    leaving, finishing = server.uploading(1000), server.uploading(500)
-
-    leaving.leave()
-    assert server.receiving.used == 500
-    finishing.finish()
-
-    assert server.receiving.used == 0
-
-
 def test_without_room_a_connection_is_not_read(server: Bounded) -> None:
     first = server.uploading(LIMIT - 1)
     second = server.uploading(2)

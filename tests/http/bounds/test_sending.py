@@ -231,18 +231,6 @@ def test_a_stream_of_which_nothing_was_written_becomes_503() -> None:
     assert server.sending.used == 0
 
 
-@pytest.mark.parametrize("way", ["leave", "finish"])
-def test_a_client_that_leaves_gives_its_bytes_back(way: str) -> None:
-    server = Bounded()
-    peer = server.ask(3, window=10**9)
-    server.exchanges[0].on_leave = server.exchanges[1].on_leave = lambda gone: False
-    server.answer(1000, 2)
-
-    getattr(peer, way)()
-
-    assert server.sending.used == 0
-
-
 def test_a_connection_that_is_owed_much_is_not_read_until_it_is_out() -> None:
     server = Bounded()
     peer = server.ask(2, window=10**9)

@@ -1,12 +1,8 @@
 """A head that is sent again is known again, wherever the stream is cut: nobody can tell but by the time it takes."""
 
-import itertools
-
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from tests.http.peer import GET, LAST, Server, chunked, get, post
+from tests.http.peer import GET, Server, chunked, get, post
 from tests.http.reading import compare
 from tsctl.daemon.core.arena import SHARED_FROM
 from tsctl.daemon.http.exchange import Exchange
@@ -81,7 +77,6 @@ SHAPES = [
     b"POST / HTTP/1.1\r\nHost: a\r\ncontent-length: 3 \r\n\r\nabc",
     b"POST / HTTP/1.1\r\nHost: a\r\ncontent-length: 0003\r\n\r\nabc",
 ]
-LASTS = [LAST, post(b"abc", "Connection: Upgrade", "Upgrade: h2c"), b"GET / HTTP/1.0\r\n\r\n", b"\0", post(b"x" * 9**6)]
 SIZED = [padded(shape, LONGEST + more) for shape in SHAPES for more in (-1, 0, 1)]
 
 
@@ -100,21 +95,6 @@ def test_no_cut_makes_a_request_another_ones() -> None:
         stream = shape + GET + shape
         for cut in range(1, len(stream), 1 if len(stream) < 500 else 97):
             assert len(compare([shape, stream[:cut], stream[cut:], shape], WIDE).told) == 5
-
-
-@settings(max_examples=60)
-@given(st.data())
-def test_nothing_tells_a_head_that_was_known_from_one_that_was_parsed(data: st.DataObject) -> None:
-    few = data.draw(st.lists(st.sampled_from([*SHAPES, *SIZED]), min_size=1, max_size=3))
-    requests = data.draw(st.lists(st.sampled_from(few), max_size=8)) + data.draw(
-        st.lists(st.sampled_from([*LASTS, *few]), max_size=2)
-    )
-    ends = list(itertools.accumulate(map(len, requests)))
-    stream = b"".join(requests)
-    cuts = data.draw(st.lists(st.sampled_from([0, *ends]) | st.integers(0, len(stream)), max_size=8))
-    places = sorted({0, len(stream), *cuts})
-
-    compare([stream[start:end] for start, end in itertools.pairwise(places)], WIDE)
 
 
 # Which heads are known again: without a cache every answer would be the same.

@@ -1,8 +1,6 @@
 """The receiver's requests from bytes: the same for every split, and one refusal for each fault."""
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.http.peer import GET, LIMITS, chunked, get, post
 from tsctl.daemon.core.errors import DaemonError
@@ -68,19 +66,6 @@ def test_a_cut_anywhere_changes_nothing(data: bytes) -> None:
     for i in range(1, len(data)):
         assert Reader().feed(data[:i], data[i:]).known == whole.known
     assert Reader().feed(*bytewise(data)).known == whole.known
-
-
-@settings(max_examples=50)
-@given(st.lists(st.binary(max_size=40), max_size=4), st.data())
-def test_bodies_arrive_as_they_were_sent(bodies: list[bytes], data: st.DataObject) -> None:
-    stream = b"".join(
-        data.draw(st.sampled_from([post(body), chunked(body) if body else post(body)])) for body in bodies
-    )
-    cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=5)))
-
-    reader = Reader().feed(*(stream[a:b] for a, b in zip([0, *cuts], [*cuts, len(stream)], strict=True)))
-
-    assert [request.body for request in reader.requests] == bodies
 
 
 def test_a_request_is_told_as_it_was_sent() -> None:
@@ -362,16 +347,3 @@ def test_nothing_may_be_known_of_a_refused_request() -> None:
     known = reader.receiver.request_so_far()
 
     assert (known.method, known.target) == ("-", "-")
-
-
-@given(st.lists(st.binary(max_size=60), max_size=5))
-def test_bytes_bring_requests_or_a_refusal_and_nothing_else(pieces: list[bytes]) -> None:
-    reader = Reader()
-    refusals: list[DaemonError] = []
-    try:
-        reader.feed(*pieces)
-    except DaemonError as error:
-        refusals.append(error)
-
-    assert all(error.status in (400, 405, 413, 417, 431, 501) for error in refusals)
-    assert len(reader.requests) <= sum(map(len, pieces)) // len(b"GET /\r\n\r\n")

@@ -4,9 +4,8 @@
     workloads/    what is done to a server: load on a constant answer and on real models, a kill
     measuring/    how it is measured: wrk, /proc, medians
     reporting/    docs/benchmarks.md and its pictures
-    layers/       each layer of our own alone, with the fakes that ship
     environments  the peers' virtual environments, under .bench/, which git ignores
-    bounds        `python -m tests.lab bounds`: slow uploads, unread answers, idle connections, refusals, noise
+    bounds        `python -m tests.lab bounds`: slow uploads, unread answers, idle connections
     models        what is served: archives, weights, bodies, and which answers are right
 
 Servers take turns: every round runs every server once, so that what changes on the machine meanwhile

@@ -1,4 +1,4 @@
-"""Bodies that may cost the event loop much, of any size: each function makes one request.
+"""Bodies that may cost the event loop much, of any size: each kind makes one request.
 
 The sizes are those of the body; what a limit refuses is answered 400 or 413, and that must be cheap, too.
 """
@@ -7,10 +7,11 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from urllib.parse import quote_from_bytes
 
 MIB = 2**20
+JSON, IMAGE = "application/json", "image/png"
 URLENCODED = "application/x-www-form-urlencoded"
 BOUNDARY = "b-8f3a-4d1e-boundary"
 MULTIPART = f"multipart/form-data; boundary={BOUNDARY}"
@@ -38,6 +39,9 @@ class Asked:
     method: str = ""
 
 
+Kind = Callable[[int], Asked]
+
+
 def request(
     name: str,
     body: bytes,
@@ -47,9 +51,10 @@ def request(
     status: int = 200,
     method: str = "POST",
     control: bool = False,
+    headers: bytes = b"",
 ) -> Asked:
     head = head_of(method, target, content_type, f"Content-Length: {len(body)}")
-    return Asked(name, head, [body], len(body), status, control)
+    return Asked(name, head[:-2] + headers + b"\r\n", [body], len(body), status, control)
 
 
 def head_of(method: str, target: str, content_type: str, length: str) -> bytes:
@@ -72,8 +77,8 @@ def form(*parts: tuple[str, bytes]) -> bytes:
     return b"".join(said) + f"{opened}--\r\n".encode()
 
 
-def disposition(name: str) -> str:
-    return f'Content-Disposition: form-data; name="{name}"'
+def part(value: bytes, name: str = "p", further: str = "") -> tuple[str, bytes]:
+    return f'Content-Disposition: form-data; name="{name}"{further}', value
 
 
 @cache
@@ -82,312 +87,180 @@ def image() -> bytes:
     return quote_from_bytes(os.urandom(512 * 1024)).encode()
 
 
-def raw(size: int) -> Asked:
-    return request("raw bytes", bytes(size), "image/png")
+def _fields_of_escapes(size: int) -> bytes:
+    return b"&".join(b"n%d=" % number + whole(b"%41", size // 256 - 8) for number in range(256))
 
 
-def json_body(size: int) -> Asked:
-    return request("JSON", b'{"a": "' + b"x" * (size - 9) + b'"}', "application/json")
+def _four_images(size: int) -> bytes:
+    return form(*(part(os.urandom((size - ROOM) // 4), f"p{number}", '; filename="x"') for number in range(4)))
 
 
-def text(size: int) -> Asked:
-    return request("text", filled(b"line of text\n", size), "text/plain; charset=utf-8")
+def _parts_of_nothing(size: int) -> bytes:
+    return whole(form(part(b"")).removesuffix(f"--{BOUNDARY}--\r\n".encode()), size)
 
 
-def urlencoded_dense_fields(size: int) -> Asked:
-    return request("urlencoded: a=&a=&…", filled(b"a=&", size), URLENCODED, status=400)
+def _large_headers(size: int) -> bytes:
+    return form(*[part(b"", further="\r\nA: " + ";" * 4096)] * max(1, min(255, size // 4300)), ("A: b", b""))
 
 
-def urlencoded_dense_separators(size: int) -> Asked:
-    return request("urlencoded: &&&…", filled(b"&", size), URLENCODED, status=400)
+def _options(size: int) -> bytes:
+    many = part(b"", further=';a="b"' * 97 + "\r\n" + "A" * 3000 + ": " + ";" * 4096)
+    parts = [many] * max(1, min(255, size // len(many[0])))
+    return form(*parts, part(bytes(max(0, size - ROOM - (len(many[0]) + ROOM) * len(parts)))))
 
 
-def urlencoded_most_fields(size: int) -> Asked:
-    values = [b"n%d=" % number + whole(b"%41", size // 256 - 8) for number in range(256)]
-    return request("urlencoded: 256 fields of escapes", b"&".join(values), URLENCODED)
+def _short_boundary(size: int) -> bytes:
+    begun = b"--b\r\nContent-Disposition: form-data; name=p\r\n\r\n"
+    return begun + whole(b"\r\n--", size - ROOM) + b"\r\n--b--"
 
 
-def urlencoded_dense_escapes(size: int) -> Asked:
-    return request("urlencoded: a=%41%41…", b"a=" + whole(b"%41", size - 2), URLENCODED)
+def _of(name: str, content_type: str, body: Callable[[int], bytes], **further: object) -> tuple[str, Kind]:
+    return name, lambda size: request(name, body(size), content_type, **further)  # type: ignore[arg-type]
 
 
-def urlencoded_broken_escape(size: int) -> Asked:
-    return request(
-        "urlencoded: escapes, the last one broken", b"a=" + whole(b"%41", size - 4) + b"%4", URLENCODED, status=400
+def _form_of(name: str, body: Callable[[int], bytes], **further: object) -> tuple[str, Kind]:
+    return _of(f"urlencoded: {name}", URLENCODED, body, **further)
+
+
+def _parts_of(name: str, body: Callable[[int], bytes], **further: object) -> tuple[str, Kind]:
+    return _of(f"multipart: {name}", MULTIPART, body, **further)
+
+
+def _bodies() -> Iterator[tuple[str, Kind]]:
+    yield _of("raw bytes", IMAGE, bytes)
+    yield _of("raw bytes, recorded", IMAGE, bytes, target="/predictions/recorded")
+    yield _of("JSON", JSON, lambda size: b'{"a": "' + b"x" * (size - 9) + b'"}')
+    yield _of("text", "text/plain; charset=utf-8", partial(filled, b"line of text\n"))
+    yield _form_of("a=&a=&…", partial(filled, b"a=&"), status=400)
+    yield _form_of("&&&…", partial(filled, b"&"), status=400)
+    yield _form_of("256 fields of escapes", _fields_of_escapes)
+    yield _form_of("a=%41%41…", lambda size: b"a=" + whole(b"%41", size - 2))
+    yield _form_of("escapes, the last one broken", lambda size: b"a=" + whole(b"%41", size - 4) + b"%4", status=400)
+    yield _form_of("a=+++…", lambda size: b"a=" + filled(b"+", size - 2))
+    yield _form_of("a=%41====…", lambda size: b"a=%41" + filled(b"=", size - 5))
+    yield _form_of("one field", lambda size: b"a=" + filled(b"x", size - 2))
+    yield _form_of("one name", lambda size: filled(b"n", size - 2) + b"=1", status=400)
+    yield _form_of("JSON, which is none", lambda size: b'{"a": "' + filled(b"x", size - 9) + b'"}')
+    yield _form_of("an image", lambda size: b"data=" + filled(image(), size - 8).rsplit(b"%", 1)[0])
+    yield _parts_of("one image", lambda size: form(part(bytes(size - ROOM), "data", '; filename="x"')))
+    yield _parts_of("four images", _four_images)
+    yield _parts_of("parts of nothing", _parts_of_nothing, status=400)
+    yield _parts_of(
+        "256 parts", lambda size: form(*(part(bytes(max(0, size // 256 - 100)), f"p{n}") for n in range(256)))
     )
-
-
-def urlencoded_plus(size: int) -> Asked:
-    return request("urlencoded: a=+++…", b"a=" + filled(b"+", size - 2), URLENCODED)
-
-
-def urlencoded_equals(size: int) -> Asked:
-    return request("urlencoded: a=%41====…", b"a=%41" + filled(b"=", size - 5), URLENCODED)
-
-
-def urlencoded_plain(size: int) -> Asked:
-    return request("urlencoded: one field", b"a=" + filled(b"x", size - 2), URLENCODED)
-
-
-def urlencoded_name(size: int) -> Asked:
-    return request("urlencoded: one name", filled(b"n", size - 2) + b"=1", URLENCODED, status=400)
-
-
-def urlencoded_json(size: int) -> Asked:
-    return request("urlencoded: JSON, which is none", b'{"a": "' + filled(b"x", size - 9) + b'"}', URLENCODED)
-
-
-def urlencoded_image(size: int) -> Asked:
-    encoded = filled(image(), size - 8).rsplit(b"%", 1)[0]
-    return request("urlencoded: an image", b"data=" + encoded, URLENCODED)
-
-
-def multipart_one_part(size: int) -> Asked:
-    return request(
-        "multipart: one image", form((disposition("data") + '; filename="x"', bytes(size - ROOM))), MULTIPART
+    yield _parts_of("headers of 4 KB", _large_headers, status=400)
+    yield _parts_of("97 options in each part", _options)
+    yield _parts_of(
+        "a disposition of semicolons", lambda size: form(part(bytes(size - 8 * ROOM), further=";" * 4096)), status=400
     )
-
-
-def multipart_four_parts(size: int) -> Asked:
-    parts = [(disposition(f"p{number}") + '; filename="x"', os.urandom((size - ROOM) // 4)) for number in range(4)]
-    return request("multipart: four images", form(*parts), MULTIPART)
-
-
-def multipart_small_parts(size: int) -> Asked:
-    part = form((disposition("p"), b"")).removesuffix(f"--{BOUNDARY}--\r\n".encode())
-    return request("multipart: parts of nothing", whole(part, size), MULTIPART, status=400)
-
-
-def multipart_most_parts(size: int) -> Asked:
-    parts = [(disposition(f"p{number}"), bytes(max(0, size // 256 - 100))) for number in range(256)]
-    return request("multipart: 256 parts", form(*parts), MULTIPART)
-
-
-def multipart_large_headers(size: int) -> Asked:
-    headers = disposition("p") + "\r\nA: " + ";" * 4096
-    parts = [(headers, b"")] * max(1, min(255, size // 4300))
-    return request("multipart: headers of 4 KB", form(*parts, ("A: b", b"")), MULTIPART, status=400)
-
-
-def multipart_options(size: int) -> Asked:
-    headers = disposition("p") + ';a="b"' * 97 + "\r\n" + "A" * 3000 + ": " + ";" * 4096
-    parts = [(headers, b"")] * max(1, min(255, size // len(headers)))
-    return request(
-        "multipart: 97 options in each part",
-        form(*parts, (disposition("p"), bytes(max(0, size - ROOM - len(headers + ROOM * "-") * len(parts))))),
-        MULTIPART,
-    )
-
-
-def multipart_semicolons(size: int) -> Asked:
-    headers = disposition("p") + ";" * 4096
-    return request(
-        "multipart: a disposition of semicolons", form((headers, bytes(size - 8 * ROOM))), MULTIPART, status=400
-    )
-
-
-def multipart_near_misses(size: int) -> Asked:
-    value = whole(f"\r\n--{BOUNDARY[:-1]}x".encode(), size - ROOM)
-    return request("multipart: nearly boundaries", form((disposition("p"), value)), MULTIPART)
-
-
-def multipart_returns(size: int) -> Asked:
-    return request("multipart: line ends", form((disposition("p"), whole(b"\r\n", size - ROOM))), MULTIPART)
-
-
-def multipart_short_boundary(size: int) -> Asked:
-    body = b"--b\r\nContent-Disposition: form-data; name=p\r\n\r\n" + whole(b"\r\n--", size - ROOM) + b"\r\n--b--"
-    return request("multipart: a boundary of one byte", body, "multipart/form-data; boundary=b")
-
-
-def multipart_no_end(size: int) -> Asked:
-    return request("multipart: cut short", form((disposition("p"), bytes(size - ROOM)))[:-30], MULTIPART, status=400)
-
-
-def invocations(size: int) -> Asked:
-    body = form((disposition("data"), bytes(size - ROOM)), (disposition("model_name"), b"sized"))
-    return request("/invocations: the form names the model", body, MULTIPART, target="/invocations")
-
-
-def invocations_name(size: int) -> Asked:
-    body = b"model_name=" + filled(b"\xff", size - 11)
-    return request("/invocations: a huge name", body, URLENCODED, target="/invocations", status=400)
-
-
-def invoke(size: int) -> Asked:
+    near = f"\r\n--{BOUNDARY[:-1]}x".encode()
+    yield _parts_of("nearly boundaries", lambda size: form(part(whole(near, size - ROOM))))
+    yield _parts_of("line ends", lambda size: form(part(whole(b"\r\n", size - ROOM))))
+    yield _of("multipart: a boundary of one byte", "multipart/form-data; boundary=b", _short_boundary)
+    yield _parts_of("cut short", lambda size: form(part(bytes(size - ROOM)))[:-30], status=400)
+    yield _of("a content type of semicolons", "multipart/form-data" + ";" * 60000, bytes, status=400)
+    named = part(b"sized", "model_name")
+    yield _of(
+        "/invocations: the form names the model", MULTIPART,
+        lambda size: form(part(bytes(size - ROOM), "data"), named), target="/invocations",
+    )  # fmt: skip
+    huge = partial(filled, b"\xff")
+    yield _of(
+        "/invocations: a huge name", URLENCODED, lambda size: b"model_name=" + huge(size - 11), target="/invocations",
+        status=400,
+    )  # fmt: skip
     query = "&".join(f"q{number}=%41" for number in range(200))
-    return request(
-        "/models/sized/invoke: fields of the query", bytes(size), "image/png", target=f"/models/sized/invoke?{query}"
-    )
+    yield _of("/models/sized/invoke: fields of the query", IMAGE, bytes, target=f"/models/sized/invoke?{query}")
+    for name, member, target in (
+        ("KServe 1", b"instances", "/v1/models/sized:predict"), ("KServe 2", b"inputs", "/v2/models/sized/infer"),
+    ):  # fmt: skip
+        text = b'{"%b": ["' % member
+        yield _of(name, JSON, lambda size, text=text: text + b"x" * (size - 20) + b'"]}', target=target)  # type: ignore[misc]
+    yield _of("numbers in JSON to a typed handler", JSON, _tensor_in_json, target="/v2/models/typed/infer")
 
 
-def kserve_v1(size: int) -> Asked:
-    body = b'{"instances": ["' + b"x" * (size - 20) + b'"]}'
-    return request("KServe 1", body, "application/json", target="/v1/models/sized:predict")
-
-
-def kserve_v2(size: int) -> Asked:
-    body = b'{"inputs": ["' + b"x" * (size - 20) + b'"]}'
-    return request("KServe 2", body, "application/json", target="/v2/models/sized/infer")
-
-
-def tensor_of_bytes(size: int) -> Asked:
-    return binary_tensor("binary data: UINT8 to a typed handler", size, "UINT8", "typed")
-
-
-def tensor_of_floats(size: int) -> Asked:
-    return binary_tensor("binary data: FP32 to a typed handler", size, "FP32", "typed")
-
-
-def tensor_for_lists(size: int) -> Asked:
-    return binary_tensor("binary data: FP32 to a model that declares nothing", size, "FP32", "sized")
-
-
-def tensor_in_json(size: int) -> Asked:
+def _tensor_in_json(size: int) -> bytes:
     count = (min(size, MIB) - ROOM) // 2  # more JSON takes longer: its syntax is checked in one go
-    document = f'{{"inputs":[{{"name":"xs","datatype":"UINT8","shape":[{count}],"data":[{",".join("1" * count)}]}}]}}'
-    body = document.encode()
-    return request("numbers in JSON to a typed handler", body, "application/json", target="/v2/models/typed/infer")
+    tensor = f'{{"name":"xs","datatype":"UINT8","shape":[{count}],"data":[{",".join("1" * count)}]}}'
+    return f'{{"inputs":[{tensor}]}}'.encode()
 
 
-def binary_tensor(name: str, size: int, datatype: str, model: str) -> Asked:
+def _heads() -> Iterator[tuple[str, Kind]]:
+    """Yield heads that are large, whatever the size is; there is no body."""
+
+    def bodiless(name: str, target: str = "/predictions/sized", **further: object) -> tuple[str, Kind]:
+        return _of(name, IMAGE, lambda size: b"", target=target, **further)
+
+    yield bodiless("a target of 8 KiB: escapes", "/predictions/sized/1.0/" + "%FF" * 2700)
+    yield bodiless("a target of 1 KiB: segments", "/predictions/sized/1.0" + "/%41" * 250)
+    yield bodiless("a target of 60 KiB: segments", "/predictions/sized/1.0" + "/%41" * 15000, status=414)
+    yield bodiless("a query of 8 KiB: fields", "/models/sized/invoke?" + "a=&" * 2600, status=400)
+    yield bodiless("a query of 8 KiB: escapes", "/models/sized/invoke?a=" + "%FF" * 2700)
+    yield bodiless("a query of 60 KiB: escapes", "/models/sized/invoke?a=" + "%FF" * 20000, status=414)
+    many = b"".join(b"X-%d: %b\r\n" % (number, b"x" * 600) for number in range(95))
+    yield bodiless("headers of 60 KiB", headers=many)
+    yield bodiless("a deadline of 60 000 digits", headers=b"x-request-deadline-ms: " + b"9" * 60000 + b"\r\n")
+    yield "a host of 60 KiB", _long_host
+
+
+def _long_host(size: int) -> Asked:
+    asked = request("a host of 60 KiB", b"", IMAGE, status=400)
+    asked.head = asked.head.replace(b"Host: a", b"Host: " + b"%41" * 20000 + b"?")
+    return asked
+
+
+def _binary_tensor(name: str, datatype: str, model: str, size: int) -> Asked:
     """Return a request whose one input, `xs`, follows the JSON as bytes."""
     length = (size - ROOM) // 4 * 4
     shape = [length // (1 if datatype == "UINT8" else 4)]
     tensor = {"name": "xs", "datatype": datatype, "shape": shape, "parameters": {"binary_data_size": length}}
     head = json.dumps({"inputs": [tensor], "parameters": {"binary_data_output": True}}).encode()
-    asked = request(name, head + bytes(length), "application/octet-stream", target=f"/v2/models/{model}/infer")
-    asked.head = asked.head[:-2] + f"Inference-Header-Content-Length: {len(head)}\r\n\r\n".encode()
-    return asked
+    told = f"Inference-Header-Content-Length: {len(head)}\r\n".encode()
+    target = f"/v2/models/{model}/infer"
+    return request(name, head + bytes(length), "application/octet-stream", target=target, headers=told)
 
 
-def chunked_large(size: int) -> Asked:
-    return chunked("chunked: 32 KiB", "image/png", size, 32 * 1024)
-
-
-def chunked_form(size: int) -> Asked:
-    return chunked("chunked: a form of escapes, 32 KiB", URLENCODED, size, 32 * 1024)
-
-
-def chunked_small(size: int) -> Asked:
-    return chunked("chunked: 64 bytes", "image/png", size, 64)
-
-
-def chunked_tiny(size: int) -> Asked:
-    return chunked("chunked: one byte", "image/png", min(size, MIB), 1)
-
-
-def chunked(name: str, content_type: str, size: int, chunk: int) -> Asked:
+def _chunked(name: str, content_type: str, chunk: int, size: int) -> Asked:
     head = head_of("POST", "/predictions/sized", content_type, "Transfer-Encoding: chunked")
     data = whole(b"%41", chunk) + b"=" * (chunk % 3)
     one = b"%x\r\n%b\r\n" % (len(data), data)
     most = max(1, _PIECE // len(one))
+    size = size if chunk > 1 else min(size, MIB)
     count = size // chunk - 1
     pieces = [one * most] * (count // most) + [one * (count % most)]
-    first = b"2\r\na=\r\n"
-    return Asked(name, head, [first, *pieces, b"0\r\n\r\n"], size)
+    return Asked(name, head, [b"2\r\na=\r\n", *pieces, b"0\r\n\r\n"], size)
 
 
-def recorded(size: int) -> Asked:
-    return request("raw bytes, recorded", bytes(size), "image/png", target="/predictions/recorded")
+def _managing(method: str, path: str) -> Iterator[tuple[str, Kind]]:
+    """Yield a command's document, and one that is as large as it may be."""
+
+    def document(numbers: int) -> bytes:
+        return b'{"' + b"x" * 16 + b'": [' + b"1e9," * (numbers // 4)
+
+    own = {"target": path, "method": method, "control": True}
+    yield _of(f"{method} {path}, JSON", JSON, lambda size: document(size - 40) + b"1]}", **own, status=413)
+    yield _of(
+        f"{method} {path}, JSON of 32 KiB", JSON, lambda size: document(min(size, 32 * 1024 - 64)) + b"1]}", **own,
+        status=400 if method != "PUT" else 202,
+    )  # fmt: skip
 
 
-def headers(size: int) -> Asked:
-    del size
-    asked = request("headers of 60 KiB", b"", "image/png")
-    asked.head = asked.head[:-2] + b"".join(b"X-%d: %b\r\n" % (number, b"x" * 600) for number in range(95)) + b"\r\n"
-    return asked
-
-
-def host(size: int) -> Asked:
-    del size
-    asked = request("a host of 60 KiB", b"", "image/png", status=400)
-    asked.head = asked.head.replace(b"Host: a", b"Host: " + b"%41" * 20000 + b"?")
-    return asked
-
-
-def numbers(size: int) -> Asked:
-    del size
-    asked = request("a deadline of 60 000 digits", b"", "image/png")
-    asked.head = asked.head[:-2] + b"x-request-deadline-ms: " + b"9" * 60000 + b"\r\n\r\n"
-    return asked
-
-
-def target(size: int) -> Asked:
-    del size
-    return request("a target of 8 KiB: escapes", b"", "", target="/predictions/sized/1.0/" + "%FF" * 2700)
-
-
-def target_segments(size: int) -> Asked:
-    del size
-    return request("a target of 1 KiB: segments", b"", "", target="/predictions/sized/1.0" + "/%41" * 250)
-
-
-def target_too_long(size: int) -> Asked:
-    del size
-    return request(
-        "a target of 60 KiB: segments", b"", "", target="/predictions/sized/1.0" + "/%41" * 15000, status=414
-    )
-
-
-def query_fields(size: int) -> Asked:
-    del size
-    return request("a query of 8 KiB: fields", b"", "", target="/models/sized/invoke?" + "a=&" * 2600, status=400)
-
-
-def query_escapes(size: int) -> Asked:
-    del size
-    return request("a query of 8 KiB: escapes", b"", "", target="/models/sized/invoke?a=" + "%FF" * 2700)
-
-
-def query_too_long(size: int) -> Asked:
-    del size
-    return request("a query of 60 KiB: escapes", b"", "", target="/models/sized/invoke?a=" + "%FF" * 20000, status=414)
-
-
-def content_type_options(size: int) -> Asked:
-    return request("a content type of semicolons", bytes(size), "multipart/form-data" + ";" * 60000, status=400)
-
-
-def managing(method: str, path: str) -> Callable[[int], Asked]:
-    def manage(size: int) -> Asked:
-        body = b'{"' + b"x" * 16 + b'": [' + b"1e9," * ((size - 40) // 4) + b"1]}"
-        return request(
-            f"{method} {path}, JSON", body, "application/json", target=path, method=method, control=True, status=413
-        )
-
-    manage.__name__ = f"{method} {path}"  # by which one kind is told from another
-    return manage
-
-
-def managing_as_much(method: str, path: str) -> Callable[[int], Asked]:
-    def manage_as_much(size: int) -> Asked:
-        body = b'{"' + b"x" * 16 + b'": [' + b"1e9," * (min(size, 32 * 1024 - 64) // 4) + b"1]}"
-        return request(
-            f"{method} {path}, JSON of 32 KiB", body, "application/json", target=path, method=method, control=True,
-            status=400 if method != "PUT" else 202,
-        )  # fmt: skip
-
-    manage_as_much.__name__ = f"{method} {path}, as much as may be"
-    return manage_as_much
-
-
-def _kinds() -> Iterator[Callable[[int], Asked]]:
-    yield from (raw, json_body, text)
-    yield from (urlencoded_dense_fields, urlencoded_dense_separators, urlencoded_most_fields, urlencoded_dense_escapes)
-    yield from (urlencoded_broken_escape, urlencoded_plus, urlencoded_equals, urlencoded_plain, urlencoded_name)
-    yield from (urlencoded_json, urlencoded_image)
-    yield from (multipart_one_part, multipart_four_parts, multipart_small_parts, multipart_most_parts)
-    yield from (multipart_large_headers, multipart_options, multipart_semicolons, multipart_near_misses)
-    yield from (multipart_returns, multipart_short_boundary, multipart_no_end)
-    yield from (invocations, invocations_name, invoke, kserve_v1, kserve_v2)
-    yield from (tensor_of_bytes, tensor_of_floats, tensor_for_lists, tensor_in_json)
-    yield from (chunked_large, chunked_form, chunked_small, chunked_tiny)
-    yield from (target, target_segments, target_too_long, query_fields, query_escapes, query_too_long)
-    yield from (content_type_options, headers, host, numbers, recorded)
+def _kinds() -> Iterator[tuple[str, Kind]]:
+    yield from _bodies()
+    for name, datatype, model in (
+        ("binary data: UINT8 to a typed handler", "UINT8", "typed"),
+        ("binary data: FP32 to a typed handler", "FP32", "typed"),
+        ("binary data: FP32 to a model that declares nothing", "FP32", "sized"),
+    ):
+        yield name, partial(_binary_tensor, name, datatype, model)
+    for name, content_type, chunk in (
+        ("chunked: 32 KiB", IMAGE, 32 * 1024), ("chunked: a form of escapes, 32 KiB", URLENCODED, 32 * 1024),
+        ("chunked: 64 bytes", IMAGE, 64), ("chunked: one byte", IMAGE, 1),
+    ):  # fmt: skip
+        yield name, partial(_chunked, name, content_type, chunk)
+    yield from _heads()
     for method, path in (("POST", "/models"), ("PUT", "/models/sized"), ("PATCH", "/models/sized")):
-        yield managing(method, path)
-        yield managing_as_much(method, path)
+        yield from _managing(method, path)
 
 
-KINDS = tuple(_kinds())
+KINDS: dict[str, Kind] = dict(_kinds())

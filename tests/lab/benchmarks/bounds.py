@@ -8,30 +8,22 @@
                       of the two workers is sending; and how long requests of another model take, before and meanwhile
     idle-connections  bytes of the daemon for each of 10 000 idle connections; the limit is 8 KiB. What the kernel keeps
                       for a socket is not the process's, and not counted
-    overload          a model of 5 ms a request and a queue of 20: as many clients as it can hold, then ten times as
-                      many, who come again half a second after a refusal; ms of the answers 200 and 503
-    noisy-neighbours  latencies of a quiet model alone, and beside one that prints 120 000 lines a request, or as much
-                      as a pipe takes; and how much of a core the daemon takes
 
 Ends with 1 if a bound is passed.
 """
 
 import asyncio
 import contextlib
-import json
-import os
-import random
 import resource
 import socket
 import sys
 import tempfile
-import threading
 import time
 from collections import Counter
 from collections.abc import Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import median, quantiles
+from statistics import quantiles
 from typing import Any, NamedTuple
 
 import uvloop
@@ -247,103 +239,7 @@ def idle_connections() -> bool:
     return max(each.values()) < LIMIT
 
 
-# Overload.
-
-QUEUE, ASKING = 20, 5.0
-
-
-async def ask(port: int, until: float, times: dict[str, list[float]], chance: random.Random) -> None:
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    await asyncio.sleep(chance.uniform(0.0, 0.5))
-    while time.perf_counter() < until:
-        began = time.perf_counter()
-        writer.write(SIZED)
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = next(line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
-        await reader.readexactly(int(length.partition(b":")[2]))
-        status = head[9:12].decode()
-        times.setdefault(status, []).append((time.perf_counter() - began) * 1000)
-        if status != "200":
-            await asyncio.sleep(chance.uniform(0.25, 0.75))  # not all at the same moment: nobody told them to
-    writer.close()
-
-
-async def ask_together(port: int, clients: int) -> dict[str, list[float]]:
-    times: dict[str, list[float]] = {}
-    until, chance = time.perf_counter() + ASKING, random.Random(clients)
-    await asyncio.gather(*(ask(port, until, times, chance) for _ in range(clients)))
-    return times
-
-
-def overload() -> bool:
-    with daemon("--queue-jobs", str(QUEUE), sized=("--batch-size", "1")) as (_, port):
-        print(f"{'clients':>8}{'status':>8}{'a second':>10}{'p50 ms':>9}{'p99 ms':>9}")
-        for clients in (QUEUE, 10 * QUEUE):
-            for status, found in sorted(uvloop.run(ask_together(port, clients)).items()):
-                cuts = quantiles(found, n=100)
-                print(f"{clients:>8}{status:>8}{len(found) / ASKING:>10.0f}{cuts[49]:>9.2f}{cuts[98]:>9.2f}")
-    return True
-
-
-# Noisy neighbours.
-
-WAYS = {"alone": b"", "beside 120 000 short lines a request": b"lines 120000", "beside a full pipe": b"seconds 1"}
-ROUNDS, LISTENING = 3, 4.0
-
-
-@contextlib.contextmanager
-def printing(served: Served, body: bytes) -> Iterator[None]:
-    """Ask the model that prints, one request after the other; nothing without a body."""
-    over = threading.Event()
-
-    def ask_again() -> None:
-        while body and not over.is_set():
-            served.ask("/predictions/prints", body)
-
-    asking = threading.Thread(target=ask_again)
-    asking.start()
-    try:
-        yield
-    finally:
-        over.set()
-        asking.join()
-
-
-def cpu_seconds(pid: int) -> float:
-    """Seconds of a core that a process has taken."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def listen(served: Served, body: bytes) -> tuple[float, float, float]:
-    """Ask the quiet model; return its p50 and p99 in ms, and the daemon's share of a core."""
-    (served.folder / "body").write_bytes(b"x")
-    bench = ("bench", "sized", "body", "--connections", "1", "--json", "--seconds")
-    with printing(served, body):
-        served.tsctl(*bench, "1")  # the daemon learns who comes how often
-        spent, began = cpu_seconds(served.pid), time.perf_counter()
-        latency = json.loads(served.tsctl(*bench, str(LISTENING)))["latency"]
-        cores = (cpu_seconds(served.pid) - spent) / (time.perf_counter() - began)
-    return latency["p50"] * 1000, latency["p99"] * 1000, cores
-
-
-def noisy_neighbours() -> bool:
-    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in WAYS}
-    with daemon(sized=("--batch-size", "1"), prints=("--batch-size", "1")) as (served, _):
-        for _ in range(ROUNDS):
-            for name, body in WAYS.items():
-                found[name].append(listen(served, body))
-    print(f"{'medians':40}{'p50 ms':>10}{'p99 ms':>10}{'daemon, cores':>16}")
-    for name, each in found.items():
-        p50, p99, cores = (median(column) for column in zip(*each, strict=True))
-        print(f"{name:40}{p50:>10.2f}{p99:>10.2f}{cores:>16.2f}")
-    return True
-
-
-BOUNDS = {
-    each.__name__.replace("_", "-"): each
-    for each in (slow_clients, slow_readers, idle_connections, overload, noisy_neighbours)
-}
+BOUNDS = {each.__name__.replace("_", "-"): each for each in (slow_clients, slow_readers, idle_connections)}
 
 
 def main(names: Sequence[str]) -> int:

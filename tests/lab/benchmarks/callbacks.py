@@ -276,7 +276,7 @@ def main() -> int:
     chosen = parser.parse_args()
     keep_memory()  # for the copies that the daemon's are compared with
     words = chosen.only.split(",")
-    all_kinds = {each.__name__.replace("_", " "): each for each in KINDS} | schema_bodies.KINDS
+    all_kinds = KINDS | schema_bodies.KINDS
     kinds = [kind for name, kind in all_kinds.items() if any(word in name for word in words)]
     sizes = [int(float(size) * MIB) for size in chosen.sizes.split(",")]
     with tempfile.TemporaryDirectory() as folder:

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.lab.conformance.compare import Difference, Purpose, Verdict, differences, judge
+from tests.lab.conformance.exposition import shape
 from tests.lab.conformance.talk import Answer
 
 PLAIN = Answer(200, "OK", (("Content-Type", "application/json"), ("X-Mine", "a")), b'{"a": 1}', False)
@@ -95,3 +96,20 @@ def test_a_purpose_for_other_cases_does_not_count() -> None:
 def test_a_missing_answer_is_no_comparison() -> None:
     with pytest.raises(ValueError, match="shorter"):
         judge("case", [PLAIN, PLAIN], [PLAIN], [])
+
+
+METRICS = """\
+# HELP QueueTime Torchserve prometheus gauge metric with unit: Milliseconds
+# TYPE QueueTime gauge
+QueueTime{Level="Host",Hostname="h",} 3.0
+# TYPE ts_inference_requests_total counter
+ts_inference_requests_total{model_name="m",model_version="1.0",} 2.0
+"""
+
+
+def test_of_metrics_only_names_types_labels_and_what_is_counted_make_a_difference() -> None:
+    *gauge, counter, value = METRICS.splitlines(keepends=True)
+    other = [counter, value, *gauge[1:2], 'QueueTime{Hostname="h",Level="Host"} 4.5\n']
+
+    assert shape("".join(other)) == shape(METRICS)
+    assert shape(METRICS.replace("2.0", "3.0")) != shape(METRICS) != shape(METRICS.replace("Level=", "Kind="))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.conformance.cases import GROUPS
+from tests.lab.conformance.purpose import PURPOSES
 from tests.lab.conformance.recording import RECORDED, read
 from tests.lab.conformance.scrub import TIME, UUID
 
@@ -40,3 +41,9 @@ def test_names_are_unique() -> None:
     names = [(group.name, case.name) for group in GROUPS for case in group.cases]
 
     assert len(set(names)) == len(names)
+
+
+def test_a_purpose_for_named_cases_names_cases() -> None:
+    names = {case.name for group in GROUPS for case in group.cases}
+
+    assert {name for purpose in PURPOSES for name in purpose.cases} <= names

@@ -59,10 +59,6 @@ CAPABILITIES = (
     _capability(
         "optimizing",
         r"(?i:optimi[sz](?!m))|\b[Tt]rials?\b|Trial[A-Z]|trials_|\bdrift\b",
-        "daemon/models/optimizing/",
-        "daemon/models/reporting/optimized.py",
-        "daemon/models/reporting/trial.py",
-        "daemon/tools/optimize/",
     ),
     _capability(
         "sequences",

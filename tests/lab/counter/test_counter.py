@@ -6,13 +6,11 @@ from textwrap import dedent
 import pytest
 
 from tests.lab.counter.capabilities import CAPABILITIES, Capability
-from tests.lab.counter.commits import Commit, read_log, spread
+from tests.lab.counter.commits import Commit, read_log
 from tests.lab.counter.entered import usual, windows_in
 from tests.lab.counter.hooks import existing
-from tests.lab.counter.measures import imported, targets_in
 from tests.lab.counter.methods import common
 from tests.lab.counter.named import hits
-from tests.lab.counter.recorder import process_name, product_file
 from tests.lab.counter.tree import TUPLE, texts_of
 from tests.places import ROOT
 
@@ -82,29 +80,6 @@ def test_a_kind_of_hooks_counts_while_a_name_outside_the_shelf_proves_it() -> No
     assert existing({"daemon/extensions/tracing/tracer.py": hook}) == []
 
 
-def test_a_file_of_the_product_is_named_by_its_place() -> None:
-    names = ("tsctl/daemon/http/listener.py", "daemon/http/listener.py", "tsctl/cli.py", ".venv/lib/uvloop/loop.py")
-
-    assert [product_file(f"/tree/{name}", "/tree") for name in names] == [
-        "daemon/http/listener.py", "daemon/http/listener.py", "tsctl/cli.py", "",
-    ]  # fmt: skip
-    assert product_file("/usr/lib/daemon/http.py", "/tree") == ""
-
-
-@pytest.mark.parametrize(
-    ("module", "forked", "name"),
-    [
-        ("tsctl.daemon", False, "daemon"),
-        ("tsctl.handlers.template", False, "template"),
-        ("tsctl.handlers.template", True, "worker"),
-        ("tsctl.handlers.worker", False, "worker"),
-        ("tsctl", False, "other"),
-    ],
-)
-def test_a_process_is_known_by_its_command(module: str, forked: bool, name: str) -> None:
-    assert process_name(["python", "-P", "-m", module, "3"], forked=forked) == name
-
-
 def test_a_file_counts_that_most_windows_enter_otherwise_than_timers_do() -> None:
     idle, *windows = windows_in(
         "1 daemon - timer.py\n1 daemon timer.py clock.py\n"
@@ -139,12 +114,3 @@ def test_the_files_that_a_commit_modifies_outside_its_own_folder_are_of_the_prod
     assert first.outside == ["daemon/extensions/grpc/server.py", "daemon/server/extensions.py"]
     assert second == Commit("def", "docs: better", ())
     assert (second.extension, second.outside) == ("", [])
-
-
-def test_the_spread_is_the_median_and_what_nine_of_ten_do_not_exceed() -> None:
-    assert spread(range(1, 101)) == "50 / 90"
-
-
-def test_imports_and_targets_are_counted_wherever_they_stand() -> None:
-    assert imported("import a, b.c\ndef f():\n    from a import d\n    from e.f import g\n") == {"a", "b.c", "e.f"}
-    assert targets_in(".PHONY: help test\nhelp:\ntest: .venv\n.venv:\n") == ["help", "test"]

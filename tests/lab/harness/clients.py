@@ -16,13 +16,7 @@ LARGEST = 512 * 1024
 
 def some_words(chance: random.Random) -> bytes:
     """Mostly a few, sometimes so many that they go through shared memory."""
-    if chance.random() < 0.02:
-        return large_words(chance)
-    return few_words(chance)
-
-
-def few_words(chance: random.Random) -> bytes:
-    return chance.randbytes(chance.randrange(1, 2000))
+    return large_words(chance) if chance.random() < 0.02 else chance.randbytes(chance.randrange(1, 2000))
 
 
 def large_words(chance: random.Random, most: int = LARGEST) -> bytes:

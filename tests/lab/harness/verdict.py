@@ -5,7 +5,6 @@
     pieces      retried before the first piece; afterwards the answer is cut off if its worker was killed
     narrow      retried; 503 with Retry-After while the queue is full
     crashing    no retry; 500 for a request that ends its worker, and no other notices
-    held        503 while an operator has unloaded the model; what had begun before may have been run
     timed       504 where the request, or its model, has a time that may be over
 
 Whoever has run a request has written so into the journal; that is held against the answer when all is over.
@@ -27,7 +26,6 @@ class Kind(StrEnum):
     CRASHED = "500, it has ended its worker"
     EXPIRED = "504, its time was over"
     QUEUE_FULL = "503 with Retry-After, the queue was full"
-    HELD = "503, an operator had unloaded the model"
     AGAIN = "over gRPC, cut off as its server was replaced: the client asks again"
     HALF_SENT = "the client left after half of the body"
     LEFT = "the client left after the request"
@@ -43,14 +41,12 @@ class Rules:
         narrow: its queue is so short that it may be full.
         pieces: it answers in pieces.
         timeout: milliseconds that it allows a request; 0 for any.
-        held: an operator may unload it.
     """
 
     retry: bool = True
     narrow: bool = False
     pieces: bool = False
     timeout: int = 0
-    held: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,8 +125,6 @@ def judge(asked: Asked, told: Told, killed: Collection[int]) -> tuple[Kind, int]
         return Kind.CRASHED, 0
     if told.status == 503 and asked.rules.narrow and "is full" in text and "retry-after" in told.headers:
         return Kind.QUEUE_FULL, 0
-    if told.status == 503 and asked.rules.held and "An operator unloaded it" in text:
-        return Kind.HELD, 0
     if told.status == 504 and (asked.deadline or asked.rules.timeout):
         return Kind.EXPIRED, 0
     raise Broken(f"{asked.id} was answered {told.status}: {text}")

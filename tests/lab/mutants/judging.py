@@ -90,7 +90,7 @@ def _run(module: str, source: str, tests: Sequence[str], usual: Usual | None) ->
     silent = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(silent, descriptor)
-    sys.meta_path.insert(0, _Changed(module, source))
+    changed = _Changed(module, source)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = folder
         options = "-x -q -p no:cacheprovider -p no:xdist --hypothesis-seed=0 --hypothesis-profile=mutants"
@@ -101,11 +101,11 @@ def _run(module: str, source: str, tests: Sequence[str], usual: Usual | None) ->
             if usual is not None:
                 _limit_processor(LOOPS)
             # Its own tests kill most mutants; those that reach it take seconds to be collected.
-            if failed := pytest.main([*common, own]):
+            if failed := pytest.main([*common, own], plugins=[changed]):
                 return int(failed)
             if usual is not None:
                 _limit_processor(int(2 * usual.processor) + LOOPS)
-            return int(pytest.main([*common, f"--ignore={own}", *reaching]))
+            return int(pytest.main([*common, f"--ignore={own}", *reaching], plugins=[changed]))
         except SystemExit:  # of a module that no longer works
             return 1
 
@@ -119,6 +119,11 @@ class _Changed(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def __init__(self, module: str, source: str) -> None:
         self._module, self._source = module, source
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_load_initial_conftests(self) -> None:
+        """Come before pytest's own finder, which takes what it may rewrite."""
+        sys.meta_path.insert(0, self)
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> importlib.machinery.ModuleSpec | None:
         if name != self._module:

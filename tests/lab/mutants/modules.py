@@ -1,8 +1,8 @@
 """The modules, the tests of `make test` that reach each, and the mutants that change nothing that anybody can see."""
 
-_BATCHING = ("tests/batching", "tests/workers/rows", "tests/api/inference")
-_WORKERS = ("tests/workers", "tests/batching")
-_HTTP = ("tests/http", "tests/api/inference")
+_BATCHING = ("tests/batching", "tests/workers/rows", "tests/api/inference", "tests/lab/simulation")
+_WORKERS = ("tests/workers", "tests/batching", "tests/lab/simulation")
+_HTTP = ("tests/http", "tests/api/inference", "tests/lab/lives", "tests/lab/fuzz/test_targets.py")
 
 # The module → its own tests, which run first, and those that reach it.
 MODULES: dict[str, tuple[str, ...]] = {

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tests.lab.policies.page import insert
-from tests.lab.policies.table import ROWS, drawing, heading, markdown, measure_all
+from tests.lab.policies.table import ROWS, heading, markdown, measure_all
 
 SECTION = "simulated"
 
@@ -29,7 +29,7 @@ def main(arguments: list[str]) -> int:
         parser.error("nothing to run")
     results = []
     for row, cells in measure_all(rows, seeds):
-        print("\n".join(drawing(row, cells)), end="\n\n", flush=True)
+        print(f"{row.name}: {', '.join(f'{cell.policy} {cell.text(row)}' for cell in cells)}", flush=True)
         results.append((row, cells))
     table = "\n".join(markdown(results))
     print(f"{heading(seeds)}\n\n{table}")

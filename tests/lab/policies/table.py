@@ -1,4 +1,4 @@
-"""The table that compares the policies: measured in parallel, printed, and drawn."""
+"""The table that compares the policies, measured in parallel."""
 
 import multiprocessing
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,7 +8,6 @@ from statistics import fmean
 
 from tests.lab.policies.rows import CLOSED, OPEN, OVERLOAD, POLICIES, SEEDS, Row
 
-BAR = 40  # characters
 ROWS: Sequence[Row] = (*CLOSED, *OPEN, OVERLOAD)
 
 
@@ -20,7 +19,6 @@ class Cell:
     throughput: float
     mean: float
     p99: float
-    batch: float  # mean size
 
     def text(self, row: Row) -> str:
         """Return the cell's text: mean/p99 in milliseconds for open arrivals, else responses a second."""
@@ -39,7 +37,6 @@ def _cell(row: Row, policy: str, seeds: Sequence[int]) -> Cell:
         throughput=fmean(run.throughput for run in runs),
         mean=fmean(run.mean for run in runs),
         p99=fmean(run.percentile(99) for run in runs),
-        batch=fmean(size for run in runs for size in run.sizes.elements()),
     )
 
 
@@ -74,15 +71,6 @@ def markdown(results: Iterable[tuple[Row, Sequence[Cell]]]) -> Iterator[str]:
         best = _best(row, cells)
         texts = (f"**{cell.text(row)}**" if _score(row, cell) >= 0.98 * best else cell.text(row) for cell in cells)
         yield f"| {row.name} | {' | '.join(texts)} |"
-
-
-def drawing(row: Row, cells: Sequence[Cell]) -> Iterator[str]:
-    """Yield bars, one per policy: longer is better for closed loops, shorter is better for open arrivals."""
-    yield f"{row.name}  ({'mean/p99 ms, shorter is better' if row.open else 'answers a second'})"
-    lengths = [cell.mean if row.open else cell.throughput for cell in cells]
-    for cell, length in zip(cells, lengths, strict=True):
-        bar = "█" * max(1, round(BAR * length / max(lengths)))
-        yield f"  {cell.policy:10} {cell.text(row):>9}  {bar:{BAR}}  batches of {cell.batch:.1f}"
 
 
 def _score(row: Row, cell: Cell) -> float:

@@ -25,12 +25,6 @@ def row_of(clients: int, model: SimulatedModel = MODEL, *, kept: bool = True) ->
     return Row("", Closed(clients, kept=kept), model)
 
 
-def test_the_numbers_of_clients_in_the_table_cover_the_sizes_around_a_batch() -> None:
-    clients = {row.load.clients for row in CLOSED if isinstance(row.load, Closed)}
-
-    assert {1, 2, 7, 8, 9, 33, 64} <= clients
-
-
 @pytest.mark.slow
 def test_one_client_waits_for_nobody() -> None:
     row = row_of(1)
@@ -94,15 +88,6 @@ def test_batch_times_that_were_first_guessed_ten_times_wrong_cost_less_than_two_
         guessed.append(world.run(REQUESTS).settled().throughput)
 
     assert fmean(guessed) >= 0.98 * throughput(row, "auto")
-
-
-@pytest.mark.heavy
-@pytest.mark.parametrize("row", CLOSED, ids=lambda row: row.name)
-def test_no_job_is_held_longer_than_the_delay_and_no_batch_is_too_large(row: Row) -> None:
-    measured = row.world("auto").run(REQUESTS)
-
-    assert measured.longest_hold <= row.model.max_delay + 1e-9
-    assert max(measured.sizes) <= row.model.batch_size
 
 
 @pytest.mark.heavy

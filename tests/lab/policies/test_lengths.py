@@ -7,7 +7,6 @@ from statistics import NormalDist, fmean
 
 import pytest
 
-from tests.lab.lengths import QUESTIONS
 from tests.lab.policies.loads import Closed, Poisson
 from tests.lab.policies.rows import ALIKE, TEXTS, Row, rate
 from tests.lab.policies.world import Measured, SimulatedModel
@@ -107,8 +106,3 @@ def test_no_request_is_held_beside_an_idle_worker_for_longer_than_the_delay() ->
     world.run(REQUESTS)
 
     assert world.dispatcher.longest_hold <= ALIKE.max_delay + 1e-9
-
-
-@pytest.mark.slow
-def test_the_lengths_are_those_that_the_page_describes() -> None:
-    assert len(QUESTIONS) == 100 and fmean(QUESTIONS) == pytest.approx(59, abs=0.5)

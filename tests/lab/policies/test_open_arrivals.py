@@ -6,7 +6,7 @@ from statistics import fmean
 import pytest
 
 from tests.lab.policies.loads import Bursts, Poisson
-from tests.lab.policies.rows import MODEL, OPEN, OVERLOAD, TINY, Row, rate
+from tests.lab.policies.rows import CLOSED, MODEL, OPEN, OVERLOAD, TINY, Row, rate
 from tests.lab.policies.world import Measured, SimulatedModel
 
 SEEDS = (1, 2, 3, 4, 5)
@@ -68,7 +68,7 @@ def test_a_tiny_model_is_not_held_up() -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("row", [*OPEN, OVERLOAD], ids=lambda row: row.name)
+@pytest.mark.parametrize("row", [*CLOSED, *OPEN, OVERLOAD], ids=lambda row: row.name)
 def test_no_job_is_held_longer_than_the_delay_and_no_batch_is_too_large(row: Row) -> None:
     measured = row.world("auto").run(REQUESTS)
 

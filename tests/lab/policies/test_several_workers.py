@@ -5,16 +5,11 @@ rules before have shown.
 """
 
 import dataclasses
-import random
 
 import pytest
 
 from tests.lab.policies.cores import Cores
-from tests.lab.policies.loads import Closed
-from tests.lab.policies.rules import Constant
-from tests.lab.policies.workers import NEAR_ENOUGH, Case, cases, constant, markdown, measure
-from tests.lab.policies.world import SimulatedModel, World
-from tsctl.daemon.batching.policies.auto import Auto
+from tests.lab.policies.workers import NEAR_ENOUGH, Case, cases, measure
 from tsctl.daemon.core.clock import FakeClock
 
 SEEDS = (1, 2)
@@ -63,34 +58,6 @@ def test_batch_times_that_vary_by_thirty_percent_do_not_lead_astray(clients: int
     assert result.ratio >= 0.93, result
 
 
-@pytest.mark.slow
-def test_the_rows_are_all_that_was_promised() -> None:
-    rows = cases()
-
-    assert {case.workers for case in rows} == {2, 3, 4}
-    assert {case.model.batch_size for case in rows} == {4, 8}
-    assert {case.clients for case in rows if case.model.batch_size == 8} == {1, 2, 4, 7, 8, 9, 12, 16}
-    for workers in (2, 3, 4):
-        kinds = {(case.cores, case.started) for case in rows if case.workers == workers}
-        assert {(workers, "at once"), (workers, "at random"), (1, "at once"), (1, "at random")} <= kinds
-
-
-def test_a_table_has_a_line_for_each_kind_of_workers() -> None:
-    case = next(iter(cases((8,))))
-    lines = list(markdown([measure(case, (1,), 50, 50)]))
-
-    assert lines[0] == "| batch size 8, clients | 1 |"
-    assert lines[2].startswith("| 50 + 10 n ms, batch 8, 2 workers, a core each, at once | ")
-
-
-def test_a_constant_cut_sends_batches_of_its_size_only() -> None:
-    world = World(SimulatedModel(workers=2, batch_size=8, noise=0.0), constant(4, 4), 1)
-    Closed(8).start(world)
-
-    assert set(world.run(80).sizes) == {4}
-    assert Constant(3, 4, 0.1).name == "constant"
-
-
 @pytest.mark.parametrize(
     ("count", "ends"),
     [
@@ -109,23 +76,3 @@ def test_batches_on_shared_cores_slow_each_other_while_both_run(count: int, ends
     clock.advance(10.0)
 
     assert seen == [pytest.approx(end) for end in ends]
-
-
-def test_a_batch_that_is_called_off_slows_nobody() -> None:
-    clock = FakeClock(start=0.0)
-    cores = Cores(clock, 1)
-    seen: list[float] = []
-    cores.run(1.0, seen.append)
-    other = cores.run(1.0, seen.append)
-    clock.advance(1.0)
-    other.cancel()
-    other.cancel()
-    clock.advance(10.0)
-
-    assert seen == pytest.approx([1.5])
-
-
-def test_a_seed_is_a_run_on_shared_cores_too() -> None:
-    case = random.Random("a row").choice([case for case in cases((8,)) if case.cores == 1 and case.spread])
-
-    assert case.run(Auto, 7, 300) == case.run(Auto, 7, 300)

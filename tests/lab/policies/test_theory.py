@@ -7,9 +7,7 @@ import pytest
 
 from tests.lab.policies.loads import Closed, Poisson
 from tests.lab.policies.rows import MODEL, Row, rate
-from tests.lab.policies.world import Measured, SimulatedModel, Stepping, World
-from tsctl.daemon.batching.policies.greedy import Greedy
-from tsctl.daemon.core.clock import FakeClock
+from tests.lab.policies.world import Measured, SimulatedModel
 
 A, C = MODEL.a, MODEL.c
 FEWEST, MOST = 0.0003, 0.0007  # a turnaround is the first plus an exponential of mean the second
@@ -93,25 +91,3 @@ def test_every_policy_meets_the_same_arrivals() -> None:
     arrivals = [sorted(at for at, _ in row.world(policy).run(200).finished)[:150] for policy in ("greedy", "triton")]
 
     assert arrivals[0] == arrivals[1]
-
-
-def test_a_world_takes_any_collector() -> None:
-    world = World(MODEL, lambda size, delay, traffic: Greedy(size))
-    Closed(2).start(world)
-
-    assert len(world.run(50).finished) >= 50
-
-
-def test_stepping_timers_come_at_whole_milliseconds_and_time_goes_on() -> None:
-    clock = FakeClock(start=0.0)
-    stepping, moments = Stepping(clock), []
-
-    def tick() -> None:
-        moments.append(clock.now())
-        if len(moments) < 2000:
-            stepping.later(0.0001, tick)
-
-    stepping.later(0.0023, tick)
-    clock.advance(10.0)
-
-    assert moments == pytest.approx([0.003 + index / 1000 for index in range(2000)])

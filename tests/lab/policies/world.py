@@ -15,7 +15,7 @@ from tsctl.daemon.batching.policies.collector import Collector
 from tsctl.daemon.batching.policies.grouping import LengthGrouping
 from tsctl.daemon.batching.queue import Queue, patience
 from tsctl.daemon.batching.traffic.traffic import Traffic
-from tsctl.daemon.core.clock import Clock, FakeClock, Timer
+from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Batch, Caller, Job, Outcome, Reply, TimeBudget
 from tsctl.daemon.workers.engine import BatchEvents, Exit, Worker, WorkerSpec
 from tsctl.daemon.workers.pool import Pool
@@ -57,24 +57,6 @@ class SimulatedModel:
     lengths: Sequence[int] = ()
     length: float = 0.0
     group_by_length: bool = False
-
-
-class Stepping:
-    """A clock whose timers fire at whole milliseconds, as the event loop's do: uvloop rounds the current time down.
-
-    A timer may therefore fire up to a millisecond early, and its caller checks the time again.
-    """
-
-    def __init__(self, clock: FakeClock) -> None:
-        self._clock = clock
-        self.now = clock.now
-        self.soon = clock.soon
-        self.aside = clock.aside
-
-    def later(self, delay: float, call: Callable[[], None]) -> Timer:
-        now = self._clock.now()
-        steps = math.floor(now * 1000 + 1e-6) + max(1, math.ceil(delay * 1000 - 1e-6))  # 1e-6: for float rounding
-        return self._clock.later(max(0.0, steps / 1000 - now), call)
 
 
 class SimulatedProcessor:
@@ -138,7 +120,6 @@ class World:
 
     Args:
         beside: a world whose clock and processor this one shares.
-        stepping: the dispatcher's timers step by a millisecond.
 
     Attributes:
         random: the load's random numbers; separate from the workers' noise, so that every policy meets the same
@@ -151,7 +132,6 @@ class World:
         make_collector: MakeCollector,
         seed: int = 1,
         beside: "World | None" = None,
-        stepping: bool = False,
     ) -> None:
         self.clock: FakeClock = FakeClock(start=0.0) if beside is None else beside.clock
         self._processor: SimulatedProcessor | None = None
@@ -177,8 +157,7 @@ class World:
         if self.traffic.padded is not None:
             self.queue.grouping = LengthGrouping(self.traffic.padded, model.queue_timeout)
         collector = make_collector(model.batch_size, model.max_delay, self.traffic)
-        clock: Clock = Stepping(self.clock) if stepping else self.clock
-        self.dispatcher = Dispatcher(self.queue, collector, self.pool, clock, self.traffic)
+        self.dispatcher = Dispatcher(self.queue, collector, self.pool, self.clock, self.traffic)
         self.dispatcher.expiry.queue_timeout = model.queue_timeout
         self.pool.scale(model.workers)
         self.clock.settle()

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 from tests.lab.simulation.ledger import Entry, Served, note_answer
 from tests.lab.simulation.streams import Reader
 from tests.lab.simulation.suspicion import check_accepted, check_refused, note_parked
-from tsctl.daemon.batching.quarantine import Quarantined
 from tsctl.daemon.core.arena import SHARED_FROM, Payload
 from tsctl.daemon.core.errors import DaemonError, QueueFull
 from tsctl.daemon.core.job import Caller, Job, JobPhase, Param, Reply, TimeBudget
+from tsctl.daemon.extensions.quarantine.quarantine import Quarantined
 
 if TYPE_CHECKING:
     from tests.lab.simulation.world import World

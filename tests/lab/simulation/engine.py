@@ -136,7 +136,7 @@ def _check_order(world: "World", served: Served, sent: Sequence[Entry]) -> None:
     waiting = [
         entry for entry in served.open.values() if entry.job.phase is JobPhase.QUEUED and entry.job not in parked
     ]
-    suspect = sent[0].job.suspect is not None
+    suspect = sent[0].job.apart is not None
     alone = [
         entry for entry in waiting if (entry.job.exclusive or entry.job.attempt if suspect else entry.job.runs_alone)
     ]
@@ -248,10 +248,6 @@ class Watch:
     def flow_changed(self, worker: Worker) -> None:
         self._world.note("%r: reads slowly, or again", self._heard(worker, "flow changed"))
         self._events.flow_changed(worker)
-
-    def outdated(self, worker: Worker) -> None:
-        self._world.note("%r: is outdated", self._heard(worker, "outdated"))
-        self._events.outdated(worker)
 
     def exited(self, worker: Worker, how: Exit) -> None:
         process = self._heard(worker, "exited")

@@ -86,7 +86,7 @@ def in_order(queue: Queue) -> bool:
     """Return whether each lane is in the order of arrival: the queue timeout looks at the first job of a lane only."""
     return all(
         earlier.queued <= later.queued
-        for lane in (reversed(queue._alone), queue._suspects, queue._aged, queue._normal, queue._low)
+        for lane in (reversed(queue._alone), queue._apart, queue._aged, queue._normal, queue._low)
         for earlier, later in pairwise(lane)
     )
 
@@ -99,6 +99,8 @@ def _check_callers(world: "World", served: Served) -> None:
     present = {id(entry.job.caller_stats) for entry in served.open.values() if entry.job.caller_stats.regular}
     if callers.strangers != strangers or callers.present != len(present):
         world.broken("who is there is counted", callers=callers, strangers=strangers, present=len(present))
+    if not callers.present <= callers.regulars <= callers.open:
+        world.broken("who is there has a connection that is counted", callers=callers)
 
 
 def _check_due(world: "World", served: Served) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tests.lab.simulation.suspicion import Suspicion, check_refused
 from tsctl.daemon.batching.sequences.marks import USUAL, SequenceMark
 from tsctl.daemon.core.job import MAX_ATTEMPTS, Job, Reply
+from tsctl.daemon.extensions.quarantine.quarantine import Quarantine
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.process.row_window import LEFT
@@ -100,6 +101,7 @@ class Served:
         self.unfit = 0
         self.counts: Counter[str] = Counter()
         self.sequences: SequenceBook | None = None
+        self.suspecting: Quarantine | None = None
         self.timeouts: set[float] = set()
         self.ended_with: set[str] = set()
         self.retired = False

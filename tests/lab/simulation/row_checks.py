@@ -77,7 +77,7 @@ def check_places(world: "World", served: "Served", waiting: "Sequence[Entry]") -
     due: Sequence[Entry]
     if served.sequences is not None:
         due = [*served.sequences.due(free), *(entry for entry in waiting if entry.mark is None)]  # type: ignore[arg-type]
-    elif any(entry.job.suspect is not None or entry.job.attempt for entry in waiting):  # it may have to run alone
+    elif any(entry.job.apart is not None or entry.job.attempt for entry in waiting):  # it may have to run alone
         due = [] if all(worker.in_flight for worker in free) else waiting
     else:
         due = waiting

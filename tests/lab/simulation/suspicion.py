@@ -9,8 +9,8 @@ from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from tests.lab.simulation.script import SIGKILL
-from tsctl.daemon.batching.suspects import DEATHS, REFUSED
 from tsctl.daemon.core.job import Batch, Fate, Outcome
+from tsctl.daemon.extensions.quarantine.suspects import DEATHS, REFUSED
 
 if TYPE_CHECKING:
     from tests.lab.simulation.engine import WatchedWorker
@@ -37,8 +37,9 @@ class Suspicion:
 
     def look(self, served: "Served") -> None:
         """Forget everything if an operator has cleared the quarantine."""
-        if served.model.dispatcher.quarantine._era != self._era:
-            self._era = served.model.dispatcher.quarantine._era
+        era = -1 if served.suspecting is None else served.suspecting._era
+        if era != self._era:
+            self._era = era
             self.alone.clear()
             self.proved.clear()
             self.feared.clear()
@@ -100,14 +101,16 @@ def check_sent(world: "World", worker: "WatchedWorker", entries: "Sequence[Entry
     """Check a batch sent to a worker."""
     served = worker._served
     served.suspicion.look(served)
-    quarantine = served.model.dispatcher.quarantine
+    quarantine = served.suspecting
     feared = [entry for entry in entries if entry.same in served.suspicion.feared and entry.lane != "solo"]
     beside = len(entries) > 1 or (served.by_rows and bool(worker.rows))
-    if feared and beside and not quarantine._pending:
+    if feared and beside and not (quarantine and quarantine._pending):
         world.broken("what may end its worker travels alone", feared=feared, batch=batch)
     if (batch.reason == "ahead" or (served.by_rows and worker.rows)) and worker.lone:
         world.broken("nothing goes ahead behind what may end its worker", worker=worker, batch=batch)
-    worker.lone = batch.jobs[0].suspect is not None or (batch.reason == "retry" and quarantine.watching)
+    worker.lone = batch.jobs[0].apart is not None or (
+        batch.reason == "retry" and quarantine is not None and quarantine.watching
+    )
 
 
 def note_parked(served: "Served") -> None:

@@ -8,16 +8,16 @@ import pytest
 from tests.lab.harness.planted import Around, Plant, nothing, row, rows
 from tests.lab.simulation.run import prepare, run
 from tsctl.daemon.api.management.status import is_compiled
-from tsctl.daemon.batching import quarantine
 from tsctl.daemon.batching.alarm import Alarm
 from tsctl.daemon.batching.dispatcher import Dispatcher
-from tsctl.daemon.batching.fingerprint import fingerprint
 from tsctl.daemon.batching.policies.fixed import Fixed
-from tsctl.daemon.batching.quarantine import Quarantine
 from tsctl.daemon.batching.queue import Queue
-from tsctl.daemon.batching.screening import Screening
 from tsctl.daemon.core import job as jobs
 from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
+from tsctl.daemon.extensions.quarantine import quarantine
+from tsctl.daemon.extensions.quarantine.fingerprint import fingerprint
+from tsctl.daemon.extensions.quarantine.quarantine import Quarantine
+from tsctl.daemon.extensions.quarantine.screening import Screening
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.version import ModelVersion

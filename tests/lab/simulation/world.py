@@ -26,6 +26,8 @@ from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.clock import Timer
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
+from tsctl.daemon.extensions.quarantine.service import quarantine_of, watch_for_suspects
 from tsctl.daemon.marfile import Manifest, parse_manifest
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.version import VersionMetrics
@@ -231,13 +233,18 @@ class World:
         engine, clock = Engine(self), MarkingClock(self.loop)
         source = Source(request.url, Path(_NOWHERE), None, manifest, {})
         served = engine.served = clock.served = Served(len(self.served) + 1)
-        served.model = ModelVersion(source, settings, engine, clock, cores=4, placement=self.placement, request=request)
+        served.model = ModelVersion(
+            source, settings, engine, clock, cores=4, placement=self.placement, request=request,
+            dispatcher=QuarantineDispatcher,
+        )  # fmt: skip
+        watch_for_suspects(served.model)
+        served.suspecting = quarantine_of(served.model)
         served.made = settings
         served.timeouts.add(settings.response_timeout)
         if settings.sequences:
             served.sequences = SequenceBook(self, served)
-        if self.plan.aside:
-            served.model.dispatcher.quarantine.at_once = -1
+        if self.plan.aside and served.suspecting is not None:
+            served.suspecting.at_once = -1
         self.served.append(served)
         return served
 
@@ -331,7 +338,7 @@ def counted(metrics: VersionMetrics) -> dict[str, int]:
     return {
         "requests": metrics.named.requests + metrics.unnamed.requests,
         "batches": metrics.batches.total(),
-        "refused as suspects": metrics.quarantined,
+        "refused as suspects": metrics.refusals["quarantined"],
         "expired in the queue": metrics.expirations["queue"],
         "expired with a worker": metrics.expirations["worker"],
     }

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.kit.daemon import StubDaemon, until
+from tests.kit.services import NotedDaemon
 from tsctl.daemon.core.errors import Loading, Stopping, UpgradeFailed, Upgrading
 from tsctl.daemon.lifecycle.upgrade import old as room
 from tsctl.daemon.lifecycle.upgrade.memory_check import MemoryCheck
@@ -23,8 +24,6 @@ from tsctl.daemon.lifecycle.upgrade.states import Step
 from tsctl.daemon.lifecycle.upgrade.successor import SuccessorGone
 from tsctl.daemon.metrics.totals import Totals
 from tsctl.daemon.models.persistence.snapshot import read_snapshot
-from tsctl.daemon.models.rollouts.rollout import Rollout, parse_conditions
-from tsctl.daemon.models.rollouts.sequential import Trials
 
 PLENTY = MemoryCheck(1, 2)
 
@@ -236,22 +235,15 @@ async def test_changes_that_were_begun_are_finished_before_the_new_daemon_starts
     assert list(bench.remembered) == ["m/1.0"]
 
 
-async def test_the_new_daemon_reads_what_the_step_of_a_rollout_has_shown(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-    for version in ("1.0", "2.0"):
-        await bench.register(bench.mar(version=version))
-    conditions = parse_conditions("errors>1%", compare=False)
-    rollout = Rollout(version="2.0", steps=(100.0,), every=60.0, conditions=conditions, before=(("1.0", 1.0),))
-    await bench.registrar.rollouts.start("m", rollout)
-    bench.registry.find("m", "2.0").metrics.codes[200] += 5
+async def test_the_new_daemon_reads_what_services_keep_at_last(tmp_path: Path) -> None:
+    bench = NotedDaemon(tmp_path)
+    bench.service.kept = {"a": 1}
+    await bench.register(bench.mar())
 
     await Old(bench, FakeSuccessor(ReadyToTakeOver("2.0"), TakenOver())).ask()
 
     written = read_snapshot(bench.snapshot)
-    assert written is not None
-    samples = written.rollouts["m"].samples
-    assert samples is not None and samples.trials == {"errors>1%": Trials(5, 0)}
-    bench.registrar.rollouts.close()
+    assert written is not None and written.extensions == {"noted": {"a": 1, "last": True}}
 
 
 async def test_a_change_that_does_not_end_gives_the_upgrade_up(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.persistence.earlier import earlier_after, one_change
 from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
 from tsctl.daemon.models.registrar import Registration, no_progress
-from tsctl.daemon.models.rollouts.rollout import Rollout
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.settings import Overrides
 
@@ -59,17 +58,19 @@ def test_another_default_version_is_a_change() -> None:
     assert kept([ONE, TWO], after).earlier[0].versions == (ONE, TWO)
 
 
-def test_another_route_is_a_change_and_the_steps_of_a_rollout_are_one() -> None:
+def test_another_route_is_a_change_and_all_routes_of_a_reserved_model_are_one() -> None:
     shared, other = Route(weights=(("1.0", 9.0), ("2.0", 1.0))), Route(weights=(("1.0", 5.0), ("2.0", 5.0)))
-    rollout = Rollout(version="2.0", steps=(1.0,), every=1.0, conditions=(), before=(("1.0", 1.0),))
     plain = Snapshot(models=(ONE, TWO))
-    begun = replace(plain, routes={"m": shared}, rollouts={"m": rollout})
+    begun = replace(plain, routes={"m": shared})
 
     (routed,) = earlier_after(
         replace(plain, routes={"m": shared}), replace(plain, routes={"m": other}), change="", time=1.0
     )
     first = earlier_after(plain, begun, change="", time=1.0)
-    second = earlier_after(replace(begun, earlier=first), replace(begun, routes={"m": other}), change="", time=2.0)
+    second = earlier_after(
+        replace(begun, earlier=first), replace(begun, routes={"m": other}), change="", time=2.0,
+        reserved=frozenset({"m"}),
+    )  # fmt: skip
 
     assert routed.route == shared
     assert first == second and first[0].route is None

@@ -22,15 +22,15 @@ from tsctl.handlers.wire import Declared, Input
 UNSAID: dict[str, Any] = {
     "batch_size": None, "max_delay": None, "policy": None, "workers": None, "max_workers": None, "fallback_workers": 0,
     "response_timeout": None, "startup_timeout": None, "queue_jobs": None, "record_input": None, "since": {},
-    "queue_timeout": None, "optimize": None, "max_memory": None, "cpus": None, "quarantine": None,
+    "queue_timeout": None, "max_memory": None, "cpus": None, "quarantine": None,
 }  # fmt: skip
 SAID: dict[str, Any] = {
     "batch_size": 4, "max_delay": 0.02, "policy": "greedy", "workers": 1, "max_workers": 3, "fallback_workers": 2,
     "response_timeout": 7.0, "startup_timeout": 8.0, "queue_jobs": 9, "record_input": True,
-    "since": {"workers": "scale", "batch_size": "set"}, "queue_timeout": 2.5, "optimize": ["bf16", "compile"],
-    "max_memory": 2**30, "cpus": [0], "quarantine": False,
+    "since": {"workers": "scale", "batch_size": "set"}, "queue_timeout": 2.5, "max_memory": 2**30,
+    "cpus": [0], "quarantine": False,
 }  # fmt: skip
-READ = SAID | {"optimize": ("bf16", "compile"), "cpus": (0,)}
+READ = SAID | {"cpus": (0,)}
 EarlierWishes = msgspec.defstruct(
     "EarlierWishes",
     [
@@ -39,8 +39,7 @@ EarlierWishes = msgspec.defstruct(
         ("response_timeout", float | None, None), ("startup_timeout", float | None, None),
         ("queue_jobs", int | None, None), ("record_input", bool | None, None),
         ("since", dict[str, str], msgspec.field(default_factory=dict)), ("queue_timeout", float | None, None),
-        ("optimize", tuple[str, ...] | None, None), ("max_memory", int | None, None),
-        ("cpus", tuple[int, ...] | None, None), ("quarantine", bool | None, None),
+        ("max_memory", int | None, None), ("cpus", tuple[int, ...] | None, None), ("quarantine", bool | None, None),
     ],
 )  # fmt: skip
 
@@ -86,7 +85,7 @@ def test_an_earlier_version_reads_what_is_written_now() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"batch_size": "4"}, {"max_delay": "soon"}, {"policy": 1}, {"cpus": "0-3"}, {"cpus": ["0"]}, {"optimize": [1]},
+        {"batch_size": "4"}, {"max_delay": "soon"}, {"policy": 1}, {"cpus": "0-3"}, {"cpus": ["0"]},
         {"record_input": 1}, {"max_memory": "4GiB"}, {"since": {"workers": 1}}, {"since": []}, [], 1,
     ],
     ids=str,
@@ -116,7 +115,7 @@ async def test_a_model_that_an_earlier_version_registered_is_served_as_it_was(tm
 
     settings = restored.settings
     assert (settings.batch_size, settings.max_delay, settings.policy) == (4, 0.02, "greedy")
-    assert (settings.optimize, settings.max_memory, settings.cpus) == (("bf16", "compile"), 2**30, (0,))
+    assert (settings.max_memory, settings.cpus) == (2**30, (0,))
     assert (restored.min_workers, restored.max_workers) == (1, 3)
     assert (settings.origins["workers"], settings.origins["batch_size"]) == ("scale", "set")
     assert settings.origins["queue_jobs"] == "register"

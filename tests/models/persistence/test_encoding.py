@@ -14,7 +14,6 @@ from tsctl.daemon.models.persistence import encoding
 from tsctl.daemon.models.persistence.encoding import SnapshotEncoder, encode_snapshot
 from tsctl.daemon.models.persistence.snapshot import EarlierModel, Snapshot, SnapshotEntry
 from tsctl.daemon.models.request import Registration
-from tsctl.daemon.models.rollouts.rollout import Rollout
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.settings import Overrides
 
@@ -50,11 +49,11 @@ def test_an_encoder_that_knows_a_part_writes_the_same_text(snapshots: list[Snaps
 
 
 def test_the_members_of_the_document_are_the_fields_of_the_snapshot() -> None:
-    rollout = Rollout(version="2.0", steps=(50.0, 100.0), every=60.0, conditions=(), before=(("1.0", 100.0),))
-    document = msgspec.json.decode(encode_snapshot(Snapshot(rollouts={"m": rollout})))
+    kept = {"m": Route(weights=(("1.0", 100.0),))}  # a service may keep what it has
+    document = msgspec.json.decode(encode_snapshot(Snapshot(extensions={"noted": kept})))
 
     assert list(document) == list(Snapshot.__dataclass_fields__)
-    assert document["rollouts"]["m"]["version"] == "2.0"
+    assert document["extensions"]["noted"]["m"]["weights"] == [["1.0", 100.0]]
 
 
 def test_only_what_has_changed_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -86,17 +86,6 @@ async def test_what_was_scaled_to_0_is_brought_back_by_an_operator_alone(tmp_pat
     assert not bench.remembered["m/1.0"].request.held
 
 
-async def test_after_a_restart_a_model_is_loaded_by_its_first_request(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-    await answered(bench, await register(bench), "a")
-
-    restarted = await bench.restart()
-
-    model = restarted.registry.find("m")
-    assert (model.pool.wanted, model.word) == (0, "unloaded")
-    assert await answered(restarted, model, "b") == 200
-
-
 async def test_a_load_that_fails_tells_the_operator_why(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
     model = await register(bench)

@@ -50,16 +50,6 @@ def test_a_version_that_is_idle_for_its_keep_alive_is_unloaded_and_the_next_requ
     assert (dict(model.residence.loads), dict(model.residence.unloads)) == ({"request": 2}, {"idle": 1})
 
 
-def test_each_request_keeps_it_alive() -> None:
-    house = StubHouse(batch_time=1.0)
-    model = house.add(keep_alive=60.0)
-    for _ in range(5):
-        house.ask(model)
-        house.clock.advance(50.0)
-
-    assert house.loaded == {"m"}
-
-
 def test_a_version_with_work_is_not_unloaded_and_goes_soon_after() -> None:
     house = StubHouse(batch_time=500.0)
     model = house.add(keep_alive=10.0, response_timeout=1000.0)

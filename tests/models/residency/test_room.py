@@ -1,8 +1,5 @@
 """More models than memory, on a virtual clock: real versions, queues and dispatchers over stub workers."""
 
-import random
-
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,17 +53,6 @@ class Watched(StubHouse):
 
 def names(count: int) -> list[str]:
     return [f"m{index}" for index in range(count)]
-
-
-def test_three_models_take_turns_where_two_fit() -> None:
-    house = Watched({"m0": 4, "m1": 4, "m2": 4}, 9)
-    models = [house.add(name) for name in names(3)]
-    for turn in range(12):
-        house.ask(models[turn % 3], f"r{turn}")
-        house.run(YOUNG + 5.0)
-
-    assert house.answers == [f"r{turn} 200" for turn in range(12)]
-    assert house.broken == set()
 
 
 def test_strangers_do_not_thrash() -> None:
@@ -137,21 +123,6 @@ def test_an_idle_model_leaves_its_template_for_as_long_again_and_one_that_makes_
     house.clock.advance(40.0)
 
     assert house.templates.told == [("m0", 60.0), ("m1", 0.0)]
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_hours_of_traffic_for_twenty_models_where_six_fit(seed: int) -> None:
-    draw = random.Random(seed)
-    house = Watched({name: draw.randint(1, 6) for name in names(20)}, 24, load_time=3.0, batch_time=0.2)
-    models = [house.add(name, keep_alive=draw.choice([5.0, 60.0, 1e9])) for name in names(20)]
-    for turn in range(1500):
-        house.ask(draw.choice(models[: 1 + draw.randrange(20)]), f"r{turn}")
-        house.run(draw.expovariate(0.3))
-    house.run(2000.0)
-
-    assert len(house.answers) == 1500
-    assert {answer.rpartition(" ")[2] for answer in house.answers} <= {"200", "503"}
-    assert house.broken == set()
 
 
 @settings(max_examples=60, deadline=None)

@@ -38,14 +38,14 @@ models:
     sha256: {pin}
     handler: image_classifier
     workers: {{min: 1, max: 4}}
-    settings: {{batchSize: 8, maxBatchDelay: 20, maxMemory: 2048MiB, optimize: "fold,bf16"}}
+    settings: {{batchSize: 8, maxBatchDelay: 20, maxMemory: 2048MiB, cpus: "0,1"}}
 """
     spec = VersionSpec(
         url=f"{folder}/store/m.mar",
         sha256=pin.lower(),
         handler="image_classifier",
         workers=(1, 4),
-        settings={"batchSize": 8, "maxBatchDelay": 20.0, "maxMemory": "2 GiB", "optimize": ["fold", "bf16"]},
+        settings={"batchSize": 8, "maxBatchDelay": 20.0, "maxMemory": "2 GiB", "cpus": "0-1"},
     )
 
     assert read(text, folder) == {"m": ModelSpec(versions={"2.0": spec}, default="2.0")}
@@ -198,7 +198,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_an_export_is_read_as_the_state_that_it_was_written_of(folder: Path) -> None:
-    settings = {"batchSize": 8, "maxBatchDelay": 50.0, "queueTimeout": 0.5, "optimize": ["fold"], "retry": True}
+    settings = {"batchSize": 8, "maxBatchDelay": 50.0, "queueTimeout": 0.5, "cpus": "0-1", "retry": True}
     archive = VersionSpec(url=f"{folder}/store/m.mar", sha256="1" * 64, workers=(1, 2), settings=settings)
     function = VersionSpec(url=f"{folder}/handler.py:handle", workers=(0, 0), fallback_batch_size=8)
     module = VersionSpec(url=str(folder), handler="handler:handle", workers=(1, 1), fallback_batch_size=8)

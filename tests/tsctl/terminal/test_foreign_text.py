@@ -14,10 +14,9 @@ from tests.tsctl.fake_daemon import FakeDaemon
 from tests.tsctl.test_describe_command import DESCRIBED
 from tests.tsctl.test_events_command import DIED
 from tests.tsctl.test_model_commands import model
-from tests.tsctl.test_rollout_command import ROLLOUT
 from tests.tsctl.top import documents
 from tsctl import render
-from tsctl.cli import VERBS, main
+from tsctl.cli import all_verbs, main
 from tsctl.streams import shown, write
 from tsctl.top.columns import Styled
 from tsctl.top.terminal import draw_plain
@@ -86,13 +85,10 @@ SAID = {"status": "Registered", "modelName": "net", "modelVersion": "1.0", "warn
         (["ls"], "GET /tsctl/status", STATUS),
         (["describe", "net"], "GET /models/net", [DESCRIBED]),
         (["events"], "GET /tsctl/events", {"events": [DIED, DIED | {"requests": ["r1", "r2"]}]}),
-        (["rollout", "net"], "GET /models/net/rollout", {"modelName": "net", "rollout": ROLLOUT}),
         (["route", "net"], "GET /models/net/route", {"modelName": "net", "default": "1.0", "route": None}),
         (["default", "net/2"], "PUT /models/net/2/set-default", SAID),
         (["unregister", "net"], "DELETE /models/net", SAID),
         (["register", "net.mar", "--no-wait"], "POST /models", SAID),
-        (["promote", "net"], "POST /models/net/rollout/promote", SAID),
-        (["abort", "net"], "POST /models/net/rollout/abort", SAID),
         (["status"], "GET /tsctl/status", STATUS),
         (["metrics"], "GET /metrics", "text"),
     ],
@@ -117,7 +113,7 @@ def test_no_verb_writes_foreign_control_characters_to_a_terminal(
     assert harmless(tty.seen), tty.seen
 
 
-@pytest.mark.parametrize("verb", sorted(VERBS))
+@pytest.mark.parametrize("verb", sorted(all_verbs()))
 def test_a_refusal_is_shown_without_them_whichever_verb_asked(
     daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:

@@ -9,9 +9,9 @@ import click
 import pytest
 
 from tests.tsctl.conftest import Invoke
-from tsctl.cli import VERBS, main
+from tsctl.cli import all_verbs, main
 from tsctl.daemon.tables import MODEL_SETTINGS, SETTINGS
-from tsctl.terminal.examples import EXAMPLES
+from tsctl.terminal.examples import all_examples
 from tsctl.terminal.help import HelpFormatter
 from tsctl.terminal.setting_groups import DAEMON, MODEL
 
@@ -22,17 +22,17 @@ def commands_of(line: str) -> list[list[str]]:
 
 
 def test_every_verb_has_two_examples() -> None:
-    assert {verb: len(EXAMPLES.get(verb, ())) for verb in VERBS} == dict.fromkeys(VERBS, 2)
+    assert {verb: len(all_examples().get(verb, ())) for verb in all_verbs()} == dict.fromkeys(all_verbs(), 2)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", all_verbs())
 def test_its_examples_parse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str) -> None:
     monkeypatch.chdir(tmp_path)
     for name in ("sample.json", "models.yaml"):
         Path(name).touch()
     root = click.Context(main, info_name="tsctl")
 
-    for example in EXAMPLES[verb]:
+    for example in all_examples()[verb]:
         found = commands_of(example.line)
         for name, *arguments in found:
             command = main.get_command(root, name)
@@ -41,7 +41,7 @@ def test_its_examples_parse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ver
         assert verb in {name for name, *_ in found}
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", all_verbs())
 def test_help_fits_ends_with_the_examples_and_is_never_broken_within_a_word(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
@@ -55,7 +55,7 @@ def test_help_fits_ends_with_the_examples_and_is_never_broken_within_a_word(
     whole = shown[2000]
     assert whole.startswith(f"Usage: tsctl {verb} ")
     ending = [line.strip() for line in whole.partition("Examples:\n")[2].splitlines()]
-    assert ending == [text for example in EXAMPLES[verb] for text in (f"{example.text}:", example.line)]
+    assert ending == [text for example in all_examples()[verb] for text in (f"{example.text}:", example.line)]
     assert max(map(len, shown[80].splitlines())) <= 80
     assert {word for text in shown.values() for word in text.split()} == set(whole.split())
 

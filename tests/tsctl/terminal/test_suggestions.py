@@ -2,15 +2,15 @@
 
 import pytest
 
-from tsctl.cli import VERBS
+from tsctl.cli import all_verbs
 from tsctl.terminal.suggestions import SYNONYMS, similar_model, suggest_verb
 
 MODELS = [{"name": "resnet", "version": "1.0"}, {"name": "Whisper", "version": "1.0"}]
 
 
 def test_a_synonym_is_no_verb_and_means_one() -> None:
-    assert set(SYNONYMS) & set(VERBS) == set()
-    assert set(SYNONYMS.values()) <= set(VERBS)
+    assert set(SYNONYMS) & set(all_verbs()) == set()
+    assert set(SYNONYMS.values()) <= set(all_verbs())
 
 
 @pytest.mark.parametrize(
@@ -21,12 +21,12 @@ def test_a_synonym_is_no_verb_and_means_one() -> None:
     ],
 )  # fmt: skip
 def test_a_word_means_a_verb(word: str, verb: str) -> None:
-    assert suggest_verb(word, VERBS) == verb
+    assert suggest_verb(word, all_verbs()) == verb
 
 
 @pytest.mark.parametrize("word", ["tpo", "stp", "stopp", "sto", "kill", "shutdown", "STOP!"])
 def test_stop_is_never_suggested(word: str) -> None:
-    assert suggest_verb(word, VERBS) != "stop"
+    assert suggest_verb(word, all_verbs()) != "stop"
 
 
 @pytest.mark.parametrize(

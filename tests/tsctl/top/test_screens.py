@@ -101,32 +101,21 @@ def test_a_wide_screen_has_the_reason_of_a_batch_in_words() -> None:
     assert any(line.endswith("a request had been held for the maximum delay") for line in lines)
 
 
-AUTOSCALING = {
-    "targetQueueMs": 50.0, "minWorkers": 1, "maxWorkers": 4, "predictedWaitMs": 12.0, "blocked": False,
-    "reason": "enough", "quietSeconds": None, "takenAwayAfter": 60.0,
-    "lastChange": {"at": 1990.0, "before": 1, "after": 2, "reason": "predicted wait 80 ms > 50 ms"},
-}  # fmt: skip
 ABSENT = {
     "state": "unloaded", "since": 1940.0, "why": "idle for 1m", "reason": "idle", "onDemand": True, "held": False,
     "pinned": False, "lastUsed": 1880.0, "unloadsAt": None, "keepAlive": 60.0, "loads": {}, "unloads": {"idle": 1},
     "loadSeconds": 0.5, "memory": {"host": 72 * 2**20}, "template": 0,
 }  # fmt: skip
-ROLLOUT = {
-    "version": "2.0", "state": "stepping", "share": 20.0, "steps": [20.0, 100.0], "step": 0, "every": 60.0,
-    "abortIf": ["errors>1%"], "reason": None, "waitsFor": "not shown yet: errors>1%",
-    "findings": [{"condition": "errors>1%", "verdict": "open", "requests": 30, "bad": 1, "needed": 900}],
-}  # fmt: skip
-
 TABLE = """
 tsctl 9.9 · pid 42 · up 16 min 41 s                                                                             00:33:21
 4 models, 2 ready · 800 requests/s · 40 errors/s · 7 queued · 0 CPUs · 600M memory · 200M of 1.0G budget
 0B of 2.0G budget gpu0
 
-  MODEL   READY  RANGE  REQ/S  ERR/S  P50 ms  P99 ms  BATCH  QUEUE   CPU    MEM  ACTIVITY
-> broken    0/1      -      0      0       -       -      -      0     0   200M  failed: RuntimeError: no weights
-  gone      0/0      -      0      0       -       -      -      0     0     0B  unloaded: idle
-  m         1/1      -    400     20      14      14    4.0      7     0   200M                                        █
-  scaled    1/1    1-4    400     20      14      14    4.0      0     0   200M                                        █
+  MODEL   READY  REQ/S  ERR/S  P50 ms  P99 ms  BATCH  QUEUE   CPU    MEM  ACTIVITY
+> broken    0/1      0      0       -       -      -      0     0   200M  failed: RuntimeError: no weights
+  gone      0/0      0      0       -       -      -      0     0     0B  unloaded: idle
+  m         1/1    400     20      14      14    4.0      7     0   200M                                               █
+  other     1/1    400     20      14      14    4.0      0     0   200M                                               █
 
 
 EVENTS
@@ -142,16 +131,12 @@ m/2.0  ready                                                            00:33:21
 batches of 4.0, at most 8 · delay 10 ms · policy auto
 answers 200: 380, 503: 20 · refused queue_full: 3
 1 of 1 workers ready, 0 CPUs · 7 on gpu-1/ab12 ready
-autoscaling: 1 to 4 workers, target 50 ms, predicted wait 12 ms
-from 1 to 2 11 s ago (predicted wait 80 ms > 50 ms)
 last error: ValueError: no
 requests/s, up to 400  █
 
   VERSION   SHARE  REQ/S  ERR/S  P50 ms  P99 ms
   1.0         80%    400     20      14      14
 > 2.0         20%    400     20      14      14
-rollout: stepping, step 1 of 2: [20] 100 %
-  errors>1%    open  1 of 30, 900 good answers to come
 
 BATCHES          SIZE                       WAITED       TOOK  REASON
 00:33:20.002    8/8    ████████████████      10 ms  no answer  8 failed: full
@@ -178,7 +163,7 @@ def drawn(lines: list[Line]) -> list[str]:
 def test_the_table_has_what_each_model_does_or_why_not_the_budget_of_memory_and_the_latest_events() -> None:
     gone = model("gone", state="unloaded", ready=0, wanted=0, workers=[], residence=ABSENT)
     broken = model("broken", state="failed", ready=0, lastError="RuntimeError: \x1b[31mno weights\nsecond line")
-    pairs = [busy(queued=7), busy("scaled", autoscaling=AUTOSCALING), (gone, gone), (broken, broken)]
+    pairs = [busy(queued=7), busy("other"), (gone, gone), (broken, broken)]
     memory = {"budget": {"host": 2**30, "gpu0": 2**31}, "used": {"host": 200 * 2**20, "gpu0": 0}}
     past = Past()
     past.take(live(2000.0, *(before for before, _ in pairs)) | {"memory": memory})
@@ -187,17 +172,17 @@ def test_the_table_has_what_each_model_does_or_why_not_the_budget_of_memory_and_
     assert drawn(screen(past, View(), ScreenSize(120, 16), EVENTS[:3])) == TABLE.strip("\n").splitlines()
 
 
-def test_one_version_has_its_batches_the_newest_first_its_rollout_workers_and_events() -> None:
+def test_one_version_has_its_batches_the_newest_first_its_share_workers_and_events() -> None:
     facts: dict[str, Any] = {
-        "share": 0.2, "shadow": False, "evidence": ROLLOUT, "refused": {"queue_full": 3}, "oldestMs": 12.5, "queued": 2,
-        "lastError": "ValueError: no", "autoscaling": AUTOSCALING,
+        "share": 0.2, "shadow": False, "refused": {"queue_full": 3}, "oldestMs": 12.5, "queued": 2,
+        "lastError": "ValueError: no",
         "workers": [{"pid": 7, "node": "gpu-1/ab12", "state": "READY", "memory": 0, "cpuSeconds": 0.0}],
     }  # fmt: skip
     before, after = busy(**facts)
     past = past_of(busy(share=0.8, shadow=False), (before | {"version": "2.0"}, after | {"version": "2.0"}))
     batches = [batch(1), batch(2, 8, reason="full", failed=8, tookMs=None)]
 
-    lines = drawn(detail(past, ("m", "2.0"), batches, EVENTS[:2], ScreenSize(80, 26)))
+    lines = drawn(detail(past, ("m", "2.0"), batches, EVENTS[:2], ScreenSize(80, 22)))
 
     assert lines == DETAIL.strip("\n").splitlines()
 

@@ -11,7 +11,7 @@ def measured(
 ) -> MeasuredSetting:
     """Return a setting with one turn for each rate."""
     tails = p99 if isinstance(p99, tuple) else (p99,) * len(rates)
-    turns = [Turn(rate, tail / 2, tail, 0.001) for rate, tail in zip(rates, tails, strict=True)]
+    turns = [Turn(rate, tail / 2, tail, 0.001, 2.0) for rate, tail in zip(rates, tails, strict=True)]
     return MeasuredSetting(TriedSetting(size, 100.0, "auto", workers), 1, turns, failure)
 
 
@@ -20,10 +20,12 @@ def measured(
     [
         pytest.param(
             [measured(1, failure="5 of 9 requests failed: 5 × status 503"), measured(8, failure="no")], {}, None,
-            "no setting will do: 5 of 9 requests failed: 5 × status 503", id="1. requests fail with each",
+            "no setting answers all of these requests; with the present one 5 of 9 requests failed: 5 × status 503",
+            id="1. requests fail with each",
         ),
         pytest.param(
-            [measured(1, 0.0), measured(8, 0.0)], {}, None, "no setting will do: no answer came in time",
+            [measured(1, 0.0), measured(8, 0.0)], {}, None,
+            "no setting answers all of these requests; with the present one no answer comes in time",
             id="1. no answer comes",
         ),
         pytest.param(

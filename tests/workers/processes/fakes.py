@@ -95,10 +95,7 @@ class Told:
         reading, writing = open_pipes()
         reading.close()
         order = order or orders.Fork(1, "/nowhere")
-        self.outdated = False
-        self.request = SpawnRequest(
-            order, theirs, writing, self._born, self._failed, self._ended, outdated=self._outdated
-        )
+        self.request = SpawnRequest(order, theirs, writing, self._born, self._failed, self._ended)
 
     @property
     def open(self) -> bool:
@@ -117,9 +114,6 @@ class Told:
 
     def _ended(self) -> None:
         self.over = True
-
-    def _outdated(self) -> None:
-        self.outdated = True
 
 
 class Births:

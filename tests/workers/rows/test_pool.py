@@ -48,53 +48,6 @@ def test_the_worker_with_the_fewest_rows_gets_the_next() -> None:
     assert taken[0] is not taken[1]
 
 
-def test_places_are_counted_and_come_back() -> None:
-    bench = StubRowPool(workers=2)
-    assert bench.pool.idle == 4
-
-    workers = [bench.begin() for _ in range(4)]
-    assert (bench.pool.idle, bench.pool.busy) == (0, 2)
-
-    bench.end(workers[0])
-    assert (bench.pool.idle, bench.pool.busy) == (1, 2)
-    assert bench.begin() is workers[0]
-
-
-def test_a_row_that_must_be_alone_gets_an_empty_worker_to_itself() -> None:
-    bench = StubRowPool(workers=2)
-    first = bench.begin()
-    assert bench.pool.lone
-
-    alone = bench.begin(alone=True)
-
-    assert alone is not first
-    assert (bench.pool.lone, bench.pool.idle) == (False, 1)
-    bench.end(alone)
-    assert (bench.pool.lone, bench.pool.idle) == (True, 3)
-
-
-def test_a_worker_that_leaves_gets_no_more_rows() -> None:
-    bench = StubRowPool(workers=2)
-    kept, leaving = bench.begin(), bench.begin()
-
-    bench.pool.scale(1)
-    bench.end(leaving)
-
-    assert bench.begin() is kept
-    assert bench.pool.idle == 0
-
-
-def test_a_new_number_of_places_counts_at_once() -> None:
-    bench = StubRowPool(workers=1)
-    bench.begin()
-
-    bench.pool.set_limits(1, 10.0, 10.0)
-    assert bench.pool.idle == 0
-
-    bench.pool.set_limits(3, 10.0, 10.0)
-    assert bench.pool.idle == 2
-
-
 def test_a_worker_that_does_not_read_gets_no_row_until_it_does() -> None:
     bench = StubRowPool(workers=2)
     slow, other = bench.engine.workers

@@ -9,7 +9,6 @@ from tests.kit.worker import LoneWorker, PlayedProcess
 from tsctl.daemon.core.job import Fate, Job
 from tsctl.daemon.workers.engine import Exit
 from tsctl.daemon.workers.local import LocalWorker
-from tsctl.daemon.workers.rows.in_flight import RowsInFlight
 from tsctl.daemon.workers.state import WorkerState
 from tsctl.handlers import wire
 from tsctl.handlers.credit import PATIENCE, WINDOW
@@ -50,16 +49,6 @@ class Rows(LoneWorker[LocalWorker]):
         return self.process.life.killed
 
 
-def test_rows_end_in_any_order() -> None:
-    bench = Rows()
-    bench.begin("a", "b", "c")
-
-    bench.say(wire.Done(2, [OK], 0.2), wire.Done(3, [OK], 0.3), wire.Done(1, [OK], 0.1))
-
-    assert bench.log.events == ["ended 2 after 0.2", "ended 3 after 0.3", "ended 1 after 0.1"]
-    assert not bench.worker.in_flight
-
-
 def test_rows_of_one_turn_are_sent_together_in_their_order() -> None:
     bench = Rows()
 
@@ -71,20 +60,6 @@ def test_rows_of_one_turn_are_sent_together_in_their_order() -> None:
     frames = FrameReader().feed(bytes(bench.process.transport.written))
     sent = [each for each in map(wire.decode_for_worker, frames) if not isinstance(each, wire.Credit)]
     assert [type(each) for each in sent] == [wire.Predict, wire.Predict, wire.Predict, wire.Cancel]
-
-
-def test_each_row_streams_on_its_own() -> None:
-    bench = Rows()
-    bench.begin("a", "b")
-
-    bench.say(
-        wire.Chunk(2, [(0, wire.Answer(200, b"b1"))]),
-        wire.Chunk(1, [(0, wire.Answer(200, b"a1"))]),
-        wire.Done(2, [OK], 0.2),
-        wire.Chunk(1, [(0, wire.Answer(200, b"a2"))]),
-    )
-
-    assert bench.log.events == ["streamed b'b1'", "streamed b'a1'", "ended 2 after 0.2", "streamed b'a2'"]
 
 
 def test_a_cancelled_row_is_told_once_and_keeps_its_place_until_the_worker_ends_it() -> None:
@@ -146,26 +121,6 @@ def test_an_end_after_the_end_is_no_message_for_anybody() -> None:
     assert len(bench.killed) == 1
 
 
-def test_all_rows_of_a_worker_that_ends_come_back_as_started() -> None:
-    bench = Rows(retry=True)
-    jobs = bench.begin("a", "b", "c")
-
-    bench.process.life.over(Exit(7, "it exited with code 7", crashed=True))
-
-    assert [(each.job, each.fate, each.retry) for each in bench.log.outcomes] == [
-        (job, Fate.CRASHED, True) for job in reversed(jobs)
-    ]
-
-
-def test_a_single_row_is_alone_to_blame() -> None:
-    bench = Rows(retry=True)
-    bench.begin("a")
-
-    bench.process.life.over(Exit(7, "it exited with code 7", crashed=True))
-
-    assert [each.fate for each in bench.log.outcomes] == [Fate.CRASHED_ALONE]
-
-
 def test_a_row_of_which_nothing_is_heard_is_answered_and_cancelled_and_the_others_go_on() -> None:
     bench = Rows()
     bench.begin("a", "b")
@@ -218,28 +173,6 @@ def test_what_is_said_of_cancelled_rows_does_not_keep_a_worker_alive() -> None:
     assert bench.killed == ["response timeout of 10 s"]
 
 
-def test_an_idle_worker_is_not_late() -> None:
-    bench = Rows()
-    bench.begin("a")
-    bench.say(wire.Done(1, [OK], 0.1))
-
-    bench.clock.advance(100.0)
-
-    assert bench.killed == []
-
-
-def test_the_time_of_a_row_begins_when_it_is_sent() -> None:
-    bench = Rows()
-    bench.begin("a")
-    bench.say(wire.Done(1, [OK], 0.1))
-    bench.clock.advance(9.0)
-
-    bench.predict(2, "b")
-    bench.clock.advance(9.0)
-
-    assert bench.killed == []
-
-
 def test_a_worker_may_wait_for_a_client_that_does_not_read_before_it_counts_as_hanging() -> None:
     bench = Rows()
     bench.begin("a")
@@ -251,18 +184,6 @@ def test_a_worker_may_wait_for_a_client_that_does_not_read_before_it_counts_as_h
 
     bench.clock.advance(0.2)
     assert bench.killed == ["response timeout of 10 s"]
-
-
-def test_a_worker_that_is_stopped_ends_its_rows_first() -> None:
-    bench = Rows()
-    bench.begin("a", "b")
-
-    bench.worker.drain(30.0)
-    bench.say(wire.Done(1, [OK], 0.1))
-    assert not bench.process.transport.is_closing()
-
-    bench.say(wire.Done(2, [OK], 0.1))
-    assert bench.process.transport.is_closing()
 
 
 def test_the_batch_size_is_the_number_of_places_of_a_continuous_worker_from_now_on() -> None:
@@ -351,17 +272,6 @@ def test_a_row_may_be_cancelled_while_its_piece_is_passed_on(said: wire.Round) -
     assert bench.told == [wire.Cancel(1)]
     bench.say(wire.Done(1, [OK], 0.1))
     assert bench.log.events == ["ended 1 after 0.1"]
-
-
-def test_a_worker_that_has_ended_keeps_none_of_its_requests() -> None:
-    bench = Rows()
-    a, b = bench.begin("a", "b")
-    bench.worker.cancel(b)
-
-    bench.process.life.over(Exit(None, "killed"))
-
-    assert isinstance(bench.worker.in_flight, RowsInFlight)
-    assert [bench.worker.in_flight.number_of(job) for job in (a, b)] == [None, None]
 
 
 def test_rows_of_a_suspended_worker_have_their_timeouts_again_when_it_goes_on() -> None:

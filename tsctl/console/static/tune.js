@@ -53,7 +53,7 @@ export function tune(main, [name, version]) {
     const rows = found.settings.map((point, index) => {
       const tags = [index === found.recommended && "recommended", index === 0 && "when measured"].filter(Boolean);
       const figures = point.failure ? ["", "", "", "failed", ""]
-        : [rate(point.requestsPerSecond), index ? `${point.gain.toFixed(2)} ± ${point.noise.toFixed(2)}` : "", milliseconds(point.p50), milliseconds(point.p99), milliseconds(point.cpu)];
+        : [rate(point.requestsPerSecond), index && point.gain !== null ? `${point.gain.toFixed(2)} ± ${point.noise.toFixed(2)}` : "", milliseconds(point.p50), milliseconds(point.p99), milliseconds(point.cpu)];
       const values = [h("label", {}, h("input", { type: "radio", name: "point", value: String(index), checked: index === at, onchange: () => choose(index) }), " ", setting(point),
         tags.map((words) => h("span", { class: "tag" }, words))), point.batching, workersOf(point), ...figures];
       return h("tr", { class: index === at ? "chosen" : "", title: point.failure }, values.map((value, column) => h("td", { class: COLUMNS[column][1] }, value)));

@@ -42,8 +42,6 @@ class Template:
         users: workers that live, or wait, and share the template's model.
         linger: seconds that the template of a model stays after the last of them.
         unused: how often that time has begun anew.
-        outdated: calls for the workers that share a model whose default optimisations are not timed yet; None if there
-            is nothing to time.
     """
 
     def __init__(
@@ -56,7 +54,6 @@ class Template:
         give_back: Callable[[SpawnRequest, "Template"], None],
         gone: Callable[["Template"], None],
         told_pid: Callable[[int], None] = lambda pid: None,
-        untimed: Callable[["Template"], None] = lambda template: None,
     ) -> None:
         self.name = name
         self.parent = parent
@@ -72,8 +69,6 @@ class Template:
         self._give_back = give_back
         self._gone = gone
         self._told_pid = told_pid
-        self._untimed = untimed
-        self.outdated: list[Callable[[], None]] | None = []
         self._waiting: deque[SpawnRequest] = deque()
         self._ordered: SpawnRequest | None = None
         self._reads = True
@@ -173,13 +168,9 @@ class Template:
 
     def _heard(self, report: orders.Report) -> None:
         match report:
-            case orders.Ready(seconds=seconds, untimed=untimed):
+            case orders.Ready(seconds=seconds):
                 self.state, self.never_ready = TemplateState.READY, False
                 _log.info("the template %s is ready after %.2f s", self.name, seconds)
-                if untimed:
-                    self._untimed(self)
-                else:
-                    self.outdated = None
                 self._next()
             case orders.Unfit(reason=reason):
                 self.close(reason)

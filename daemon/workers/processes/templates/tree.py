@@ -39,7 +39,6 @@ from tsctl.daemon.workers.processes.spawn import (
 )
 from tsctl.daemon.workers.processes.templates.template import LINGER as LINGER
 from tsctl.daemon.workers.processes.templates.template import Template, TemplateState
-from tsctl.daemon.workers.processes.templates.timing import DefaultsTiming
 from tsctl.handlers import orders
 
 _log = logging.getLogger("tsctl.daemon.workers")
@@ -80,7 +79,6 @@ class Templates:
         self._environment = environment
         self._templates: dict[str, Template] = {}
         self._failed_at: dict[str, float] = {}
-        self._timing = DefaultsTiming(self._follow, clock)
 
     def __repr__(self) -> str:
         return f"<Templates {' '.join(f'{each.name}:{each.state.name}' for each in self._templates.values())}>"
@@ -114,7 +112,6 @@ class Templates:
     def close(self) -> None:
         """End all templates; workers are made only by exec from now on."""
         self.enabled = False
-        self._timing.close()
         for template in list(self._templates.values()):
             template.close("the daemon stops")
 
@@ -135,8 +132,6 @@ class Templates:
         if home is not None:
             home.users += 1
             home.unused += 1
-            if home.outdated is not None:
-                home.outdated.append(request.outdated)
         place.make(request)
         return home
 
@@ -245,10 +240,7 @@ class Templates:
 
     def _add(self, key: str, parent: Template | None, log: OutputLog, ours: socket.socket, reading: Pipes) -> Template:
         output = self._follow(log, reading)
-        template = Template(
-            key, parent, ours, self._loop, self._children, self._give_back, self._gone, output.born,
-            lambda template: self._timing.plan(template, log),
-        )  # fmt: skip
+        template = Template(key, parent, ours, self._loop, self._children, self._give_back, self._gone, output.born)
         self._templates[key] = template
         return template
 

@@ -21,10 +21,10 @@ from tests.handlers.optimize.int8.nets import (
 )  # fmt: skip
 from tests.handlers.optimize.nets import settled
 from tests.handlers.optimize.test_bfloat16 import cpuinfo
+from tsctl.handlers.optimize.checks.drift import drift
 from tsctl.handlers.optimize.int8 import layers
 from tsctl.handlers.optimize.int8.layers import Int8Layer, dequantise, quantise
 from tsctl.handlers.optimize.int8.model import Int8, refusal
-from tsctl.handlers.optimize.trials.drift import drift
 
 CPU = torch.device("cpu")
 

@@ -3,9 +3,10 @@
     python -m tests.lab chaos-steered [--seconds 600] [--seed N] [--upgrade-every 40]
 
 Twelve models are loaded on demand, four of them with versions under routes and rollouts that change, and the memory has
-room for a third. Workers are killed, and the daemon is upgraded and killed. Every request must be answered, by its
-model, and by the version that it names or one that the route of its moment has; the shares of versions lie within five
-standard deviations of their weights. A rollout of a bad version must be taken back, and one of a good version must not.
+room for a third; keep-alives and pins are set, and an operator unloads and loads one. Workers are killed, and the
+daemon is upgraded and killed. Every request must be answered, by its model, and by the version that it names or one
+that the route of its moment has; the shares of versions lie within five standard deviations of their weights. A rollout
+of a bad version must be taken back, and one of a good version must not.
 """
 
 import sys
@@ -16,7 +17,7 @@ from tests.e2e.served import Served, free_address
 from tests.lab.chaos.steered.asking import CLIENTS, Askers
 from tests.lab.chaos.steered.outages import Outages
 from tests.lab.chaos.steered.steering import Steering
-from tests.lab.chaos.steered.verdict import BAD, bounds, hold
+from tests.lab.chaos.steered.verdict import BAD, HELD, bounds, hold
 from tests.lab.harness.daemon import logs, mark
 from tests.lab.harness.footprint import left_behind, stop_alone
 from tests.lab.harness.ledger import Ledger
@@ -47,7 +48,10 @@ def told(by, body):
     return f"{by} {body if isinstance(body, str) else bytes(body).decode()}"
 """
 # What a run must have seen, by words of the daemon's log or of the ledger.
-HAPPENED = ("a request came", "unloaded: idle", "daemon upgraded", "daemon killed", "workers killed", "routes")
+HAPPENED = (
+    "a request came", "unloaded: idle", "unloaded by an operator", "daemon upgraded", "daemon killed", "workers killed",
+    "routes",
+)  # fmt: skip
 RARE = (  # what a long run must have seen, too
     "unloaded: others needed the memory", "scaled from 1 to 2", "rollouts of a good version promoted by itself",
     "rollouts of the bad version aborted by itself", "routes with a shadow",
@@ -80,6 +84,7 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
             for version in versions:
                 served.tsctl("register", pack(served, model, version))
         steering = Steering(served, ledger, seed, given.upgrade_every, STEERED, outages, options)
+        steering.add(steering.come_and_go, [model for model in MODELS if model not in STEERED], HELD)
         askers = Askers(addresses, MODELS, lambda: steering.hot, outages, ledger, seed)
         with steering, askers:
             time.sleep(given.seconds)

@@ -70,6 +70,28 @@ class Steering(Faults):
                 if not self.over.is_set():
                     work(model, chance)
 
+    def come_and_go(self, models: list[str], held: str, chance: random.Random) -> None:
+        """Change what stays in memory; one model is pinned at a time: what is pinned is no room for others."""
+        pinned, first = "", ["hold", "release"]
+        while not self.over.wait(chance.uniform(0.2, 1.5)):
+            model, version = chance.choice(models), "1.0"
+            match first.pop(0) if first else chance.choice(["keep", "keep", "pin", "load", "hold", "release"]):
+                case "keep":
+                    self._tell("kept alive", model, f"?keep_alive={chance.choice(['0', '1s', '5s', 'forever'])}")
+                case "pin":
+                    if not pinned or self._tell("unpinned", pinned, "?pinned=false"):
+                        pinned = model if self._tell("pinned", model, "?pinned=true") else ""
+                case "load":
+                    self._tell("loaded", model, f"/{version}/load?synchronous=false", "POST")
+                case "hold":
+                    self._tell("held", held, f"/{version}/unload", "POST")
+                case "release":
+                    self._tell("released", held, f"/{version}/load?synchronous=false", "POST")
+
+    def _tell(self, done: str, model: str, what: str, method: str = "PATCH") -> bool:
+        with self._commands:
+            return self._command(done, model, method, f"/models/{model}{what}")
+
     def _good(self, model: str) -> list[str]:
         return [version for version in self._steered[model] if version != BAD]
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.served import Served
 from tests.lab.chaos.steered.__main__ import storm
-from tests.lab.chaos.steered.verdict import Asked, Epoch, Kind, Seen, Told, bounds, hold, judge
+from tests.lab.chaos.steered.verdict import HELD, Asked, Epoch, Kind, Seen, Told, bounds, hold, judge
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.peer import Unanswered
 from tests.lab.harness.verdict import Broken
@@ -43,6 +43,9 @@ def test_some_seconds_of_chaos_have_no_error(tmp_path: Path) -> None:
         pytest.param(ANY, Told("", "reset", killed=True), Kind.CUT_OFF, "", id="the daemon was killed"),
         pytest.param(ANY, Told("UNAVAILABLE", "", replaced=True), Kind.REPLACED, "", id="the daemon was replaced"),
         pytest.param(ANY, Told("503", "full", retry_after=True), Kind.REFUSED, "", id="come again"),
+        pytest.param(
+            ANY._replace(model=HELD), Told("503", "An operator unloaded it"), Kind.HELD, "", id="held by an operator"
+        ),
     ],
 )
 def test_an_attempt_may_end_so(asked: Asked, told: Told, kind: Kind, version: str) -> None:
@@ -58,6 +61,7 @@ def test_an_attempt_may_end_so(asked: Asked, told: Told, kind: Kind, version: st
         pytest.param(NAMED, Told("200", "m 1.0 12 words"), id="of another version than the named one"),
         pytest.param(NAMED, Told("503", "ValueError: the bad version"), id="an error of a version that was not named"),
         pytest.param(ANY, Told("503", "is being stopped"), id="refused for good"),
+        pytest.param(ANY, Told("503", "An operator unloaded it"), id="held, and no operator has unloaded it"),
         pytest.param(ANY, Told("UNAVAILABLE", ""), id="over gRPC, and the daemon was not replaced"),
         pytest.param(ANY, Told("500", "", retry_after=True), id="an error of the daemon"),
     ],

@@ -15,6 +15,7 @@ from tsctl.daemon.models.routing.choice import choose_for
 
 BAD = "3.0"  # fails for half of its requests
 FAILURE = "the bad version"
+HELD = "m2"  # an operator unloads it, and loads it
 DEVIATIONS = 5.0  # of the binomial distribution: beyond them are 6 of 10 million shares
 MOST_REFUSED = 0.01  # of all requests
 
@@ -28,6 +29,7 @@ class Kind(StrEnum):
     REFUSED = "asked to come again: 429 or 503 with Retry-After, or UNAVAILABLE"
     REPLACED = "over gRPC, refused while the daemon was replaced"
     CUT_OFF = "cut off, as the daemon was killed"
+    HELD = "told that an operator has unloaded the model"
 
 
 AGAIN = frozenset({Kind.REFUSED, Kind.REPLACED, Kind.CUT_OFF})  # the client asks again
@@ -94,6 +96,8 @@ def judge(asked: Asked, told: Told) -> tuple[Kind, str, int]:
         return Kind.FAILED, BAD, 0
     if "The worker died again" in told.text:
         return Kind.DIED, "", 0
+    if "An operator unloaded it" in told.text and asked.model == HELD:
+        return Kind.HELD, "", 0
     if told.killed and told.status in ("", "UNAVAILABLE", "CANCELLED"):
         return Kind.CUT_OFF, "", 0
     if told.replaced and told.status in ("UNAVAILABLE", "CANCELLED"):

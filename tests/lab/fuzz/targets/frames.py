@@ -18,6 +18,9 @@ MESSAGES: list[Any] = [
     wire.Predict(1, [wire.Row("id", [("a", "b")], [("body", "text/plain", b"x")])], [wire.Stored(0, 0, 0, 3)]),
     wire.Threads(4),
     wire.BatchSize(8),
+    wire.Credit(1, 0, 4096),
+    wire.Cancel(1),
+    wire.NextCall(2, [1]),
     wire.Hello(7),
     wire.Loaded(
         0.5,
@@ -31,6 +34,9 @@ MESSAGES: list[Any] = [
     wire.Started(1),
     wire.Chunk(1, [(0, _ANSWER)]),
     wire.Done(1, [_ANSWER], 0.25, _MEASURED, wire.Isolation(1, 0.1), [wire.HandlerFailure([0], "Traceback")]),
+    wire.Cut(1, [0]),
+    wire.Round([(1, _ANSWER)], [wire.Done(2, [_ANSWER], 0.25)], [3], [b"more"]),
+    wire.RankLost("rank 1 was killed", True),
 ]
 
 

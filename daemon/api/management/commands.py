@@ -1,0 +1,55 @@
+"""The common parts of the commands of the management API: those of the core and of extensions."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from tsctl.daemon.api.openapi import (
+    UNKNOWN_CALLER,
+    Operation,
+    Schema,
+    answer,
+    operation,
+    path_parameters,
+    query_parameters,
+)
+from tsctl.daemon.http.messages import Request
+from tsctl.daemon.models.persistence.earlier import one_change
+from tsctl.daemon.models.registrar import Registrar
+
+CHANGE_HEADER = "x-tsctl-change"  # a token that the commands of one change have in common, see `tsctl rollback`
+READING = frozenset({"GET", "HEAD", "OPTIONS"})
+
+UNDERSTOOD = {"400": "The request is malformed, or a parameter is invalid."}
+FOUND = {**UNDERSTOOD, "404": "The model, version, archive or route does not exist."}
+FAILED = {"500": "The command failed; the message has the reason."}
+NOT_NOW = {"503": "The daemon is being upgraded or stopped, or no worker can answer."}
+CLASHES = {"409": "The version is already registered, is being replaced, or is in a state that forbids the command."}
+CHANGED = FOUND | FAILED | NOT_NOW | CLASHES | UNKNOWN_CALLER
+
+
+@contextmanager
+def changing(registrar: Registrar, request: Request) -> Iterator[None]:
+    """Answer a request inside the block; if it may change something, as a part of the change that it names.
+
+    Raises:
+        Upgrading: the request may change something, and the daemon is being upgraded.
+    """
+    if request.method in READING:
+        yield
+    else:
+        with registrar.gate.change(), one_change(request.header(CHANGE_HEADER)):
+            yield
+
+
+def finished(
+    name: str, path: str, schema: Schema, query: dict[str, Schema] | None = None, required: str = ""
+) -> Operation:
+    """Return the description of a command that is done once it is answered.
+
+    Args:
+        schema: of the answer.
+        query: its parameters.
+        required: the one that must be given.
+    """
+    parameters = path_parameters(path) + query_parameters(query or {}, required)
+    return operation(name, parameters, {"200": answer("Done.", schema)}, CHANGED)

@@ -1,0 +1,161 @@
+"""`python -P -m tsctl.daemon.extensions.optimizing.measuring`: order.py describes its input and output."""
+
+import asyncio
+import math
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import uvloop
+
+from tsctl.daemon.api.inference.forms import parse_body
+from tsctl.daemon.config.config import resolve
+from tsctl.daemon.config.worker_env import model_environment
+from tsctl.daemon.core.clock import LoopClock
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.extensions.optimizing.choice import TrialRow, choose
+from tsctl.daemon.extensions.optimizing.measuring.candidates import OptimizationSet, candidates, sets_of_trial
+from tsctl.daemon.extensions.optimizing.measuring.harness import HarnessLoadFailed, SampleFailed
+from tsctl.daemon.extensions.optimizing.measuring.jpeg import is_large_jpeg
+from tsctl.daemon.extensions.optimizing.measuring.order import OptimizeOrder, TrialOrder, read_order
+from tsctl.daemon.extensions.optimizing.measuring.turns import SetTurns
+from tsctl.daemon.tools.telling import tell
+from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
+from tsctl.daemon.workers.engine import WorkerSpec
+from tsctl.daemon.workers.local_engine import LocalEngine
+from tsctl.handlers.names import NO_OPTIMIZATION
+from tsctl.handlers.process.priority import VARIABLE as BACKGROUND
+from tsctl.handlers.process.priority import step_back
+
+
+class NothingToOptimize(Exception):
+    """The handler has no model that can be optimised; the message is the worker's reason."""
+
+
+async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:
+    """Measure all sets for `tsctl optimize`, and tell the result.
+
+    Args:
+        directory: the place of compiled code and of outcomes.
+
+    Raises:
+        NothingToOptimize: no optimisation can be applied, for one and the same reason.
+    """
+    asked = order.model["settings"].get("optimize")
+    sets = candidates(order.model["handler"], asked, large_jpeg=is_large_jpeg(body))
+    threads = threads_for(usable_cores(), order.model["workers"], chosen_threads(os.environ))
+    rows = await run_turns(order, body, directory, sets, threads, trial=False)
+    refusals = {row.refused for row in rows if not row.now and row.optimize != NO_OPTIMIZATION}
+    if len(refusals) == 1 and "" not in refusals:
+        raise NothingToOptimize(*refusals)
+    best = choose(rows, None, math.inf).optimize or None
+    told = [msgspec.to_builtins(row) for row in rows]
+    tell("done", batchSize=order.model["settings"]["batchSize"], threads=threads, rows=told, recommended=best)
+
+
+async def compare(order: OptimizeOrder, trial: TrialOrder, body: bytes) -> None:
+    """Compare the sets of the daemon's trial, and tell the result."""
+    sets = sets_of_trial(trial.sets, large_jpeg=is_large_jpeg(body))
+    rows = await run_turns(order, body, trial.state_dir, sets, trial.threads, trial=True)
+    tell("done", rows=[msgspec.to_builtins(row) for row in rows])
+
+
+async def run_turns(
+    order: OptimizeOrder, body: bytes, directory: str, sets: Sequence[OptimizationSet], threads: int, *, trial: bool
+) -> list[TrialRow]:
+    """Measure sets in workers on this machine; the arguments are as in `SetTurns`."""
+    loop = asyncio.get_running_loop()
+    clock = LoopClock(loop)
+    config = resolve({**order.settings, "state_dir": directory}, {})
+    engine = LocalEngine(loop, clock, model_environment(os.environ, config), metrics=config.model_metrics)
+    spec, params = spec_of(order.model), parse_body(order.content_type, body)
+    try:
+        return await SetTurns(engine, clock, spec, threads, params, order.seconds, tell, trial=trial).run(sets)
+    finally:
+        engine.close()
+
+
+async def compare_until_closed(order: OptimizeOrder, trial: TrialOrder, body: bytes) -> None:
+    """Compare the sets until stdin is closed.
+
+    Raises:
+        asyncio.CancelledError: stdin was closed; the workers have ended.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.ensure_future(compare(order, trial, body))
+
+    def end() -> None:
+        loop.remove_reader(sys.stdin.fileno())
+        task.cancel()
+
+    loop.add_reader(sys.stdin.fileno(), end)
+    await task
+
+
+def spec_of(model: Mapping[str, Any]) -> WorkerSpec:
+    """Return the configuration of throw-away workers, as the daemon's own have; their output goes to stderr.
+
+    Args:
+        model: as in the order.
+    """
+    served, python = model["settings"], model["python"]
+    return WorkerSpec(
+        model_name=model["modelName"],
+        model_version=model["modelVersion"],
+        model_dir=Path(model["directory"]),
+        handler=model["handler"],
+        manifest=model["manifest"],
+        batch_size=served["batchSize"],
+        startup_timeout=served["startupTimeout"],
+        response_timeout=served["responseTimeout"],
+        retry=False,
+        devices=model["devices"],
+        python=None if python is None else Path(python),
+        cpus=model.get("cpus", ()),
+        log=lambda text, pid, stream: print(text, file=sys.stderr),  # noqa: T201 - the worker's output
+    )
+
+
+def told(work: Callable[[], None]) -> int:
+    """Run the program's work, tell its failure, and return the exit code."""
+    try:
+        work()
+    except NothingToOptimize as error:
+        tell("failed", message=f"there is nothing to optimise: {error}", details="")
+    except SampleFailed as error:
+        first, _, rest = str(error).partition("\n")
+        tell("failed", message=f"the model cannot answer the request: {first}", details=rest)
+    except HarnessLoadFailed as error:
+        tell("failed", message=f"the model does not load: {error}", details=error.details)
+    except DaemonError as error:
+        tell("failed", message=str(error), details="")
+    except (KeyboardInterrupt, BrokenPipeError, asyncio.CancelledError):
+        return 1
+    else:
+        return 0
+    return 1
+
+
+def main() -> int:
+    order = read_order(sys.stdin.buffer.readline())
+    trial = order.trial
+    body = sys.stdin.buffer.read(-1 if trial is None else trial.body_bytes)
+
+    def work() -> None:
+        if trial is not None:
+            step_back()  # requests first
+            os.environ[BACKGROUND] = "true"  # for the workers, each of which leads a session of its own
+            uvloop.run(compare_until_closed(order, trial, body))
+            return
+        # Earlier outcomes and code would make a first load look short.
+        with tempfile.TemporaryDirectory(prefix="tsctl-optimize-") as directory:
+            uvloop.run(measure(order, body, directory))
+
+    return told(work)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

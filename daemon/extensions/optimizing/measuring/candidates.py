@@ -1,0 +1,63 @@
+"""The candidates: sets of optimisations to try."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tsctl.handlers.names import BUILT_IN, DEFAULT_OPTIMIZATIONS, NO_OPTIMIZATION
+
+DEFAULT = "default"  # names the set without any name
+SCALED_DECODE = "scaled_decode"
+_READING = "fast_images"  # a default of handlers that prepare images as `scaled_decode` can
+_ADDED = (("bf16",), ("int8",), ("compile",), ("bf16", "compile"))  # to the defaults
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizationSet:
+    """A set of optimisations.
+
+    Attributes:
+        names: as asked for by name: added to the handler's defaults, unless `none` is among them.
+        now: the model is registered with this set.
+    """
+
+    names: tuple[str, ...]
+    now: bool = False
+
+    @property
+    def text(self) -> str:
+        """The set in one word: the value of `--optimize`, or `default` for no name."""
+        return ",".join(self.names) or DEFAULT
+
+
+def candidates(handler: str, asked: Sequence[str] | None, *, large_jpeg: bool) -> list[OptimizationSet]:
+    """Return the sets to try, the plain model first; one of them is that of now.
+
+    Args:
+        handler: as in the manifest.
+        asked: the set of now, None if no optimisation was asked for.
+        large_jpeg: the sample is an image that `scaled_decode` has an effect on.
+    """
+    usual = DEFAULT_OPTIMIZATIONS.get(BUILT_IN.get(handler, ("", "")), ())
+    sets: list[tuple[str, ...]] = [(NO_OPTIMIZATION,)]
+    if usual:
+        sets.append(())
+    if large_jpeg and _READING in usual:
+        sets.append((SCALED_DECODE,))
+    sets += _ADDED
+    now = tuple(asked or ())
+    same = [names for names in sets if _all_of(names, usual) == _all_of(now, usual)]
+    if not same:
+        sets.append(now)
+    present = same[0] if same else now
+    return [OptimizationSet(names, names == present) for names in sets]
+
+
+def sets_of_trial(sets: Sequence[Sequence[str]], *, large_jpeg: bool) -> list[OptimizationSet]:
+    """Return the sets of a trial that can have an effect on the sample; now are the defaults."""
+    named = [tuple(names) for names in sets if large_jpeg or SCALED_DECODE not in names]
+    return [OptimizationSet(names, not names) for names in named]
+
+
+def _all_of(names: Sequence[str], usual: Sequence[str]) -> frozenset[str]:
+    """Return what is tried for these names: with the defaults, unless `none` is among the names."""
+    return frozenset(names) - {NO_OPTIMIZATION} | (frozenset() if NO_OPTIMIZATION in names else frozenset(usual))

@@ -1,0 +1,198 @@
+"""The measurement: each set in turns with the set of now, which bears other work on the machine.
+
+    the set of now    loaded first, and kept to the end
+    each other set    loaded by its names, which checks and compiles; in a trial then as the daemon would load it, with
+                      the findings of the first load; then batches of both in turns
+
+Times of different sets are made comparable by those of the set of now: a row's `seconds` are its shortest ones, divided
+by the gain.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.job import Param
+from tsctl.daemon.core.machine.processes import process_facts
+from tsctl.daemon.extensions.optimizing.choice import TrialRow
+from tsctl.daemon.extensions.optimizing.measuring.candidates import OptimizationSet
+from tsctl.daemon.extensions.optimizing.measuring.harness import Harness, HarnessLoadFailed, SampleFailed
+from tsctl.daemon.extensions.optimizing.measuring.speed import Result, Speed, is_enough, judge
+from tsctl.daemon.workers.engine import Engine, Worker, WorkerSpec, local_pid
+from tsctl.handlers.names import AUTO, NO_OPTIMIZATION
+from tsctl.handlers.wire import Optimized
+
+# In a trial an unsure result goes on for so many times `seconds`, a minute: what was compiled for it has taken longer,
+# and the whole trial would be made again.
+PATIENCE = 30
+_CANNOT = "cannot be done: "  # after the name of the exception and that of the optimisation
+
+Tell = Callable[..., None]  # stage, **facts
+
+
+class Compared(NamedTuple):
+    """A set that was compared: its worker's report, and its speed beside the set of now."""
+
+    row: TrialRow
+    speed: Speed
+
+
+def processor_time(worker: Worker) -> float:
+    """Return the seconds of processor time that a worker's process has taken; zero if it is not of this machine."""
+    return process_facts(local_pid(worker)).cpu
+
+
+class SetTurns:
+    """Measures sets of optimisations in turns with that of now.
+
+    Args:
+        spec: of the workers, with the batch size to measure.
+        threads: of each worker.
+        params: of the request repeated in all batches.
+        seconds: how long two sets are compared, if the result is clear.
+        trial: sets are measured as the daemon would load them, and the result of each is to be sure; else as they are
+            loaded for the first time.
+        processor_time: as the function of that name.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        clock: Clock,
+        spec: WorkerSpec,
+        threads: int,
+        params: Sequence[Param],
+        seconds: float,
+        tell: Tell,
+        *,
+        trial: bool,
+        processor_time: Callable[[Worker], float] = processor_time,
+    ) -> None:
+        self._engine, self._clock, self._tell, self._processor_time = engine, clock, tell, processor_time
+        self._spec, self._threads, self._params, self._seconds = spec, threads, params, seconds
+        self._trial = trial
+
+    async def run(self, sets: Sequence[OptimizationSet]) -> list[TrialRow]:
+        """Measure all sets, of which one is that of now; return a row for each, in their order.
+
+        Raises:
+            HarnessLoadFailed: the set of now does not load.
+            SampleFailed: the set of now cannot answer the request.
+        """
+        (now,) = [each for each in sets if each.now]
+        ours = self._harness(now.names)
+        self._tell("loading", optimize=now.text, done=0, total=len(sets))
+        try:
+            await ours.start()
+            load = self._load_of(ours)
+            reference = row_of(now, ours.worker, load, await ours.measure(self._spec.batch_size), self._spec.batch_size)
+            found: dict[str, Compared | TrialRow] = {}
+            for done, candidate in enumerate([each for each in sets if not each.now], 1):
+                found[candidate.text] = await self._compared(candidate, ours, done, len(sets))
+        finally:
+            await ours.close()
+        shortest = min([each.speed.without for each in found.values() if isinstance(each, Compared)], default=None)
+        return [
+            _placed(found.get(each.text, reference), shortest or reference.seconds or 0.0, self._spec.batch_size)
+            for each in sets
+        ]
+
+    async def _compared(self, candidate: OptimizationSet, ours: Harness, done: int, total: int) -> Compared | TrialRow:
+        names = candidate.names
+        self._tell("loading", optimize=candidate.text, done=done, total=total)
+        theirs: Harness | None = None
+        try:
+            if self._trial and NO_OPTIMIZATION not in names:
+                await self._prepare(names)
+                names = (AUTO, *names)
+            theirs = self._harness(names)
+            await theirs.start()
+            load = self._load_of(theirs)
+            self._tell("measuring", optimize=candidate.text, done=done, total=total)
+            speed = await self._race(ours, theirs)
+            return Compared(row_of(candidate, theirs.worker, load, speed.having, self._spec.batch_size), speed)
+        except HarnessLoadFailed as error:
+            return TrialRow(optimize=candidate.text, now=False, refused=reason_of(str(error)))
+        except SampleFailed as error:
+            reason = f"cannot answer the request: {str(error).splitlines()[0]}"
+            return TrialRow(optimize=candidate.text, now=False, refused=reason)
+        finally:
+            if theirs is not None:
+                await theirs.close()
+
+    async def _prepare(self, names: Sequence[str]) -> None:
+        """Load a set by its names once, for the outcomes and the code that later loads find."""
+        harness = self._harness(names)
+        try:
+            await harness.start()
+        finally:
+            await harness.close()
+
+    async def _race(self, ours: Harness, theirs: Harness) -> Speed:
+        without: list[float] = []
+        having: list[float] = []
+        began = time.monotonic()
+        patience = PATIENCE * self._seconds if self._trial else 0.0
+        while not is_enough(without, having, time.monotonic() - began, self._seconds, patience):
+            sides = [(ours, without), (theirs, having)]
+            for harness, into in sides if len(without) % 2 == 0 else reversed(sides):
+                into.append(await harness.measure(self._spec.batch_size))
+        return judge(without, having)
+
+    def _load_of(self, harness: Harness) -> float:
+        """Return the seconds in which a worker has just loaded; in a trial as if it had had a core to itself."""
+        worker = harness.worker
+        taken = self._processor_time(worker) if self._trial else 0.0
+        return min(worker.load_time, taken or worker.load_time)
+
+    def _harness(self, names: Sequence[str]) -> Harness:
+        spec = replace(self._spec, told={"optimize": list(names)})
+        return Harness(self._engine, self._clock, spec, self._threads, self._params)
+
+
+def reason_of(message: str) -> str:
+    """Return the reason in a worker's message, without the names in front of it."""
+    return message.partition(_CANNOT)[2] or message
+
+
+def row_of(candidate: OptimizationSet, worker: Worker, load: float, seconds: float, size: int) -> TrialRow:
+    """Return the row of a set, by a worker that has loaded it, and the seconds of its batches of this size."""
+    outcomes: Sequence[Optimized] = () if worker.report is None else worker.report.optimized
+    applied = [each for each in outcomes if each.applied]
+    left_out = [each for each in outcomes if not each.applied and each.name in candidate.names]
+    return TrialRow(
+        optimize=candidate.text,
+        now=candidate.now,
+        seconds=seconds,
+        per_second=size / seconds,
+        drift=max((each.drift for each in applied if each.drift is not None), default=None),
+        agreement=min((each.agreement for each in applied if each.agreement is not None), default=None),
+        memory=process_facts(local_pid(worker)).memory,
+        load=load,
+        outcomes=[
+            {"name": each.name, "applied": each.applied, "drift": _finite(each.drift), "reason": each.reason}
+            for each in outcomes
+        ],
+        missing="; ".join(f"{each.name} was left out: {each.reason}" for each in left_out),
+    )
+
+
+def _finite(value: float | None) -> float | None:
+    return None if value is None or not math.isfinite(value) else value
+
+
+def _placed(found: Compared | TrialRow, shortest: float, size: int) -> TrialRow:
+    """Return a row whose times are beside the shortest batch of the set of now."""
+    if isinstance(found, Compared):
+        row, gain, sure = found.row, found.speed.gain, found.speed.result is not Result.UNSURE
+    elif found.now:
+        row, gain, sure = found, 1.0, True
+    else:
+        return found
+    row.seconds = shortest / gain
+    row.per_second = size * gain / shortest
+    row.gain, row.sure = gain, sure
+    return row

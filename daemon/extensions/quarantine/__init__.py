@@ -1,0 +1,45 @@
+"""Requests that end workers are kept apart from others, and refused for a while.
+
+suspects      which they are, and for how long equal requests are refused
+fingerprint   how equal requests are known
+quarantine    one version's suspects, and the jobs to be compared with them
+screening     the comparison: when jobs arrive, and while they wait
+dispatcher    the dispatcher that asks these
+service       which versions have it
+"""
+
+from tsctl.daemon.extension import EventRow, Extension, Kernel, MetricRow, Service
+from tsctl.daemon.model_settings.kinds import Boolean
+from tsctl.daemon.model_settings.row import ModelSetting
+
+
+class QuarantineExtension(Extension):
+    name = "quarantine"
+    model_settings = (
+        ModelSetting(
+            name="quarantine",
+            kind=Boolean(),
+            label="quarantine",
+            help="Isolate requests that end workers, and reject them for a while; on by default.",
+            yaml="quarantine",
+            rest="quarantine",
+            flag="--quarantine",
+            default=True,
+            changes="from the next request on",
+        ),
+    )
+    help_groups = (("Failures and recording", ("quarantine",)),)
+    events = (EventRow("request-quarantined", "warning", "a request is refused for a while: it has ended workers"),)
+    batch_reasons = (("suspect", "a request that a worker had died with, alone"),)
+    metrics = (
+        MetricRow(
+            "tsctl_requests_quarantined_total",
+            "counter",
+            "Requests rejected because the same request had ended workers",
+        ),
+    )
+
+    def install(self, kernel: Kernel) -> Service:
+        from tsctl.daemon.extensions.quarantine.service import QuarantineService
+
+        return QuarantineService(kernel, self.metrics[0])

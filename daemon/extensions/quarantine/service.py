@@ -1,0 +1,69 @@
+"""The quarantines of all versions, as a service."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from tsctl.daemon.batching.dispatcher import Dispatcher
+from tsctl.daemon.extension import Kernel, MetricRow, Service
+from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
+from tsctl.daemon.extensions.quarantine.quarantine import LABEL, Quarantine
+from tsctl.daemon.metrics.exposition import MetricFamily, family
+from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.models.version import ModelVersion
+
+
+class QuarantineService(Service):
+    """The service.
+
+    Args:
+        metric: the row of the requests that were refused.
+    """
+
+    def __init__(self, kernel: Kernel, metric: MetricRow) -> None:
+        self._metric = metric
+        self._counted = kernel.metrics
+        kernel.metrics.refusal_labels += (LABEL,)
+
+    def dispatcher(self, settings: ModelSettings) -> type[Dispatcher]:  # noqa: ARG002 - of all that has no other
+        return QuarantineDispatcher
+
+    def attach(self, model: ModelVersion) -> None:
+        watch_for_suspects(model)
+
+    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
+        quarantine = quarantine_of(model)
+        suspects = 0 if quarantine is None else len(quarantine.suspects)
+        refused = 0 if quarantine is None else quarantine.suspects.refused(model.clock.now())
+        found = {"suspects": suspects, "refused": refused, "requestsRefused": model.metrics.refusals[LABEL]}
+        document: dict[str, Any] = {"quarantine": found | {"crashesInARow": model.pool.crashes}}
+        return document | ({"retryable": True} if refused and not model.lost else {})
+
+    def families(self) -> Iterable[MetricFamily]:
+        row = self._metric
+        samples = [
+            ({"model": each.name, "version": each.version}, each.refusals[LABEL]) for each in self._counted.counted
+        ]
+        yield family(row.name, row.kind, row.help, samples)
+
+
+def watch_for_suspects(model: ModelVersion) -> None:
+    """Make the quarantine of a version, if its dispatcher asks one; its settings switch that on and off."""
+    dispatcher = model.dispatcher
+    if not isinstance(dispatcher, QuarantineDispatcher):
+        return
+    quarantine = Quarantine(
+        model.clock, f"{model.name}/{model.version}",
+        lambda job, sentence: model.reports.add("request-quarantined", sentence, requests=[job.id]),
+    )  # fmt: skip
+    dispatcher.watch_for_suspects(quarantine)
+
+    def follow() -> None:
+        quarantine.set(model.settings.quarantine)
+
+    model.change_listeners.append(follow)
+    follow()
+
+
+def quarantine_of(model: ModelVersion) -> Quarantine | None:
+    """Return the quarantine of a version; None where each request belongs to its worker, as those of sequences do."""
+    return model.dispatcher.quarantine if isinstance(model.dispatcher, QuarantineDispatcher) else None

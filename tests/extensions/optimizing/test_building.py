@@ -1,0 +1,96 @@
+"""Whether there may be a trial is known when a version is built, and why not."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.kit.build import make_settings
+from tsctl.daemon.extensions.optimizing import building
+from tsctl.daemon.extensions.optimizing.building import first_trial, threads_of
+from tsctl.daemon.extensions.optimizing.record import TrialStore
+from tsctl.daemon.extensions.optimizing.state import TrialState
+from tsctl.daemon.extensions.optimizing.trial import Trial
+from tsctl.daemon.marfile import parse_manifest
+from tsctl.daemon.models.registering.source import Source
+
+
+def auto(
+    folder: Path,
+    wish: str = "built-in",
+    document: dict[str, Any] | None = None,
+    handler: str = "image_classifier",
+    **settings: Any,
+) -> Trial | None:
+    manifest = parse_manifest({"model": {"modelName": "m", "modelVersion": "1.0", "handler": handler}})
+    source = Source("m.mar", folder, None, manifest, document or {})
+    return first_trial(source, make_settings(**settings), wish, TrialStore(folder / "trials"), 2)
+
+
+def test_one_that_may_be_tried_waits_and_knows_on_what_its_trial_hangs(tmp_path: Path) -> None:
+    found = auto(tmp_path, document={"optimizeTolerance": {"bf16": 0.02}}, batch_size=8)
+
+    assert found is not None and (found.state, found.obstacle, found.asked) == (TrialState.WAITING, "", False)
+    assert (found.facts.batch_size, found.facts.threads, found.facts.lossy) == (8, 2, {"bf16": 0.02})
+    assert found.facts.archive.startswith("marks-") and found.facts.torch and found.facts.processor
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        pytest.param({"wish": "never"}, "the daemon's `auto_optimize` is `never`", id="the daemon never does"),
+        pytest.param({"devices": (0,)}, "compiled code is not kept for GPUs", id="GPUs"),
+        pytest.param({"continuous": True}, "only versions that run whole batches", id="row by row"),
+        pytest.param({"engine": "ray"}, "only versions that run whole batches", id="a cluster"),
+        pytest.param({"torchrun": {"nproc-per-node": 2}, "parallel_type": "tp"}, "only versions", id="processes"),
+    ],
+)
+def test_an_obstacle_is_told(given: dict[str, Any], reason: str, tmp_path: Path) -> None:
+    found = auto(tmp_path, optimize=("auto",), **given)
+
+    assert found is not None and found.state is TrialState.OFF
+    assert found.obstacle.startswith(reason)
+    assert found.names is None
+
+
+def test_without_a_compiler_only_what_needs_none_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "find_compiler", lambda: None)
+
+    nothing = auto(tmp_path, optimize=("auto",), handler="mine.py")
+    something = auto(tmp_path, optimize=("auto",), document={"optimizeTolerance": {"bf16": 0.02}}, handler="mine.py")
+    defaults = auto(tmp_path, optimize=("auto",))
+
+    assert nothing is not None and nothing.obstacle.startswith("there is no C++ compiler here")
+    assert something is not None and something.sets == [(), ("bf16",)]
+    assert defaults is not None and defaults.sets == [(), ("none",)]
+
+
+def test_where_cpu_time_is_limited_who_is_tried_has_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(building, "has_quota", lambda: True)
+
+    unasked, asked = auto(tmp_path), auto(tmp_path, optimize=("auto",))
+
+    assert unasked is not None and unasked.obstacle.startswith("a cgroup limits the daemon's CPU time")
+    assert asked is not None and asked.state is TrialState.WAITING
+
+
+def test_a_folder_that_is_gone_is_an_obstacle(tmp_path: Path) -> None:
+    found = auto(tmp_path / "gone")
+
+    assert found is not None and found.obstacle.startswith("a file cannot be read: ")
+
+
+@pytest.mark.parametrize(
+    ("cores", "workers", "environment", "threads"),
+    [
+        pytest.param(8, 2, {}, 4, id="a share of the cores"),
+        pytest.param(8, 0, {}, 8, id="loaded on demand: as for one"),
+        pytest.param(8, 2, {"OMP_NUM_THREADS": "3"}, 3, id="as the operator says"),
+    ],
+)
+def test_the_threads_are_those_that_the_pool_will_give(
+    cores: int, workers: int, environment: dict[str, str], threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "usable_cores", lambda: cores)
+
+    assert threads_of(make_settings(workers=workers), environment) == threads

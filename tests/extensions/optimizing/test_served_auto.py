@@ -1,0 +1,141 @@
+"""`optimize: auto`: plain at once, the faster set when it is found, and nobody waits or is refused meanwhile."""
+
+import contextlib
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from tests.e2e.served import Served, eventually, processes_of, raise_priority
+from tests.handlers.optimize.nets import put_archive
+from tsctl.daemon.marfile import Packing, write_archive
+from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.optimize import inductor
+
+LONG = 600.0  # seconds of patience: a trial loads several sets, some of which compile
+# Sixty passes over memory, which a compiler makes one: several times as fast.
+PASSES = """
+    import torch
+    from torch import nn
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.stem = nn.Conv2d(3, 32, 3, stride=2, padding=1)
+            self.head = nn.Linear(32, 6)
+        def forward(self, images):
+            x = self.stem(images)
+            for _ in range(60):
+                x = torch.relu(x * 1.01 - 0.001)
+            return self.head(x.mean(dim=(2, 3)))
+"""
+unfit = inductor.refusal(torch.nn.Identity(), torch.device("cpu"))
+pytestmark = pytest.mark.skipif(bool(unfit), reason=unfit)
+
+
+@pytest.fixture
+def net(served: Served, tmp_path: Path) -> Served:
+    served.tsctl("stop")
+    served.environment["TSCTL_TEMPLATE"] = "true"
+    served.start()
+    folder = tmp_path / "net"
+    folder.mkdir()
+    put_archive(folder, PASSES)
+    (folder / "config.yaml").write_text("optimize: auto\nbatchSize: 2\nmaxBatchDelay: 5\n")
+    packing = Packing(
+        model_name="net",
+        version="1.0",
+        handler="image_classifier",
+        model_file=folder / "net.py",
+        serialized_file=folder / "net.pth",
+        config_file=folder / "config.yaml",
+    )
+    served.tsctl("register", write_archive(packing, served.store).name)
+    return served
+
+
+class Asking:
+    """A client that asks again and again, in a thread; counts answers by status."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+        self.statuses: dict[int, int] = {}
+
+    def __enter__(self) -> "Asking":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _ask(self) -> None:
+        while not self._over.wait(0.02):
+            status = self._served.ask("/predictions/net", example_image()).status
+            self.statuses[status] = self.statuses.get(status, 0) + 1
+
+
+def trials_of(served: Served) -> list[int]:
+    """Return the processes of trials of this daemon, and their workers."""
+    found = []
+    for process in processes_of(served):
+        with contextlib.suppress(OSError):
+            if b"tsctl.daemon.extensions.optimizing.measuring" in (process / "cmdline").read_bytes():
+                found.append(int(process.name))
+    return found
+
+
+def trial(served: Served) -> dict[str, Any]:
+    return served.describe("net")["tsctl"]["trial"]  # type: ignore[no-any-return]
+
+
+def applied(served: Served) -> set[str]:
+    return {each["name"] for each in served.describe("net")["tsctl"]["optimize"] if each["applied"]}
+
+
+def test_the_faster_set_takes_over_while_requests_come_and_is_remembered_after_a_restart(net: Served) -> None:
+    assert net.ask("/predictions/net", example_image()).status == 200
+    assert "compile" not in applied(net), "it answers before anything is compiled"
+    assert trial(net)["state"] in ("pending", "running")
+    (before,) = net.describe("net")["workers"]
+
+    eventually(lambda: trial(net)["state"] != "pending", "a trial begins")
+    with Asking(net) as asking:
+
+        def ended() -> bool:
+            raise_priority(net)
+            return trial(net)["state"] not in ("running", "taking over")
+
+        eventually(ended, "the trial ends", LONG)
+
+    found = trial(net)
+    assert (found["state"], found["chosen"]) == ("chosen", ["compile"]), found
+    assert "compile" in applied(net)
+    (after,) = net.describe("net")["workers"]
+    assert after["pid"] != before["pid"]
+    assert set(asking.statuses) == {200} and asking.statuses[200] > 0
+    events = net.tsctl("events")
+    assert "trial-started" in events and "optimized" in events
+    assert "trial chosen" in net.tsctl("describe", "net")
+
+    net.tsctl("stop")
+    net.start()
+    eventually(lambda: net.ask("/predictions/net", example_image()).status == 200, "an answer after the restart")
+
+    assert "compile" in applied(net)
+    assert (trial(net)["state"], trial(net)["attempts"]) == ("chosen", 1)
+
+
+def test_a_stop_ends_a_trial_that_runs_and_the_next_daemon_makes_it(net: Served) -> None:
+    net.ask("/predictions/net", example_image())
+    eventually(lambda: trial(net)["state"] == "running", "a trial begins")
+
+    assert len(trials_of(net)) == 1
+    net.tsctl("stop")
+    assert trials_of(net) == []
+    net.start()
+
+    assert (trial(net)["state"], trial(net)["attempts"]) == ("pending", 0)

@@ -1,0 +1,87 @@
+"""`tsctl optimize`: a model is measured with each set of optimisations, and registered again with one."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.served import Served
+from tests.handlers.optimize.nets import put_archive
+from tsctl.daemon.marfile import Packing, write_archive
+from tsctl.handlers.builtin.support.example_image import example_image
+
+LONG = 300.0  # seconds of patience: six loads, two of which compile
+SETS = ["none", "default", "bf16", "int8", "compile", "bf16,compile"]
+
+
+@pytest.fixture
+def net(served: Served, tmp_path: Path) -> Served:
+    """A daemon with a small image classifier in batches of four, whose archive has a sample."""
+    folder = tmp_path / "net"
+    folder.mkdir()
+    put_archive(folder)
+    (folder / "sample.jpg").write_bytes(example_image())
+    (folder / "config.yaml").write_text("warmup: sample.jpg\nmaxBatchDelay: 20\n")
+    packing = Packing(
+        model_name="net",
+        version="1.0",
+        handler="image_classifier",
+        model_file=folder / "net.py",
+        serialized_file=folder / "net.pth",
+        extra_files=str(folder / "sample.jpg"),
+        config_file=folder / "config.yaml",
+    )
+    served.tsctl("register", write_archive(packing, served.store).name, "--batch-size", "4")
+    return served
+
+
+def setting(served: Served, name: str) -> Any:
+    (found,) = [each for each in served.describe("net")["tsctl"]["settings"] if each["name"] == name]
+    return found["value"]
+
+
+def test_each_set_is_measured_in_turns_with_that_of_now_while_the_model_serves(net: Served) -> None:
+    (worker,) = net.describe("net")["workers"]
+
+    done = net.run("optimize", "net", "--seconds", "0.05", "--json", patience=LONG)
+
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    rows = {row["optimize"]: row for row in found["rows"]}
+    assert list(rows) == SETS
+    assert found["batchSize"] == 4
+    assert [name for name, row in rows.items() if row["now"]] == ["default"]
+    assert rows["none"]["outcomes"] == []
+    assert {each["name"] for each in rows["default"]["outcomes"]} == {"fast_images", "fold", "channels_last"}
+    measured = [row for row in rows.values() if not row["refused"]]
+    assert all(row["perSecond"] > 0 and row["memory"] > 0 and row["load"] > 0 for row in measured)
+    assert all(row["gain"] > 0 for row in measured) and rows["default"]["gain"] == 1.0
+    assert [each["pid"] for each in net.describe("net")["workers"]] == [worker["pid"]], "it went on serving"
+    assert len(list((net.folder / "state" / "trials").glob("*.json"))) == 1, "outcomes of throw-away workers are theirs"
+
+
+def test_a_set_is_applied_and_all_other_settings_stay(net: Served) -> None:
+    done = net.run("optimize", "net", "--apply", "none,channels_last", patience=LONG)
+
+    assert done.returncode == 0, done.stderr
+    assert "Changed: optimizations default → none,channels_last" in done.stderr
+    assert (setting(net, "optimize"), setting(net, "batchSize")) == (["none", "channels_last"], 4)
+    assert [each["name"] for each in net.describe("net")["tsctl"]["optimize"]] == ["channels_last"]
+    assert net.ask("/predictions/net", example_image()).status == 200
+
+    net.tsctl("optimize", "net", "--apply", "default")
+
+    assert (setting(net, "optimize"), setting(net, "batchSize")) == ([], 4)
+    names = {each["name"] for each in net.describe("net")["tsctl"]["optimize"]}
+    assert names == {"fast_images", "fold", "channels_last"}
+
+
+def test_a_set_that_does_not_load_leaves_the_model_as_it_was(net: Served) -> None:
+    (worker,) = net.describe("net")["workers"]
+
+    done = net.run("optimize", "net", "--apply", "bf16,int8", patience=LONG)
+
+    assert done.returncode == 1
+    assert "`optimize: bf16, int8` cannot be done: `int8` replaces what `bf16` makes faster" in done.stderr
+    assert [each["pid"] for each in net.describe("net")["workers"]] == [worker["pid"]]

@@ -1,0 +1,86 @@
+"""Optimisations, from the command line to the worker and back."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.served import Served
+from tests.handlers.optimize.nets import put_archive
+from tsctl.daemon.marfile import Packing, write_archive
+from tsctl.handlers.builtin.support.example_image import example_image
+
+
+@pytest.fixture
+def archive(served: Served, tmp_path: Path) -> str:
+    """A small image classifier whose archive tolerates no drift of `fold` at all."""
+    folder = tmp_path / "net"
+    folder.mkdir()
+    put_archive(folder)
+    (folder / "strict.yaml").write_text("optimizeTolerance: {fold: 0}\n")
+    packing = Packing(
+        model_name="net",
+        version="1.0",
+        handler="image_classifier",
+        model_file=folder / "net.py",
+        serialized_file=folder / "net.pth",
+        config_file=folder / "strict.yaml",
+    )
+    return write_archive(packing, served.store).name
+
+
+def setting(served: Served, name: str) -> dict[str, Any]:
+    (found,) = [each for each in served.describe("net")["tsctl"]["settings"] if each["name"] == name]
+    return found  # type: ignore[no-any-return]
+
+
+def test_what_the_handler_has_by_default_is_checked_and_told(served: Served, archive: str) -> None:
+    served.tsctl("register", archive)
+
+    told = {each["name"]: each for each in served.describe("net")["tsctl"]["optimize"]}
+
+    assert set(told) == {"fast_images", "fold", "channels_last"}
+    assert not told["fold"]["applied"]
+    assert told["fold"]["reason"] == f"its drift is {told['fold']['drift']:.1e}, and 0.0e+00 is tolerated"
+    assert "the model is served without the optimisation fold: its drift is" in served.tsctl("logs", "net")
+    assert served.ask("/predictions/net", example_image()).status == 200
+
+
+def test_what_is_asked_for_and_drifts_too_far_is_refused_and_leaves_nothing(served: Served, archive: str) -> None:
+    refused = served.run("register", archive, "--optimize", "fold")
+
+    assert refused.returncode == 1
+    assert "HandlerError: `optimize: fold` cannot be done: its drift is " in " ".join(refused.stderr.split())
+    assert "net" not in served.tsctl("ls")
+
+
+def test_what_is_asked_for_survives_a_restart(served: Served, archive: str) -> None:
+    served.tsctl("register", archive, "--optimize", "none,channels_last")
+    served.tsctl("stop")
+    served.start()
+
+    asked = setting(served, "optimize")
+
+    assert (asked["value"], asked["origin"]) == (["none", "channels_last"], "register")
+    assert "none,channels_last" in served.tsctl("config", "net")
+
+
+@pytest.mark.parametrize("template", ["false", "true"])
+def test_outcomes_are_written_down_in_the_state_directory(template: str, served: Served, archive: str) -> None:
+    served.tsctl("stop")
+    served.environment["TSCTL_TEMPLATE"] = template
+    served.start()
+
+    served.tsctl("register", archive)
+
+    [kept] = (served.folder / "state" / "trials").glob("*.json")
+    assert json.loads(kept.read_text())["outcomes"]
+    told = served.describe("net")["tsctl"]["optimize"]
+    assert any(each["applied"] and each["drift"] is not None for each in told)
+
+
+def test_check_tells_of_each_optimisation(served: Served, archive: str) -> None:
+    checked = served.run("check", str(served.store / archive))
+
+    assert "optimize  fold: left out, drift " in checked.stderr

@@ -1,0 +1,48 @@
+"""What a quarantine tells: events, the description of a version, and metrics."""
+
+import asyncio
+from pathlib import Path
+
+from tests.api.house import House
+from tests.extensions.quarantine.poisoned import QuarantinedVersion
+from tsctl.daemon.extensions.quarantine.service import quarantine_of
+
+
+def test_a_request_that_ends_workers_is_quarantined() -> None:
+    bench = QuarantinedVersion()
+    for _ in range(2):
+        bench.send("bad", body=b"x")
+        bench.workers[-1].crash(retry=False)
+        bench.clock.advance(6.1)
+
+    (event,) = (each for each in bench.model.reports.latest() if each.kind == "request-quarantined")
+    assert event.requests == ("bad",) and "it ended 2 workers that ran it alone" in event.text
+
+
+def test_a_version_with_sequences_has_none_since_no_request_can_run_alone_elsewhere(tmp_path: Path) -> None:
+    model = asyncio.run(House(tmp_path).serve("m", config="sequenceBatching: true"))
+
+    assert quarantine_of(model) is None
+
+
+async def test_what_is_refused_is_described_and_counted(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.engine.batch_time = lambda size: 1.0
+    await house.serve("m")
+    for _ in range(2):
+        house.send("POST", "/predictions/m", b"x")
+        house.clock.settle()
+        house.engine.workers[-1].crash(retry=False)
+        house.clock.advance(6.1)
+
+    refused = await house.ask("POST", "/predictions/m", b"x")
+    _, (document,) = await house.tell("GET", "/models/m")
+    metrics = (await house.ask("GET", "/metrics")).body.decode()
+
+    assert refused.status == 500
+    assert document["tsctl"]["quarantine"] == {
+        "suspects": 1, "refused": 1, "requestsRefused": 1, "crashesInARow": 2,
+    }  # fmt: skip
+    assert document["tsctl"]["retryable"]
+    assert 'tsctl_requests_quarantined_total{model="m",version="1.0"} 1.0' in metrics
+    assert 'tsctl_requests_refused_total{model="m",reason="quarantined",version="1.0"} 1.0' in metrics

@@ -1,0 +1,80 @@
+"""Conditions are read, and each counts its requests."""
+
+import pytest
+
+from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.extensions.rollouts.conditions import (
+    Condition,
+    bound_of,
+    less,
+    parse_condition,
+    slower,
+    together,
+    trials_of,
+)
+from tsctl.daemon.extensions.rollouts.sequential import Trials
+from tsctl.daemon.metrics.histogram import FINE, Histogram
+from tsctl.daemon.metrics.recent import Counts
+
+
+def counts(*seconds: float, errors: int = 0) -> Counts:
+    """Return the counts of answers that took so long."""
+    made = Histogram(FINE)
+    for each in seconds:
+        made.observe(each)
+    return Counts(len(seconds), errors, tuple(made.counts))
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("errors>1%", Condition("errors>1%", "errors", 0.01)),
+        ("errors > 0.5 %", Condition("errors>0.5%", "errors", 0.005)),
+        ("differs>2%", Condition("differs>2%", "differs", 0.02)),
+        ("p50>200ms", Condition("p50>200ms", "quantile", 0.5, seconds=0.2)),
+        ("p50>0.2s", Condition("p50>0.2s", "quantile", 0.5, seconds=0.2)),
+        ("p50>1.5x", Condition("p50>1.5x", "quantile", 0.5, factor=1.5)),
+    ],
+)
+def test_conditions_are_read(text: str, condition: Condition) -> None:
+    assert parse_condition(text) == condition
+
+
+@pytest.mark.parametrize(
+    "text", ["", "errors", "errors<1%", "errors>0%", "errors>100%", "p0>1x", "p99>0x", "p99>2", "cpu>1%"]
+)
+def test_other_texts_are_none(text: str) -> None:
+    with pytest.raises(BadRequest, match="is no condition"):
+        parse_condition(text)
+
+
+def test_a_relative_bound_needs_enough_answers_of_the_versions_before() -> None:
+    condition = parse_condition("p90>2x")
+
+    assert bound_of(condition, counts(*[0.01] * 199)) is None
+    assert bound_of(condition, counts(*[0.01] * 200)) == pytest.approx(0.02, rel=0.25)
+    assert bound_of(parse_condition("p90>2s"), counts()) == 2.0
+
+
+def test_slow_requests_are_counted_by_buckets_that_begin_beyond_the_bound() -> None:
+    found = counts(0.01, 0.05, 0.1, 0.3, 500.0)
+
+    assert slower(found.latencies, 0.05) == 3  # and not the one that took just that
+    assert slower(found.latencies, 0.2) == 2
+    assert slower(found.latencies, FINE[-1]) == 1
+
+
+def test_each_condition_counts_its_requests() -> None:
+    found, compared = counts(0.01, 0.3, errors=1), Trials(9, 4)
+
+    assert trials_of(parse_condition("errors>1%"), found, None, compared) == Trials(2, 1)
+    assert trials_of(parse_condition("differs>1%"), found, None, compared) == compared
+    assert trials_of(parse_condition("p99>100ms"), found, 0.1, compared) == Trials(2, 1)
+    assert trials_of(parse_condition("p99>1.5x"), found, None, compared) is None
+
+
+def test_counts_are_added_and_subtracted() -> None:
+    one, two = counts(0.01, errors=1), counts(0.01, 0.3)
+
+    assert less(together([one, two]), one) == two
+    assert together([]) == Counts()

@@ -1,0 +1,62 @@
+"""A service of an extension that notes how it is called, on a registration over stub workers."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from tests.kit.daemon import StubDaemon
+from tsctl.daemon.core.errors import Conflict
+from tsctl.daemon.extension import Service
+from tsctl.daemon.models.reservations import Reservation
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.server.hooks import connect
+from tsctl.daemon.workers.stub import StubEngine
+
+
+class NotedService(Service):
+    """The service.
+
+    Attributes:
+        kept: its part of the snapshot.
+        restored: what it was given of the last one, and the names that were registered then.
+        reserved: models → the versions that it needs.
+        left, forgotten: how it was called.
+    """
+
+    def __init__(self, daemon: StubDaemon) -> None:
+        self.kept: Mapping[str, Any] | None = None
+        self.restored: list[tuple[Any, list[str]]] = []
+        self.reserved: dict[str, tuple[str, ...]] = {}
+        self.left: list[tuple[str, str]] = []
+        self.forgotten: list[str] = []
+        self._daemon = daemon
+
+    def keep(self, *, last: bool) -> Mapping[str, Any] | None:
+        return {**self.kept, "last": True} if last and self.kept is not None else self.kept
+
+    def restore(self, kept: Any) -> None:
+        self.restored.append((kept, self._daemon.names))
+        if "reserved" in kept:
+            self.reserved = kept["reserved"]
+        if "broken" in kept:
+            raise ValueError(kept["broken"])
+
+    def reserves(self, name: str) -> Reservation | None:
+        versions = self.reserved.get(name)
+        return None if versions is None else Reservation(versions, Conflict(name, "", f"{name} is reserved. End it."))
+
+    async def leaving(self, model: ModelVersion, why: str) -> None:
+        self.left.append((f"{model.name}/{model.version}", why))
+
+    def forget(self, gone: Callable[[str], bool]) -> None:
+        self.forgotten += filter(gone, ("m", "n"))
+
+
+class NotedDaemon(StubDaemon):
+    """A registration with such a service, of an extension `noted`."""
+
+    service: NotedService
+
+    def use(self, engine: StubEngine) -> None:
+        super().use(engine)
+        self.service = NotedService(self)
+        connect(self.registry, self.registrar, {"noted": self.service})

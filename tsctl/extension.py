@@ -1,0 +1,110 @@
+"""The seam of the command line: all that a capability adds to it. Its half is the folder tsctl/extensions/NAME.
+
+    tsctl/extensions/NAME/__init__.py   COMMAND_LINE, an object of a subclass of the class below
+    tsctl/extensions/NAME/VERB.py       the command of a verb: `command`, as in tsctl/commands
+
+NAME is that of an extension of the daemon. The folders are listed here, because importing the daemon's list takes 20 ms
+(tests/test_extensions.py holds that each is in it). A verb of the core imports none of them, unless it shows what they
+add.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple
+
+Document = Mapping[str, Any]
+_PACKAGE = "tsctl.extensions"
+
+
+class StyledText(NamedTuple):
+    """A line in one style, a name of rich; no meaning is in the style alone."""
+
+    text: str
+    style: str = ""
+
+
+class TopColumn(NamedTuple):
+    """A column of `tsctl top`, at the right of another one.
+
+    Attributes:
+        text: returns the text of a version, from its document in `/tsctl/live`.
+        used: returns whether a version has a text; the column is shown if any has.
+        beside: the title of the column at its left.
+        outlives: the title of the column that is left out before it on a narrow terminal.
+    """
+
+    title: str
+    width: int
+    text: Callable[[Document], str]
+    used: Callable[[Document], bool]
+    beside: str
+    outlives: str
+
+
+class CommandLine:
+    """One capability at the command line; every member is empty by default.
+
+    Attributes:
+        verbs: verb → its group in the help, and one line.
+        columns: of `tsctl top`.
+    """
+
+    verbs: Mapping[str, tuple[str, str]] = {}
+    columns: tuple[TopColumn, ...] = ()
+
+    def examples(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
+        """Return verb → its examples: a text, and a line for a shell."""
+        return {}
+
+    def described(self, document: Document, now: float) -> Sequence[tuple[str, str]]:
+        """Return rows of `tsctl describe`, title and text, from the part `tsctl` of a version's document.
+
+        Args:
+            now: seconds since the epoch.
+        """
+        del document, now
+        return ()
+
+    def under_way(self, document: Document) -> Sequence[tuple[str, str]]:
+        """Return what is under way at a version, title and text, beside its share of the requests in lists."""
+        del document
+        return ()
+
+    def state(self, document: Document, now: float) -> Sequence[StyledText]:
+        """Return lines on a version's own screen of `tsctl top`, below its workers; `now` since the epoch."""
+        del document, now
+        return ()
+
+    def evidence(self, document: Document) -> Sequence[StyledText]:
+        """Return lines on the same screen, below the shares of the model's versions."""
+        del document
+        return ()
+
+
+@cache
+def names() -> tuple[str, ...]:
+    """Return the names of the extensions that add something to the command line."""
+    folder = Path(__file__).parent / "extensions"
+    return tuple(sorted(each.name for each in os.scandir(folder) if (folder / each.name / "__init__.py").exists()))
+
+
+@cache
+def extensions() -> tuple[CommandLine, ...]:
+    """Return what the extensions add."""
+    return tuple(import_module(f"{_PACKAGE}.{name}").COMMAND_LINE for name in names())
+
+
+def verbs() -> dict[str, tuple[str, str]]:
+    """Return the verbs of all extensions, each with its group in the help, and one line."""
+    return {verb: row for each in extensions() for verb, row in each.verbs.items()}
+
+
+def module_of(verb: str) -> str:
+    """Return the module of an extension's verb; empty if there is none."""
+    for name, each in zip(names(), extensions(), strict=True):
+        if verb in each.verbs:
+            return f"{_PACKAGE}.{name}.{verb.replace('-', '_')}"
+    return ""
