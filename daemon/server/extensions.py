@@ -2,6 +2,7 @@
 
 from tsctl.daemon.extension import Extension
 from tsctl.daemon.extensions.grpc import GrpcExtension
+from tsctl.daemon.extensions.keys import KeysExtension
 from tsctl.daemon.extensions.oip import OipExtension
 from tsctl.daemon.extensions.openai import OpenAIExtension
 from tsctl.daemon.extensions.optimizing import OptimizingExtension
@@ -26,6 +27,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     QuarantineExtension(),
     RecordingExtension(),
     TracingExtension(),
+    KeysExtension(),
     OpenAIExtension(),
     OipExtension(),
     GrpcExtension(),
