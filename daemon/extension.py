@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tsctl.daemon.api.inference.turns import Turns
-    from tsctl.daemon.api.known_clients import KnownClients
     from tsctl.daemon.api.openapi import Operation
     from tsctl.daemon.batching.dispatcher import Dispatcher
     from tsctl.daemon.config.config import Config
     from tsctl.daemon.config.tokens import Tokens
     from tsctl.daemon.core.arena import Take
+    from tsctl.daemon.core.client import Clients
     from tsctl.daemon.core.clock import Clock
     from tsctl.daemon.core.logs import OutputLog
     from tsctl.daemon.core.machine.gpu import Gpus
@@ -100,7 +100,7 @@ class Kernel:
     """The parts of a daemon that an extension may use.
 
     Attributes:
-        clients: those with keys; None without a keys file.
+        clients: those that an extension knows; None if none does.
         ready: returns whether every model to be served from the start is registered or has failed, the daemon is not
             stopping, and there is room for a request.
         turns: reads large bodies, a slice at a time.
@@ -115,7 +115,7 @@ class Kernel:
 
     config: "Config"
     tokens: "Tokens"
-    clients: "KnownClients | None"
+    clients: "Clients | None"
     clock: "Clock"
     events: "Events"
     recurring: "Recurring"
@@ -138,7 +138,7 @@ class Kernel:
 class Service:
     """A part of one daemon, of an extension or of the core; each member does nothing by default.
 
-        begin ─▶ bind ─▶ the daemon listens ─▶ serve ─▶ servers begin ─▶ loaded
+        restore ─▶ begin ─▶ bind ─▶ the daemon listens ─▶ serve ─▶ servers begin ─▶ loaded
         told to stop ─▶ settle ─▶ no connection is accepted ─▶ leave ─▶ the last answers have left ─▶ close
 
     Services are begun in order, and closed in the reverse one.
@@ -419,6 +419,14 @@ class Extension:
         Raises:
             StartError: a package is missing.
         """
+
+    def clients(self, config: "Config", clock: "Clock", events: "Events") -> "Clients | None":  # noqa: ARG002
+        """Return the clients of the inference addresses that it knows; None if the configuration names none.
+
+        Raises:
+            StartError: what the configuration names cannot be used.
+        """
+        return None
 
     def environment(self, config: "Config") -> Mapping[str, str]:  # noqa: ARG002
         """Return variables of the environment of all workers; one that is set by hand stays."""

@@ -100,14 +100,12 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "A 0600 file with the token of the inference API [default: TSCTL_INFERENCE_TOKEN].",
         opens="read",
     ),
-    Setting("keys_file", None, parse_path, "FILE", "The clients of the inference API, by the SHA-256 of their keys."),
     Setting(
         "allowed_host",
         None,
         parse_names,
         "NAMES",
         "Additional host names of the management address, and for web pages at a loopback address, comma-separated.",
-        opens="read",
     ),
     Setting(
         "allowed_urls",

@@ -2,12 +2,14 @@
 
 from tsctl.daemon.extension import Extension
 from tsctl.daemon.extensions.grpc import GrpcExtension
+from tsctl.daemon.extensions.keys import KeysExtension
 from tsctl.daemon.extensions.oip import OipExtension
 from tsctl.daemon.extensions.openai import OpenAIExtension
 from tsctl.daemon.extensions.optimizing import OptimizingExtension
 from tsctl.daemon.extensions.quarantine import QuarantineExtension
 from tsctl.daemon.extensions.recording import RecordingExtension
 from tsctl.daemon.extensions.rollouts import RolloutsExtension
+from tsctl.daemon.extensions.routing import RoutingExtension
 from tsctl.daemon.extensions.scaling import ScalingExtension
 from tsctl.daemon.extensions.sequences import SequencesExtension
 from tsctl.daemon.extensions.shadowing import ShadowingExtension
@@ -18,12 +20,14 @@ EXTENSIONS: tuple[Extension, ...] = (
     TorchServeLogsExtension(),  # first, so that its files get the last line
     ScalingExtension(),
     OptimizingExtension(),
+    RoutingExtension(),
     RolloutsExtension(),
     ShadowingExtension(),
     SequencesExtension(),  # before quarantine, whose dispatcher all other versions have
     QuarantineExtension(),
     RecordingExtension(),
     TracingExtension(),
+    KeysExtension(),
     OpenAIExtension(),
     OipExtension(),
     GrpcExtension(),

@@ -10,9 +10,9 @@ import pytest
 
 from tests.api.house import House
 from tests.http.peer import Peer
+from tests.kit.clients import FakeClient
 from tests.kit.protocols import PROTOCOLS
 from tsctl.daemon.core.job import Reply
-from tsctl.daemon.http.bounds.known_client import KnownClient
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.models.version import ModelVersion
 
@@ -29,7 +29,7 @@ class Clients:
 
     def __init__(self, house: House, model: ModelVersion, target: str = "", body: bytes = b"") -> None:
         self.house, self.model, self._target, self._body = house, model, target, body
-        self.client: KnownClient | None = None
+        self.client: FakeClient | None = None
         self._route = house._router
         house._router = self._route_as_client  # type: ignore[assignment]
         self._last: Peer | None = None
@@ -94,19 +94,19 @@ async def a_deadline_that_is_none(clients: Clients) -> int:
 
 
 async def a_rate_beyond_the_keys(clients: Clients) -> int:
-    clients.client = KnownClient("c", rate=1e-9, burst=1, due=1e12)
+    clients.client = FakeClient("c", most=0)
     await clients.ask()
     return 0
 
 
 async def a_model_that_the_key_does_not_allow(clients: Clients) -> int:
-    clients.client = KnownClient("c", models=("other",))
+    clients.client = FakeClient("c", models=("other",))
     await clients.ask()
     return 0
 
 
 async def a_body_longer_than_the_keys(clients: Clients) -> int:
-    clients.client = KnownClient("c", bytes=1)
+    clients.client = FakeClient("c", bytes=1)
     await clients.ask()
     return 0
 

@@ -7,11 +7,9 @@ from typing import Any
 import msgspec
 
 from tsctl.daemon.api.management.batching import batching_of
-from tsctl.daemon.api.management.routing.route import shown_route
 from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.models.registering.parallel import parallel_of
-from tsctl.daemon.models.routing.routes import Routes
 from tsctl.daemon.models.version import ModelState, ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid
@@ -34,14 +32,12 @@ _OF_SEQUENCES = ("sequenceMaxIdleMSec", "sequenceTimeoutMSec", "maxNumSequence",
 def describe(
     model: ModelVersion,
     customized: dict[str, Any] | None = None,
-    routes: Routes | None = None,
     further: FieldsOf = no_fields,
 ) -> dict[str, Any]:
     """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
         customized: the handler's own metadata; None without.
-        routes: of all models; None if the document is not to have any.
         further: returns members of extensions, in place of these; in their `tsctl` those that they add to ours.
     """
     settings, more = model.settings, further(model)
@@ -77,7 +73,7 @@ def describe(
         },
         **({} if customized is None else {"customizedMetadata": customized}),
         **more,
-        "tsctl": _ours(model) | more.get("tsctl", {}) | ({} if routes is None else _routed(model, routes)),
+        "tsctl": _ours(model) | more.get("tsctl", {}),
     }
 
 
@@ -121,14 +117,6 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "events": [msgspec.to_builtins(event) for event in model.reports.latest()],
         "errors": [each._asdict() for each in model.reports.errors.latest()],
     }
-
-
-def _routed(model: ModelVersion, routes: Routes) -> dict[str, Any]:
-    """Return the model's route, and this version's share of the requests; nothing without a route."""
-    route = routes.of(model.name)
-    if route is None:
-        return {}
-    return {"route": shown_route(route), "share": route.share(model.version)}
 
 
 def _replacement(model: ModelVersion) -> dict[str, Any] | None:

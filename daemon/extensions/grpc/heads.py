@@ -8,9 +8,9 @@ import msgspec
 
 from tsctl.daemon.api.auth import matches
 from tsctl.daemon.api.submission import budget_of, is_low
+from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, MissingToken, WrongToken
 from tsctl.daemon.core.job import TimeBudget
-from tsctl.daemon.http.bounds.known_client import KnownClient
 from tsctl.daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
 from tsctl.daemon.http.messages import new_request_id
 from tsctl.daemon.http.parsing.headers import LONGEST_ID
@@ -47,7 +47,7 @@ class CallHead(msgspec.Struct, frozen=True):
     received: float
     remaining: float | None
     low_priority: bool
-    client: KnownClient | None = None
+    client: LimitedClient | None = None
     model_version: str | None = None
     peer: str = ""
     invalid: str = ""
@@ -101,7 +101,7 @@ def read_head(
     remaining: float | None,
     now: float,
     tokens: tuple[str, ...] = (),
-    client: KnownClient | None = None,
+    client: LimitedClient | None = None,
     peer: str = "",
     began: float | None = None,
 ) -> CallHead:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from tsctl.daemon.api.known_clients import KnownClients
+from tsctl.daemon.core.client import Clients, LimitedClient
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError, StartError, Stopping
 from tsctl.daemon.extensions.grpc.codes import Code, code_of
@@ -33,7 +33,6 @@ from tsctl.daemon.extensions.grpc.waiting.incoming import Incoming
 from tsctl.daemon.extensions.grpc.waiting.limits import CALLS, OPEN_CALLS, SHARE, TooManyCalls
 from tsctl.daemon.extensions.grpc.waiting.turns import StepTurns
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
-from tsctl.daemon.http.bounds.known_client import KnownClient
 from tsctl.daemon.http.messages import Request, new_request_id
 
 INSTALL = "install it with `pip install 'tsctl[grpc]'`"
@@ -150,7 +149,7 @@ class Calls:
         incoming: Incoming,
         tokens: Collection[str] = (),
         answered: Answered = lambda request, status, seconds: None,
-        clients: KnownClients | None = None,
+        clients: Clients | None = None,
         most: int = CALLS,
         turns: StepTurns | None = None,
     ) -> None:
@@ -212,7 +211,7 @@ class Calls:
             handler = self._accepted[details.method] = self._handler(method, details.method, None)
         return handler
 
-    def _client(self, shown: str) -> KnownClient | None:
+    def _client(self, shown: str) -> LimitedClient | None:
         return None if self._clients is None else self._clients.find(shown)
 
     def _handler(self, method: Method, name: str, refused: DaemonError | None) -> Any:

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tsctl.daemon.api.known_clients import KnownClients
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.endpoints import parse_address
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.arena import Take
+from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.extensions.grpc.health import HealthService
@@ -65,7 +65,7 @@ class GrpcServers:
         receiving: ReceiveBudget,
         sending: SendBudget,
         answered: Answered = lambda request, status, seconds: None,
-        clients: KnownClients | None = None,
+        clients: Clients | None = None,
         take: Take | None = None,
     ) -> None:
         self._addresses = [parse_address(text, PORT) for text in config.grpc_address or ()]
@@ -114,7 +114,7 @@ class GrpcServers:
         accepted: Sequence[str],
         addresses: list[tuple[str, int]],
         arrivals: Arrivals,
-        clients: KnownClients | None = None,
+        clients: Clients | None = None,
     ) -> None:
         methods |= methods_of(self._health, open=True)
         methods |= reflection_of({name.split("/")[1] for name in methods})

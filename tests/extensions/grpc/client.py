@@ -1,7 +1,7 @@
 """A gRPC server over the parts of a daemon in memory, on a port of the kernel's choice, and a client of it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.api.house import House
-from tsctl.daemon.api.known_clients import KnownClients, digest_of
 from tsctl.daemon.core.arena import Take
+from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.grpc.health import HealthService
 from tsctl.daemon.extensions.grpc.oip import SERVICES, OpenInferenceService
@@ -49,7 +49,7 @@ class GrpcHouse:
         root: Path,
         tokens: tuple[str, ...] = (),
         most: int = 100_000,
-        keys: Mapping[str, str] | None = None,
+        clients: Clients | None = None,
         calls: int = CALLS,
         take: Take | None = None,
     ) -> None:
@@ -67,12 +67,6 @@ class GrpcHouse:
             methods |= methods_of(
                 OpenInferenceService(name, self.house.registry, lambda: self.house.started, models, arrivals, take)
             )
-        clients = None
-        if keys is not None:
-            table = '[[client]]\nname = "{}"\nsha256 = "{}"\n{}'
-            tables = (table.format(name, digest_of(name), more) for name, more in keys.items())
-            (root / "keys.toml").write_text("".join(tables))
-            clients = KnownClients(root / "keys.toml", self.house.clock.now)
         writing = Writing(self.sending, self.house.clock)
         self.receiving = ReceiveBudget()
         incoming = Incoming(self.house.clock, most, self.receiving, 60.0)
@@ -141,12 +135,12 @@ async def grpc_house(
     root: Path,
     tokens: tuple[str, ...] = (),
     most: int = 100_000,
-    keys: Mapping[str, str] | None = None,
+    clients: Clients | None = None,
     calls: int = CALLS,
     take: Take | None = None,
 ) -> AsyncIterator[GrpcHouse]:
-    """Serve a daemon's parts over gRPC; `keys` has the rights of each client, whose key is its name."""
-    made = GrpcHouse(root, tokens, most, keys, calls, take)
+    """Serve a daemon's parts over gRPC."""
+    made = GrpcHouse(root, tokens, most, clients, calls, take)
     (made.port,) = made.server.bind([("127.0.0.1", 0)])
     await made.server.begin()
     try:

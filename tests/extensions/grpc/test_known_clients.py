@@ -7,17 +7,20 @@ import pytest
 
 from tests.extensions.grpc.client import HEALTH, INFERENCE, grpc_house, prediction
 from tests.extensions.grpc.test_predictions import failure
+from tests.kit.clients import FakeClient, FakeClients
 from tsctl.daemon.core.job import Job, Reply
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, service
 
-KEYS = {
-    "mobile": 'models = ["one"]\n',
-    "limited": "rate = 1\nburst = 2\nbytes = 10\n",
-    "batch": 'priority = "low"\n',
-    "free": "",
-}
+NAMES = ("mobile", "limited", "batch", "free")
 OIP = SERVICES[0]
+
+
+def known() -> FakeClients:
+    return FakeClients(
+        FakeClient("mobile", models=("one",)), FakeClient("limited", most=2, bytes=10),
+        FakeClient("batch", low_priority=True), FakeClient("free"),
+    )  # fmt: skip
 
 
 def shown(key: str) -> dict[str, Any]:
@@ -36,7 +39,7 @@ def shown(key: str) -> dict[str, Any]:
     ],
 )
 async def test_what_a_key_opens(tmp_path: Path, key: str, model: str, code: str) -> None:
-    async with grpc_house(tmp_path, tokens=("secret",), keys=KEYS) as made:
+    async with grpc_house(tmp_path, tokens=("secret",), clients=known()) as made:
         for name in ("one", "other"):
             await made.house.serve(name)
 
@@ -46,12 +49,12 @@ async def test_what_a_key_opens(tmp_path: Path, key: str, model: str, code: str)
             await made.settled(call)
         else:
             assert (await failure(made, call))[0] == code
-        assert made.names == ([key] if key in KEYS else [])
+        assert made.names == ([key] if key in NAMES else [])
 
 
 @pytest.mark.parametrize("name", ["ModelReady", "ModelMetadata", "ModelConfig", "ModelStatistics"])
 async def test_the_description_of_a_model_is_for_its_clients(tmp_path: Path, name: str) -> None:
-    async with grpc_house(tmp_path, keys=KEYS) as made:
+    async with grpc_house(tmp_path, clients=known()) as made:
         await made.house.serve("other")
         kind = next(each for each in service(OIP).methods if each.name == name).input_type.full_name
         request = message_class(kind)(name="other")
@@ -64,7 +67,7 @@ async def test_the_description_of_a_model_is_for_its_clients(tmp_path: Path, nam
 
 
 async def test_statistics_of_all_models_are_those_of_the_client(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path, keys=KEYS) as made:
+    async with grpc_house(tmp_path, clients=known()) as made:
         for name in ("one", "other"):
             await made.house.serve(name)
 
@@ -84,7 +87,7 @@ async def test_statistics_of_all_models_are_those_of_the_client(tmp_path: Path) 
     ],
 )
 async def test_the_list_of_health_names_the_models_of_the_client(tmp_path: Path, key: str, names: set[str]) -> None:
-    async with grpc_house(tmp_path, tokens=("secret",), keys=KEYS) as made:
+    async with grpc_house(tmp_path, tokens=("secret",), clients=known()) as made:
         for name in ("one", "other"):
             await made.house.serve(name)
 
@@ -94,7 +97,7 @@ async def test_the_list_of_health_names_the_models_of_the_client(tmp_path: Path,
 
 
 async def test_beyond_its_rate_a_client_is_told_when_to_come_again(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path, keys=KEYS) as made:
+    async with grpc_house(tmp_path, clients=known()) as made:
         await made.house.serve("one")
         for _ in range(2):
             await made.settled(made.call("Predictions", prediction("one", data=b"1"), **shown("limited")))
@@ -106,7 +109,7 @@ async def test_beyond_its_rate_a_client_is_told_when_to_come_again(tmp_path: Pat
 
 
 async def test_a_message_may_have_so_many_bytes(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path, keys=KEYS) as made:
+    async with grpc_house(tmp_path, clients=known()) as made:
         await made.house.serve("one")
 
         call = made.call("Predictions", prediction("one", a=b"123456", b=b"12345"), **shown("limited"))
@@ -123,7 +126,7 @@ async def test_a_handler_sees_no_key_and_the_clients_priority(tmp_path: Path) ->
         jobs.append(job)
         return Reply(200, b"")
 
-    async with grpc_house(tmp_path, keys=KEYS) as made:
+    async with grpc_house(tmp_path, clients=known()) as made:
         made.house.engine.answer = answer
         await made.house.serve("one")
         for key in ("batch", "free"):

@@ -73,12 +73,7 @@ CAPABILITIES = (
     _capability(
         "grouping", r"\bgrouping\b|LengthGrouping|group_by_length|groupByLength", "daemon/batching/policies/grouping.py"
     ),
-    _capability(
-        "keys",
-        r"(?i:known_?client)|keys_file|keys-|client\.admit|share_holder",
-        "daemon/api/known_clients.py",
-        "daemon/http/bounds/known_client.py",
-    ),
+    _capability("keys", r"(?i:known_?client)|keys_file|keys-"),
     _capability("grpc", r"(?i:grpc)"),
     _capability("oip", r"\boip|\bOip|\bOIP"),
     _capability("openai", r"(?i:openai)|\bchat\b"),

@@ -26,8 +26,8 @@ class _SetType(click.ParamType[str]):
 
         if value in (_BEST, _DEFAULT):
             return str(value)
-        kinds = [row.kind for row in MODEL_SETTINGS if row.name == "optimize"]
-        return str(KindType(kinds[0]).convert(value, param, ctx) if kinds else value)
+        (row,) = [row for row in MODEL_SETTINGS if row.name == "optimize"]
+        return str(KindType(row.kind).convert(value, param, ctx))
 
 
 @click.command(cls=Verb)
@@ -97,15 +97,14 @@ def command(
         "contentType": kind,
         "seconds": seconds,
     }
-    from tsctl.terminal import optimizing as screen
-    from tsctl.tuning import optimizing
+    from tsctl.extensions.optimizing import measuring, table
 
-    found = optimizing.run(order, body, worker["modelName"])
+    found = measuring.run(order, body, worker["modelName"])
     best = found["recommended"]
     found |= {"model": worker["modelName"], "version": worker["modelVersion"]}
     found["command"] = None if best is None else f"tsctl optimize {model} --apply {best}"
     if not as_json:
-        screen.show(found)
+        table.show(found)
     if applied is not None and best is not None:
         found["applied"] = _apply(client, path, best)
         if not as_json:

@@ -24,7 +24,7 @@ import msgspec
 
 from tsctl.daemon.config.private_file import read_private
 from tsctl.daemon.core.errors import StartError
-from tsctl.daemon.http.bounds.known_client import KnownClient
+from tsctl.daemon.extensions.keys.known_client import KnownClient
 from tsctl.daemon.setting_values import parse_size
 
 LOOK_EVERY = 1.0  # seconds between two looks at the file, at least

@@ -4,13 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.http.bounds.known_client import (
-    BodyTooLong,
-    KnownClient,
-    ModelNotAllowed,
-    TooManyRequests,
-    share_holder,
-)
+from tsctl.daemon.core.client import BodyTooLong, ModelNotAllowed, TooManyRequests, holder_of
+from tsctl.daemon.extensions.keys.known_client import KnownClient
 
 
 def admitted(client: KnownClient, times: list[float]) -> list[float]:
@@ -45,18 +40,8 @@ def test_the_models_of_a_client(models: tuple[str, ...] | None, model: str, allo
             client.admit(model, 0, 0.0)
 
 
-@pytest.mark.parametrize(
-    ("client", "peer", "holder"),
-    [
-        pytest.param(None, "192.0.2.7:4711", "192.0.2.7", id="an address, whatever the port"),
-        pytest.param(None, "2001:db8::7:4711", "2001:db8::7", id="of version 6"),
-        pytest.param(None, "%5B2001:db8::7%5D:4711", "2001:db8::7", id="as gRPC writes it"),
-        pytest.param(None, "pid:123", "pid", id="all at the control socket"),
-        pytest.param(KnownClient("c"), "192.0.2.7:4711", "key c", id="a key wins"),
-    ],
-)
-def test_a_share_is_counted_by_key_or_address(client: KnownClient | None, peer: str, holder: str) -> None:
-    assert share_holder(client, peer) == holder
+def test_a_share_is_counted_by_key_whatever_the_address() -> None:
+    assert holder_of(KnownClient("c"), "192.0.2.7:4711") == "key c"
 
 
 def test_a_burst_comes_at_once_and_then_the_rate_counts() -> None:

@@ -5,17 +5,75 @@ PUT      set the route: `weights`, `sticky`, `shadow`, `sample`, `allow_effects`
 DELETE   remove the route; the default version answers
 """
 
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
+from tsctl.daemon.api.management.commands import changing, finished
 from tsctl.daemon.api.management.parameters import Parameters
-from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed
+from tsctl.daemon.api.openapi import BOOLEAN, STATUS, STRING, Operation, Schema, members
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
+from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.changes import RouteChanges
-from tsctl.daemon.models.routing.route import Route, parse_route
+from tsctl.daemon.models.routing.route import Route, parse_route, shown_route
 
 ROUTE = "route"
+_PATH = f"/models/{{model_name}}/{ROUTE}"
+# The parameters, by query or as members of a JSON object, in which `weights` may be an object, too.
+_SETTING: dict[str, Schema] = {
+    "weights": STRING, "sticky": STRING, "shadow": STRING, "sample": STRING, "allow_effects": BOOLEAN,
+}  # fmt: skip
+_SHOWN = members(
+    {
+        "modelName": STRING, "default": STRING,
+        "route": {
+            "type": "object", "nullable": True, "required": ["weights"],
+            "properties": {
+                "weights": {"type": "object", "additionalProperties": {"type": "number"}}, "sticky": STRING,
+                "shadow": STRING, "sample": {"type": "number"}, "allow_effects": BOOLEAN,
+            },
+        },
+    }
+)  # fmt: skip
+
+
+class RouteOfModels:
+    """The route of HTTP.
+
+    Args:
+        registrar: changes the routes.
+    """
+
+    def __init__(self, registry: Registry, registrar: Registrar) -> None:
+        self._registry = registry
+        self._registrar = registrar
+
+    def __call__(self, exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None]:
+        """Answer a request for the route of a model.
+
+        Raises:
+            ResourceNotFound: the request is for something else.
+        """
+        if len(path) != 2 or path[1] != ROUTE or exchange.request.method == "OPTIONS":
+            raise ResourceNotFound
+        return self._answer(exchange, path[0])
+
+    async def _answer(self, exchange: Exchange, name: str) -> None:
+        with changing(self._registrar, exchange.request):
+            await answer_route(exchange, self._registry, self._registrar.routes, name)
+
+
+def route_operations() -> Mapping[str, Mapping[str, Operation]]:
+    """Return the description of the route."""
+    return {
+        _PATH: {
+            "get": finished("showRoute", _PATH, _SHOWN),
+            "put": finished("setRoute", _PATH, STATUS, _SETTING, "weights"),
+            "delete": finished("removeRoute", _PATH, STATUS),
+        }
+    }
 
 
 async def answer_route(exchange: Exchange, registry: Registry, changes: RouteChanges, name: str) -> None:
@@ -70,17 +128,3 @@ def route_document(registry: Registry, name: str) -> dict[str, Any]:
     default = next(model.version for model in registry.versions(name) if registry.is_default(model))
     route = registry.routes.of(name)
     return {"modelName": name, "default": default, "route": None if route is None else shown_route(route)}
-
-
-def shown_route(route: Route) -> dict[str, Any]:
-    """Return a route by the names of its parameters; without those that are not set."""
-    shown: dict[str, Any] = {"weights": {version: _plain(weight) for version, weight in route.weights}}
-    if route.sticky:
-        shown["sticky"] = route.sticky
-    if route.shadow:
-        shown |= {"shadow": route.shadow, "sample": route.sample, "allow_effects": route.allow_effects}
-    return shown
-
-
-def _plain(weight: float) -> float | int:
-    return int(weight) if weight == int(weight) else weight

@@ -11,10 +11,9 @@ from tests.http.peer import Answer, Server
 from tests.kit.build import make_config
 from tests.kit.protocols import PROTOCOLS
 from tsctl.daemon.api.guards import guard
-from tsctl.daemon.api.inference.paths import model_named
-from tsctl.daemon.api.known_clients import KnownClients, digest_of
 from tsctl.daemon.config.endpoints import choose_endpoints
 from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.extensions.keys.known_clients import KnownClients, digest_of
 from tsctl.daemon.lifecycle.sockets import bind_endpoints
 
 KEYS = {
@@ -162,17 +161,3 @@ async def test_a_refusal_for_the_rate_is_counted_by_its_reason(ask: Ask, house: 
         await ask("/predictions/one", "limited", b"", "GET")
 
     assert house.registry.find("one").metrics.refusals["client_rate"] == 1
-
-
-@pytest.mark.parametrize(
-    ("path", "name"),
-    [
-        (["predictions", "m", "1.0", "a"], "m"), (["explanations", "m"], "m"), (["ready", "m"], "m"),
-        (["v1", "models", "m:predict"], "m"), (["v1", "models", "a:b:explain"], "a:b"), (["v1", "models", "m"], "m"),
-        (["v2", "models", "m", "versions", "1", "infer"], "m"), (["models", "m", "invoke"], "m"),
-        (["m", "predict"], "m"), (["m", "1.0", "predict"], "m"),
-        (["invocations"], None), (["metrics"], None), ([], None),
-    ],
-)  # fmt: skip
-def test_the_model_that_a_path_names(path: list[str], name: str | None) -> None:
-    assert model_named(path) == name

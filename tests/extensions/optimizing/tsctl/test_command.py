@@ -74,7 +74,9 @@ def measuring(order: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def say(*events: dict[str, Any]) -> None:
         lines = "\n".join(json.dumps(event) for event in events)
-        monkeypatch.setattr("tsctl.tuning.optimizing.OPTIMIZE", (sys.executable, "-c", FAKE, str(order), lines))
+        monkeypatch.setattr(
+            "tsctl.extensions.optimizing.measuring.OPTIMIZE", (sys.executable, "-c", FAKE, str(order), lines)
+        )
 
     say(WORKING, DONE)
     return say

@@ -2,10 +2,12 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.api.house import House, error, sentence
+from tsctl.daemon.server.extensions import EXTENSIONS
 
 
 async def serving(tmp_path: Path) -> House:
@@ -27,17 +29,27 @@ async def test_a_route_is_set_shown_and_removed(tmp_path: Path) -> None:
     assert await house.tell("GET", "/models/m/route") == (200, shown | {"route": None})
 
 
-async def test_what_is_shown_can_be_set_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "route",
+    [
+        {"weights": {"1.0": 90, "2.0": 2.5}, "sticky": "header:x-user"},
+        pytest.param(
+            {"weights": {"1.0": 1}, "shadow": "2.0", "sample": 0.05, "allow_effects": True},
+            marks=pytest.mark.skipif(
+                "shadowing" not in {each.name for each in EXTENSIONS}, reason="built without shadows"
+            ),
+        ),
+    ],
+    ids=["weights", "a shadow"],
+)
+async def test_what_is_shown_can_be_set_again(tmp_path: Path, route: dict[str, Any]) -> None:
     house = await serving(tmp_path)
-    asked = {"weights": {"1.0": 90, "2.0": 2.5}, "sticky": "header:x-user"}
-    shadow = {"weights": {"1.0": 1}, "shadow": "2.0", "sample": 0.05, "allow_effects": True}
 
-    for route in (asked, shadow):
-        body = json.dumps(route).encode()
-        status, _ = await house.tell("PUT", "/models/m/route", body, "Content-Type: application/json")
-        _, shown = await house.tell("GET", "/models/m/route")
+    body = json.dumps(route).encode()
+    status, _ = await house.tell("PUT", "/models/m/route", body, "Content-Type: application/json")
+    _, shown = await house.tell("GET", "/models/m/route")
 
-        assert (status, shown["route"]) == (200, route)
+    assert (status, shown["route"]) == (200, route)
 
 
 @pytest.mark.parametrize(

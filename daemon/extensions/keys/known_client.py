@@ -1,57 +1,14 @@
-"""A known client: the models that it may use, its rate of requests, and its refusals.
-
-    ModelNotAllowed     403, the client's key does not allow the model
-    TooManyRequests     429, the client sends more requests than its rate allows
-    BodyTooLong         413, the body exceeds the client's own limit
+"""A known client: the models that it may use, and its rate of requests.
 
 The rate is limited by the virtual scheduling algorithm (ITU-T I.371, annex A), a token bucket in one number: `due` is
 when the next request would come from a client that sends evenly at its rate. A request may come earlier than that by
 the time that the rest of a burst takes.
 """
 
-import math
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from urllib.parse import unquote
 
-from tsctl.daemon.core.errors import DaemonError, Forbidden
-from tsctl.daemon.core.timing import duration
-
-
-class ModelNotAllowed(Forbidden):
-    """The client's key does not allow this model."""
-
-    def __init__(self, client: str, model: str) -> None:
-        super().__init__(f"The key of client `{client}` does not allow the model `{model}` (403).")
-
-
-class TooManyRequests(DaemonError):
-    """The client sends more requests than its rate allows."""
-
-    status = 429
-    kind = "TooManyRequestsException"
-
-    def __init__(self, client: "KnownClient", wait: float) -> None:
-        super().__init__(
-            f"Client `{client.name}` may send {client.rate:g} requests a second, {client.burst} at once (429):"
-            f" the next one in {duration(wait)}."
-        )
-        self.retry_after = max(1, math.ceil(wait))
-
-
-class BodyTooLong(DaemonError):
-    """The body exceeds the client's own limit."""
-
-    status = 413
-    kind = "RequestEntityTooLargeException"
-
-    def __init__(self, client: "KnownClient", size: int) -> None:
-        super().__init__(f"The body has {size} bytes; client `{client.name}` may send {client.bytes} (413).")
-
-
-def share_holder(client: "KnownClient | None", peer: str) -> str:
-    """Return the name under which a client's share is counted: that of the key, else the address without the port."""
-    return f"key {client.name}" if client is not None else unquote(peer.rpartition(":")[0]).strip("[]")
+from tsctl.daemon.core.client import BodyTooLong, ModelNotAllowed, TooManyRequests
 
 
 @dataclass(slots=True)
@@ -75,6 +32,11 @@ class KnownClient:
     bytes: int = 0
     due: float = field(default=0.0, compare=False)
 
+    @property
+    def holder(self) -> str:
+        """The name under which the client's share is counted."""
+        return f"key {self.name}"
+
     def may_use(self, model: str) -> bool:
         """Return whether the client's key allows a model."""
         return self.models is None or any(fnmatchcase(model, pattern) for pattern in self.models)
@@ -93,13 +55,13 @@ class KnownClient:
     def check_size(self, size: int) -> None:
         """Raise BodyTooLong if the client may not send so many bytes."""
         if self.bytes and size > self.bytes:
-            raise BodyTooLong(self, size)
+            raise BodyTooLong(self.name, self.bytes, size)
 
     def check_rate(self, now: float) -> None:
         """Raise TooManyRequests if a request would come too early; count nothing."""
         wait = self.wait(now)
         if wait > 0.0:
-            raise TooManyRequests(self, wait)
+            raise TooManyRequests(self.name, self.rate, self.burst, wait)
 
     def admit(self, model: str, size: int, now: float) -> None:
         """Count a request of the client.

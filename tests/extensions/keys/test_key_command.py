@@ -7,8 +7,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tsctl.cli import main
-from tsctl.daemon.api.known_clients import digest_of, read_clients
-from tsctl.daemon.http.bounds.known_client import KnownClient
+from tsctl.daemon.extensions.keys.known_client import KnownClient
+from tsctl.daemon.extensions.keys.known_clients import digest_of, read_clients
 
 
 def make(file: Path, *arguments: str) -> Result:
