@@ -243,3 +243,15 @@ def test_a_client_that_is_refused_by_the_queue_displaces_nobody() -> None:
 
 def test_its_requests_are_not_grouped_by_length() -> None:
     assert Stateful(workers=0, group_by_length=True).model.queue.grouping is None
+
+
+@pytest.mark.parametrize("size", [1, 8])
+def test_a_worker_that_runs_row_by_row_has_twice_the_places_since_a_request_may_cancel_another(size: int) -> None:
+    bench = Stateful(continuous=True)
+    bench.model.change(bench.model.settings.changed({"batch_size": size}, "set"))
+
+    bench.workers[0].die()
+    bench.clock.advance(10.0)
+
+    worker = bench.workers[1]
+    assert worker.spec.rows == worker.in_flight.capacity == 2 * size
