@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
+from tsctl.daemon.api.management.control import worker_of
 from tsctl.daemon.core.errors import QueueFull
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
@@ -57,6 +58,10 @@ def test_what_came_while_the_worker_was_busy_runs_together() -> None:
 
     assert bench.batches == ["a1 b1", "a2 b2 c1", "a3"]
     assert bench.dispatcher.reasons == {"sequence": 3}
+
+
+def test_who_would_serve_it_elsewhere_is_told_that_its_workers_keep_states() -> None:
+    assert worker_of(Stateful().model, {})["anyWorker"] is False
 
 
 def test_the_end_of_a_worker_ends_its_sequences_with_an_error_that_says_so() -> None:
