@@ -49,6 +49,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
       optimizing/      the fastest set of optimisations of a model, found by trials while it serves
       rollouts/        a new version takes over step by step, and goes back by itself
       scaling/         how many workers a version has, where a target of the waiting time is set
+      grouping/        batches of requests with similar lengths
       keys/            clients that are known by keys: their models, rates and priorities
       oip/             the Open Inference Protocol, version 2, over HTTP: health, requests, the repository
       openai/          OpenAI's API for completions and chats, over text handlers

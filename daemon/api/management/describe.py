@@ -27,6 +27,15 @@ def no_fields(model: ModelVersion) -> dict[str, Any]:
     return {}
 
 
+def with_fields(document: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with further fields; an object that is there already gets those of its name."""
+    joined = dict(document)
+    for name, value in further.items():
+        there = joined.get(name)
+        joined[name] = {**there, **value} if isinstance(there, dict) and isinstance(value, Mapping) else value
+    return joined
+
+
 def describe(
     model: ModelVersion,
     customized: dict[str, Any] | None = None,
@@ -71,7 +80,7 @@ def describe(
             "pendingRequests": model.waiting,
         },
         **({} if customized is None else {"customizedMetadata": customized}),
-        "tsctl": _ours(model) | further(model) | ({} if routes is None else _routed(model, routes)),
+        "tsctl": with_fields(_ours(model), further(model)) | ({} if routes is None else _routed(model, routes)),
     }
 
 

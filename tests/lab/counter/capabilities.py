@@ -73,9 +73,7 @@ CAPABILITIES = (
         "daemon/batching/screening.py",
         "daemon/batching/suspects.py",
     ),
-    _capability(
-        "grouping", r"\bgrouping\b|LengthGrouping|group_by_length|groupByLength", "daemon/batching/policies/grouping.py"
-    ),
+    _capability("grouping", r"\bgrouping\b|LengthGrouping|group_by_length|groupByLength"),
     _capability("keys", r"(?i:known_?client)|keys_file|keys-"),
     _capability("grpc", r"(?i:grpc)", "daemon/api/grpc/", "daemon/config/torchserve_grpc.py"),
     _capability("oip", r"\boip|\bOip|\bOIP"),
