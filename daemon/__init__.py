@@ -37,7 +37,6 @@ daemon never imports torch, so it starts in well under a second; the command lin
       persistence/     the snapshot, and a start from it
       routing/         which version answers a request that names none
     api/               the routes; authorisation
-      grpc/            predictions and health checks over gRPC
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
       json_text/       large JSON in steps: its members found and counted, its syntax checked, before anything is built
@@ -48,6 +47,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
     extensions/        the shelf: a folder for each capability that the core does not know
       optimizing/      the fastest set of optimisations of a model, found by trials while it serves
       rollouts/        a new version takes over step by step, and goes back by itself
+      routing/         commands for the shares of a model's versions; the shares where versions are shown
       scaling/         how many workers a version has, where a target of the waiting time is set
       grouping/        batches of requests with similar lengths
       keys/            clients that are known by keys: their models, rates and priorities

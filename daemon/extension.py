@@ -80,6 +80,21 @@ class MetricRow(NamedTuple):
     labels: tuple[str, ...] = ("model", "version")
 
 
+class FileKey(NamedTuple):
+    """A key of TorchServe's config.properties that an extension adds, and that is no setting's (`Setting.key`).
+
+    Attributes:
+        read: whether `Extension.read_keys` gets its value; the others have no effect.
+        stops: whether a value asks for protection that the daemon would not provide; it stops the start.
+        why: the sentence for the operator then.
+    """
+
+    name: str
+    read: bool = False
+    stops: Callable[[str], bool] | None = None
+    why: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """The parts of a daemon that an extension may use.
@@ -123,7 +138,7 @@ class Kernel:
 class Service:
     """A part of one daemon, of an extension or of the core; each member does nothing by default.
 
-        begin ─▶ bind ─▶ the daemon listens ─▶ serve ─▶ servers begin ─▶ loaded
+        restore ─▶ begin ─▶ bind ─▶ the daemon listens ─▶ serve ─▶ servers begin ─▶ loaded
         told to stop ─▶ settle ─▶ no connection is accepted ─▶ leave ─▶ the last answers have left ─▶ close
 
     Services are begun in order, and closed in the reverse one.
@@ -157,6 +172,10 @@ class Service:
 
     def describe(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
         """Return the service's fields of a version's document, in `tsctl`; an object there gets those of its name."""
+        return {}
+
+    def members(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return members of a version's document as TorchServe has them, in place of the core's."""
         return {}
 
     def listed(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
@@ -344,6 +363,7 @@ class Extension:
         help_groups: titles of `--help`, each with the names of the rows above that stand below it.
         metrics: the families that its service yields.
         batch_reasons: names of reasons for which its dispatcher sends batches, each with its meaning.
+        file_keys: keys of config.properties that are no setting's.
         protocol: spoken at the inference addresses; None for none.
     """
 
@@ -355,6 +375,23 @@ class Extension:
     metrics: tuple[MetricRow, ...] = ()
     batch_reasons: tuple[tuple[str, str], ...] = ()
     protocol: ClientProtocol | None = None
+    file_keys: tuple[FileKey, ...] = ()
+
+    def read_keys(
+        self,
+        keys: Mapping[str, str],  # noqa: ARG002
+        values: Mapping[str, Any],  # noqa: ARG002
+        *,
+        token: bool,  # noqa: ARG002
+    ) -> tuple[Mapping[str, Any], Sequence[str]]:
+        """Return the values of settings that these keys name together, and notes for the operator.
+
+        Args:
+            keys: those of `file_keys` with `read` that config.properties has, and their values.
+            values: by the names of settings.
+            token: whether a management token is set.
+        """
+        return {}, ()
 
     def configure(
         self,

@@ -35,7 +35,9 @@ class Setting:
         key: the name in TorchServe's config.properties; empty if there is none.
         theirs: TorchServe's variable of the environment, read whatever config.properties says; empty if there is none.
         vmargs: finds the value in `vmargs` of config.properties, as its first group; empty if it is not there.
+        worker: the variable in which TorchServe's workers, and ours, find the value; empty if there is none.
         opens: what the daemon does with the file or directory: reads it, or writes into it; empty for neither.
+        manages: names the addresses, a list, at which clients with the management token manage; empty for other values.
     """
 
     name: str
@@ -46,7 +48,9 @@ class Setting:
     key: str = ""
     theirs: str = ""
     vmargs: str = ""
+    worker: str = ""
     opens: Literal["", "read", "write"] = ""
+    manages: str = ""
 
     @property
     def flag(self) -> str:

@@ -16,7 +16,6 @@ from tsctl.daemon.setting_values import (
     parse_count,
     parse_envelope,
     parse_header,
-    parse_header_name,
     parse_level,
     parse_log_format,
     parse_memory_budget,
@@ -33,13 +32,6 @@ from tsctl.daemon.setting_values import (
     parse_span,
     parse_timeout,
 )
-
-
-def _sequence_header(part: str, text: str) -> Setting:
-    """Return the setting that renames one of TorchServe's three headers of sequences."""
-    usual, key = f"ts_request_sequence_{part}", f"ts_header_key_sequence_{part}"
-    return Setting(f"sequence_{part}_header", usual, parse_header_name, "NAME", text, key)
-
 
 CORE_SETTINGS: tuple[Setting, ...] = (
     Setting("socket", None, parse_path, "PATH", "The control socket [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID]."),
@@ -83,20 +75,6 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "ADDRESS",
         "The address of TorchServe's management API: HOST:PORT [default: only the control socket].",
         "management_address",
-    ),
-    Setting(
-        "grpc_address",
-        None,
-        parse_names,
-        "ADDRESSES",
-        "Comma-separated addresses of gRPC predictions and health checks, HOST:PORT [default: none].",
-    ),
-    Setting(
-        "grpc_management_address",
-        None,
-        parse_names,
-        "ADDRESSES",
-        "Comma-separated addresses of management over gRPC, HOST:PORT; needs a management token [default: none].",
     ),
     Setting(
         "management_without_token",
@@ -268,6 +246,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "ENVELOPE",
         "Every model's request envelope: body, json, kserve, kservev2.",
         "service_envelope",
+        worker="TS_SERVICE_ENVELOPE",
     ),
     Setting(
         "decode_input",
@@ -276,6 +255,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "true|false",
         "Decode JSON and text before the handler sees them.",
         "decode_input_request",
+        worker="TS_DECODE_INPUT_REQUEST",
     ),
     Setting(
         "limit_image_pixels",
@@ -284,10 +264,8 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "true|false",
         "Refuse images of absurdly many pixels.",
         "limit_max_image_pixels",
+        worker="TS_LIMIT_MAX_IMAGE_PIXELS",
     ),
-    _sequence_header("id", "The header with the id of a request's sequence."),
-    _sequence_header("start", "The header of a request that starts its sequence anew."),
-    _sequence_header("end", "The header of a sequence's last request."),
     Setting(
         "hide_environment",
         None,

@@ -15,17 +15,9 @@ from tsctl.extension import names
 SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
 # Of others there is more than their folder: python -m tests.lab house --names.
 WHOLE = (
-    "grouping",
-    "keys",
-    "oip",
-    "openai",
-    "optimizing",
-    "recording",
-    "rollouts",
-    "scaling",
-    "torchserve_logs",
+    "grouping", "grpc", "keys", "oip", "openai", "optimizing", "recording", "rollouts", "scaling", "torchserve_logs",
     "tracing",
-)
+)  # fmt: skip
 
 
 def folder_of(module: str) -> str:

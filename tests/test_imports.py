@@ -29,7 +29,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "handlers.wire"),
     "daemon.config": (
-        "daemon.config", "daemon.paths", "daemon.server.extensions", "daemon.setting_values", "daemon.tables",
+        "daemon.config", "daemon.extension", "daemon.paths", "daemon.server.extensions", "daemon.setting_values",
+        "daemon.tables",
     ),
     "daemon.core": ("daemon.core",),
     "daemon.events": ("daemon.events", "daemon.server.extensions"),

@@ -49,7 +49,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "predict": ("Models", "Send an input to a model and print the answer."),
     "bench": ("Models", "Load-test a model: measure latency and throughput."),
     "tune": ("Models", "Measure a model and recommend settings."),
-    "optimize": ("Models", "Try optimizations of a model, and apply one."),
     "demo": ("Models", "Show batching and recovery with a small model."),
     "completion": ("Shell", "Print the completion script of a shell."),
 }

@@ -77,10 +77,8 @@ def submit(
     )  # fmt: skip
     job.timing = timing
     job.infer = infer
-    if model.sequences is not None:
-        job.client = holder_of(client, peer)
     if model.watchers:
-        asked = RequestFacts(method, target, began, kept)
+        asked = RequestFacts(method, target, began, holder_of(client, peer), kept)
         for watcher in model.watchers:
             watcher.watch(job, asked)
     if later is None:

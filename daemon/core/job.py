@@ -155,7 +155,8 @@ class Job:
         held: since when the job waits beside an idle worker, or None.
         timing: receives the times of the job's batch, or None.
         streamed: bytes of its answer that were sent in pieces.
-        infer, sequence: the head of an inference request, whose tensors are the parameters; its place in a sequence.
+        infer: the head of an inference request, whose tensors are the parameters.
+        mark: what its version's dispatcher notes about it.
         apart: what its version's dispatcher knows it by, where it must run alone, as it may end workers; else None.
         watchers: those who see what becomes of the job; none for most.
     """
@@ -181,11 +182,11 @@ class Job:
         "id",
         "infer",
         "low_priority",
+        "mark",
         "params",
         "phase",
         "queued",
         "sent",
-        "sequence",
         "size",
         "streamed",
         "timing",
@@ -230,7 +231,7 @@ class Job:
         self.streamed = 0
         self.timing: Timing | None = None
         self.infer: object = None
-        self.sequence: object = None
+        self.mark: object = None
         self.client = ""
         self.watchers: tuple[JobWatcher, ...] = ()
         self._deliver = deliver

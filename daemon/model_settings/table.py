@@ -178,31 +178,6 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         yaml="asyncCommunication", default=False, why=_MODE,
     ),
     ModelSetting(
-        name="sequences", kind=Boolean(), label="sequences",
-        help="Requests with the same `ts_request_sequence_id` run in order and on one worker, which keeps their state.",
-        yaml="sequenceBatching", default=False, why=_MODE,
-    ),
-    ModelSetting(
-        name="sequence_idle", kind=Duration("ms"), label="idle time of a sequence",
-        help="Milliseconds without a request after which a sequence makes room for others; 0 is no limit.",
-        yaml="sequenceMaxIdleMSec", default=300.0, why=_MODE,
-    ),
-    ModelSetting(
-        name="sequence_timeout", kind=Duration("ms"), label="time of a sequence",
-        help="Milliseconds since its first request after which a quiet sequence makes room for others; 0 is no limit.",
-        yaml="sequenceTimeoutMSec", default=0.0, why=_MODE,
-    ),
-    ModelSetting(
-        name="max_sequences", kind=Integer(1), label="largest number of sequences",
-        help="Open sequences of the version; at least a batch for each worker.",
-        yaml="maxNumSequence", default=1, why=_MODE,
-    ),
-    ModelSetting(
-        name="sequence_jobs", kind=Integer(1), label="queue size of a sequence",
-        help="Requests of one sequence that may wait.",
-        yaml="maxSequenceJobQueueSize", default=1, why=_MODE,
-    ),
-    ModelSetting(
         name="parallel_type", kind=ParallelType(("tp", "pp", "pptp", "custom")), label="parallel type",
         help="How several processes or GPUs run the model: tp, pp and pptp start processes, custom leaves that to it.",
         yaml="parallelType", default="", why=_MODE,

@@ -12,12 +12,14 @@ class RequestFacts(NamedTuple):
     Attributes:
         method, target: of the request; over gRPC, `POST` and the method's path.
         began: when its headers were complete, on the daemon's clock.
+        holder: the name of a known client, or the client's address.
         repeated: repeats the request as a plain prediction; None if none would.
     """
 
     method: str
     target: str
     began: float
+    holder: str
     repeated: Sequence[Param] | None
 
 

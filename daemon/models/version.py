@@ -7,8 +7,6 @@ from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.batching.policies.collector import Collector
 from tsctl.daemon.batching.policies.table import make_collector
 from tsctl.daemon.batching.queue import Queue, patience
-from tsctl.daemon.batching.sequences.dispatcher import SequenceDispatcher
-from tsctl.daemon.batching.sequences.table import Sequences
 from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError, Stopping
@@ -21,7 +19,7 @@ from tsctl.daemon.model_settings import ON_DEMAND
 from tsctl.daemon.models.archives.sample import Sample
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
 from tsctl.daemon.models.registering.source import Source as Source
-from tsctl.daemon.models.registering.spec import limit, mode_of, worker_spec
+from tsctl.daemon.models.registering.spec import mode_of, worker_spec
 from tsctl.daemon.models.replacement import Replacement, ReplacementState
 from tsctl.daemon.models.reporting.health import is_healthy
 from tsctl.daemon.models.reporting.model_state import CRASHES, CRASHING, NOT_IN_MEMORY
@@ -60,7 +58,6 @@ class ModelVersion:
         notes: sentences of the first worker for the model's author.
         sample: the latest request that can be sent again, if somebody keeps it.
         by_rows: workers run requests on their own, not in batches.
-        sequences: the open sequences; None if the version has none.
         traffic: the learned model of requests and batches.
         metrics: the version's metrics; shown from the registration on.
         reports: adds the version's events.
@@ -114,7 +111,7 @@ class ModelVersion:
         spec = worker_spec(
             source.manifest, source.directory, settings,
             in_place=source.unpacked is None, python=source.python, log=log, isolated=self.metrics.batch_isolated,
-            measured=self.metrics.emitted.take,
+            measured=self.metrics.emitted.take, share=dispatcher.share,
         )  # fmt: skip
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
         cores = min(cores, len(settings.cpus) or cores)
@@ -122,14 +119,10 @@ class ModelVersion:
         self.pool = (RowPool if self.by_rows else Pool)(engine, spec, clock, self, cores, placement, chosen_threads)
         self.staffing = Staffing(self.residence, self.pool, self._resized)
         self.traffic = Traffic(settings.batch_size)
-        self.sequences: Sequences[Worker] | None = None
-        self.dispatcher = (SequenceDispatcher if settings.sequences else dispatcher)(
+        self.dispatcher = dispatcher(
             self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
             self.reports,
         )  # fmt: skip
-        if isinstance(self.dispatcher, SequenceDispatcher):
-            self.sequences = Sequences(self.name, settings.sequence_headers, overlapping=self.by_rows)
-            self.dispatcher.keep(self.sequences, settings.sequence_headers, by_rows=self.by_rows)
         self._limit_waiting()
 
     def __repr__(self) -> str:
@@ -249,7 +242,7 @@ class ModelVersion:
         self.staffing.scale(least, most)
 
     def _resized(self) -> None:
-        limit(self.sequences, self.settings, self.staffing.most)
+        self.dispatcher.resized()
         self._coming_up = not self.pool.ready
         if self.pool.oversubscription is not None:
             self.reports.add("model-warning", self.pool.oversubscription)
@@ -321,7 +314,6 @@ class ModelVersion:
         """Set how long a job may wait, also for jobs that wait already, and what may wait; forget suspects."""
         self.queue.patience = patience(self.settings.max_delay)
         self.dispatcher.expiry.queue_timeout = self.settings.queue_timeout or math.inf
-        limit(self.sequences, self.settings, self.max_workers)
 
     def _stopping_error(self) -> Stopping:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')

@@ -10,7 +10,9 @@ from tsctl.daemon.extensions.optimizing import OptimizingExtension
 from tsctl.daemon.extensions.quarantine import QuarantineExtension
 from tsctl.daemon.extensions.recording import RecordingExtension
 from tsctl.daemon.extensions.rollouts import RolloutsExtension
+from tsctl.daemon.extensions.routing import RoutingExtension
 from tsctl.daemon.extensions.scaling import ScalingExtension
+from tsctl.daemon.extensions.sequences import SequencesExtension
 from tsctl.daemon.extensions.shadowing import ShadowingExtension
 from tsctl.daemon.extensions.torchserve_logs import TorchServeLogsExtension
 from tsctl.daemon.extensions.tracing import TracingExtension
@@ -19,8 +21,10 @@ EXTENSIONS: tuple[Extension, ...] = (
     TorchServeLogsExtension(),  # first, so that its files get the last line
     ScalingExtension(),
     OptimizingExtension(),
+    RoutingExtension(),
     RolloutsExtension(),
     ShadowingExtension(),
+    SequencesExtension(),  # before quarantine, whose dispatcher all other versions have
     QuarantineExtension(),
     RecordingExtension(),
     TracingExtension(),

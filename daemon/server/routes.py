@@ -45,11 +45,11 @@ class Fields:
         self._services = services
 
     def described(self, model: ModelVersion) -> dict[str, Any]:
-        """Return the fields in `tsctl` of a version's document."""
+        """Return the members of a version's document, and its fields in `tsctl`."""
         fields: dict[str, Any] = {}
         for each in self._services:
             fields = with_fields(fields, each.describe(model))
-        return fields
+        return {"tsctl": fields} | dict(chain.from_iterable(each.members(model).items() for each in self._services))
 
     def settings(self, model: ModelVersion) -> dict[str, Any]:
         """Return the settings of a version's workers that are other than its own."""

@@ -113,7 +113,8 @@ TESTS = {
 PROOFS = {
     "bounds": _lab(
         "what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their "
-        "answers, bytes of an idle connection, and that no body holds the event loop for over 5 ms; half an hour",
+        "answers, bytes of an idle connection, how soon a request too many is refused, and that no body holds the "
+        "event loop for over 5 ms; half an hour",
         "benchmarks.callbacks",
         "benchmarks.bounds",
         taking=1,
@@ -180,9 +181,8 @@ COMPARISONS = {
 
 MADE = {
     "references": Program(
-        "what is made of tables, of the help (the pages for `man`) and of the .proto files; tests keep it fresh",
+        "what is made of tables, and of the help (the pages for `man`); tests keep it fresh",
         (
-            "python -m docs.generate.grpc_descriptions",
             "python -m docs.generate.model_settings > docs/model-settings.md",
             "python -m docs.generate.manual docs/man",
         ),

@@ -154,10 +154,6 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
             "Measure for 32 clients, and apply the result", "tsctl tune scorer --input sample.json --clients 32 --apply"
         ),
     ),
-    "optimize": (
-        Example("See what each optimization would gain here", "tsctl optimize resnet"),
-        Example("Serve with bfloat16, without measuring", "tsctl optimize resnet --apply bf16"),
-    ),
     "demo": (
         Example("Watch the demonstration", "tsctl demo"),
         Example("Watch it without colours", "NO_COLOR=1 tsctl demo"),

@@ -8,9 +8,8 @@ from tsctl.daemon.server.extensions import EXTENSIONS
 _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     "Places and models": ("socket", "state_dir", "ts_config", "model_store", "models", "restore"),
     "Addresses": (
-        "inference_address", "metrics_address", "metrics", "management_address", "grpc_address",
-        "grpc_management_address",
-        "management_without_token", "token_file", "inference_token_file", "allowed_host", "allowed_urls",
+        "inference_address", "metrics_address", "metrics", "management_address", "management_without_token",
+        "token_file", "inference_token_file", "allowed_host", "allowed_urls",
         "cors_allowed_origin", "cors_allowed_methods", "cors_allowed_headers", "certificate_file",
         "private_key_file",
     ),
@@ -21,7 +20,7 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     ),
     "Workers and handlers": (
         "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
-        "limit_image_pixels", "sequence_id_header", "sequence_start_header", "sequence_end_header", "hide_environment",
+        "limit_image_pixels", "hide_environment",
         "template", "ray_address", "models_memory", "model_keep_alive",
     ),
     "Logs, metrics and traces": (

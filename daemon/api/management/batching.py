@@ -33,7 +33,7 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
     return {
         "policy": settings.policy,
         "mode": mode_of(settings),
-        "places": places_of(settings) if model.by_rows else None,
+        "places": places_of(settings, model.dispatcher.share) if model.by_rows else None,
         "batchSize": settings.batch_size,
         "maxBatchDelay": _ms(settings.max_delay),
         "running": model.running,

@@ -5,9 +5,7 @@ pid, version          of the daemon
 memory                of `--models-memory`: bytes by device, `budget` and `used` by all models; empty without a budget
 models                each registered version:
 
-    name, version, default, state     as in `/tsctl/status`, like the next two
-    share, shadow                     of a model with a route only: the part of its requests, from 0 to 1; whether the
-                                      version gets copies
+    name, version, default, state     as in `/tsctl/status`
     residence                         when and why it was loaded or unloaded, and when it will be, see
                                       residency/documents.py
     ready, wanted, restarting         workers; the last: places whose worker has ended and is being replaced
@@ -34,7 +32,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from tsctl.daemon.api.management.describe import FieldsOf, no_fields
-from tsctl.daemon.api.management.status import recent_document, shared, tsctl_version
+from tsctl.daemon.api.management.status import recent_document, tsctl_version
 from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.machine.processes import process_facts
@@ -80,10 +78,7 @@ def live_document(
         "pid": os.getpid(),
         "version": tsctl_version(),
         "memory": _memory(registrar.residency),
-        "models": [
-            _model(model, default=registry.is_default(model)) | further(model) | shared(registry, model)
-            for model in registry
-        ],
+        "models": [_model(model, default=registry.is_default(model)) | further(model) for model in registry],
     }
 
 

@@ -21,7 +21,7 @@ class GroupingService(Service):
 
 def follow_settings(model: ModelVersion) -> None:
     """Group the jobs of a version, or stop that, as its settings say; what was learned of lengths stays."""
-    batches = not model.by_rows and model.sequences is None
+    batches = not model.by_rows and model.dispatcher.sends_batches
     model.traffic.learn_lengths(batches and model.settings.group_by_length)
     padded = model.traffic.padded
     timeout = model.settings.queue_timeout or math.inf

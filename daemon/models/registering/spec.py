@@ -8,15 +8,13 @@ A version's mode is decided when it is loaded (`Load.mode`), and never changes:
     async       one request                    queue_jobs                    in any order     workers/rows/state.py
 
 The worker itself has the same states in each (workers/state.py), be it one process or several; so has a sequence
-(batching/sequences/table.py), which any mode may have.
+(extensions/sequences/table.py), which any mode may have.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tsctl.daemon.batching.sequences.table import Sequences
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.marfile import Manifest
@@ -24,7 +22,7 @@ from tsctl.daemon.models.registering.cluster import actor_options_of
 from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.tables import MODEL_SETTINGS
-from tsctl.daemon.workers.engine import Worker, WorkerSpec
+from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.wire import Isolation, Measurement, Mode
 
 
@@ -42,30 +40,16 @@ def mode_of(settings: ModelSettings) -> Mode:
     return "continuous" if settings.continuous else "async" if settings.asynchronous else "batch"
 
 
-def places_of(settings: ModelSettings) -> int:
+def places_of(settings: ModelSettings, share: int) -> int:
     """Return how many requests a worker may run at the same time, where it runs them row by row.
 
-    `continuous`: each call of the handler takes all of them, so the batch size; with sequences twice as many, as in
-    TorchServe: a request that cancels another one must not wait for it. `async`: the handler makes its own
-    batches, so as many as may wait in the queue; what waits here could as well wait there.
+    `continuous`: each call of the handler takes all of them, so the batch size, times `share` (`Dispatcher.share`).
+    `async`: the handler makes its own batches, so as many as may wait in the queue; what waits here could as well wait
+    there.
     """
     if settings.asynchronous:
         return int(settings.queue_jobs)
-    return int(settings.batch_size * (2 if settings.sequences else 1))
-
-
-def limit(sequences: Sequences[Worker] | None, settings: ModelSettings, workers: int) -> None:
-    """Set the limits of a version's sequences, if it has any.
-
-    Args:
-        workers: the most that the version may have; each can keep a sequence for every request of its batch.
-    """
-    if sequences is None:
-        return
-    sequences.most = max(settings.max_sequences, settings.batch_size * max(1, workers))
-    sequences.most_waiting = settings.sequence_jobs
-    sequences.idle = settings.sequence_idle or math.inf
-    sequences.total = settings.sequence_timeout or math.inf
+    return int(settings.batch_size * share)
 
 
 def worker_spec(
@@ -78,6 +62,7 @@ def worker_spec(
     log: OutputLog,
     measured: Callable[[Sequence[Measurement]], None],
     isolated: Callable[[Isolation], None],
+    share: int = 1,
 ) -> WorkerSpec:
     """Return the configuration of a version's workers; the arguments are those of `WorkerSpec` and of `Source`.
 
@@ -106,7 +91,7 @@ def worker_spec(
         max_memory=settings.max_memory,
         cpus=settings.cpus,
         mode=mode,
-        rows=places_of(settings),
+        rows=places_of(settings, share),
         ranks=parallel.ranks,
         gpus_each=parallel.gpus,
         chosen_threads=parallel.threads if ray is None else max(1, int(ray.num_cpus)),

@@ -127,7 +127,7 @@ def test_requests_whose_worker_died_run_alone_and_first() -> None:
     assert bench.batches == ["busy", "a c", "a", "c", "B D"]
 
 
-@pytest.mark.parametrize("mode", ["continuous", "asynchronous", "sequences"])
+@pytest.mark.parametrize("mode", ["continuous", "asynchronous"])
 def test_requests_that_do_not_travel_in_batches_are_not_grouped(mode: str) -> None:
     settings: dict[str, Any] = {mode: True}
 

@@ -64,18 +64,15 @@ CAPABILITIES = (
         "sequences",
         r"\b[Ss]equences\b|Sequence(?:Headers|Broken|Full|Dispatcher)|max_sequences|max(?:Num|)Sequence|job\.sequence"
         r"|sequence_(?:headers?|idle|timeout|jobs|id|start|end)\b|sequence(?:Timeout|MaxIdle|Batching)",
-        "daemon/batching/sequences/",
+        elsewhere=("daemon/api/management/describe.py",),  # TorchServe shows these of each version
     ),
     _capability(
         "quarantine",
         r"(?i:quarantin)|\b_?[Ss]uspects?\b|[Ss]creening",
-        "daemon/batching/quarantine.py",
-        "daemon/batching/screening.py",
-        "daemon/batching/suspects.py",
     ),
     _capability("grouping", r"\bgrouping\b|LengthGrouping|group_by_length|groupByLength"),
     _capability("keys", r"(?i:known_?client)|keys_file|keys-"),
-    _capability("grpc", r"(?i:grpc)", "daemon/api/grpc/", "daemon/config/torchserve_grpc.py"),
+    _capability("grpc", r"(?i:grpc)"),
     _capability("oip", r"\boip|\bOip|\bOIP"),
     _capability("openai", r"(?i:openai)|\bchat\b"),
     _capability(
