@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 
 from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.batching.policies.collector import Collector
-from tsctl.daemon.batching.policies.grouping import LengthGrouping
 from tsctl.daemon.batching.policies.table import make_collector
 from tsctl.daemon.batching.queue import Queue, patience
 from tsctl.daemon.batching.replies import reply_of
@@ -329,10 +328,6 @@ class ModelVersion:
         """Set how long a job may wait, also for jobs that wait already, and what may wait; forget suspects."""
         self.queue.patience = patience(self.settings.max_delay)
         self.dispatcher.expiry.queue_timeout = self.settings.queue_timeout or math.inf
-        batches = not self.by_rows and self.dispatcher.sends_batches
-        self.traffic.learn_lengths(batches and self.settings.group_by_length)
-        padded = self.traffic.padded
-        self.queue.grouping = None if padded is None else LengthGrouping(padded, self.dispatcher.expiry.queue_timeout)
 
     def _stopping_error(self) -> Stopping:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')

@@ -2,6 +2,7 @@
 
 from tsctl.daemon.extension import Extension
 from tsctl.daemon.extensions.cache import CacheExtension
+from tsctl.daemon.extensions.grouping import GroupingExtension
 from tsctl.daemon.extensions.grpc import GrpcExtension
 from tsctl.daemon.extensions.keys import KeysExtension
 from tsctl.daemon.extensions.oip import OipExtension
@@ -28,6 +29,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     QuarantineExtension(),
     RecordingExtension(),
     TracingExtension(),
+    GroupingExtension(),
     KeysExtension(),
     OpenAIExtension(),
     OipExtension(),

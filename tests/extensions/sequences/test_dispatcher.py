@@ -246,8 +246,8 @@ def test_a_client_that_is_refused_by_the_queue_displaces_nobody() -> None:
     bench.one("b2", client="hog")
 
 
-def test_its_requests_are_not_grouped_by_length() -> None:
-    assert Stateful(workers=0, group_by_length=True).model.queue.grouping is None
+def test_its_requests_do_not_travel_in_batches() -> None:
+    assert not Stateful(workers=0).model.dispatcher.sends_batches
 
 
 @pytest.mark.parametrize("size", [1, 8])

@@ -70,9 +70,7 @@ CAPABILITIES = (
         "quarantine",
         r"(?i:quarantin)|\b_?[Ss]uspects?\b|[Ss]creening",
     ),
-    _capability(
-        "grouping", r"\bgrouping\b|LengthGrouping|group_by_length|groupByLength", "daemon/batching/policies/grouping.py"
-    ),
+    _capability("grouping", r"\bgrouping\b|LengthGrouping|group_by_length|groupByLength"),
     _capability("keys", r"(?i:known_?client)|keys_file|keys-"),
     _capability("grpc", r"(?i:grpc)"),
     _capability("cache", r"settings\.cache\b|AnswerCache|CacheService|cache-full|tsctl_cache_"),
