@@ -79,9 +79,7 @@ def test_rows_whose_worker_was_killed_run_again_together() -> None:
 
 
 @pytest.mark.parametrize("size", [1, 8])
-def test_a_worker_that_starts_after_a_change_of_the_batch_size_has_the_places_of_the_new_one(
-    size: int,
-) -> None:
+def test_a_worker_that_starts_after_a_change_of_the_batch_size_has_the_places_of_the_new_one(size: int) -> None:
     bench = Rowed()
     bench.model.change(bench.model.settings.changed({"batch_size": size}, "set"))
 

@@ -193,6 +193,18 @@ def test_rows_of_a_sequence_begin_in_order_and_overlap_at_their_worker() -> None
     assert [job.id for batch in bench.workers[0].batches for job in batch.jobs] == ["a1", "a2", "a3", "a4", "a5"]
 
 
+@pytest.mark.parametrize(("size", "places"), [(1, 2), (8, 16)])
+def test_a_worker_that_starts_after_a_change_of_the_batch_size_has_twice_the_places(size: int, places: int) -> None:
+    bench = Stateful(continuous=True)
+    bench.model.change(bench.model.settings.changed({"batch_size": size}, "set"))
+
+    bench.workers[0].die()
+    bench.clock.advance(10.0)
+
+    assert bench.workers[1].spec.rows == bench.workers[1].in_flight.capacity == places
+    assert bench.model.pool.idle == places
+
+
 def test_the_headers_of_sequences_may_have_other_names() -> None:
     names = SequenceHeaders("X-Dialogue", "X-Begin", "X-End")
     bench = Stateful(batch_size=1, max_sequences=1, sequence_headers=names)
