@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.setting_values import Setting
+    from tsctl.daemon.workers.engine import WorkerSpec
 
 
 Operations = Mapping[str, Mapping[str, dict[str, Any]]]  # path → method → operation, as OpenAPI has them
@@ -111,6 +112,7 @@ class Kernel:
         predictions: the core's routes of predictions, by the first segment of a path.
         management: returns the routes of the management addresses, those of all extensions, too.
         soon: makes a call on the event loop; from any thread.
+        spare: to be called with the pid of a child process that is no worker, and not to be ended as a leftover.
     """
 
     config: "Config"
@@ -133,6 +135,7 @@ class Kernel:
     predictions: "Mapping[str, Route]"
     management: "Callable[[], Mapping[str, Route]]"
     soon: Callable[[Callable[[], None]], None]
+    spare: Callable[[int], None]
 
 
 class Service:
@@ -200,6 +203,15 @@ class Service:
     def dispatcher(self, settings: "ModelSettings") -> "type[Dispatcher] | None":  # noqa: ARG002
         """Return the dispatcher of a version with these settings; None for the core's, or that of a later service."""
         return None
+
+    def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":  # noqa: ARG002
+        """Return the configuration of a version's workers: the given one, or another.
+
+        Raises:
+            BadRequest: the settings ask for something that this daemon does not have.
+            InvalidModel: the settings contradict each other.
+        """
+        return spec
 
     def attach(self, model: "ModelVersion") -> None:
         """Note that a version was made: it is not registered yet, and has no worker."""

@@ -224,18 +224,6 @@ def parse_collector(text: str) -> str:
     return text
 
 
-def parse_cluster(text: str) -> str:
-    """Parse the address of a Ray cluster: `HOST:PORT` of its head, or `auto` for this machine's own."""
-    if text.startswith("ray://"):
-        raise ValueError(
-            f"`{text}` is an address for Ray's clients; the daemon's machine must be a node of the cluster, with"
-            " `ray start --address HOST:PORT --num-cpus 0`: then name HOST:PORT here"
-        )
-    if text != "auto" and not re.fullmatch(r"[^/\s]+:\d{1,5}", text):
-        raise ValueError(f"`{text}` is neither HOST:PORT of a Ray head nor `auto`")
-    return text
-
-
 def parse_pattern(text: str) -> re.Pattern[str]:
     try:
         return re.compile(text)

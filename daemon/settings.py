@@ -12,7 +12,6 @@ from tsctl.daemon.setting_values import (
     MIB,
     Setting,
     parse_boolean,
-    parse_cluster,
     parse_count,
     parse_envelope,
     parse_header,
@@ -276,13 +275,6 @@ CORE_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "template", True, parse_boolean, "true|false", "Fork workers from a process that has imported torch already."
-    ),
-    Setting(
-        "ray_address",
-        None,
-        parse_cluster,
-        "ADDRESS",
-        "The Ray cluster of models with `engine: ray`: HOST:PORT of its head, or `auto`; needs tsctl[ray].",
     ),
     Setting("access_log", True, parse_boolean, "true|false", "Log a line for each request."),
     Setting("log_level", "info", parse_level, "LEVEL", "The daemon's log level: debug, info, warning or error."),

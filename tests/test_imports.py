@@ -37,8 +37,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.extension": (),
     "daemon.extensions": (
         "daemon", "handlers.envelopes", "handlers.names", "handlers.optimize.compiler",
-        "handlers.optimize.checks.archive", "handlers.optimize.checks.processor", "handlers.process.priority",
-        "handlers.tensor_heads", "handlers.wire",
+        "handlers.optimize.checks.archive", "handlers.optimize.checks.processor", "handlers.orders",
+        "handlers.process.priority", "handlers.ray.messages", "handlers.tensor_heads", "handlers.wire",
     ),
     "daemon.http": ("daemon.http", "daemon.server.extensions"),
     "daemon.lifecycle": (
@@ -54,7 +54,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.tables",
         "daemon.targets", "daemon.workers",
-        "handlers.names", "handlers.ray.messages", "handlers.wire",
+        "handlers.names", "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.setting_values": (),
@@ -73,7 +73,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "daemon.workers": (
         "daemon.workers", "daemon.setting_values", "handlers.credit", "handlers.frame_reader", "handlers.names",
-        "handlers.orders", "handlers.ray.messages", "handlers.runtime.compiling", "handlers.tensor_heads",
+        "handlers.orders", "handlers.runtime.compiling", "handlers.tensor_heads",
         "handlers.wire",
     ),
     "handlers": ("handlers",),
@@ -341,7 +341,7 @@ def test_nobody_imports_our_folders_by_names_of_their_own() -> None:
                 "rich",
                 "click",
                 "opentelemetry",
-                "tsctl.daemon.workers.ray.bridge",
+                "tsctl.daemon.extensions.ray.bridge",
                 "fsspec",
                 "huggingface_hub",
             },

@@ -4,7 +4,7 @@ from typing import Any
 
 from tsctl.daemon.model_settings.declarations import Declarations
 from tsctl.daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer, TimeSpan
-from tsctl.daemon.model_settings.resources import RAY_OPTIONS, Cpus, ParallelType, Size, are_ray_options
+from tsctl.daemon.model_settings.resources import Cpus, ParallelType, Size
 from tsctl.daemon.model_settings.row import ModelSetting
 
 MOST_WORKERS = 1024  # of one version: more is a typing error, and each worker is a process
@@ -192,18 +192,6 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         label="processes of a worker",
         help="The processes of each worker of a model with a parallel type, and their threads.",
         yaml="torchrun", why=_MODE,
-    ),
-    ModelSetting(
-        name="engine", kind=Choice(("local", "ray")), label="engine",
-        help="Where the workers run: on this machine, or on the nodes of the daemon's Ray cluster (`--ray-address`).",
-        yaml="engine", rest="engine", flag="--engine",
-        default="local", why=_NEW_WORKER,
-    ),
-    ModelSetting(
-        name="ray", kind=Document(RAY_OPTIONS, are_ray_options), label="Ray actors",
-        help="What a worker takes of its node (`num_cpus`, `num_gpus`, `resources`), and which: `placement`, `labels`.",
-        yaml="ray",
-        why="Only the archive can set this, because its handler decides what a worker needs.",
     ),
     ModelSetting(
         name="inputs", kind=Declarations(inputs=True), label="declared inputs",

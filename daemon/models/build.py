@@ -23,12 +23,11 @@ from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
 from tsctl.daemon.models.registering import parallel
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
-from tsctl.daemon.models.registering.cluster import check_cluster
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.workers.cores import chosen_threads, usable_cores
-from tsctl.daemon.workers.engine import Engine
+from tsctl.daemon.workers.engine import Engine, WorkerSpec
 from tsctl.daemon.workers.gpus import Placement, count_gpus
 from tsctl.handlers.wire import Declared
 
@@ -47,6 +46,7 @@ class ModelFactory:
 
     Attributes:
         dispatchers: return the dispatcher of a version with these settings, or None; the first that has one counts.
+        specified: return the configuration of a version's workers, as the one before has returned it, or another.
         attached: called with each model that was made.
     """
 
@@ -66,6 +66,7 @@ class ModelFactory:
         self._recurring = recurring
         self._reconsider = reconsider
         self.dispatchers: Sequence[Callable[[ModelSettings], type[Dispatcher] | None]] = ()
+        self.specified: Sequence[Callable[[ModelSettings, WorkerSpec], WorkerSpec]] = ()
         self.attached: Sequence[Callable[[ModelVersion], None]] = ()
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
@@ -134,7 +135,6 @@ class ModelFactory:
         # As in TorchServe, a listed model without a number of workers gets one for each core.
         overrides = request.overrides.changed({"fallback_workers": usable_cores()}) if listed else request.overrides
         settings = merge(overrides, document, self._config, block, gpus=self._placement.gpus)
-        check_cluster(settings, self._config)
         source = Source(
             request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
             python=self._environments.python(directory, manifest),
@@ -157,6 +157,7 @@ class ModelFactory:
                 recurring=self._recurring,
                 reconsider=self._reconsider,
                 dispatcher=self._dispatcher(settings),
+                specify=self._specify,
             )
         )
 
@@ -179,6 +180,11 @@ class ModelFactory:
     def _dispatcher(self, settings: ModelSettings) -> type[Dispatcher]:
         found = (chosen for choose in self.dispatchers if (chosen := choose(settings)) is not None)
         return next(found, Dispatcher)
+
+    def _specify(self, settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
+        for specify in self.specified:
+            spec = specify(settings, spec)
+        return spec
 
     def _attach(self, model: ModelVersion) -> ModelVersion:
         for attach in self.attached:

@@ -33,7 +33,17 @@ from tsctl.daemon.models.residency.residence import Residence
 from tsctl.daemon.models.residency.staffing import Staffing
 from tsctl.daemon.models.residency.state import ResidenceEvent
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
-from tsctl.daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, LoadFailure, Worker
+from tsctl.daemon.workers.engine import (
+    ENDS,
+    LOAD_FAILED,
+    STOPPED,
+    BatchEvents,
+    Engine,
+    Exit,
+    LoadFailure,
+    Worker,
+    WorkerSpec,
+)  # fmt: skip
 from tsctl.daemon.workers.gpus import Placement
 from tsctl.daemon.workers.pool import Pool
 from tsctl.daemon.workers.rows.pool import RowPool
@@ -86,6 +96,7 @@ class ModelVersion:
         recurring: Recurring | None = None,
         reconsider: Callable[[], None] = lambda: None,
         dispatcher: type[Dispatcher] = Dispatcher,
+        specify: Callable[[ModelSettings, WorkerSpec], WorkerSpec] = lambda settings, spec: spec,
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
         self.name = source.manifest.model_name
@@ -114,6 +125,7 @@ class ModelVersion:
             in_place=source.unpacked is None, python=source.python, log=log, isolated=self.metrics.batch_isolated,
             measured=self.metrics.emitted.take, share=dispatcher.share,
         )  # fmt: skip
+        spec = specify(settings, spec)
         self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
         cores = min(cores, len(settings.cpus) or cores)
         self.by_rows = spec.mode != "batch"

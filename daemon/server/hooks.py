@@ -23,6 +23,7 @@ def connect(registry: Registry, registrar: Registrar, services: Mapping[str, Ser
     """Let the registry, and what makes, replaces and keeps versions, call these services, as far as they want it."""
     registrar.ledger.parts.services = services
     registrar.factory.dispatchers = _those_with("dispatcher", services)
+    registrar.factory.specified = _those_with("specify", services)
     registrar.factory.attached = _those_with("attach", services)
     registrar.replacing.begun = _those_with("replacing", services)
     registrar.leaving = _those_with("leaving", services)

@@ -21,7 +21,7 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     "Workers and handlers": (
         "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
         "limit_image_pixels", "hide_environment",
-        "template", "ray_address", "models_memory", "model_keep_alive",
+        "template", "models_memory", "model_keep_alive",
     ),
     "Logs, metrics and traces": (
         "access_log", "log_level", "log_format", "metrics_mode",
@@ -36,7 +36,6 @@ _CORE_MODEL: dict[str, tuple[str, ...]] = {
         "startup_timeout",
         "max_memory",
         "cpus",
-        "engine",
     ),
     "Memory": ("loading", "keep_alive", "pinned"),
     "Queue and timeouts": ("response_timeout", "queue_jobs", "queue_bytes", "queue_timeout", "client_timeout"),

@@ -18,7 +18,6 @@ from typing import Any
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.marfile import Manifest
-from tsctl.daemon.models.registering.cluster import actor_options_of
 from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.tables import MODEL_SETTINGS
@@ -67,11 +66,9 @@ def worker_spec(
     """Return the configuration of a version's workers; the arguments are those of `WorkerSpec` and of `Source`.
 
     Raises:
-        InvalidModel: the settings ask for two modes, contradict each other on processes and GPUs, or ask for
-            something that workers on a cluster do not have.
+        InvalidModel: the settings ask for two modes, or contradict each other on processes and GPUs.
     """
     parallel, mode = parallel_of(settings), mode_of(settings)
-    ray = actor_options_of(settings, mode, in_place=in_place, environment=python is not None)
     return WorkerSpec(
         model_name=manifest.model_name,
         model_version=manifest.model_version,
@@ -83,10 +80,9 @@ def worker_spec(
         response_timeout=settings.response_timeout,
         retry=settings.retry,
         isolate=settings.isolate if parallel.ranks is None else False,
-        devices=settings.devices if ray is None else (),
+        devices=settings.devices,
         python=python,
         in_place=in_place,
-        ray=ray,
         told=_told(settings),
         max_memory=settings.max_memory,
         cpus=settings.cpus,
@@ -94,7 +90,7 @@ def worker_spec(
         rows=places_of(settings, share),
         ranks=parallel.ranks,
         gpus_each=parallel.gpus,
-        chosen_threads=parallel.threads if ray is None else max(1, int(ray.num_cpus)),
+        chosen_threads=parallel.threads,
         log=log,
         measured=measured,
         isolated=isolated,

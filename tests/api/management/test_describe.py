@@ -188,8 +188,6 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "parallelType": ("", "default"),
         "parallelLevel": (0, "default"),
         "torchrun": (None, "default"),
-        "engine": ("local", "default"),
-        "ray": (None, "default"),
         "inputs": ([], "default"),
         "outputs": ([], "default"),
         "platform": ("pytorch", "default"),

@@ -94,8 +94,6 @@ CAPABILITIES = (
     _capability(
         "ray",
         r"\b[Rr]ay\b|ray_address|\bRAY(?:_|\b)|RayEngine|(?:parse|check)_cluster",
-        "daemon/workers/ray/",
-        "daemon/models/registering/cluster.py",
     ),
     _capability(
         "ranks",

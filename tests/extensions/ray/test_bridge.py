@@ -14,11 +14,11 @@ from tests.kit.ray_cluster import until
 from tests.kit.worker import WorkerLog
 from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.core.job import Batch
+from tsctl.daemon.extensions.ray.bridge import Bridge
 from tsctl.daemon.workers.engine import UNREACHABLE
 from tsctl.daemon.workers.local import LocalWorker
 from tsctl.daemon.workers.processes.reaper import Process
 from tsctl.daemon.workers.processes.spawn import Pipes
-from tsctl.daemon.workers.ray.bridge import Bridge
 from tsctl.handlers import wire
 from tsctl.handlers.frame_reader import FrameReader
 from tsctl.handlers.ray import messages
@@ -110,7 +110,7 @@ class Daemon:
 
     def worker(self, **spec: Any) -> LocalWorker:
         self.workers += 1
-        made = make_spec(ray=OPTIONS, threads=3, **spec)
+        made = make_spec(own=OPTIONS, threads=3, **spec)
         return LocalWorker(made, self.log, self.log, self.loop, self.clock, self.bridge, None)
 
     async def ready(self, **spec: Any) -> LocalWorker:

@@ -1,8 +1,8 @@
 """The guide's commands work as typed, but for the address of the cluster."""
 
-from tests.e2e.ray.cluster import RayCluster
 from tests.e2e.served import Served, typed
 from tests.e2e.test_documented import BLOCK, ROOT
+from tests.extensions.ray.real_cluster import RayCluster
 
 
 def test_the_guide(idle: Served, cluster: RayCluster) -> None:

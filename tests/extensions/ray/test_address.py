@@ -6,7 +6,7 @@ import pytest
 
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import StartError
-from tsctl.daemon.setting_values import parse_cluster
+from tsctl.daemon.extensions.ray import parse_cluster
 
 
 @pytest.mark.parametrize("text", ["auto", "10.0.0.5:6379", "head:6379", "[fd00::1]:6379"])

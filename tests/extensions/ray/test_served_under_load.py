@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from tests.e2e.ray.cluster import RayCluster
-from tests.e2e.ray.models import Requests, register, workers_of
 from tests.e2e.served import Served
-from tests.lab.chaos.ray import Load, chaos, verdict
+from tests.extensions.ray.chaos import Load, chaos, verdict
+from tests.extensions.ray.models import Requests, register, workers_of
+from tests.extensions.ray.real_cluster import RayCluster
 
 
 def test_an_upgrade_under_load_fails_no_request(served: Served) -> None:

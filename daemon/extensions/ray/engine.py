@@ -5,10 +5,10 @@ import os
 from collections.abc import Callable, Mapping
 
 from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.extensions.ray.bridge import Bridge, bridge_environment, starter_of
 from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.local import LocalWorker
 from tsctl.daemon.workers.processes.reaper import Children
-from tsctl.daemon.workers.ray.bridge import Bridge, bridge_environment, starter_of
 
 
 class RayEngine:

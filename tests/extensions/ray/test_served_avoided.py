@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from tests.e2e.ray.cluster import RayCluster
+from tests.extensions.ray.real_cluster import RayCluster
 
 PROGRAM = """
 import asyncio, logging, sys

@@ -25,9 +25,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple
 
-from tests.e2e.ray.cluster import RayCluster
-from tests.e2e.ray.models import Requests, bridge_of, kill_actor, register, workers_of
 from tests.e2e.served import Served
+from tests.extensions.ray.models import Requests, bridge_of, kill_actor, register, workers_of
+from tests.extensions.ray.real_cluster import RayCluster
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.storm import run
 
@@ -173,7 +173,7 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    return run("tests.lab.chaos.ray", arguments, storm, __doc__, seconds=600.0)
+    return run("tests.extensions.ray.chaos", arguments, storm, __doc__, seconds=600.0)
 
 
 if __name__ == "__main__":

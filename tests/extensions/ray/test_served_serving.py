@@ -3,9 +3,9 @@
 import json
 from pathlib import Path
 
-from tests.e2e.ray.cluster import RayCluster
-from tests.e2e.ray.models import Requests, nodes_of, register, workers_of
 from tests.e2e.served import Served, eventually
+from tests.extensions.ray.models import Requests, nodes_of, register, workers_of
+from tests.extensions.ray.real_cluster import RayCluster
 
 
 def test_workers_spread_over_the_nodes_and_each_node_gets_the_files_once(cluster: RayCluster, served: Served) -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.ray.cluster import RayCluster
-from tests.e2e.ray.models import Requests, bridge_of, kill_actor, nodes_of, register, workers_of
 from tests.e2e.served import Served, eventually
+from tests.extensions.ray.models import Requests, bridge_of, kill_actor, nodes_of, register, workers_of
+from tests.extensions.ray.real_cluster import RayCluster
 
 
 @pytest.mark.parametrize("retry", [True, False], ids=["with retry", "without retry"])

@@ -92,13 +92,13 @@ class Bridge:
         Raises:
             OSError: the bridge cannot be started, or takes no order.
         """
-        assert spec.ray is not None and isinstance(request.order, Fork)
+        assert isinstance(spec.own, messages.ActorOptions) and isinstance(request.order, Fork)
         if self._socket is None:
             self._open()
         assert self._socket is not None
         self._number += 1
         order = messages.StartRemote(
-            self._number, f"{spec.model_name}/{spec.model_version}", request.order.directory, spec.ray,
+            self._number, f"{spec.model_name}/{spec.model_version}", request.order.directory, spec.own,
             request.order.threads, self._variables,
         )  # fmt: skip
         try:

@@ -1,18 +1,18 @@
 """Fixtures: a cluster for all tests, and a daemon for each."""
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from tests.e2e.ray.cluster import RayCluster
 from tests.e2e.served import Served
+from tests.extensions.ray.real_cluster import RayCluster
 
 
+# Before pytest selects tests by their markers.
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = f"{Path(__file__).parent}/"
     for item in items:
-        if str(item.path).startswith(here):
+        if "/tests/extensions/ray/" in str(item.path) and "cluster" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.ray)
 
 
