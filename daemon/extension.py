@@ -174,7 +174,7 @@ class Service:
         return {}
 
     def describe(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
-        """Return the service's fields of a version's document, in `tsctl`."""
+        """Return the service's fields of a version's document, in `tsctl`; an object there gets those of its name."""
         return {}
 
     def members(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002

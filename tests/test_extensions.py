@@ -15,8 +15,8 @@ from tsctl.extension import names
 SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
 # Of others there is more than their folder: python -m tests.lab house --names.
 WHOLE = (
-    "grpc", "keys", "oip", "openai", "optimizing", "ray", "recording", "rollouts", "scaling", "torchserve_logs",
-    "tracing",
+    "cache", "grouping", "grpc", "keys", "oip", "openai", "optimizing", "ray", "recording", "rollouts", "scaling",
+    "torchserve_logs", "tracing",
 )  # fmt: skip
 
 

@@ -80,7 +80,10 @@ def submit(
     if model.watchers:
         asked = RequestFacts(method, target, began, holder_of(client, peer), kept)
         for watcher in model.watchers:
-            watcher.watch(job, asked)
+            if watcher.watch(job, asked):
+                job.elsewhere = True
+        if job.elsewhere:
+            return job
     if later is None:
         model.submit(job)
     else:

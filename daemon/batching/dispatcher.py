@@ -317,7 +317,7 @@ class Dispatcher:
 
     def _may_send_ahead(self, now: float) -> bool:
         head, size = self._queue.head, self._traffic.enough
-        if head.runs_alone or len(self._queue) < size or self._queue.grouping is not None:
+        if head.runs_alone or len(self._queue) < size or self._queue.choice is not None:
             return False  # nearly always, and decided without further computation
         seconds = self._traffic.times.of(size)
         facts = self._facts()

@@ -46,12 +46,6 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         default="auto", changes="from the next decision on",
     ),
     ModelSetting(
-        name="group_by_length", kind=Boolean(), label="grouping by length",
-        help="Form batches of requests with similar lengths, for models that pad to the longest; off by default.",
-        yaml="groupByLength", rest="group_by_length", flag="--group-by-length",
-        default=False, changes=_NEXT_BATCH,
-    ),
-    ModelSetting(
         name="workers", kind=Integer(0, MOST_WORKERS), label="number of workers",
         help="Worker processes; by default the archive's number, the daemon's, or 1.",
         yaml="minWorkers", rest="initial_workers", flag="--workers",

@@ -26,5 +26,9 @@ class RequestFacts(NamedTuple):
 class RequestWatcher(Protocol):
     """Sees the requests that a version is about to get."""
 
-    def watch(self, job: Job, asked: RequestFacts) -> None:
-        """See a request; may add a watcher to its job, and change the headers that its handler sees."""
+    def watch(self, job: Job, asked: RequestFacts) -> bool:
+        """See a request; may add a watcher to its job, and change the headers that its handler sees.
+
+        Returns:
+            Whether the job is taken, and not submitted: then the watcher ends it, or gives it back to the version.
+        """

@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 
 from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.batching.policies.collector import Collector
-from tsctl.daemon.batching.policies.grouping import LengthGrouping
 from tsctl.daemon.batching.policies.table import make_collector
 from tsctl.daemon.batching.queue import Queue, patience
+from tsctl.daemon.batching.replies import reply_of
 from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError, Stopping
-from tsctl.daemon.core.job import Job
+from tsctl.daemon.core.job import Job, JobPhase
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
@@ -242,8 +242,21 @@ class ModelVersion:
             raise
 
     def abandon(self, job: Job) -> None:
+        if job.elsewhere:
+            if job.phase is JobPhase.QUEUED:
+                job.abandon()
+            return
         self.dispatcher.abandon(job)
         self._changed()
+
+    def give_back(self, job: Job) -> None:
+        """Submit a job that a watcher has taken; a refusal is its answer."""
+        job.elsewhere = False
+        try:
+            self.submit(job)
+        except DaemonError as error:
+            job.watchers = ()  # they have seen the refusal
+            job.answer(reply_of(error), job.ending)
 
     def start(self, *, load: bool = False) -> None:
         """Start the workers that the settings ask for, unless the version was stopped before (`Staffing.start`)."""
@@ -327,10 +340,6 @@ class ModelVersion:
         """Set how long a job may wait, also for jobs that wait already, and what may wait; forget suspects."""
         self.queue.patience = patience(self.settings.max_delay)
         self.dispatcher.expiry.queue_timeout = self.settings.queue_timeout or math.inf
-        batches = not self.by_rows and self.dispatcher.sends_batches
-        self.traffic.learn_lengths(batches and self.settings.group_by_length)
-        padded = self.traffic.padded
-        self.queue.grouping = None if padded is None else LengthGrouping(padded, self.dispatcher.expiry.queue_timeout)
 
     def _stopping_error(self) -> Stopping:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')

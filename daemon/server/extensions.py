@@ -1,6 +1,8 @@
 """The extensions of the daemon, in the order in which they are begun: the one file of the core that names any."""
 
 from tsctl.daemon.extension import Extension
+from tsctl.daemon.extensions.cache import CacheExtension
+from tsctl.daemon.extensions.grouping import GroupingExtension
 from tsctl.daemon.extensions.grpc import GrpcExtension
 from tsctl.daemon.extensions.keys import KeysExtension
 from tsctl.daemon.extensions.oip import OipExtension
@@ -31,8 +33,10 @@ EXTENSIONS: tuple[Extension, ...] = (
     QuarantineExtension(),
     RecordingExtension(),
     TracingExtension(),
+    GroupingExtension(),
     KeysExtension(),
     OpenAIExtension(),
     OipExtension(),
     GrpcExtension(),
+    CacheExtension(),  # last: it sees the requests that it answers after all others have
 )

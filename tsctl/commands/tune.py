@@ -96,6 +96,8 @@ def command(
             f"{model} runs its requests on their own (`{batching['mode']}`): there is no batch size and no delay to"
             " measure"
         )
+    if not worker["anyWorker"]:
+        raise CliError(f"{model} keeps its clients' states between requests, which one repeated request cannot measure")
     body, kind, source = sample_input(client, path, sample, content_type)
     said = {each["name"]: each for each in client.json("GET", "/tsctl/config")}
     now = present_setting(worker)

@@ -29,7 +29,7 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _CORE_MODEL: dict[str, tuple[str, ...]] = {
-    "Batching": ("batch_size", "max_delay", "policy", "group_by_length"),
+    "Batching": ("batch_size", "max_delay", "policy"),
     "Workers": (
         "workers",
         "max_workers",

@@ -24,6 +24,15 @@ def no_fields(model: ModelVersion) -> dict[str, Any]:
     return {}
 
 
+def with_fields(document: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with further fields; an object that is there already gets those of its name."""
+    joined = dict(document)
+    for name, value in further.items():
+        there = joined.get(name)
+        joined[name] = {**there, **value} if isinstance(there, dict) and isinstance(value, Mapping) else value
+    return joined
+
+
 # TorchServe shows these of each version.
 _OF_SEQUENCES = ("sequenceMaxIdleMSec", "sequenceTimeoutMSec", "maxNumSequence", "maxSequenceJobQueueSize")
 
@@ -71,7 +80,7 @@ def describe(
         },
         **({} if customized is None else {"customizedMetadata": customized}),
         **more,
-        "tsctl": _ours(model) | more.get("tsctl", {}),
+        "tsctl": with_fields(_ours(model), more.get("tsctl", {})),
     }
 
 

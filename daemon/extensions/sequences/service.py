@@ -47,9 +47,10 @@ class SequencesService(Service):
 class _ClientShare:
     """Notes whose each request is, since a client has a share of the places for sequences."""
 
-    def watch(self, job: Job, facts: RequestFacts) -> None:
+    def watch(self, job: Job, asked: RequestFacts) -> bool:
         """Note whose request it is."""
-        job.client = facts.holder
+        job.client = asked.holder
+        return False
 
 
 def open_sequences(model: ModelVersion, names: SequenceHeaders) -> None:

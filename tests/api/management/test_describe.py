@@ -166,7 +166,6 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "batchSize": (8, "model-config.yaml"),
         "maxBatchDelay": (25.5, "register"),
         "batching": ("auto", "default"),
-        "groupByLength": (False, "default"),
         "minWorkers": (0, "default"),
         "maxWorkers": (0, "default"),
         "loading": ("at_once", "default"),

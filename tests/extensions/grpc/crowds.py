@@ -16,7 +16,7 @@ from tests.lab.chaos.steered.outages import Outages
 from tests.lab.harness.clients import some_words
 from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
-from tests.lab.harness.strangers import SteeredClient, Strangers
+from tests.lab.harness.protocol_clients import ProtocolClients, SteeredClient
 from tests.lab.harness.verdict import Asked, Broken, Kind, Rules, Told, judge
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.extensions.grpc.server import load_grpc
@@ -31,7 +31,7 @@ _LARGE = 2 * 1024 * 1024  # bytes of what has too many members
 _STATUSES = {"RESOURCE_EXHAUSTED": 507, "UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504, "INTERNAL": 500}
 
 
-class GrpcClients(Strangers):
+class GrpcClients(ProtocolClients):
     """Clients of both services."""
 
     def __init__(self) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
+from tsctl.daemon.api.management.control import worker_of
 from tsctl.daemon.core.errors import QueueFull
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
@@ -57,6 +58,10 @@ def test_what_came_while_the_worker_was_busy_runs_together() -> None:
 
     assert bench.batches == ["a1 b1", "a2 b2 c1", "a3"]
     assert bench.dispatcher.reasons == {"sequence": 3}
+
+
+def test_who_would_serve_it_elsewhere_is_told_that_its_workers_keep_states() -> None:
+    assert worker_of(Stateful().model, {})["anyWorker"] is False
 
 
 def test_the_end_of_a_worker_ends_its_sequences_with_an_error_that_says_so() -> None:
@@ -188,6 +193,18 @@ def test_rows_of_a_sequence_begin_in_order_and_overlap_at_their_worker() -> None
     assert [job.id for batch in bench.workers[0].batches for job in batch.jobs] == ["a1", "a2", "a3", "a4", "a5"]
 
 
+@pytest.mark.parametrize(("size", "places"), [(1, 2), (8, 16)])
+def test_a_worker_that_starts_after_a_change_of_the_batch_size_has_twice_the_places(size: int, places: int) -> None:
+    bench = Stateful(continuous=True)
+    bench.model.change(bench.model.settings.changed({"batch_size": size}, "set"))
+
+    bench.workers[0].die()
+    bench.clock.advance(10.0)
+
+    assert bench.workers[1].spec.rows == bench.workers[1].in_flight.capacity == places
+    assert bench.model.pool.idle == places
+
+
 def test_the_headers_of_sequences_may_have_other_names() -> None:
     names = SequenceHeaders("X-Dialogue", "X-Begin", "X-End")
     bench = Stateful(batch_size=1, max_sequences=1, sequence_headers=names)
@@ -241,5 +258,17 @@ def test_a_client_that_is_refused_by_the_queue_displaces_nobody() -> None:
     bench.one("b2", client="hog")
 
 
-def test_its_requests_are_not_grouped_by_length() -> None:
-    assert Stateful(workers=0, group_by_length=True).model.queue.grouping is None
+def test_its_requests_do_not_travel_in_batches() -> None:
+    assert not Stateful(workers=0).model.dispatcher.sends_batches
+
+
+@pytest.mark.parametrize("size", [1, 8])
+def test_a_worker_that_runs_row_by_row_has_twice_the_places_since_a_request_may_cancel_another(size: int) -> None:
+    bench = Stateful(continuous=True)
+    bench.model.change(bench.model.settings.changed({"batch_size": size}, "set"))
+
+    bench.workers[0].die()
+    bench.clock.advance(10.0)
+
+    worker = bench.workers[1]
+    assert worker.spec.rows == worker.in_flight.capacity == 2 * size

@@ -24,8 +24,8 @@ from tests.lab.harness.daemon import control, described, mark, pack_accounts
 from tests.lab.harness.faults import Faults
 from tests.lab.harness.footprint import Footprint, growth, left_behind, measure, measure_again
 from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.protocol_clients import ProtocolClients, all_protocol_clients
 from tests.lab.harness.storm import run
-from tests.lab.harness.strangers import Strangers, all_strangers
 from tests.lab.harness.verdict import Kind, Rules
 
 MODELS = {
@@ -84,9 +84,9 @@ def _habits() -> list[Habit]:
 class Callers(Clients):
     """The honest clients, over HTTP and other protocols."""
 
-    def __init__(self, address: str, ledger: Ledger, seed: str, strangers: Sequence[Strangers]) -> None:
+    def __init__(self, address: str, ledger: Ledger, seed: str, others: Sequence[ProtocolClients]) -> None:
         super().__init__(address, ledger, seed, MODELS, _habits())
-        for each in strangers:
+        for each in others:
             each.ask(self, MODELS)
 
 
@@ -124,32 +124,32 @@ def write_generation(served: Served, model: str, generation: int) -> str:
 
 def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
     """Warm up, then let everybody loose for the rest of the time; look what is there when it is calm."""
-    journal, strangers = mark(served), all_strangers()
+    journal, others = mark(served), all_protocol_clients()
     calm: list[Footprint] = []
     try:
-        served.start(*(option for each in strangers for option in each.options))
+        served.start(*(option for each in others for option in each.options))
         served.register("echo", name=PREY)
         for model in MODELS:
             served.tsctl("register", write_generation(served, model, 1))
             ledger.generations[model] = 1
         for share in (WARM_UP, 1 - WARM_UP):
             _let_loose(
-                served, strangers, ledger, f"{given.seed} storm {len(calm)}", share * given.seconds, given.upgrade_every
+                served, others, ledger, f"{given.seed} storm {len(calm)}", share * given.seconds, given.upgrade_every
             )
             calm.append(measure_again(served, calm[0]) if calm else measure(served, sum(WORKERS.values()) + 1))
             print(f"calm: {calm[-1]}", flush=True)
         ledger.broken += growth(*calm)
     finally:
         served.stop()
-        _judge_end(served, strangers, ledger, journal)
+        _judge_end(served, others, ledger, journal)
 
 
 def _let_loose(
-    served: Served, strangers: Sequence[Strangers], ledger: Ledger, seed: str, seconds: float, upgrade_every: float
+    served: Served, others: Sequence[ProtocolClients], ledger: Ledger, seed: str, seconds: float, upgrade_every: float
 ) -> None:
     address = served.url.removeprefix("http://")
-    faults, hostile = Changes(served, ledger, seed, upgrade_every), Hostile(address, ledger, seed, strangers)
-    with Callers(address, ledger, seed, strangers), faults, hostile:
+    faults, hostile = Changes(served, ledger, seed, upgrade_every), Hostile(address, ledger, seed, others)
+    with Callers(address, ledger, seed, others), faults, hostile:
         time.sleep(seconds)
     for model, workers in WORKERS.items():
         path = f"/models/{model}?min_worker={workers}&max_worker={workers}"
@@ -160,11 +160,11 @@ def _let_loose(
         )
 
 
-def _judge_end(served: Served, strangers: Sequence[Strangers], ledger: Ledger, journal: Path) -> None:
+def _judge_end(served: Served, others: Sequence[ProtocolClients], ledger: Ledger, journal: Path) -> None:
     """Look what a daemon that is stopped has left, and hold the ledger against the journal."""
     ledger.broken += [f"left behind: {each}" for each in left_behind(served)]
     again = sum(kinds[Kind.AGAIN] for kinds in ledger.kinds.values())
-    if again > (most := sum(each.most_cut_off(ledger) for each in strangers)):
+    if again > (most := sum(each.most_cut_off(ledger) for each in others)):
         ledger.broken.append(f"{again} calls were cut off, and at most {most} can have been")
     ledger.broken += served.new_tracebacks()
     ledger.broken += [f"{model} has answered nothing" for model in MODELS if not ledger.kinds[model][Kind.RIGHT]]

@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tests.kit.protocols import PROTOCOLS, Protocol
 from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
-from tests.lab.harness.strangers import Strangers
+from tests.lab.harness.protocol_clients import ProtocolClients
 
 PREY = "prey"  # the model that they ask: it answers, however it is asked
 THREADS = 6
@@ -88,14 +88,14 @@ def oversized() -> Mapping[str, tuple[bytes, ...]]:
     }
 
 
-def draw(chance: random.Random, strangers: Strangers | None) -> Attack:
-    """Return the next attack; over HTTP without `strangers`."""
-    made = WELL_FORMED if strangers is None else strangers.well_formed(PREY)
+def draw(chance: random.Random, of: ProtocolClients | None) -> Attack:
+    """Return the next attack of one protocol; None for HTTP."""
+    made = WELL_FORMED if of is None else of.well_formed(PREY)
     protocol, way = chance.choice(list(made)), chance.choice(list(Way))
     message = made[protocol](chance)
     match way:
-        case Way.OVERSIZED if strangers is not None:
-            message = strangers.oversized(message)
+        case Way.OVERSIZED if of is not None:
+            message = of.oversized(message)
         case Way.OVERSIZED:
             message = chance.choice(oversized()[protocol])
         case Way.CUT | Way.HALF_CLOSED:
@@ -131,24 +131,24 @@ class Hostile(Crowd):
 
     Args:
         address: HOST:PORT, of HTTP.
-        strangers: those of other protocols attack, too, at their own.
+        others: those of other protocols attack, too, at their own.
     """
 
-    def __init__(self, address: str, ledger: Ledger, seed: str, strangers: Sequence[Strangers]) -> None:
+    def __init__(self, address: str, ledger: Ledger, seed: str, others: Sequence[ProtocolClients]) -> None:
         super().__init__(ledger, seed)
         self._address = address
-        self._strangers = strangers
+        self._others = others
         for _ in range(THREADS):
             self.add(self._attack)
-        for each in strangers:
+        for each in others:
             each.harm(self, PREY)
 
     def _attack(self, chance: random.Random) -> None:
         over_http = [None] * len(WELL_FORMED)
         while not self.over.wait(chance.uniform(0.0, 0.2)):
-            strangers = chance.choice([*over_http, *(each for each in self._strangers for _ in each.well_formed(PREY))])
-            attack = draw(chance, strangers)
-            self._send(self._address if strangers is None else strangers.address, attack, chance)
+            of = chance.choice([*over_http, *(each for each in self._others for _ in each.well_formed(PREY))])
+            attack = draw(chance, of)
+            self._send(self._address if of is None else of.address, attack, chance)
             self.ledger.count(f"hostile: {attack.protocol}, {attack.way}")
 
     def _send(self, address: str, attack: Attack, chance: random.Random) -> None:

@@ -70,18 +70,17 @@ CAPABILITIES = (
         "quarantine",
         r"(?i:quarantin)|\b_?[Ss]uspects?\b|[Ss]creening",
     ),
-    _capability(
-        "grouping", r"\bgrouping\b|LengthGrouping|group_by_length|groupByLength", "daemon/batching/policies/grouping.py"
-    ),
+    _capability("grouping", r"\bgrouping\b|LengthGrouping|group_by_length|groupByLength"),
     _capability("keys", r"(?i:known_?client)|keys_file|keys-"),
     _capability("grpc", r"(?i:grpc)"),
+    _capability("cache", r"settings\.cache\b|AnswerCache|CacheService|cache-full|tsctl_cache_"),
     _capability("oip", r"\boip|\bOip|\bOIP"),
     _capability("openai", r"(?i:openai)|\bchat\b"),
     _capability(
         "tracing",
         r"\btracing\b|\b_?tracer\b|Tracer|\bTracing\b|TraceExport|TraceContext|JobTrace|\b[Tt]races\b"
         r"|job\.trace\b|trace_(?:endpoint|sample|spans)|(?i:traceparent|tracestate)|\botlp\b",
-        elsewhere=("daemon/batching/fingerprint.py",),  # headers that differ from request to request
+        elsewhere=("daemon/core/fingerprint.py",),  # headers that differ from request to request
     ),
     _capability(
         "torchserve_logs",

@@ -21,8 +21,8 @@ from tests.lab.chaos.steered.verdict import BAD, HELD, bounds, hold
 from tests.lab.harness.daemon import logs, mark
 from tests.lab.harness.footprint import left_behind, stop_alone
 from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.protocol_clients import all_protocol_clients
 from tests.lab.harness.storm import run
-from tests.lab.harness.strangers import all_strangers
 from tsctl.daemon.marfile import Packing, write_archive
 
 STEERED = {"s0": ("1.0", "2.0", BAD), "s1": ("1.0", "2.0", BAD), "s2": ("1.0", "2.0", BAD), "s3": ("1.0", "2.0")}
@@ -75,10 +75,10 @@ def pack(served: Served, model: str, version: str) -> str:
 
 def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
     """Let everybody loose for a while, stop, and hold what clients saw against the routes."""
-    outages, address, strangers, seed = Outages(), free_address(), all_strangers(), str(given.seed)
+    outages, address, others, seed = Outages(), free_address(), all_protocol_clients(), str(given.seed)
     mark(served)
     served.environment["TSCTL_INFERENCE_ADDRESS"] = address
-    options = ("--models-memory", BUDGET, *(option for each in strangers for option in each.options))
+    options = ("--models-memory", BUDGET, *(option for each in others for option in each.options))
     served.start(*options)
     try:
         for model, versions in MODELS.items():
@@ -86,7 +86,7 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
                 served.tsctl("register", pack(served, model, version))
         steering = Steering(served, ledger, seed, given.upgrade_every, STEERED, outages, options)
         steering.add(steering.come_and_go, [model for model in MODELS if model not in STEERED], HELD)
-        askers = Askers(address, MODELS, lambda: steering.hot, outages, ledger, seed, strangers)
+        askers = Askers(address, MODELS, lambda: steering.hot, outages, ledger, seed, others)
         with steering, askers:
             time.sleep(given.seconds)
     finally:

@@ -12,7 +12,7 @@ from tests.lab.chaos.steered.verdict import AGAIN, Asked, Kind, Seen, Told, judg
 from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.peer import Peer, Unanswered
-from tests.lab.harness.strangers import SteeredClient, Strangers
+from tests.lab.harness.protocol_clients import ProtocolClients, SteeredClient
 from tests.lab.harness.verdict import Broken
 
 USERS = 200
@@ -71,7 +71,7 @@ class Askers(Crowd):
 
     def __init__(
         self, address: str, models: dict[str, tuple[str, ...]], hot: Callable[[], str],
-        outages: Outages, ledger: Ledger, seed: str, strangers: Sequence[Strangers],
+        outages: Outages, ledger: Ledger, seed: str, others: Sequence[ProtocolClients],
     ) -> None:  # fmt: skip
         super().__init__(ledger, seed)
         self.kinds: Counter[Kind] = Counter()
@@ -82,7 +82,7 @@ class Askers(Crowd):
         self._outages = outages
         self._lock = threading.Lock()
         makers: list[Callable[[], SteeredClient]] = [lambda: HttpClient(address, outages)]
-        for each in strangers:
+        for each in others:
             makers += each.steered(outages)
         for number in range(CLIENTS):
             self.add(self._live, makers[number % len(makers)], number < CLIENTS // 2)

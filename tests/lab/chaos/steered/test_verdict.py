@@ -14,7 +14,7 @@ from tests.lab.chaos.steered.outages import Outages
 from tests.lab.chaos.steered.verdict import HELD, Asked, Epoch, Kind, Seen, Told, bounds, hold, judge
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.peer import Unanswered
-from tests.lab.harness.strangers import all_strangers
+from tests.lab.harness.protocol_clients import all_protocol_clients
 from tests.lab.harness.verdict import Broken
 
 ANY, NAMED = Asked("m", "", "7", "words"), Asked("m", "2.0", "7", "words")
@@ -29,7 +29,7 @@ def test_some_seconds_of_chaos_have_no_error(tmp_path: Path) -> None:
     storm(Served(tmp_path), Namespace(seed=5, seconds=20.0, upgrade_every=6.0), ledger)
 
     assert (ledger.unanswered, ledger.broken) == ([], [])
-    makers = [make for each in all_strangers() for make in each.steered(Outages())]
+    makers = [make for each in all_protocol_clients() for make in each.steered(Outages())]
     names = {HttpClient.name}
     for make in makers:
         with contextlib.closing(make()) as client:

@@ -2,12 +2,16 @@
 
 import random
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.api.house import House
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.job import Job
+from tsctl.daemon.extensions.grouping.grouping import LengthGrouping
+from tsctl.daemon.extensions.grouping.service import GroupingService
 
 SHORT, LONG = b"-" * 100, b"-" * 900
 
@@ -20,6 +24,7 @@ def padding(jobs: Sequence[Job]) -> float:
 def version(**settings: object) -> StubVersion:
     """Return a version that has learned its batch times, and is idle."""
     bench = StubVersion(batch_size=2, max_delay=0.1, group_by_length=True, policy="greedy")
+    GroupingService().attach(bench.model)
     bench.engine.jobs_time = padding
     for size in (100, 900, 300, 500, 900, 100) * 5:
         bench.ask("-", b"-" * size)
@@ -126,7 +131,10 @@ def test_requests_whose_worker_died_run_alone_and_first() -> None:
 def test_requests_that_do_not_travel_in_batches_are_not_grouped(mode: str) -> None:
     settings: dict[str, Any] = {mode: True}
 
-    assert StubVersion(workers=0, group_by_length=True, **settings).model.queue.grouping is None
+    bench = StubVersion(workers=0, group_by_length=True, **settings)
+    GroupingService().attach(bench.model)
+
+    assert bench.model.queue.choice is None
 
 
 @pytest.mark.parametrize("policy", ["auto", "fixed", "greedy"])
@@ -160,3 +168,24 @@ def test_the_oldest_request_is_in_the_next_batch() -> None:
         sent = list(map(int, batch.split()))
         assert sent[0] == left[0]
         left = [number for number in left if number not in sent]
+
+
+async def test_what_a_byte_costs_is_told_where_batches_are_formed_by_length(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    model = await house.serve("m", config="batchSize: 2\ngroupByLength: true")
+    assert model.traffic.padded is not None
+    model.traffic.padded.per_byte = 0.0000123
+
+    (document,) = (await house.tell("GET", "/models/m"))[1]
+    batching = document["tsctl"]["batching"]
+
+    assert (batching["groupByLength"], batching["learned"]["byteMs"], batching["batchSize"]) == (True, 0.0123, 2)
+
+
+def test_the_setting_counts_from_its_change_on() -> None:
+    bench = version()
+    bench.model.change(bench.model.settings.changed({"group_by_length": False}, "a test"))
+    assert bench.model.queue.choice is None
+
+    bench.model.change(bench.model.settings.changed({"group_by_length": True}, "a test"))
+    assert isinstance(bench.model.queue.choice, LengthGrouping)

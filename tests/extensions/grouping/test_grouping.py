@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.batching.policies.grouping import WORTH_IT, LengthGrouping, alike, by_age
 from tsctl.daemon.batching.traffic.padded import PaddedTimes
 from tsctl.daemon.batching.traffic.times import BatchTimes
 from tsctl.daemon.core.job import Job, TimeBudget
+from tsctl.daemon.extensions.grouping.grouping import WORTH_IT, LengthGrouping, alike, by_age
 
 A, PER_BYTE = 0.008, 0.0001
 COSTS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40)

@@ -23,7 +23,7 @@ class SteeredClient(Protocol):
     def close(self) -> None: ...
 
 
-class Strangers(ABC):
+class ProtocolClients(ABC):
     """The clients of one protocol.
 
     Attributes:
@@ -59,6 +59,6 @@ class Strangers(ABC):
         """Return what makes clients that ask steered models."""
 
 
-def all_strangers() -> list[Strangers]:
+def all_protocol_clients() -> list[ProtocolClients]:
     """Return the clients of each protocol, at new addresses."""
     return [each.CLIENTS() for each in modules("crowds")]

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsctl.daemon.core.arena import Arena
+from tsctl.daemon.core.fingerprint import NAMES_OF_REQUESTS, TRAVEL, fingerprint
 from tsctl.daemon.core.job import Param
-from tsctl.daemon.extensions.quarantine.fingerprint import NAMES_OF_REQUESTS, TRAVEL, fingerprint
 
 HEADERS = [("Content-Type", "image/png"), ("explain", "False")]
 BODY = Param("body", "image/png", b"words")

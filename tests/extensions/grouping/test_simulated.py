@@ -8,10 +8,12 @@ from statistics import NormalDist, fmean
 import pytest
 
 from tests.lab.policies.loads import Closed, Poisson
-from tests.lab.policies.rows import ALIKE, TEXTS, Row, rate
+from tests.lab.policies.rows import TEXTS, Row, rate
 from tests.lab.policies.world import Measured, SimulatedModel
+from tsctl.daemon.extensions.grouping.grouping import LengthGrouping
 
 SEEDS = (1, 2, 3)
+ALIKE = dataclasses.replace(TEXTS, choice=LengthGrouping)
 REQUESTS = 3000
 # A GPU whose batches of 32 are padded; a processor whose batches of 8 are padded.
 MODELS = {"gpu": TEXTS, "cpu": dataclasses.replace(TEXTS, a=0.008, c=0.004, batch_size=8)}
@@ -23,7 +25,7 @@ def runs(load: Closed | Poisson, model: SimulatedModel, policy: str = "auto") ->
 
 
 def grouped(model: SimulatedModel) -> SimulatedModel:
-    return dataclasses.replace(model, group_by_length=True)
+    return dataclasses.replace(model, choice=LengthGrouping)
 
 
 def gain(load: Closed | Poisson, model: SimulatedModel, policy: str = "auto") -> float:
@@ -92,9 +94,7 @@ def test_a_rare_length_does_not_starve_under_overload(share: float) -> None:
     model = dataclasses.replace(ALIKE, lengths=lengths)
     longest = max(latency for run in runs(Closed(128), model) for _, latency in run.finished)
     by_age = max(
-        latency
-        for run in runs(Closed(128), dataclasses.replace(model, group_by_length=False))
-        for _, latency in run.finished
+        latency for run in runs(Closed(128), dataclasses.replace(model, choice=None)) for _, latency in run.finished
     )
 
     assert longest <= 1.2 * by_age

@@ -66,9 +66,13 @@ class LengthGrouping:
     Args:
         padded: predict how long batches take.
         queue_timeout: seconds that a job may wait in the queue; inf for no limit.
+
+    Attributes:
+        look_ahead: as in `BatchChoice`.
     """
 
     def __init__(self, padded: PaddedTimes, queue_timeout: float = math.inf) -> None:
+        self.look_ahead = LOOK_AHEAD
         self._padded = padded
         self._queue_timeout = queue_timeout
 
