@@ -45,6 +45,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
     extension          the seam between the core and the shelf: what a capability may add to a daemon
     extensions/        the shelf: a folder for each capability that the core does not know
       optimizing/      the fastest set of optimisations of a model, found by trials while it serves
+      ranks/           models that several processes or GPUs run together
       ray/             workers on a Ray cluster: the bridge, a source of processes as templates are
       rollouts/        a new version takes over step by step, and goes back by itself
       routing/         commands for the shares of a model's versions; the shares where versions are shown

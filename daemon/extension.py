@@ -205,7 +205,7 @@ class Service:
         return None
 
     def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":  # noqa: ARG002
-        """Return the configuration of a version's workers: the given one, or another.
+        """Return the configuration of a version's workers in this daemon: the given one, or another.
 
         Raises:
             BadRequest: the settings ask for something that this daemon does not have.
@@ -443,6 +443,18 @@ class Extension:
     def environment(self, config: "Config") -> Mapping[str, str]:  # noqa: ARG002
         """Return variables of the environment of all workers; one that is set by hand stays."""
         return {}
+
+    def without_effect(self, document: Mapping[str, Any]) -> Sequence[str]:  # noqa: ARG002
+        """Return the keys of a model-config.yaml that are set, and have no effect."""
+        return ()
+
+    def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":  # noqa: ARG002
+        """Return the configuration of a version's workers, with or without a daemon: the given one, or another.
+
+        Raises:
+            InvalidModel: the settings contradict each other.
+        """
+        return spec
 
     def describe(self, model: "ModelVersion", config: "Config") -> Mapping[str, Any]:  # noqa: ARG002
         """Return the extension's fields of a version that `tsctl check` has loaded, without any service."""

@@ -50,7 +50,7 @@ LONGEST_TEXT = 64 * 1024  # characters of a text for people, and of a response h
 MOST_HEADERS = 1000  # of one response
 EXIT_LOAD_FAILED = 3  # exit code of a worker that cannot load its model: a restart will not help
 EXIT_DISCONNECTED = 76  # exit code of a worker whose handler closed its connection (EX_PROTOCOL of sysexits.h)
-EXIT_RANK_LOST = 77  # exit code of a worker that is a group of processes, after RankLost
+EXIT_MEMBER_LOST = 77  # exit code of a worker that is a group of processes, after MemberLost
 
 BrokenMessage = msgspec.DecodeError  # raised by the decoders for bytes that are not a valid message
 
@@ -348,7 +348,7 @@ class Round(msgspec.Struct, array_like=True, tag=8):
     more: list[bytes] = []
 
 
-class RankLost(msgspec.Struct, array_like=True, tag=9):
+class MemberLost(msgspec.Struct, array_like=True, tag=9):
     """The worker ends because of another process of its group; `killed`: a SIGKILL ended that one."""
 
     reason: Text
@@ -357,7 +357,7 @@ class RankLost(msgspec.Struct, array_like=True, tag=9):
 
 Frame = bytes | bytearray | memoryview
 ToWorker = Share | Load | Predict | Threads | BatchSize | Credit | Cancel | NextCall
-ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut | Round | RankLost
+ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut | Round | MemberLost
 
 _encoder = msgspec.msgpack.Encoder()
 _decode_for_worker: Callable[[Frame], ToWorker] = msgspec.msgpack.Decoder(ToWorker).decode

@@ -52,8 +52,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.model_settings": ("daemon.model_settings", "daemon.setting_values", "handlers.names"),
     "daemon.models": (
         "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
-        "daemon.model_settings", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.tables",
-        "daemon.targets", "daemon.workers",
+        "daemon.model_settings", "daemon.paths", "daemon.server.extensions", "daemon.setting_values", "daemon.settings",
+        "daemon.tables", "daemon.targets", "daemon.workers",
         "handlers.names", "handlers.wire",
     ),
     "daemon.paths": (),

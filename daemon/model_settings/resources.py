@@ -1,27 +1,13 @@
-"""Kinds of values that name parts of the machine and of the program: sizes, processors, processes."""
+"""Kinds of values that name parts of the machine and of the program: sizes, processors."""
 
 import re
 from typing import Any
 
-from tsctl.daemon.model_settings.kinds import Choice, ValueKind
+from tsctl.daemon.model_settings.kinds import ValueKind
 from tsctl.daemon.setting_values import parse_size, size_text
 
 _LARGEST = 2**63 - 1  # bytes: the largest integer in the snapshot and in messages to a worker
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
-
-
-class ParallelType(Choice):
-    """One of a few words, in any case; an empty text or `none` for none."""
-
-    def check(self, value: str) -> None:
-        if value:
-            super().check(value)
-
-    def read(self, value: Any) -> str:
-        if not isinstance(value, str):
-            raise ValueError(self.what)
-        word = value.strip().lower()
-        return "" if word == "none" else super().read(word)
 
 
 class Size(ValueKind):

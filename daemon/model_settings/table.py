@@ -4,7 +4,7 @@ from typing import Any
 
 from tsctl.daemon.model_settings.declarations import Declarations
 from tsctl.daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer, TimeSpan
-from tsctl.daemon.model_settings.resources import Cpus, ParallelType, Size
+from tsctl.daemon.model_settings.resources import Cpus, Size
 from tsctl.daemon.model_settings.row import ModelSetting
 
 MOST_WORKERS = 1024  # of one version: more is a typing error, and each worker is a process
@@ -24,13 +24,6 @@ def _is_platform(value: Any) -> bool:
 
 def _are_numbers(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(type(each) is int and each >= 0 for each in value)
-
-
-def _is_torchrun(value: Any) -> bool:
-    if not isinstance(value, dict):
-        return False
-    numbers = [value[key] for key in ("nproc-per-node", "nnodes", "OMP_NUMBER_THREADS") if key in value]
-    return all(type(each) is int and each >= 1 for each in numbers)
 
 
 CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
@@ -176,22 +169,6 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         name="asynchronous", kind=Boolean(), label="asynchronous handler",
         help="Requests go to the worker as they come, and are answered in any order by a handler with `async def`.",
         yaml="asyncCommunication", default=False, why=_MODE,
-    ),
-    ModelSetting(
-        name="parallel_type", kind=ParallelType(("tp", "pp", "pptp", "custom")), label="parallel type",
-        help="How several processes or GPUs run the model: tp, pp and pptp start processes, custom leaves that to it.",
-        yaml="parallelType", default="", why=_MODE,
-    ),
-    ModelSetting(
-        name="parallel_level", kind=Integer(0), label="parallel level",
-        help="GPUs of each worker of a model with a parallel type; `torchrun` names the number where it is set.",
-        yaml="parallelLevel", default=0, why=_MODE,
-    ),
-    ModelSetting(
-        name="torchrun", kind=Document("a mapping, such as `nproc-per-node: 2`, of whole numbers from 1", _is_torchrun),
-        label="processes of a worker",
-        help="The processes of each worker of a model with a parallel type, and their threads.",
-        yaml="torchrun", why=_MODE,
     ),
     ModelSetting(
         name="inputs", kind=Declarations(inputs=True), label="declared inputs",

@@ -21,7 +21,6 @@ from tsctl.daemon.models.archives.model_yaml import read_yaml, without_effect
 from tsctl.daemon.models.archives.requirements import Environments
 from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
-from tsctl.daemon.models.registering import parallel
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
@@ -130,7 +129,7 @@ class ModelFactory:
         manifest, document = texts
         name, version = manifest.model_name, manifest.model_version
         block = self._config.model_values(name, version)
-        for key in (*without_effect(document), *parallel.without_effect(document)):
+        for key in without_effect(document):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
         # As in TorchServe, a listed model without a number of workers gets one for each core.
         overrides = request.overrides.changed({"fallback_workers": usable_cores()}) if listed else request.overrides

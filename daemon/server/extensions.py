@@ -9,6 +9,7 @@ from tsctl.daemon.extensions.oip import OipExtension
 from tsctl.daemon.extensions.openai import OpenAIExtension
 from tsctl.daemon.extensions.optimizing import OptimizingExtension
 from tsctl.daemon.extensions.quarantine import QuarantineExtension
+from tsctl.daemon.extensions.ranks import RanksExtension
 from tsctl.daemon.extensions.ray import RayExtension
 from tsctl.daemon.extensions.recording import RecordingExtension
 from tsctl.daemon.extensions.rollouts import RolloutsExtension
@@ -26,6 +27,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     RoutingExtension(),
     RolloutsExtension(),
     ShadowingExtension(),
+    RanksExtension(),
     RayExtension(),
     SequencesExtension(),  # before quarantine, whose dispatcher all other versions have
     QuarantineExtension(),

@@ -18,7 +18,7 @@ from tsctl.daemon.core.job import Batch, Job, Outcome, Reply
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.workers.inflight import InFlight
 from tsctl.daemon.workers.state import WorkerState
-from tsctl.handlers.wire import Declared, Isolation, Kind, Loaded, Measurement, Mode, Ranks
+from tsctl.handlers.wire import Declared, Isolation, Kind, Loaded, Measurement, Mode
 
 STOPPED = "stopped"
 LOAD_FAILED = "load_failed"
@@ -48,7 +48,7 @@ class WorkerSpec:
         devices: ids of the GPUs its workers may use, empty for the CPU.
         gpu_ids: the GPUs of this worker; empty for the CPU.
         gpus_each: how many of them a worker uses.
-        ranks: the processes of a worker; None if it is one.
+        group: the number of processes of a worker that is a group of them, be it of one; None for a lone process.
         chosen_threads: the archive's number of threads for each process; None for a share of the cores.
         startup_timeout, response_timeout: seconds.
         retry: whether a job may run again after a worker died with it; None leaves that to the
@@ -81,7 +81,7 @@ class WorkerSpec:
     devices: Sequence[int] = ()
     gpu_ids: Sequence[int] = ()
     gpus_each: int = 1
-    ranks: Ranks | None = None
+    group: int | None = None
     chosen_threads: int | None = None
     retry: bool | None = None
     isolate: bool | None = None
@@ -102,7 +102,7 @@ class WorkerSpec:
     @property
     def processes(self) -> int:
         """The number of processes of a worker."""
-        return 1 if self.ranks is None else self.ranks.count
+        return self.group or 1
 
     def limited(self, batch_size: int, response_timeout: float) -> "WorkerSpec":
         """Return the configuration with these limits; rows that run continuously have places in proportion."""

@@ -206,7 +206,7 @@ class LocalWorker:
         return Fate.STOPPED if self._stopped else Fate.LOST
 
     def _look_at_memory(self, limit: int) -> None:
-        whole = memory_of if self._spec.ranks is None else memory_of_group
+        whole = memory_of if self._spec.group is None else memory_of_group
         why = excess(whole(self.pid), limit) if self.pid else None
         if why is None:
             self._memory_timer = self._clock.later(LOOK_EVERY, lambda: self._look_at_memory(limit))
@@ -308,8 +308,8 @@ class LocalWorker:
                 self._cut(message)
             case wire.Started():
                 self.in_flight.start(message.batch)
-            case wire.RankLost():
-                self._process.rank_lost(message)
+            case wire.MemberLost():
+                self._process.member_lost(message)
             case wire.Hello() if self.state is WorkerState.STARTING:
                 self.state = advance(self.state, WorkerEvent.HELLO)
                 self._told_batch_size = self._spec.batch_size

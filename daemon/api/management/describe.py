@@ -9,7 +9,6 @@ import msgspec
 from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.core.machine.processes import process_facts
-from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.version import ModelState, ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid
@@ -51,7 +50,6 @@ def describe(
     """
     settings, more = model.settings, further(model)
     named = model.source.document.get("deviceIds")
-    parallel = parallel_of(settings)
     return {
         "modelName": model.name,
         "modelVersion": model.version,
@@ -65,8 +63,8 @@ def describe(
         "startupTimeout": round(settings.startup_timeout),
         "maxRetryTimeoutInSec": 300,
         "clientTimeoutInMills": round(settings.client_timeout * 1000),
-        "parallelType": parallel.kind,
-        "parallelLevel": parallel.level,
+        "parallelType": "",
+        "parallelLevel": 0,
         "deviceType": "gpu" if settings.devices else "cpu",
         **({"deviceIds": named} if named and settings.devices else {}),
         "continuousBatching": settings.continuous,

@@ -74,7 +74,7 @@ def obstacle_to(spec: WorkerSpec, wish: str, *, sets: bool, quota: bool) -> str:
         return "the daemon's `auto_optimize` is `never`"
     if spec.devices:
         return "compiled code is not kept for GPUs; `tsctl optimize` measures the sets there"
-    if spec.engine is not None or spec.mode != "batch" or spec.ranks is not None:
+    if spec.engine is not None or spec.mode != "batch" or spec.group is not None:
         return "only versions that run whole batches, in workers of one process on this machine, are tried"
     if not sets:
         return "there is no C++ compiler here, and `optimizeTolerance` allows nothing beyond rounding"

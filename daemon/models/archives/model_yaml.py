@@ -12,6 +12,7 @@ import yaml
 
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.models.archives.manifest import read_text
+from tsctl.daemon.server.extensions import EXTENSIONS
 
 # Errors of PyYAML: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own one.
 _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
@@ -22,7 +23,8 @@ _WITHOUT_EFFECT = ("useJobTicket", "maxRetryTimeoutInSec")
 
 def without_effect(document: Mapping[str, Any]) -> list[str]:
     """Return the keys that are set and have no effect here."""
-    return [key for key in _WITHOUT_EFFECT if document.get(key)]
+    ours = [key for key in _WITHOUT_EFFECT if document.get(key)]
+    return ours + [key for each in EXTENSIONS for key in each.without_effect(document)]
 
 
 _MOST_MERGED = 1000  # pairs

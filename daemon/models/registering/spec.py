@@ -18,8 +18,8 @@ from typing import Any
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.marfile import Manifest
-from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.wire import Isolation, Measurement, Mode
@@ -66,10 +66,10 @@ def worker_spec(
     """Return the configuration of a version's workers; the arguments are those of `WorkerSpec` and of `Source`.
 
     Raises:
-        InvalidModel: the settings ask for two modes, or contradict each other on processes and GPUs.
+        InvalidModel: the settings ask for two modes, or contradict each other in the eyes of an extension.
     """
-    parallel, mode = parallel_of(settings), mode_of(settings)
-    return WorkerSpec(
+    mode = mode_of(settings)
+    spec = WorkerSpec(
         model_name=manifest.model_name,
         model_version=manifest.model_version,
         model_dir=directory,
@@ -79,7 +79,7 @@ def worker_spec(
         startup_timeout=settings.startup_timeout,
         response_timeout=settings.response_timeout,
         retry=settings.retry,
-        isolate=settings.isolate if parallel.ranks is None else False,
+        isolate=settings.isolate,
         devices=settings.devices,
         python=python,
         in_place=in_place,
@@ -88,13 +88,13 @@ def worker_spec(
         cpus=settings.cpus,
         mode=mode,
         rows=places_of(settings, share),
-        ranks=parallel.ranks,
-        gpus_each=parallel.gpus,
-        chosen_threads=parallel.threads,
         log=log,
         measured=measured,
         isolated=isolated,
     )
+    for extension in EXTENSIONS:
+        spec = extension.specify(settings, spec)
+    return spec
 
 
 def _told(settings: ModelSettings) -> dict[str, Any]:

@@ -29,7 +29,7 @@ def memory_of(pid: int, proc: Path = PROC) -> int:
 
 
 def memory_of_group(pid: int, proc: Path = PROC) -> int:
-    """Return the bytes of a process and of those it has started: the ranks of a worker."""
+    """Return the bytes of a process and of those it has started: the group of a worker."""
     try:
         children = child_pids(pid, proc)
     except OSError:

@@ -53,7 +53,7 @@ class WorkerProcess:
     ) -> None:
         self.killed_because = ""
         self._killed_kind = STOPPED
-        self._rank_lost: wire.RankLost | None = None
+        self._member_lost: wire.MemberLost | None = None
         self._clock = clock
         self._source = source
         self._tell_over = over
@@ -98,15 +98,15 @@ class WorkerProcess:
 
     @property
     def died_of_sigkill(self) -> bool:
-        """Whether the process, or one of its ranks, was killed from outside the daemon, perhaps by the kernel."""
-        if self._rank_lost is not None and self._rank_lost.killed:
+        """Whether the process, or another of its group, was killed from outside the daemon, perhaps by the kernel."""
+        if self._member_lost is not None and self._member_lost.killed:
             return not self.killed_because
         ended_by = None if self._process is None or self._process.lost else self._process.returncode
         return ended_by == -signal.SIGKILL and not self.killed_because
 
-    def rank_lost(self, lost: wire.RankLost) -> None:
+    def member_lost(self, lost: wire.MemberLost) -> None:
         """Note why the process is about to exit."""
-        self._rank_lost = lost
+        self._member_lost = lost
 
     def kill(self, because: str, kind: str = STOPPED) -> None:
         """Kill the process and its children; the first reason, and its kind of `ENDS`, are the reported ones."""
@@ -197,8 +197,8 @@ class WorkerProcess:
             from_outside = name == "SIGKILL"
             kind = "killed" if from_outside else "signal"
             return Exit(None, f"killed by {name}{hint}", last, crashed=not from_outside, kind=kind)
-        if code == wire.EXIT_RANK_LOST and self._rank_lost is not None:
-            lost = self._rank_lost
+        if code == wire.EXIT_MEMBER_LOST and self._member_lost is not None:
+            lost = self._member_lost
             return Exit(code, lost.reason, last, crashed=not lost.killed, kind="killed" if lost.killed else "code")
         if code == wire.EXIT_DISCONNECTED:
             return Exit(code, "its handler closed its connection to the daemon", last, crashed=True, kind="protocol")

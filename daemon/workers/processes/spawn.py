@@ -35,13 +35,13 @@ def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str
 
 def load_of(spec: "WorkerSpec", group: str = "") -> wire.Load:
     """Return the message that names the model to load, and the cgroup to enter."""
-    alone = spec.ranks is None and spec.gpus_each == 1  # the handler finds its one GPU among all
+    alone = spec.group is None and spec.gpus_each == 1  # the handler finds its one GPU among all
     gpu_id = None if not spec.gpu_ids else spec.gpu_ids[0] if alone else 0
     return wire.Load(
         spec.model_name, spec.model_version, str(spec.model_dir), spec.handler,
         dict(spec.manifest), spec.batch_size, spec.threads, gpu_id,
         isolate=spec.isolate, cpus=list(spec.cpus), group=group, in_place=spec.in_place, metrics=list(spec.metrics),
-        mode=spec.mode, ranks=spec.ranks, gpus=[] if alone else list(spec.gpu_ids), **spec.told,
+        mode=spec.mode, gpus=[] if alone else list(spec.gpu_ids), **spec.told,
     )  # fmt: skip
 
 

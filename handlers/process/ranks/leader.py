@@ -210,8 +210,8 @@ class Leader:
             self._leave(self._rounds.broken, killed=False)
 
     def _leave(self, reason: str, *, killed: bool) -> None:
-        self._tell_daemon(wire.RankLost(reason, killed))
-        self._end(wire.EXIT_RANK_LOST, f"this worker ends: {reason}")
+        self._tell_daemon(wire.MemberLost(reason, killed))
+        self._end(wire.EXIT_MEMBER_LOST, f"this worker ends: {reason}")
 
 
 def open_store() -> tuple[Any, int]:

@@ -15,7 +15,6 @@ from tsctl.daemon.extensions.optimizing.trial import Trial
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.registering.source import Source
 from tsctl.daemon.workers.stub import StubEngine
-from tsctl.handlers.wire import Ranks
 
 
 def auto(
@@ -48,7 +47,7 @@ def test_one_that_may_be_tried_waits_and_knows_on_what_its_trial_hangs(tmp_path:
         pytest.param({"devices": (0,)}, "compiled code is not kept for GPUs", id="GPUs"),
         pytest.param({"mode": "continuous"}, "only versions that run whole batches", id="row by row"),
         pytest.param({"engine": StubEngine(FakeClock())}, "only versions that run whole batches", id="a cluster"),
-        pytest.param({"ranks": Ranks(2, each=True)}, "only versions", id="processes"),
+        pytest.param({"group": 2}, "only versions", id="processes"),
     ],
 )
 def test_an_obstacle_is_told(given: dict[str, Any], reason: str, tmp_path: Path) -> None:

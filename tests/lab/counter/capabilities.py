@@ -97,8 +97,8 @@ CAPABILITIES = (
     ),
     _capability(
         "ranks",
-        r"\branks\b|\bRanks\b|[Rr]ank_?[Ll]ost|parallel(?:_of|_type|_level|Type|Level)|registering\.parallel",
-        "daemon/models/registering/parallel.py",
+        r"\branks\b|\bRanks\b|[Rr]ank_?[Ll]ost|parallel(?:_of|_type|_level|Type|Level)",
+        elsewhere=("daemon/api/management/describe.py",),  # TorchServe shows these of each version
     ),
     _capability(
         "recording",

@@ -11,9 +11,10 @@ the seeds after them        each version is drawn:
 import random
 from typing import Any
 
-from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.models.settings import ROWS, ModelSettings
 
 BATCHES_ONLY = 100_000
+GROUPS = "parallel_type" in ROWS  # of processes: the daemon can do without them
 Model = tuple[str, str, ModelSettings]
 
 
@@ -32,7 +33,7 @@ def _draw(seed: int, what: str, settings: ModelSettings) -> dict[str, Any]:
     pick = chance.choice
     mode = pick(("batch", "continuous", "continuous", "async"))
     values: dict[str, Any] = {
-        "continuous": mode == "continuous", "asynchronous": mode == "async", "sequences": False, "parallel_type": "",
+        "continuous": mode == "continuous", "asynchronous": mode == "async", "sequences": False,
     }  # fmt: skip
     if chance.random() < (0.7 if mode == "batch" else 0.4):
         values |= {
@@ -42,7 +43,10 @@ def _draw(seed: int, what: str, settings: ModelSettings) -> dict[str, Any]:
             "max_sequences": pick((1, 3, 100)),
             "sequence_jobs": pick((1, 3, 100, 100)),
         }
-    if mode != "async" and len(settings.devices) != 1 and chance.random() < 0.25:  # two ranks need two GPUs, or none
+    if GROUPS:
+        values["parallel_type"] = ""
+    # Two ranks need two GPUs, or none.
+    if GROUPS and mode != "async" and len(settings.devices) != 1 and chance.random() < 0.25:
         values |= {"parallel_type": pick(("tp", "pp")), "parallel_level": 2}
     return values
 
@@ -55,6 +59,6 @@ def words_of(settings: ModelSettings) -> str:
             f"{settings.max_sequences} sequences, {settings.sequence_jobs} requests wait, idle "
             f"{settings.sequence_idle:g} s, in all {settings.sequence_timeout:g} s"
         )
-    if settings.parallel_type:
+    if GROUPS and settings.parallel_type:
         words.append(f"{settings.parallel_level} ranks")
     return ", ".join(words)

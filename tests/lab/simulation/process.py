@@ -155,11 +155,11 @@ class Process:
 
     def die(self, code: int) -> None:
         """End of itself or by a kill from outside; of a group of processes, either of them may be the one."""
-        if not self.stopped and self.spec.ranks is not None and self.chance.random() < 0.5:
+        if not self.stopped and self.spec.group is not None and self.chance.random() < 0.5:
             killed = code == SIGKILL
             self.rank_killed = killed and self.line is not None and not self.line.closed
-            self.say(wire.RankLost(f"rank 1 {'was killed' if killed else 'exited'}", killed))
-            code = wire.EXIT_RANK_LOST
+            self.say(wire.MemberLost(f"rank 1 {'was killed' if killed else 'exited'}", killed))
+            code = wire.EXIT_MEMBER_LOST
         self.end(code)
 
     def end(self, code: int) -> None:

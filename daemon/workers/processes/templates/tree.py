@@ -188,7 +188,7 @@ class Templates:
             return None
         if needs.torchvision:
             place = self._grown(VISION, place, orders.Grow(list(IMPORTED)), _tell) or place
-        shared = not spec.gpu_ids and spec.mode == "batch" and spec.ranks is None
+        shared = not spec.gpu_ids and spec.mode == "batch" and spec.group is None
         if shared and is_ours(spec.handler, spec.model_dir):
             # Threads and batch size may change without another template: a worker is sent its own.
             alike = load_of(dataclasses.replace(spec, threads=1, batch_size=1))

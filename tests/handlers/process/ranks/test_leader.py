@@ -214,18 +214,18 @@ def test_where_rank_0_runs_the_batches_the_others_are_neither_sent_nor_awaited(m
 @pytest.mark.parametrize(
     ("code", "lost"),
     [
-        pytest.param(-signal.SIGKILL, wire.RankLost("rank 1 was killed by SIGKILL", True), id="killed"),
-        pytest.param(-signal.SIGSEGV, wire.RankLost("rank 1 was killed by SIGSEGV", False), id="crashed"),
-        pytest.param(1, wire.RankLost("rank 1 exited with code 1", False), id="exited"),
+        pytest.param(-signal.SIGKILL, wire.MemberLost("rank 1 was killed by SIGKILL", True), id="killed"),
+        pytest.param(-signal.SIGSEGV, wire.MemberLost("rank 1 was killed by SIGSEGV", False), id="crashed"),
+        pytest.param(1, wire.MemberLost("rank 1 exited with code 1", False), id="exited"),
     ],
 )
-def test_the_group_ends_with_one_of_its_ranks(make: Make, code: int, lost: wire.RankLost) -> None:
+def test_the_group_ends_with_one_of_its_ranks(make: Make, code: int, lost: wire.MemberLost) -> None:
     bench = make()
     ready(bench)
     bench.ranks[0].die(code)
 
     assert bench.sent.get(timeout=PATIENCE) == lost
-    assert bench.ends.get(timeout=PATIENCE) == (wire.EXIT_RANK_LOST, f"this worker ends: {lost.reason}")
+    assert bench.ends.get(timeout=PATIENCE) == (wire.EXIT_MEMBER_LOST, f"this worker ends: {lost.reason}")
 
 
 def test_the_group_ends_if_one_rank_raised_and_another_does_not_end(
@@ -238,9 +238,9 @@ def test_the_group_ends_if_one_rank_raised_and_another_does_not_end(
     bench.ranks[0].report(wire.Done(7, [], 0.0, failures=[wire.HandlerFailure([0], "Traceback …")]))
 
     lost = bench.sent.get(timeout=PATIENCE)
-    assert isinstance(lost, wire.RankLost)
+    assert isinstance(lost, wire.MemberLost)
     assert lost.reason == "the handler raised in rank 1, and rank 0 did not end the same call within 0 s"
-    assert bench.ends.get(timeout=PATIENCE)[0] == wire.EXIT_RANK_LOST
+    assert bench.ends.get(timeout=PATIENCE)[0] == wire.EXIT_MEMBER_LOST
 
 
 def test_ranks_that_do_not_leave_are_killed(make: Make) -> None:

@@ -36,7 +36,7 @@ MESSAGES: list[Any] = [
     wire.Done(1, [_ANSWER], 0.25, _MEASURED, wire.Isolation(1, 0.1), [wire.HandlerFailure([0], "Traceback")]),
     wire.Cut(1, [0]),
     wire.Round([(1, _ANSWER)], [wire.Done(2, [_ANSWER], 0.25)], [3], [b"more"]),
-    wire.RankLost("rank 1 was killed", True),
+    wire.MemberLost("rank 1 was killed", True),
 ]
 
 

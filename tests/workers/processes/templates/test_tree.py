@@ -16,7 +16,6 @@ from tsctl.daemon.workers.processes.spawn import Pipes
 from tsctl.daemon.workers.processes.templates import tree as room
 from tsctl.daemon.workers.processes.templates.tree import LINGER, PAUSE, Templates
 from tsctl.handlers import orders
-from tsctl.handlers.wire import Ranks
 
 
 class Executed:
@@ -210,7 +209,7 @@ def test_files_that_were_written_anew_are_loaded_anew(bench: TemplateTree) -> No
     [
         {"gpu_ids": (0,), "devices": (0,)},
         {"handler": "mine.py", "source": b"import torch"},
-        {"ranks": Ranks(2)},
+        {"group": 2},
     ],
     ids=["GPU", "own handler", "group of processes"],
 )

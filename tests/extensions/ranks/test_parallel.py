@@ -8,8 +8,8 @@ import pytest
 from tests.kit.build import make_config
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.extensions.ranks.parallel import Parallel, parallel_of, without_effect
 from tsctl.daemon.marfile import parse_manifest
-from tsctl.daemon.models.registering.parallel import Parallel, parallel_of, without_effect
 from tsctl.daemon.models.registering.spec import worker_spec
 from tsctl.daemon.models.settings import Overrides, merge
 from tsctl.handlers.wire import Ranks
@@ -97,4 +97,4 @@ def test_the_workers_of_a_parallel_model_are_groups_that_do_not_isolate(config: 
         isolated=print,
     )  # fmt: skip
 
-    assert (spec.ranks, spec.processes, spec.gpus_each, spec.isolate) == (Ranks(2), 2, 2, False)
+    assert (spec.told["ranks"], spec.processes, spec.gpus_each, spec.isolate) == (Ranks(2), 2, 2, False)

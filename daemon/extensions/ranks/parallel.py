@@ -1,4 +1,4 @@
-"""Models that several processes or GPUs run together: `parallelType`, `parallelLevel` and `torchrun`, as in TorchServe.
+"""How a model is spread over processes and GPUs.
 
     parallelType    processes of a worker             batches run in    GPUs of a worker
     tp, pptp        torchrun's nproc-per-node         all of them       one for each process
@@ -9,10 +9,12 @@ Without a level, from `torchrun` or from `parallelLevel`, the type has no effect
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.wire import Ranks
 
 PROCESSES, THREADS, NODES = "nproc-per-node", "OMP_NUMBER_THREADS", "nnodes"
@@ -73,6 +75,21 @@ def parallel_of(settings: ModelSettings) -> Parallel:
             " of it. Remove `isolate`."
         )
     return Parallel(kind, level, Ranks(level, each=kind != "pp"), torchrun.get(THREADS))
+
+
+def spread(settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
+    """Return the configuration of workers that are spread as the settings say.
+
+    Raises:
+        InvalidModel: as for `parallel_of`.
+    """
+    parallel = parallel_of(settings)
+    if not parallel.kind:
+        return spec
+    spec = replace(spec, gpus_each=parallel.gpus, chosen_threads=parallel.threads)
+    if parallel.ranks is None:
+        return spec
+    return replace(spec, group=parallel.ranks.count, told={**spec.told, "ranks": parallel.ranks}, isolate=False)
 
 
 def without_effect(document: Mapping[str, Any]) -> list[str]:

@@ -1,0 +1,82 @@
+"""Models that several processes or GPUs run together: `parallelType`, `parallelLevel` and `torchrun`, as in TorchServe.
+
+parallel   how the settings spread a model, and which keys have no effect
+service    TorchServe's two members of a version's document
+
+The core knows that a worker may be a group of processes, or have several GPUs (`WorkerSpec.group`, `gpus_each`), as it
+measures, ends and replaces them together. What the processes of a group do is the worker's: handlers/process/ranks.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tsctl.daemon.extension import Extension, Kernel, Service
+from tsctl.daemon.model_settings.kinds import Choice, Document, Integer
+from tsctl.daemon.model_settings.row import ModelSetting
+
+if TYPE_CHECKING:
+    from tsctl.daemon.models.settings import ModelSettings
+    from tsctl.daemon.workers.engine import WorkerSpec
+
+_MODE = "Only the archive can set this, because its handler is written for it."
+
+
+class ParallelType(Choice):
+    """One of a few words, in any case; an empty text or `none` for none."""
+
+    def check(self, value: str) -> None:
+        if value:
+            super().check(value)
+
+    def read(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise ValueError(self.what)
+        word = value.strip().lower()
+        return "" if word == "none" else super().read(word)
+
+
+def _is_torchrun(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    numbers = [value[key] for key in ("nproc-per-node", "nnodes", "OMP_NUMBER_THREADS") if key in value]
+    return all(type(each) is int and each >= 1 for each in numbers)
+
+
+class RanksExtension(Extension):
+    name = "ranks"
+    model_settings = (
+        ModelSetting(
+            name="parallel_type", kind=ParallelType(("tp", "pp", "pptp", "custom")), label="parallel type",
+            help="How several processes or GPUs run the model: tp, pp and pptp start processes, custom leaves that to"
+            " it.",
+            yaml="parallelType", default="", why=_MODE,
+        ),
+        ModelSetting(
+            name="parallel_level", kind=Integer(0), label="parallel level",
+            help="GPUs of each worker of a model with a parallel type; `torchrun` names the number where it is set.",
+            yaml="parallelLevel", default=0, why=_MODE,
+        ),
+        ModelSetting(
+            name="torchrun",
+            kind=Document("a mapping, such as `nproc-per-node: 2`, of whole numbers from 1", _is_torchrun),
+            label="processes of a worker",
+            help="The processes of each worker of a model with a parallel type, and their threads.",
+            yaml="torchrun", why=_MODE,
+        ),
+    )  # fmt: skip
+
+    def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":
+        from tsctl.daemon.extensions.ranks.parallel import spread
+
+        return spread(settings, spec)
+
+    def without_effect(self, document: Mapping[str, Any]) -> Sequence[str]:
+        from tsctl.daemon.extensions.ranks.parallel import without_effect
+
+        return without_effect(document)
+
+    def install(self, kernel: Kernel) -> Service:
+        del kernel
+        from tsctl.daemon.extensions.ranks.service import RanksService
+
+        return RanksService()
