@@ -83,6 +83,7 @@ def submit(
             if watcher.watch(job, asked):
                 job.elsewhere = True
         if job.elsewhere:
+            model.take(job)
             return job
     if later is None:
         model.submit(job)

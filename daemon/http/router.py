@@ -33,7 +33,8 @@ def join(*tables: Mapping[str, Route]) -> dict[str, Route]:
 
 
 def _either(first: Route, second: Route) -> Route:
-    def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+    # Any: gRPC's management has an exchange of its own, and this is compiled.
+    def route(exchange: Any, path: list[str]) -> Coroutine[Any, Any, None] | None:
         try:
             return first(exchange, path)
         except ResourceNotFound:

@@ -255,6 +255,13 @@ class VersionMetrics:
         if self.log is not None:
             self.log.answered(self.name, self._label(job), seconds)
 
+    def answered_here(self, job: Job, status: int, now: float, size: int) -> None:
+        """Count the answer, of `size` bytes, to a job that no worker had: it says nothing of how fast they are."""
+        self.codes[status] += 1
+        sums = self.unnamed if job.unnamed else self.named
+        sums.latency += now - job.arrived
+        sums.sent += size
+
     def expired(self, job: Job, where: str, status: int, now: float, ending: Ending = Ending.OVERDUE) -> None:
         """Count a job that was answered, with this status, because it had expired."""
         self.expirations[where] += 1

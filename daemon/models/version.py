@@ -11,7 +11,7 @@ from tsctl.daemon.batching.replies import reply_of
 from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError, Stopping
-from tsctl.daemon.core.job import Job, JobPhase
+from tsctl.daemon.core.job import Job, JobPhase, Reply
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
@@ -75,6 +75,7 @@ class ModelVersion:
         listeners: called after each change of the pool, after each batch, and when jobs have expired.
         arrivals: called before each request.
         watchers: see each request before the version gets it.
+        taken: the jobs that one of them has taken, and that wait there.
         change_listeners: called after each change of the settings, and when an operator tries the version again.
     """
 
@@ -106,7 +107,7 @@ class ModelVersion:
         self.residence = Residence(clock, reconsider, on_demand=settings.loading == ON_DEMAND)
         self.request = request or Registration(url=source.url)
         self.at_startup = at_startup
-        self.lost = self.stopping = self.took_over = self.was_ready = self._coming_up = False
+        self.lost = self.stopping = self.took_over = self.was_ready = self._coming_up = self._refusing = False
         self.replaces: ModelVersion | None = None
         self.replacement: Replacement | None = None
         self.before: SettingsBefore | None = None
@@ -116,6 +117,7 @@ class ModelVersion:
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.arrivals: dict[Callable[[], None], None] = {}
         self.watchers: tuple[RequestWatcher, ...] = ()
+        self.taken: dict[Job, None] = {}
         self.change_listeners: list[Callable[[], None]] = []
         self.metrics = VersionMetrics(self.name, self.version)
         self.metrics.exits.update(dict.fromkeys(ENDS, 0))  # a rate sees the first one only after a zero
@@ -195,7 +197,7 @@ class ModelVersion:
     @property
     def idle(self) -> bool:
         """Return whether no job is waiting or running."""
-        return not self.queue.waiting and not self.dispatcher.running
+        return not self.queue.waiting and not self.dispatcher.running and not self.taken
 
     @property
     def used_at(self) -> float:
@@ -223,11 +225,14 @@ class ModelVersion:
             QueueFull: a limit of the queue would be passed.
             DaemonError: the dispatcher refuses the job.
         """
+        self._accept(job, stopping=self.stopping)
+
+    def _accept(self, job: Job, *, stopping: bool) -> None:
         for call in tuple(self.arrivals) if self.arrivals else ():
             call()
         self.metrics.requested(job)
         try:
-            if self.stopping:
+            if stopping:
                 raise self._stopping_error()
             if not self.pool.serving:
                 self._check_for_workers()
@@ -242,21 +247,41 @@ class ModelVersion:
             raise
 
     def abandon(self, job: Job) -> None:
-        if job.elsewhere:
-            if job.phase is JobPhase.QUEUED:
-                job.abandon()
+        if job in self.taken:
+            self.metrics.requested(job)
+            job.abandon()
+            self._release(job)
             return
         self.dispatcher.abandon(job)
         self._changed()
 
+    def take(self, job: Job) -> None:
+        """Note that a watcher has taken a job: as long as it waits there, the version is not idle."""
+        if job.phase is JobPhase.QUEUED:
+            self.taken[job] = None
+
+    def answer(self, job: Job, reply: Reply) -> None:
+        """Answer a job that a watcher has taken, or takes now: no worker has run it."""
+        self.metrics.requested(job)
+        self.metrics.answered_here(job, reply.status, self.clock.now(), len(reply.body))
+        job.answer(reply)
+        self._release(job)
+
     def give_back(self, job: Job) -> None:
-        """Submit a job that a watcher has taken; a refusal is its answer."""
-        job.elsewhere = False
+        """Run a job that a watcher has taken, as one that was accepted; a refusal is its answer."""
+        job.elsewhere, job.queued = False, self.clock.now()
         try:
-            self.submit(job)
+            self._accept(job, stopping=self.stopping and self._refusing)
         except DaemonError as error:
             job.watchers = ()  # they have seen the refusal
             job.answer(reply_of(error), job.ending)
+        self._release(job)
+
+    def _release(self, job: Job) -> None:
+        if job in self.taken:
+            del self.taken[job]
+            if not self.taken:
+                self._changed()
 
     def start(self, *, load: bool = False) -> None:
         """Start the workers that the settings ask for, unless the version was stopped before (`Staffing.start`)."""
@@ -323,7 +348,14 @@ class ModelVersion:
 
     def refuse_waiting(self) -> None:
         """Answer every job that still waits with 503: the version is going away."""
-        self.dispatcher.refuse_all(self._stopping_error())
+        self._refusing, error = True, self._stopping_error()
+        for job in tuple(self.taken):
+            if job not in self.taken:
+                continue  # its client has left meanwhile
+            self.metrics.requested(job)
+            job.answer(reply_of(error), self.metrics.refused(error))
+            self._release(job)
+        self.dispatcher.refuse_all(error)
 
     def close(self) -> None:
         """Close the dispatcher, after the version is unregistered and all its workers have exited."""

@@ -277,15 +277,41 @@ def test_a_taken_request_whose_client_leaves_is_over() -> None:
 
 
 def test_a_refusal_of_what_is_given_back_is_its_answer() -> None:
+    bench = serving(queue_jobs=1, capacity=1)
+    bench.send("running")
+    bench.send("waiting")
+    bench.model.watchers = (Taker(),)
+    taken = submit(bench, "a")
+
+    bench.model.give_back(taken)
+
+    assert bench.client.statuses == {"a": 503}
+    assert bench.metrics.refusals["queue_full"] == 1
+
+
+def test_a_version_is_not_idle_while_a_watcher_has_a_request_and_a_stop_runs_it() -> None:
+    bench = serving()
+    bench.model.watchers = (Taker(),)
+    taken = submit(bench, "a")
+    bench.model.stop()
+    assert not bench.model.idle
+
+    bench.model.give_back(taken)
+    bench.clock.advance(2.0)
+
+    assert (bench.client.statuses, bench.model.idle) == ({"a": 200}, True)
+
+
+def test_a_version_that_goes_away_refuses_what_a_watcher_has() -> None:
     bench = serving()
     bench.model.watchers = (Taker(),)
     taken = submit(bench, "a")
     bench.model.stop()
 
-    bench.model.give_back(taken)
+    bench.model.refuse_waiting()
 
-    assert bench.client.statuses == {"a": 503}
-    assert bench.metrics.refusals["stopping"] == 1
+    assert (bench.client.statuses, bench.model.idle) == ({"a": 503}, True)
+    assert taken.phase is JobPhase.ENDED
 
 
 def submit(bench: StubVersion, name: str) -> Job:

@@ -101,7 +101,7 @@ class Traffic:
             self.padded = PaddedTimes(self.times)
 
     def arrived(self, job: Job) -> None:
-        now, trace, callers = job.arrived, self.trace, self.callers
+        now, trace, callers = job.queued, self.trace, self.callers
         if trace:
             self.gap = now - self.last_arrival
             self.gaps.add(self.gap)

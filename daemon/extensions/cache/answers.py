@@ -4,13 +4,11 @@
                           ├──▶ an equal one is running ──▶ waits ────────▶ answered with the same, or runs itself
                           └──▶ runs ──▶ answered with 200, and whole ────▶ kept
 
-Two requests are equal if their handler cannot tell them apart: parameters with names, types and values, the route, and
-all headers but ids, tracing and how the request travelled (core/fingerprint.py). Small requests are hashed at once,
-larger ones in a thread of the clock's. What waits here has the same limits as the version's queue, beside it; a request
-with a deadline of its own waits for no other.
+Small requests are hashed at once, larger ones in a thread of the clock's. What waits here has the same limits as the
+version's queue, beside it. Answers are given, and requests given back, some at a time in each turn of the loop.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
 from functools import partial
 from hashlib import blake2b
@@ -19,22 +17,30 @@ from typing import NamedTuple
 import msgspec
 
 from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.core.fingerprint import fingerprint
+from tsctl.daemon.core.fingerprint import TRAVEL, fingerprint
 from tsctl.daemon.core.job import Job, JobPhase, Param, Reply
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.tensor_heads import InferHead
 
 AT_ONCE = 16 * 1024  # bytes of a request that is hashed on the loop: 20 µs
-OVERHEAD = 512  # bytes that an answer takes beside its body and its headers
-CONTROL, NO_STORE, NO_CACHE = "cache-control", "no-store", "no-cache"
+PARAMS_AT_ONCE = 64
+OVERHEAD = 700  # bytes that an answer takes beside its body and its headers
+OF_HEADER = 160  # bytes that a header takes beside its texts
+IN_A_TURN = 64  # requests that are answered or given back, and answers that make room
+CONTROL = "cache-control"
+# Headers that name a request, or tell how it travelled: all others are the handler's business.
+_NOT_HASHED = TRAVEL | {"x-request-id", "traceparent", "tracestate", "b3", CONTROL}
 
 
 class KeptAnswer(NamedTuple):
-    """An answer; `size` in bytes, `at` on the daemon's clock."""
+    """An answer of so many bytes; `began`, `at`, `until`: when its run began and ended, and until when it is given."""
 
     reply: Reply
     size: int
+    began: float
     at: float
+    until: float
 
 
 class AnswerCache:
@@ -43,7 +49,7 @@ class AnswerCache:
     Args:
         seconds: for which an answer is kept.
         most: bytes of all answers.
-        full: called when an answer leaves before its time.
+        full: called when answers leave before their time, or one is not kept for want of room.
 
     Attributes:
         bytes: of the answers that are kept.
@@ -53,11 +59,13 @@ class AnswerCache:
 
     def __init__(self, model: ModelVersion, seconds: float, most: int, full: Callable[[], None]) -> None:
         self._model = model
+        self._clock = model.clock
         self._seconds = seconds
         self._most = most
         self._full = full
         self._kept: OrderedDict[bytes, KeptAnswer] = OrderedDict()  # the one that was asked for longest ago is first
-        self._running: dict[bytes, list[Job]] = {}  # the digest of a request that runs → equal ones that wait for it
+        self._running: dict[bytes, tuple[Job, list[Job]]] = {}  # digest → the request that runs, equal ones that wait
+        self._due: deque[tuple[Job, bytes, KeptAnswer | None]] = deque()  # to be answered, or given back without one
         self._waiting = self._waiting_bytes = 0
         self.bytes = 0
         self.hits = self.shared = self.misses = 0
@@ -70,21 +78,20 @@ class AnswerCache:
 
     def watch(self, job: Job, asked: RequestFacts) -> bool:  # noqa: ARG002
         """Answer a request from the cache, or let it wait for its digest or for an equal one, or let it run."""
-        control = _control_of(job.headers)
-        if NO_STORE in control or self._model.stopping:
+        directives = directives_of(job.headers)
+        if "no-store" in directives or self._model.stopping or not self._model.available:
             return False
-        if job.size > AT_ONCE:
-            if not self._has_room(job):
-                return False
-            self._wait(job)
-            digest = partial(_digest_of, job.params, job.headers, job.infer)
-            self._model.clock.aside(digest, partial(self._hashed, job, fresh=NO_CACHE in control))
-            return True
-        return self._ask(job, _digest_of(job.params, job.headers, job.infer), fresh=NO_CACHE in control)
+        fresh = "no-cache" in directives or "max-age=0" in directives
+        if job.size <= AT_ONCE and job.infer is None and len(job.params) <= PARAMS_AT_ONCE:
+            return self._ask(job, digest_of(job.params, job.headers, None), fresh=fresh)
+        if self._has_own_deadline(job) or not self._has_room(job):
+            return False  # it could not be told in time that it is too late
+        self._wait(job)
+        self._clock.aside(partial(_digest_or_none, job), partial(self._hashed, job, fresh=fresh))
+        return True
 
     def _hashed(self, job: Job, key: bytes, *, fresh: bool) -> None:
-        self._wait_no_more(job)
-        if job.phase is JobPhase.QUEUED and not self._ask(job, key, fresh=fresh):  # else its client has left
+        if self._wait_no_more(job) and not (key and self._ask(job, key, fresh=fresh)):
             self._model.give_back(job)
 
     def _ask(self, job: Job, key: bytes, *, fresh: bool) -> bool:
@@ -95,69 +102,126 @@ class AnswerCache:
                 self.hits += 1
                 self._answer(job, kept)
                 return True
-            equal = self._running.get(key)
-            if equal is not None and job.budget is None and self._has_room(job):
-                self._wait(job)
-                equal.append(job)
+            if self._waits(job, key):
                 return True
-        self.misses += 1
-        if key not in self._running:
-            self._running[key] = []
-            job.watchers += (_Running(self, key),)
+        self._run(job, key)
         return False
 
-    def ran(self, key: bytes, reply: Reply | None) -> None:
+    def _waits(self, job: Job, key: bytes) -> bool:
+        """Let a request wait for an equal one that runs, if there is one that it need not be afraid of."""
+        if key not in self._running or self._model.settings.queue_timeout or not self._has_room(job):
+            return False
+        running, waiting = self._running[key]
+        if (running.low_priority and not job.low_priority) or self._has_own_deadline(job):
+            return False
+        if running.deadline > job.deadline:
+            return False
+        self._wait(job)
+        waiting.append(job)
+        return True
+
+    def _run(self, job: Job, key: bytes) -> None:
+        self.misses += 1
+        first = key not in self._running
+        if first:
+            self._running[key] = job, []
+        job.watchers += (_Running(self, key, self._clock.now(), first=first),)
+
+    def ran(self, key: bytes, reply: Reply | None, began: float, *, first: bool, left: bool) -> None:
         """Keep the answer of a request that ran, if it may be given again; equal ones get it, or run themselves.
 
         Args:
             reply: None if there is none, or not a whole one.
+            first: equal ones may have waited for this one.
+            left: there is none because its client left: it says nothing of what equal ones would get.
         """
-        waiting = [job for job in self._running.pop(key, ()) if self._wait_no_more(job)]
-        kept = None if reply is None or not _may_be_kept(reply) else self._keep(key, reply)
+        kept = None if reply is None else self._keep(key, reply, began)
+        if not first:
+            return
+        _, waiting = self._running.pop(key)
+        runs = next((job for job in waiting if job.phase is JobPhase.QUEUED), None)
+        if kept is None and left and runs is not None:  # one runs, the others wait for that one
+            waiting.remove(runs)
+            self._run(runs, key)
+            self._running[key] = runs, waiting
+            waiting, key = [runs], b""
         for job in waiting:
+            self._due.append((job, key, kept))
+        if waiting:
+            self._clock.soon(self._go_on)
+
+    def _go_on(self) -> None:
+        """Answer some of the requests that have waited, or let them run."""
+        for _ in range(min(IN_A_TURN, len(self._due))):
+            job, key, kept = self._due.popleft()
+            if not self._wait_no_more(job):
+                continue
             if kept is not None:
                 self.shared += 1
                 self._answer(job, kept)
-            elif not self._ask(job, key, fresh=False):
-                self._model.give_back(job)
+                continue
+            if key:  # else it is known to run
+                self._run(job, key)
+            self._model.give_back(job)
+        if self._due:
+            self._clock.soon(self._go_on)
 
     def _find(self, key: bytes) -> KeptAnswer | None:
         kept = self._kept.get(key)
         if kept is None:
             return None
-        if self._model.clock.now() - kept.at >= self._seconds:
+        if self._clock.now() >= kept.until:
             self._drop(key)
             return None
         self._kept.move_to_end(key)
         return kept
 
-    def _keep(self, key: bytes, reply: Reply) -> KeptAnswer:
-        """Return an answer as it is given again; it stays in the cache if that is large enough."""
-        body, now = bytes(reply.body), self._model.clock.now()
-        size = len(body) + OVERHEAD + sum(len(name) + len(value) for name, value in reply.headers)
-        kept = KeptAnswer(Reply(reply.status, body, reply.phrase, reply.headers), size, now)
-        if size > self._most:
-            return kept
-        if key in self._kept:
+    def _keep(self, key: bytes, reply: Reply, began: float) -> KeptAnswer | None:
+        """Return an answer as it is given again, None if it may not be; it stays in the cache if there is room."""
+        seconds = seconds_of(reply, self._seconds)
+        if not seconds:
+            return None
+        headers = [header for header in reply.headers if header[0].lower() != "age"]
+        size = len(reply.body) + len(reply.phrase) + OVERHEAD
+        size += sum(len(name) + len(value) + OF_HEADER for name, value in headers)
+        now = self._clock.now()
+        kept = KeptAnswer(Reply(200, bytes(reply.body), reply.phrase, headers), size, began, now, now + seconds)
+        older = self._kept.get(key)
+        if older is not None and older.began > began and now < older.until:
+            return kept  # an equal request that began later has been answered already
+        if older is not None:
             self._drop(key)
-        while self.bytes + size > self._most:
-            oldest, leaving = next(iter(self._kept.items()))
-            if now - leaving.at < self._seconds:
-                self._full()
-            self._drop(oldest)
-        self._kept[key] = kept
-        self.bytes += size
+        if self._make_room(size):
+            self._kept[key] = kept
+            self.bytes += size
         return kept
+
+    def _make_room(self, size: int) -> bool:
+        """Let answers leave until so many bytes fit; return whether they do: at most some leave at once."""
+        if size > self._most:
+            return False
+        now, early = self._clock.now(), False
+        for _ in range(IN_A_TURN):
+            if self.bytes + size <= self._most:
+                break
+            oldest, leaving = next(iter(self._kept.items()))
+            early = early or now < leaving.until
+            self._drop(oldest)
+        fits = self.bytes + size <= self._most
+        if early or not fits:
+            self._full()
+        return fits
 
     def _drop(self, key: bytes) -> None:
         self.bytes -= self._kept.pop(key).size
 
     def _answer(self, job: Job, kept: KeptAnswer) -> None:
         """Answer a request with an answer that was kept; the header `Age` (RFC 9111) says for how many seconds."""
-        now, metrics = self._model.clock.now(), self._model.metrics
-        metrics.requested(job)
-        metrics.answered(job, kept.reply.status, now, len(kept.reply.body))
-        job.answer(kept.reply.with_headers((*kept.reply.headers, ("Age", str(int(now - kept.at))))))
+        age = str(int(self._clock.now() - kept.at))
+        self._model.answer(job, kept.reply.with_headers((*kept.reply.headers, ("Age", age))))
+
+    def _has_own_deadline(self, job: Job) -> bool:
+        return job.budget is not None and job.budget.by_client
 
     def _has_room(self, job: Job) -> bool:
         queue = self._model.queue
@@ -175,11 +239,13 @@ class AnswerCache:
 
 
 class _Running:
-    """A request that runs, for which equal ones may wait: a `JobWatcher`."""
+    """A request that runs, whose answer is kept, and for which equal ones may wait: a `JobWatcher`."""
 
-    def __init__(self, cache: AnswerCache, key: bytes) -> None:
+    def __init__(self, cache: AnswerCache, key: bytes, began: float, *, first: bool) -> None:
         self._cache = cache
         self._key = key
+        self._began = began
+        self._first = first
         self._told = False
 
     def piece(self, piece: Reply) -> None:  # noqa: ARG002 - a streamed answer is not kept
@@ -187,30 +253,55 @@ class _Running:
         self._tell(None)
 
     def ended(self, job: Job, reply: Reply | None) -> None:  # noqa: ARG002
-        self._tell(reply)
+        self._tell(reply, left=reply is None)
 
     def refused(self, job: Job, error: DaemonError) -> None:  # noqa: ARG002
         self._tell(None)
 
-    def _tell(self, reply: Reply | None) -> None:
+    def _tell(self, reply: Reply | None, *, left: bool = False) -> None:
         if not self._told:
             self._told = True
-            self._cache.ran(self._key, reply)
+            self._cache.ran(self._key, reply, self._began, first=self._first, left=left)
 
 
-def _digest_of(params: Sequence[Param], headers: Sequence[tuple[str, str]], infer: object) -> bytes:
+def digest_of(params: Sequence[Param], headers: Sequence[tuple[str, str]], infer: object) -> bytes:
     """Return the digest by which a request equals others; thread-safe."""
-    told = [header for header in headers if header[0].lower() != CONTROL]
+    # Under other names, for `fingerprint` leaves out more, such as `baggage`, which a handler may use.
+    told = [
+        (f"={name}", value)
+        for name, value in headers
+        if (lower := name.lower()) not in _NOT_HASHED and not lower.startswith("x-b3-")
+    ]
     made = blake2b(fingerprint(params, told), digest_size=32)
     if infer is not None:
-        made.update(msgspec.msgpack.encode(infer))
+        named = msgspec.structs.replace(infer, id="") if isinstance(infer, InferHead) else infer
+        made.update(msgspec.msgpack.encode(named))
     return made.digest()
 
 
-def _control_of(headers: Sequence[tuple[str, str]]) -> str:
-    """Return the directives of `Cache-Control`, in lower case; empty without."""
-    return ",".join([value.lower() for name, value in headers if len(name) == len(CONTROL) and name.lower() == CONTROL])
+def _digest_or_none(job: Job) -> bytes:
+    """Return the digest; empty if there is none, since nothing may be raised in the thread."""
+    try:
+        return digest_of(job.params, job.headers, job.infer)
+    except Exception:  # noqa: BLE001 - then the request runs, as without a cache
+        return b""
 
 
-def _may_be_kept(reply: Reply) -> bool:
-    return reply.status == 200 and not reply.error and NO_STORE not in _control_of(reply.headers)
+def directives_of(headers: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the directives of `Cache-Control`, in lower case."""
+    found = [value for name, value in headers if len(name) == len(CONTROL) and name.lower() == CONTROL]
+    return [each.strip().lower() for value in found for each in value.split(",")]
+
+
+def seconds_of(reply: Reply, most: float) -> float:
+    """Return for how many seconds an answer may be given again: at most so many, 0.0 for not at all."""
+    if reply.status != 200 or reply.error:
+        return 0.0
+    directives = directives_of(reply.headers)
+    if {"no-store", "no-cache", "private"} & {each.partition("=")[0] for each in directives}:
+        return 0.0
+    for each in directives:
+        name, _, value = each.partition("=")
+        if name in ("max-age", "s-maxage") and value.isdecimal():
+            most = min(most, float(value))
+    return most

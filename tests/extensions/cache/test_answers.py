@@ -6,8 +6,9 @@ import pytest
 
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.errors import NoReadyWorker, Stopping
 from tsctl.daemon.core.job import Job, JobPhase, Piece, Reply, TimeBudget
-from tsctl.daemon.extensions.cache.answers import AT_ONCE, OVERHEAD, AnswerCache
+from tsctl.daemon.extensions.cache.answers import AT_ONCE, IN_A_TURN, OVERHEAD, AnswerCache, seconds_of
 from tsctl.daemon.models.request_watcher import RequestFacts
 
 FACTS = RequestFacts("POST", "/predictions/m", 0.0, "", None)
@@ -30,9 +31,7 @@ class Cached(StubVersion):
 
     def ask(self, name: str, body: bytes = b"a", *, headers: Headers | None = None, **further: Any) -> Job:
         job = self.client.job(name, body, headers=headers or [], **further)
-        job.elsewhere = self.cache.watch(job, FACTS)
-        if not job.elsewhere:
-            self.model.submit(job)
+        submit(self, job)
         self.clock.settle()
         return job
 
@@ -43,6 +42,15 @@ class Cached(StubVersion):
     @property
     def counted(self) -> tuple[int, int, int]:
         return self.cache.hits, self.cache.shared, self.cache.misses
+
+
+def submit(bench: Cached, job: Job) -> None:
+    """Do as `submission.submit` does."""
+    job.elsewhere = bench.cache.watch(job, FACTS)
+    if job.elsewhere:
+        bench.model.take(job)
+    else:
+        bench.model.submit(job)
 
 
 def test_an_equal_request_is_answered_from_the_cache_at_once() -> None:
@@ -77,11 +85,12 @@ def test_other_requests_run() -> None:
     bench.ask("body", b"a")
     bench.ask("other-body", b"b")
     bench.ask("other-header", b"a", headers=[("X-User", "me")])
+    bench.ask("other-baggage", b"a", headers=[("baggage", "userId=bob")])
     bench.ask("other-id", b"a", headers=[("x-request-id", "7"), ("traceparent", "00-1")])
     bench.clock.advance(10.0)
 
-    assert bench.sent == ["body", "other-body", "other-header"]
-    assert bench.counted == (0, 1, 3)
+    assert bench.sent == ["body", "other-body", "other-header", "other-baggage"]
+    assert bench.counted == (0, 1, 4)
 
 
 def test_tensors_that_differ_in_their_head_are_other_requests() -> None:
@@ -89,9 +98,7 @@ def test_tensors_that_differ_in_their_head_are_other_requests() -> None:
     for name, head in (("first", ["FP32"]), ("second", ["INT32"]), ("third", ["FP32"])):
         job = bench.client.job(name, b"a")
         job.infer = head
-        job.elsewhere = bench.cache.watch(job, FACTS)
-        if not job.elsewhere:
-            bench.model.submit(job)
+        submit(bench, job)
         bench.clock.advance(2.0)
 
     assert bench.sent == ["first", "second"]
@@ -152,6 +159,19 @@ def test_a_request_that_says_no_cache_gets_a_new_answer_which_is_kept() -> None:
 
     assert bench.sent == ["first", "second"]
     assert ("Age", "1") in bench.client.reply("third").headers
+
+
+def test_a_new_answer_is_kept_though_an_older_request_ends_after_it() -> None:
+    bench = Cached(workers=2)
+    bench.engine.batch_time = lambda size: 5.0
+    bench.engine.answer = lambda job: Reply(200, job.id.encode())
+    bench.ask("old")
+    bench.engine.batch_time = lambda size: 1.0
+    bench.after(0.5, "new", headers=[("Cache-Control", "no-cache")])
+
+    bench.after(9.0, "third")
+
+    assert bench.client.reply("third").body == b"new"
 
 
 def test_a_streamed_answer_is_not_kept_and_those_that_wait_run_themselves() -> None:
@@ -221,17 +241,189 @@ def test_no_more_requests_wait_for_others_than_may_wait_in_the_queue() -> None:
     assert set(bench.client.statuses.values()) == {200}
 
 
-def test_a_refusal_is_the_answer_of_a_request_that_has_waited() -> None:
+@pytest.mark.parametrize("body", [b"a", LARGE], ids=["for an equal one", "for its digest"])
+def test_what_waits_was_accepted_and_is_answered_though_the_version_stops(body: bytes) -> None:
+    bench = Cached()
+    bench.engine.answer = lambda job: Reply(500, b"failed")
+    bench.ask("first", body)
+    bench.clock.held = []
+    bench.ask("second", body)
+    assert not bench.model.idle
+
+    bench.model.stop()
+    bench.clock.release()
+    bench.clock.advance(5.0)
+
+    assert bench.sent == ["first", "second"]
+    assert bench.model.idle
+    with pytest.raises(Stopping):
+        bench.ask("third", body)
+
+
+def test_what_waits_is_refused_when_the_version_goes_away() -> None:
     bench = Cached()
     bench.ask("first")
     bench.ask("second")
-    bench.engine.answer = lambda job: Reply(500, b"failed")
 
     bench.model.stop()
+    bench.model.refuse_waiting()
     bench.clock.advance(5.0)
 
-    assert bench.client.statuses == {"first": 500, "second": 503}
-    assert bench.metrics.refusals["stopping"] == 1
+    assert bench.client.statuses == {"first": 200, "second": 503}
+    assert (bench.cache._waiting, bench.model.idle) == (0, True)
+
+
+def test_a_client_that_leaves_while_others_are_answered_is_forgotten() -> None:
+    bench = Cached()
+    bench.ask("first")
+    bench.ask("second")
+    third = bench.ask("third")
+    cut = bench.client.job("fourth", b"a")
+    cut._deliver = lambda reply: bench.model.abandon(third)  # a slow reader is cut to make room for this answer
+    submit(bench, cut)
+    bench.ask("fifth")
+
+    bench.clock.advance(5.0)
+
+    assert bench.client.statuses == {"first": 200, "second": 200, "third": 200, "fifth": 200}
+    assert bench.cache._waiting == 0
+
+
+def test_a_client_that_is_cut_by_the_answer_to_another_one_is_over() -> None:
+    bench = Cached()
+    bench.ask("first")
+    second = bench.client.job("second", b"a")
+    submit(bench, second)
+    third = bench.ask("third")
+    second._deliver = lambda reply: bench.model.abandon(third)
+    bench.ask("fourth")
+
+    bench.clock.advance(5.0)
+
+    assert bench.client.statuses == {"first": 200, "fourth": 200}
+    assert (bench.cache._waiting, bench.model.idle) == (0, True)
+
+
+def test_what_ran_without_an_answer_to_keep_makes_nobody_wait_in_line() -> None:
+    bench = Cached(batch_size=64)
+    bench.engine.answer = lambda job: Reply(400, b"no")
+    for number in range(50):
+        bench.ask(str(number))
+
+    bench.clock.advance(2.5)
+
+    assert len(bench.client.statuses) == 50
+    assert bench.batches[0] == "0" and len(bench.batches) == 2
+
+
+def test_many_that_wait_are_answered_some_in_a_turn() -> None:
+    bench = Cached(queue_jobs=1000)
+    for number in range(3 * IN_A_TURN):
+        bench.ask(str(number))
+    answered: list[int] = []
+    real = bench.cache._go_on
+
+    def go_on() -> None:
+        before = len(bench.client.replies)
+        real()
+        answered.append(len(bench.client.replies) - before)
+
+    bench.cache._go_on = go_on  # type: ignore[method-assign]
+    bench.clock.advance(2.0)
+
+    assert answered == [IN_A_TURN, IN_A_TURN, IN_A_TURN - 1]
+
+
+def test_an_answer_for_which_many_would_have_to_leave_is_not_kept() -> None:
+    bench = Cached(most=(IN_A_TURN + 2) * (OVERHEAD + 20))
+    bench.engine.answer = lambda job: Reply(200, bytes(int(bytes(job.params[0].value))))
+    for number in range(IN_A_TURN + 2):
+        bench.ask(str(number), b"20" + b" " * number)
+        bench.clock.advance(1.5)
+
+    bench.ask("large", b"46000")
+    bench.clock.advance(1.5)
+
+    assert (len(bench.cache), bench.full) == (2, 1)
+    assert bench.cache.bytes == 2 * (OVERHEAD + 20)
+
+
+def test_a_request_of_normal_priority_waits_for_none_of_low_priority() -> None:
+    bench = Cached()
+    bench.ask("busy", b"b")
+    bench.ask("low", low_priority=True)
+
+    bench.ask("normal")
+    bench.clock.advance(5.0)
+
+    assert bench.sent.index("normal") < bench.sent.index("low")
+
+
+def test_a_request_waits_for_no_other_where_waiting_has_a_limit() -> None:
+    bench = Cached(queue_timeout=3.0)
+    bench.ask("first")
+    bench.ask("second")
+    bench.clock.advance(5.0)
+
+    assert bench.sent == ["first", "second"]
+
+
+def test_what_is_given_back_begins_to_wait_then() -> None:
+    bench = Cached(batch_size=1)
+    bench.engine.answer = lambda job: Reply(400, b"no")
+    bench.ask("first")
+    second = bench.ask("second")
+
+    bench.clock.advance(1.1)
+
+    assert second.queued == pytest.approx(second.arrived + 1.0)
+    trace = list(bench.model.traffic.trace)
+    assert trace == sorted(trace)
+
+
+def test_the_models_own_time_limit_hinders_nobody_from_sharing() -> None:
+    bench = Cached()
+    for name in ("first", "second"):
+        bench.ask(name, budget=TimeBudget(30.0, bench.clock.now(), "clientTimeoutInMills"))
+    bench.clock.advance(5.0)
+
+    assert bench.sent == ["first"]
+
+
+def test_what_no_worker_ran_says_nothing_of_how_fast_they_are() -> None:
+    bench = Cached()
+    bench.ask("first")
+    bench.after(2.0, "second")
+
+    assert sum(bench.metrics.fine.counts) == 1
+    assert bench.metrics.named.requests + bench.metrics.unnamed.requests == 2
+
+
+def test_a_version_without_workers_answers_nothing() -> None:
+    bench = Cached()
+    bench.ask("first")
+    bench.clock.advance(2.0)
+    bench.model.scale(0, 0)
+    bench.clock.advance(2.0)
+
+    with pytest.raises(NoReadyWorker):
+        bench.ask("second")
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        pytest.param([], 60.0, id="none"),
+        pytest.param([("Cache-Control", "public, max-age=5")], 5.0, id="a shorter time"),
+        pytest.param([("Cache-Control", "max-age=500")], 60.0, id="a longer time"),
+        pytest.param([("Cache-Control", "max-age=0")], 0.0, id="no time"),
+        pytest.param([("cache-control", "Private")], 0.0, id="one client's"),
+        pytest.param([("Cache-Control", 'no-cache="a"')], 0.0, id="to be asked for again"),
+        pytest.param([("Cache-Control", "x-no-storefront")], 60.0, id="another word"),
+    ],
+)
+def test_a_handler_says_how_long_its_answer_may_be_given(headers: Headers, seconds: float) -> None:
+    assert seconds_of(Reply(200, b"a", headers=headers), 60.0) == seconds
 
 
 def test_answers_leave_in_the_order_in_which_they_were_asked_for() -> None:
