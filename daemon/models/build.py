@@ -25,6 +25,7 @@ from tsctl.daemon.models.registering import parallel
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
 from tsctl.daemon.models.registering.cluster import check_cluster
 from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.workers.cores import chosen_threads, usable_cores
@@ -144,19 +145,21 @@ class ModelFactory:
             ModelVersion(
                 source,
                 settings,
-                self._engine,
-                self._clock,
-                cores=usable_cores(),
-                chosen_threads=chosen_threads(os.environ),
-                placement=self._placement,
-                log=self._logs.open(name, version),
+                Resources(
+                    engine=self._engine,
+                    clock=self._clock,
+                    cores=usable_cores(),
+                    chosen_threads=chosen_threads(os.environ),
+                    placement=self._placement,
+                    log=self._logs.open(name, version),
+                    recurring=self._recurring,
+                    dispatcher=self._dispatcher(settings),
+                ),
                 at_startup=listed or restored,
                 request=request,
                 declared=declared,
                 notes=notes,
-                recurring=self._recurring,
                 reconsider=self._reconsider,
-                dispatcher=self._dispatcher(settings),
             )
         )
 
@@ -169,10 +172,8 @@ class ModelFactory:
             mark=entry.archive, listed=entry.listed,
         )  # fmt: skip
         settings = merge(Overrides(), {}, self._config)
-        model = ModelVersion(
-            source, settings, self._engine, self._clock, cores=1, at_startup=True, request=request,
-            recurring=self._recurring, reconsider=self._reconsider,
-        )  # fmt: skip
+        resources = Resources(engine=self._engine, clock=self._clock, cores=1, recurring=self._recurring)
+        model = ModelVersion(source, settings, resources, at_startup=True, request=request, reconsider=self._reconsider)
         model.lose(reason)
         return self._attach(model)
 

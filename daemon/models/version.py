@@ -1,44 +1,38 @@
-"""One version of a model: its queue, its collector, its dispatcher and its pool, wired together."""
+"""One version of a model: registered, with workers or without, stopped, gone.
 
-import math
+                     ┌───────────── start, scale, retry ─────────────┐
+                     │                                               │
+    UNLOADED ──▶ LOADING ──a worker is ready──▶ READY ──none is──▶ LOADING ──every worker failed──▶ FAILED
+        ▲                                         │
+        └────────────── no worker is wanted ──────┴───────  any state ──stop──▶ STOPPING
+
+The state is none of its own: it is read from the pool (reporting/model_state.py has the table).
+"""
+
 from collections.abc import Callable, Sequence
+from math import inf
 
-from tsctl.daemon.batching.dispatcher import Dispatcher
-from tsctl.daemon.batching.policies.collector import Collector
-from tsctl.daemon.batching.policies.grouping import LengthGrouping
-from tsctl.daemon.batching.policies.table import make_collector
-from tsctl.daemon.batching.queue import Queue, patience
-from tsctl.daemon.batching.sequences.dispatcher import SequenceDispatcher
-from tsctl.daemon.batching.sequences.table import Sequences
-from tsctl.daemon.batching.traffic.traffic import Traffic
-from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError, Stopping
 from tsctl.daemon.core.job import Job
-from tsctl.daemon.core.logs import OutputLog
-from tsctl.daemon.events.events import Events
-from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.model_settings import ON_DEMAND
+from tsctl.daemon.models.admission import no_worker_error, refusal
 from tsctl.daemon.models.archives.sample import Sample
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
 from tsctl.daemon.models.registering.source import Source as Source
-from tsctl.daemon.models.registering.spec import limit, mode_of, worker_spec
 from tsctl.daemon.models.replacement import Replacement, ReplacementState
 from tsctl.daemon.models.reporting.health import is_healthy
 from tsctl.daemon.models.reporting.model_state import CRASHES, CRASHING, NOT_IN_MEMORY
 from tsctl.daemon.models.reporting.model_state import ModelState as ModelState
 from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.request_path import RequestPath, Resources
 from tsctl.daemon.models.request_watcher import RequestWatcher
-from tsctl.daemon.models.residency.admission import no_worker_error, refusal
 from tsctl.daemon.models.residency.residence import Residence
 from tsctl.daemon.models.residency.staffing import Staffing
 from tsctl.daemon.models.residency.state import ResidenceEvent
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
-from tsctl.daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Engine, Exit, LoadFailure, Worker
-from tsctl.daemon.workers.gpus import Placement
-from tsctl.daemon.workers.pool import Pool
-from tsctl.daemon.workers.rows.pool import RowPool
+from tsctl.daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Exit, LoadFailure, Worker
 from tsctl.daemon.workers.state import WorkerState
 from tsctl.handlers.wire import Declared
 
@@ -75,27 +69,21 @@ class ModelVersion:
         self,
         source: Source,
         settings: ModelSettings,
-        engine: Engine,
-        clock: Clock,
+        resources: Resources,
         *,
-        cores: int,
-        chosen_threads: int | None = None,
-        placement: Placement | None = None,
-        log: OutputLog = lambda text, pid, stream: None,
         at_startup: bool = False,
         request: Registration | None = None,
         declared: Declared | None = None,
         notes: Sequence[str] = (),
-        recurring: Recurring | None = None,
         reconsider: Callable[[], None] = lambda: None,
-        dispatcher: type[Dispatcher] = Dispatcher,
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
         self.name = source.manifest.model_name
         self.version = source.manifest.model_version
         self.source = source
         self.settings = settings
-        self.residence = Residence(clock, reconsider, on_demand=settings.loading == ON_DEMAND)
+        self.clock = resources.clock
+        self.residence = Residence(self.clock, reconsider, on_demand=settings.loading == ON_DEMAND)
         self.request = request or Registration(url=source.url)
         self.at_startup = at_startup
         self.lost = self.stopping = self.took_over = self.was_ready = self._coming_up = False
@@ -104,34 +92,17 @@ class ModelVersion:
         self.before: SettingsBefore | None = None
         self.declared, self.notes = declared, notes
         self.sample: Sample | None = None
-        self.clock = clock
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.arrivals: dict[Callable[[], None], None] = {}
         self.watchers: tuple[RequestWatcher, ...] = ()
         self.change_listeners: list[Callable[[], None]] = []
         self.metrics = VersionMetrics(self.name, self.version)
         self.metrics.exits.update(dict.fromkeys(ENDS, 0))  # a rate sees the first one only after a zero
-        self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
-        spec = worker_spec(
-            source.manifest, source.directory, settings,
-            in_place=source.unpacked is None, python=source.python, log=log, isolated=self.metrics.batch_isolated,
-            measured=self.metrics.emitted.take,
-        )  # fmt: skip
-        self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
-        cores = min(cores, len(settings.cpus) or cores)
-        self.by_rows = spec.mode != "batch"
-        self.pool = (RowPool if self.by_rows else Pool)(engine, spec, clock, self, cores, placement, chosen_threads)
+        self.reports = VersionReports(resources.events(), self.name, self.version)
+        self._path = path = RequestPath(source, settings, resources, self, self.metrics, self.reports, self.listeners)
+        self.queue, self.traffic, self.by_rows, self.sequences = path.queue, path.traffic, path.by_rows, path.sequences
+        self.pool, self.dispatcher = path.pool, path.dispatcher
         self.staffing = Staffing(self.residence, self.pool, self._resized)
-        self.traffic = Traffic(settings.batch_size)
-        self.sequences: Sequences[Worker] | None = None
-        self.dispatcher = (SequenceDispatcher if settings.sequences else dispatcher)(
-            self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
-            self.reports,
-        )  # fmt: skip
-        if isinstance(self.dispatcher, SequenceDispatcher):
-            self.sequences = Sequences(self.name, settings.sequence_headers, overlapping=self.by_rows)
-            self.dispatcher.keep(self.sequences, settings.sequence_headers, by_rows=self.by_rows)
-        self._limit_waiting()
 
     def __repr__(self) -> str:
         return f"<ModelVersion {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"
@@ -196,7 +167,7 @@ class ModelVersion:
     def used_at(self) -> float:
         """Return when the last request came or was answered, on the daemon's clock; -inf before the first."""
         trace = self.traffic.trace
-        return max(trace[-1] if trace else -math.inf, self.metrics.returned_at or -math.inf)
+        return max(trace[-1] if trace else -inf, self.metrics.returned_at or -inf)
 
     @property
     def waiting(self) -> int:
@@ -250,7 +221,7 @@ class ModelVersion:
         self.staffing.scale(least, most)
 
     def _resized(self) -> None:
-        limit(self.sequences, self.settings, self.staffing.most)
+        self._path.resize(self.settings, self.staffing.most)
         self._coming_up = not self.pool.ready
         if self.pool.oversubscription is not None:
             self.reports.add("model-warning", self.pool.oversubscription)
@@ -258,11 +229,7 @@ class ModelVersion:
     def change(self, settings: ModelSettings) -> None:
         """Apply new settings: waiting jobs are reconsidered, running batches finish."""
         self.settings = settings
-        self.queue.max_jobs, self.queue.max_bytes = settings.queue_jobs, settings.queue_bytes
-        self.traffic.batch_size = settings.batch_size
-        self.dispatcher.collector = self._make_collector()
-        self._limit_waiting()
-        self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
+        self._path.change(settings, self.max_workers)
         self.residence.demand(on_demand=settings.loading == ON_DEMAND)
         for listener in self.change_listeners:
             listener()
@@ -312,21 +279,6 @@ class ModelVersion:
         self.dispatcher.close()
         self.residence.leave()
         self.reports.close()
-
-    def _make_collector(self) -> Collector:
-        settings = self.settings
-        rows = mode_of(settings) != "batch"
-        return make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic, rows=rows)
-
-    def _limit_waiting(self) -> None:
-        """Set how long a job may wait, also for jobs that wait already, and what may wait; forget suspects."""
-        self.queue.patience = patience(self.settings.max_delay)
-        self.dispatcher.expiry.queue_timeout = self.settings.queue_timeout or math.inf
-        batches = not self.by_rows and self.sequences is None
-        self.traffic.learn_lengths(batches and self.settings.group_by_length)
-        padded = self.traffic.padded
-        self.queue.grouping = None if padded is None else LengthGrouping(padded, self.dispatcher.expiry.queue_timeout)
-        limit(self.sequences, self.settings, self.max_workers)
 
     def _stopping_error(self) -> Stopping:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')

@@ -35,6 +35,7 @@ from tsctl.daemon.http.listener import Listener
 from tsctl.daemon.http.router import Router
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.models.wait import all_ready, until
@@ -119,10 +120,14 @@ class ModelServer:
         python = None if document["python"] is None else Path(document["python"])
         manifest = parse_manifest(document["manifest"])
         source = Source(manifest.model_name, Path(document["directory"]), None, manifest, {}, python=python)
-        threads = chosen_threads(os.environ)
-        return ModelVersion(
-            source, settings, self._engine, self._clock, cores=self.cores, chosen_threads=threads, log=_log
+        resources = Resources(
+            engine=self._engine,
+            clock=self._clock,
+            cores=self.cores,
+            chosen_threads=chosen_threads(os.environ),
+            log=_log,
         )
+        return ModelVersion(source, settings, resources)
 
     def _settings(self, changes: Mapping[str, Any]) -> ModelSettings:
         document = self._document

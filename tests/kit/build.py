@@ -8,6 +8,7 @@ from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.marfile import parse_manifest
+from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.workers.engine import Engine, WorkerSpec
@@ -56,9 +57,8 @@ def make_model(
     """Make a model without workers; `settings` are those of `ModelSettings`."""
     manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "base_handler"}})
     source = Source(f"{name}.mar", Path("/nowhere"), None, manifest, {})
-    return ModelVersion(
-        source, make_settings(**settings), engine, clock, cores=cores, reconsider=reconsider, dispatcher=dispatcher
-    )
+    resources = Resources(engine=engine, clock=clock, cores=cores, dispatcher=dispatcher)
+    return ModelVersion(source, make_settings(**settings), resources, reconsider=reconsider)
 
 
 def make_config(directory: Path, **flags: str) -> Config:
