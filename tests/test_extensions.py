@@ -14,7 +14,7 @@ from tsctl.extension import names
 
 SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
 # Of others there is more than their folder: python -m tests.lab house --names.
-WHOLE = ("oip", "openai", "optimizing", "recording", "rollouts", "scaling", "torchserve_logs", "tracing")
+WHOLE = ("oip", "openai", "optimizing", "recording", "residency", "rollouts", "scaling", "torchserve_logs", "tracing")
 
 
 def folder_of(module: str) -> str:

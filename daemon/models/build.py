@@ -58,14 +58,12 @@ class ModelFactory:
         clock: Clock,
         logs: ModelLogs,
         recurring: Recurring,
-        reconsider: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
         self._engine = engine
         self._clock = clock
         self._logs = logs
         self._recurring = recurring
-        self._reconsider = reconsider
         self.dispatchers: Sequence[Callable[[ModelSettings], type[Dispatcher] | None]] = ()
         self.attached: Sequence[Callable[[ModelVersion], None]] = ()
         self._placement = Placement(count_gpus())
@@ -159,7 +157,6 @@ class ModelFactory:
                 request=request,
                 declared=declared,
                 notes=notes,
-                reconsider=self._reconsider,
             )
         )
 
@@ -173,9 +170,11 @@ class ModelFactory:
         )  # fmt: skip
         settings = merge(Overrides(), {}, self._config)
         resources = Resources(engine=self._engine, clock=self._clock, cores=1, recurring=self._recurring)
-        model = ModelVersion(source, settings, resources, at_startup=True, request=request, reconsider=self._reconsider)
+        model = ModelVersion(source, settings, resources, at_startup=True, request=request)
+        model.lost = True
+        self._attach(model)
         model.lose(reason)
-        return self._attach(model)
+        return model
 
     def _dispatcher(self, settings: ModelSettings) -> type[Dispatcher]:
         found = (chosen for choose in self.dispatchers if (chosen := choose(settings)) is not None)

@@ -15,9 +15,9 @@ from math import inf
 from tsctl.daemon.core.errors import DaemonError, Stopping
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.metrics.version import VersionMetrics
-from tsctl.daemon.model_settings import ON_DEMAND
 from tsctl.daemon.models.admission import no_worker_error, refusal
 from tsctl.daemon.models.archives.sample import Sample
+from tsctl.daemon.models.presence import Presence
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
 from tsctl.daemon.models.registering.source import Source as Source
 from tsctl.daemon.models.replacement import Replacement, ReplacementState
@@ -28,9 +28,6 @@ from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.request_path import RequestPath, Resources
 from tsctl.daemon.models.request_watcher import RequestWatcher
-from tsctl.daemon.models.residency.residence import Residence
-from tsctl.daemon.models.residency.staffing import Staffing
-from tsctl.daemon.models.residency.state import ResidenceEvent
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
 from tsctl.daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Exit, LoadFailure, Worker
 from tsctl.daemon.workers.state import WorkerState
@@ -44,8 +41,7 @@ class ModelVersion:
         request: the registration, with the changes that were requested since.
         at_startup: whether the version was restored, or loaded because a list names it.
         lost: whether the version was registered in an earlier run, and its files are gone.
-        residence: whether the version is in memory, and why.
-        staffing: sets the number of workers.
+        presence: whether the version has workers, and how many.
         was_ready: whether a worker has been ready since the registration.
         replaces: the version whose place this one took, until that one is retired.
         took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
@@ -75,7 +71,6 @@ class ModelVersion:
         request: Registration | None = None,
         declared: Declared | None = None,
         notes: Sequence[str] = (),
-        reconsider: Callable[[], None] = lambda: None,
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
         self.name = source.manifest.model_name
@@ -83,7 +78,6 @@ class ModelVersion:
         self.source = source
         self.settings = settings
         self.clock = resources.clock
-        self.residence = Residence(self.clock, reconsider, on_demand=settings.loading == ON_DEMAND)
         self.request = request or Registration(url=source.url)
         self.at_startup = at_startup
         self.lost = self.stopping = self.took_over = self.was_ready = self._coming_up = False
@@ -102,7 +96,7 @@ class ModelVersion:
         self._path = path = RequestPath(source, settings, resources, self, self.metrics, self.reports, self.listeners)
         self.queue, self.traffic, self.by_rows, self.sequences = path.queue, path.traffic, path.by_rows, path.sequences
         self.pool, self.dispatcher = path.pool, path.dispatcher
-        self.staffing = Staffing(self.residence, self.pool, self._resized)
+        self.presence = Presence(self.pool, self.resized)
 
     def __repr__(self) -> str:
         return f"<ModelVersion {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"
@@ -119,11 +113,11 @@ class ModelVersion:
 
     @property
     def min_workers(self) -> int:
-        return self.staffing.least
+        return self.presence.least
 
     @property
     def max_workers(self) -> int:
-        return self.staffing.most
+        return self.presence.most
 
     @property
     def crashing(self) -> bool:
@@ -133,16 +127,17 @@ class ModelVersion:
     @property
     def word(self) -> str:
         """Return the state in a word, for people: `crashing` for a served version whose workers keep ending."""
-        if self.crashing and self.state in (ModelState.READY, ModelState.LOADING):
+        state = self.state
+        if self.crashing and state in (ModelState.READY, ModelState.LOADING):
             return CRASHING
-        if self.state is ModelState.UNLOADED and (self.residence.on_demand or self.request.held):
-            return NOT_IN_MEMORY
-        return self.state.value
+        if state is ModelState.UNLOADED:
+            return NOT_IN_MEMORY if self.request.held else self.presence.absence
+        return str(state.value)
 
     @property
     def available(self) -> bool:
-        """Return whether a prediction runs, or is what loads the version: it is ready, or loaded on demand."""
-        return self.state is ModelState.READY or (self.residence.comes and not self.stopping)
+        """Return whether a prediction runs, or brings the workers that run it."""
+        return self.state is ModelState.READY or (self.presence.comes and not self.stopping)
 
     @property
     def healthy(self) -> bool:
@@ -199,8 +194,8 @@ class ModelVersion:
                 self._check_for_workers()
             self.dispatcher.submit(job)
         except DaemonError as error:
-            if error.retry_after is not None and self.residence.comes and not self.pool.serving:
-                error.retry_after = self.residence.retry_after
+            if error.retry_after is not None and not self.pool.serving:
+                self.presence.set_retry_after(error)
             job.ending = self.metrics.refused(error)
             self.reports.refused(job, error)
             for watcher in job.watchers:
@@ -212,16 +207,17 @@ class ModelVersion:
         self._changed()
 
     def start(self, *, load: bool = False) -> None:
-        """Start the workers that the settings ask for, unless the version was stopped before (`Staffing.start`)."""
+        """Start the workers that the settings ask for, unless the version was stopped before (`Presence.start`)."""
         if not self.stopping:
-            self.staffing.start(self.settings.workers, self.settings.max_workers, held=self.request.held, load=load)
+            self.presence.start(self.settings.workers, self.settings.max_workers, held=self.request.held, load=load)
 
     def scale(self, least: int, most: int) -> None:
-        """Scale to at least `least` and at most `most` workers; a version that is not in memory is loaded."""
-        self.staffing.scale(least, most)
+        """Scale to at least `least` and at most `most` workers; those of a version without any are started."""
+        self.presence.scale(least, most)
 
-    def _resized(self) -> None:
-        self._path.resize(self.settings, self.staffing.most)
+    def resized(self) -> None:
+        """Note that the range of workers, or their number, was set."""
+        self._path.resize(self.settings, self.presence.most)
         self._coming_up = not self.pool.ready
         if self.pool.oversubscription is not None:
             self.reports.add("model-warning", self.pool.oversubscription)
@@ -230,7 +226,6 @@ class ModelVersion:
         """Apply new settings: waiting jobs are reconsidered, running batches finish."""
         self.settings = settings
         self._path.change(settings, self.max_workers)
-        self.residence.demand(on_demand=settings.loading == ON_DEMAND)
         for listener in self.change_listeners:
             listener()
         self.dispatcher.wake()
@@ -253,16 +248,13 @@ class ModelVersion:
         for listener in self.change_listeners:
             listener()
         self._coming_up = True
-        if self.residence.may(ResidenceEvent.LOAD):
-            self.residence.move(ResidenceEvent.LOAD, "tried again by an operator")
+        self.presence.retried()
         self.pool.retry()
 
     def lose(self, reason: str) -> None:
         """Mark the version as failed because its files are gone, but keep it listed."""
         self.lost = True
-        if self.residence.may(ResidenceEvent.LOAD):
-            self.residence.move(ResidenceEvent.LOAD, "restored", "startup")
-        self.residence.move(ResidenceEvent.FAIL, reason)
+        self.presence.lost(reason)
         self.pool.give_up(LoadFailure(reason))
 
     def stop(self) -> None:
@@ -277,21 +269,21 @@ class ModelVersion:
     def close(self) -> None:
         """Close the dispatcher, after the version is unregistered and all its workers have exited."""
         self.dispatcher.close()
-        self.residence.leave()
+        self.presence.left()
         self.reports.close()
 
     def _stopping_error(self) -> Stopping:
         return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')
 
     def _check_for_workers(self) -> None:
-        """Raise unless jobs wait (residency/admission.py); a version that is loaded on demand is asked to load."""
+        """Raise unless jobs wait (admission.py)."""
         error = refusal(
-            self.name, self.state, self.pool.failure, comes=self.residence.comes, was_ready=self.was_ready,
+            self.name, self.state, self.pool.failure, comes=self.presence.comes, was_ready=self.was_ready,
             at_startup=self.at_startup, unloaded=self.request.held,
         )  # fmt: skip
         if error is not None:
             raise error
-        self.residence.ask()
+        self.presence.ask()
 
     def _changed(self) -> None:
         for listener in tuple(self.listeners):
@@ -308,7 +300,7 @@ class ModelVersion:
 
     def pool_changed(self) -> None:
         self.metrics.crashing = self.crashing
-        self.residence.note(self.pool)
+        self.presence.pool_changed()
         beside = self.before is not None and not self.took_over
         self.reports.pool_changed(self.pool, crashing=self.crashing, beside=beside)
         if self.pool.ready:
@@ -317,7 +309,7 @@ class ModelVersion:
                 self.was_ready = True
                 first = next(worker for worker in self.pool.workers if worker.state is WorkerState.READY)
                 self.learn(first.declared, first.notes)
-        elif self.queue.waiting and self.pool.hopeless and not self.residence.comes:
+        elif self.queue.waiting and self.pool.hopeless and not self.presence.comes:
             missing = no_worker_error(self.name, self.pool.failure, unloaded=self.request.held)
             self.dispatcher.refuse_all(self._stopping_error() if self.stopping else missing)
         self._changed()

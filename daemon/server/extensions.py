@@ -7,6 +7,7 @@ from tsctl.daemon.extensions.openai import OpenAIExtension
 from tsctl.daemon.extensions.optimizing import OptimizingExtension
 from tsctl.daemon.extensions.quarantine import QuarantineExtension
 from tsctl.daemon.extensions.recording import RecordingExtension
+from tsctl.daemon.extensions.residency import ResidencyExtension
 from tsctl.daemon.extensions.rollouts import RolloutsExtension
 from tsctl.daemon.extensions.scaling import ScalingExtension
 from tsctl.daemon.extensions.shadowing import ShadowingExtension
@@ -15,6 +16,7 @@ from tsctl.daemon.extensions.tracing import TracingExtension
 
 EXTENSIONS: tuple[Extension, ...] = (
     TorchServeLogsExtension(),  # first, so that its files get the last line
+    ResidencyExtension(),
     ScalingExtension(),
     OptimizingExtension(),
     RolloutsExtension(),

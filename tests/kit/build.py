@@ -1,6 +1,5 @@
 """Builders of plain values, which do not matter unless a test says so."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +49,6 @@ def make_model(
     name: str = "m",
     version: str = "1.0",
     cores: int = 4,
-    reconsider: Callable[[], None] = lambda: None,
     dispatcher: type[Dispatcher] = Dispatcher,
     **settings: Any,
 ) -> ModelVersion:
@@ -58,7 +56,7 @@ def make_model(
     manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "base_handler"}})
     source = Source(f"{name}.mar", Path("/nowhere"), None, manifest, {})
     resources = Resources(engine=engine, clock=clock, cores=cores, dispatcher=dispatcher)
-    return ModelVersion(source, make_settings(**settings), resources, reconsider=reconsider)
+    return ModelVersion(source, make_settings(**settings), resources)
 
 
 def make_config(directory: Path, **flags: str) -> Config:

@@ -22,7 +22,7 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     "Workers and handlers": (
         "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
         "limit_image_pixels", "sequence_id_header", "sequence_start_header", "sequence_end_header", "hide_environment",
-        "template", "ray_address", "models_memory", "model_keep_alive",
+        "template", "ray_address",
     ),
     "Logs, metrics and traces": (
         "access_log", "log_level", "log_format", "metrics_mode",
@@ -39,7 +39,6 @@ _CORE_MODEL: dict[str, tuple[str, ...]] = {
         "cpus",
         "engine",
     ),
-    "Memory": ("loading", "keep_alive", "pinned"),
     "Queue and timeouts": ("response_timeout", "queue_jobs", "queue_bytes", "queue_timeout", "client_timeout"),
     "Failures and recording": ("retry", "isolate"),
 }

@@ -8,7 +8,6 @@ import msgspec
 
 from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.api.management.routing.route import shown_route
-from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.routing.routes import Routes
@@ -119,7 +118,6 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "threads": {"cores": pool.cores, "perWorker": pool.threads, "warning": pool.oversubscription},
         "waits": next((worker.waits for worker in pool.workers if worker.waits), None),
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
-        "residence": residence_of(model),
         "settings": _settings(model),
         "declared": _declared(model),
         "notes": list(model.notes),

@@ -8,6 +8,7 @@ import pytest
 
 from tests.api.house import House
 from tests.kit.protocols import PROTOCOLS
+from tsctl.daemon.extensions.residency.residence import residence_of
 
 
 @pytest.fixture
@@ -60,9 +61,9 @@ async def test_a_handlers_own_metadata_loads_the_model(house: House) -> None:
     asking = asyncio.ensure_future(house.ask("GET", "/models/m?customized=true"))
     model = house.registry.find("m")
 
-    await house.until(lambda: model.residence.loads["request"] == 1 or asking.done())
+    await house.until(lambda: residence_of(model).loads["request"] == 1 or asking.done())
 
-    assert model.residence.loads == {"request": 1}
+    assert residence_of(model).loads == {"request": 1}
     asking.cancel()
 
 

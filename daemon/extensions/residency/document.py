@@ -1,6 +1,6 @@
 """A version's residence in memory as a document, `tsctl.residence` of a description.
 
-state, since, why           as in models/residency/state.py; seconds since the epoch; the reason of the last change
+state, since, why           as in state.py; seconds since the epoch; the reason of the last change
 reason                      its kind: request, startup, operator, idle, room; empty before the first change
 onDemand, held, pinned      whether requests load the version; whether an operator has unloaded it; whether it stays
 lastUsed, unloadsAt         when a request last came or was answered, and when the version is unloaded if none comes,
@@ -16,14 +16,15 @@ import math
 import time
 from typing import Any
 
-from tsctl.daemon.models.residency.state import ResidenceState
-from tsctl.daemon.models.residency.use import has_work, is_movable, keep_alive_of
+from tsctl.daemon.extensions.residency.residence import residence_of
+from tsctl.daemon.extensions.residency.state import ResidenceState
+from tsctl.daemon.extensions.residency.use import has_work, is_movable, keep_alive_of
 from tsctl.daemon.models.version import ModelVersion
 
 
-def residence_of(model: ModelVersion) -> dict[str, Any]:
+def residence_document(model: ModelVersion) -> dict[str, Any]:
     """Return the document of a version."""
-    residence, now, epoch = model.residence, model.clock.now(), time.time()
+    residence, now, epoch = residence_of(model), model.clock.now(), time.time()
     used, keep_alive = model.used_at, keep_alive_of(model)
     goes = residence.state is ResidenceState.LOADED and is_movable(model) and not has_work(model)
     unloads = max(used, residence.loaded_at) + keep_alive if goes else math.inf

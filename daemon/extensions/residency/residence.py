@@ -1,19 +1,27 @@
-"""One version's residence in memory: its state and since when, what it takes, and who waits for it."""
+"""One version's residence in memory: its state and since when, what it takes, and who waits for it.
+
+It is the version's presence (models/presence.py): a version that is loaded on demand has workers only while it is
+loaded, and a request that finds none waits.
+"""
 
 import math
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.models.residency.state import TRANSITIONS, ResidenceEvent, ResidenceState, advance
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.extensions.residency import ON_DEMAND
+from tsctl.daemon.extensions.residency.state import TRANSITIONS, ResidenceEvent, ResidenceState, advance
+from tsctl.daemon.models.presence import Presence
+from tsctl.daemon.models.reporting.model_state import NOT_IN_MEMORY
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.pool import Pool
 
 USUAL_LOAD = 5.0  # seconds: the estimate of a load before the first
 LONGEST_LOAD, MOST_MEMORY = 86_400.0, 2**50  # seconds and bytes that a snapshot may claim
 
 
-class Residence:
+class Residence(Presence):
     """Moves along the drawing of state.py, and remembers what the next decision needs.
 
     Args:
@@ -29,13 +37,14 @@ class Residence:
         load_seconds: how long the last load took, maybe that of an earlier daemon; None before the first.
         memory: bytes by device (decision.py), as last measured while the version was loaded; empty before.
         warm: bytes that its template keeps while unloaded.
-        left: whether the version has been retired, and takes no memory whatever its state was.
+        retired: whether the version has been retired, and takes no memory whatever its state was.
         loads, unloads: how often, by reason.
     """
 
-    def __init__(self, clock: Clock, changed: Callable[[], None] = lambda: None, *, on_demand: bool = False) -> None:
+    def __init__(self, model: ModelVersion, changed: Callable[[], None] = lambda: None) -> None:
+        super().__init__(model.pool, model.resized)
         self.state = ResidenceState.UNLOADED
-        self.on_demand = on_demand
+        self.on_demand = model.settings.loading == ON_DEMAND
         self.since = time.time()
         self.why = "not loaded yet"
         self.kind = ""
@@ -44,25 +53,30 @@ class Residence:
         self.load_seconds: float | None = None
         self.memory: Mapping[str, int] = {}
         self.warm = 0
-        self.left = False
+        self.retired = False
         self.loads: Counter[str] = Counter()
         self.unloads: Counter[str] = Counter()
-        self._clock = clock
+        self._model = model
+        self._clock = model.clock
         self._changed = changed
-        self._began = clock.now()  # the state
+        self._began = self._clock.now()  # the state
 
     def __repr__(self) -> str:
         return f"<Residence {self.state.name}: {self.why}>"
 
     @property
-    def resident(self) -> bool:
+    def present(self) -> bool:
         """Whether the version is in memory, or is to be."""
-        return self.state in (ResidenceState.LOADING, ResidenceState.LOADED, ResidenceState.FAILED)
+        return self.state in _IN_MEMORY
 
     @property
     def comes(self) -> bool:
         """Whether a request without a worker waits for the version: it is loaded on demand, and not held."""
         return self.on_demand and self.state not in (ResidenceState.HELD, ResidenceState.FAILED)
+
+    @property
+    def absence(self) -> str:
+        return NOT_IN_MEMORY if self.on_demand else super().absence
 
     @property
     def age(self) -> float:
@@ -82,15 +96,55 @@ class Residence:
             self.asked = self._clock.now()
             self._changed()
 
-    def demand(self, *, on_demand: bool) -> None:
-        """Load on demand from now on, or no more."""
+    def follow_settings(self) -> None:
+        """Note that the version's settings may have changed."""
+        on_demand = self._model.settings.loading == ON_DEMAND
         if on_demand is not self.on_demand:
             self.on_demand = on_demand
             self._changed()
 
-    def leave(self) -> None:
+    def start(self, least: int, most: int, *, held: bool, load: bool = False) -> None:
+        if self.on_demand and not least and self._model.settings.origins.get("workers") == "default":
+            least, most = 1, max(1, most)  # nobody names a number; a version without workers could not be loaded
+        if self.on_demand and not held and not (least and load):
+            self.least, self.most = least, most
+            if least:
+                self._resized()
+            else:
+                self.end("registered without workers")
+        else:
+            super().start(least, most, held=held, load=load)
+
+    def resume(self, why: str, kind: str = "operator") -> None:
+        if self.may(ResidenceEvent.LOAD):
+            self.move(ResidenceEvent.LOAD, why, kind)
+        super().resume(why, kind)
+
+    def end(self, why: str) -> None:
+        self.move(ResidenceEvent.HOLD, why)
+        super().end(why)
+
+    def unload(self, why: str, kind: str) -> None:
+        """End the workers of a loaded version; the next request loads it. Arguments as for `resume`."""
+        self.move(ResidenceEvent.UNLOAD, why, kind)
+        self.choose(0)
+
+    def choose(self, number: int) -> None:
+        """Set the number of workers; a version that is loaded on demand has one while it is loaded, at least."""
+        super().choose(max(number, int(self.on_demand)))
+
+    def retried(self) -> None:
+        if self.state is ResidenceState.FAILED:
+            self.move(ResidenceEvent.LOAD, "tried again by an operator")
+
+    def lost(self, reason: str) -> None:
+        if self.may(ResidenceEvent.LOAD):
+            self.move(ResidenceEvent.LOAD, "restored", "startup")
+        self.move(ResidenceEvent.FAIL, reason)
+
+    def left(self) -> None:
         """Note that the version has been retired: its memory is free."""
-        self.left = True
+        self.retired = True
         self._changed()
 
     def forget_asked(self) -> None:
@@ -132,9 +186,9 @@ class Residence:
         self._began = now
         self._changed()
 
-    def note(self, pool: Pool) -> None:
+    def pool_changed(self) -> None:
         """Follow the workers' states."""
-        state = self.state
+        state, pool = self.state, self._pool
         if state is ResidenceState.LOADED:
             if pool.slots and pool.hopeless:
                 self.move(ResidenceEvent.FAIL, _failure(pool))
@@ -146,15 +200,26 @@ class Residence:
         elif state is ResidenceState.UNLOADING and pool.empty:
             self.move(ResidenceEvent.GONE, self.why)
 
+    def set_retry_after(self, error: DaemonError) -> None:
+        """Let a rejected request come again when a load as long as the last one would be done."""
+        if self.comes:
+            error.retry_after = self.retry_after
+
     @property
     def retry_after(self) -> int:
-        """Seconds after which a rejected request may come again: the rest of a load as long as the last one."""
+        """Seconds until a load as long as the last one is done."""
         expected = self.load_seconds or USUAL_LOAD
         done = self._clock.now() - self._began if self.state is ResidenceState.LOADING else 0.0
         return max(1, math.ceil(expected - done))
 
 
 _IN_MEMORY = (ResidenceState.LOADING, ResidenceState.LOADED, ResidenceState.FAILED)
+
+
+def residence_of(model: ModelVersion) -> Residence:
+    """Return the residence of a version that a service has attached one to."""
+    assert isinstance(model.presence, Residence)
+    return model.presence
 
 
 def _failure(pool: Pool) -> str:

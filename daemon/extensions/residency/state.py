@@ -1,4 +1,4 @@
-"""The residence of a version in memory.
+"""A version in memory: whether it is loaded, and what an operator said.
 
                         ┌────────────────── load ──────────────────┐
                         ▼                                          │

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tsctl.render import bytes_text, duration_text
+from tsctl.top.columns import short_bytes
 
 _SHORT = {"idle": "idle", "room": "budget", "operator": "by hand"}  # by the kind of the reason
 _ABSENT = ("unloaded", "unloading", "held")
@@ -58,6 +59,17 @@ def load_facts(residence: Mapping[str, Any]) -> list[str]:
         return []
     loads, unloads = (_times(sum(residence[counts].values())) for counts in ("loads", "unloads"))
     return [f"the last load took {residence['loadSeconds']:.2f} s", f"loaded {loads}, unloaded {unloads}"]
+
+
+def budget_facts(memory: Mapping[str, Any] | None) -> list[str]:
+    """Return how much of the budget of each device the models take; nothing without a budget, or of an older daemon."""
+    if memory is None:
+        return []
+    sizes = [(device, memory["used"][device], limit) for device, limit in memory["budget"].items()]
+    return [
+        f"{short_bytes(used)} of {short_bytes(limit)} budget{'' if device == 'host' else f' {device}'}"
+        for device, used, limit in sizes
+    ]
 
 
 def _times(count: int) -> str:

@@ -1,6 +1,6 @@
 """A version goes in and out of memory along the drawing."""
 
-from tsctl.daemon.models.residency.state import TRANSITIONS, ResidenceEvent, ResidenceState, advance
+from tsctl.daemon.extensions.residency.state import TRANSITIONS, ResidenceEvent, ResidenceState, advance
 
 
 def test_an_operator_can_hold_and_load_a_version_wherever_it_is() -> None:

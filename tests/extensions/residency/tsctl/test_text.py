@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tsctl.terminal.residence import comes_and_goes, load_facts, memory_facts, residence_facts, short_state
+from tsctl.extensions.residency.text import comes_and_goes, load_facts, memory_facts, residence_facts, short_state
 
 NOW = 10_000.0
 

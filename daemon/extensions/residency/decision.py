@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
-from tsctl.daemon.models.residency.state import ResidenceState
+from tsctl.daemon.extensions.residency.state import ResidenceState
 
 LOADS_AT_ONCE = 2
 YOUNG = 30.0  # seconds

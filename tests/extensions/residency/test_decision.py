@@ -5,8 +5,16 @@ from typing import Any
 
 import pytest
 
-from tsctl.daemon.models.residency.decision import IDLE, LOOK_EVERY, ROOM, YOUNG, ResidencePlan, VersionFacts, decide
-from tsctl.daemon.models.residency.state import ResidenceState
+from tsctl.daemon.extensions.residency.decision import (
+    IDLE,
+    LOOK_EVERY,
+    ROOM,
+    YOUNG,
+    ResidencePlan,
+    VersionFacts,
+    decide,
+)
+from tsctl.daemon.extensions.residency.state import ResidenceState
 
 NOW = 1000.0
 LIMIT = {"host": 10}

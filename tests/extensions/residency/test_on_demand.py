@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from tests.kit.residency import StubHouse
+from tests.extensions.residency.stub_house import StubHouse
 from tsctl.daemon.core.errors import NoReadyWorker, QueueFull
-from tsctl.daemon.models.residency.decision import LOOK_EVERY
-from tsctl.daemon.models.residency.state import ResidenceState
+from tsctl.daemon.extensions.residency.decision import LOOK_EVERY
+from tsctl.daemon.extensions.residency.residence import residence_of
+from tsctl.daemon.extensions.residency.state import ResidenceState
 from tsctl.daemon.models.version import ModelState
 from tsctl.daemon.workers.engine import LoadFailure
 
@@ -30,7 +31,7 @@ def test_the_first_request_waits_for_the_load_and_is_answered() -> None:
     assert (model.word, model.pool.wanted, model.waiting) == ("loading", 2, 1)
     house.clock.advance(3.0)
     assert house.answers == ["first 200"]
-    assert model.residence.load_seconds == pytest.approx(2.0)
+    assert residence_of(model).load_seconds == pytest.approx(2.0)
 
 
 def test_a_version_that_is_idle_for_its_keep_alive_is_unloaded_and_the_next_request_loads_it_again() -> None:
@@ -43,11 +44,11 @@ def test_a_version_that_is_idle_for_its_keep_alive_is_unloaded_and_the_next_requ
     assert house.loaded == {"m"}
     house.clock.advance(0.2)
 
-    assert (model.word, model.pool.empty, model.residence.why) == ("unloaded", True, "idle for 1m")
+    assert (model.word, model.pool.empty, residence_of(model).why) == ("unloaded", True, "idle for 1m")
     house.ask(model, "b")
     house.clock.advance(3.0)
     assert house.answers == ["a 200", "b 200"]
-    assert (dict(model.residence.loads), dict(model.residence.unloads)) == ({"request": 2}, {"idle": 1})
+    assert (dict(residence_of(model).loads), dict(residence_of(model).unloads)) == ({"request": 2}, {"idle": 1})
 
 
 def test_a_version_with_work_is_not_unloaded_and_goes_soon_after() -> None:
@@ -89,12 +90,12 @@ def test_what_an_operator_unloaded_stays_so_and_a_request_is_told() -> None:
     house.ask(model)
     house.clock.advance(3.0)
 
-    model.staffing.hold("unloaded by an operator")
+    model.presence.end("unloaded by an operator")
 
     with pytest.raises(NoReadyWorker):
         house.ask(model)
     house.clock.advance(1e6)
-    assert (model.residence.state, model.available, model.pool.empty) == (ResidenceState.HELD, False, True)
+    assert (residence_of(model).state, model.available, model.pool.empty) == (ResidenceState.HELD, False, True)
 
 
 def test_what_an_operator_scaled_to_0_stays_so_until_it_is_scaled_up() -> None:
@@ -115,7 +116,7 @@ def test_requests_that_wait_are_refused_when_an_operator_unloads() -> None:
     model = house.add()
     house.ask(model, "a")
 
-    model.staffing.hold("unloaded by an operator")
+    model.presence.end("unloaded by an operator")
     house.clock.settle()
 
     assert house.answers == ["a 503"]
@@ -171,7 +172,7 @@ def test_a_worker_that_ends_is_replaced_while_the_version_stays_loaded() -> None
     house.clock.advance(5.0)
 
     assert house.answers == ["a 200", "b 200"]
-    assert model.residence.state is ResidenceState.LOADED
+    assert residence_of(model).state is ResidenceState.LOADED
 
 
 def test_clients_that_left_before_the_load_began_cause_none() -> None:

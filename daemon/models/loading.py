@@ -7,15 +7,12 @@ from tsctl.daemon.models.archives.directories import Progress
 from tsctl.daemon.models.change import check_files
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.replace import check_unclaimed
-from tsctl.daemon.models.residency.state import ResidenceState
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.models.wait import all_ready
 
 
 async def load(model: ModelVersion, ledger: Ledger, *, synchronous: bool, progress: Progress) -> None:
     """Load a version with its workers, at least one; a loaded one stays as it is.
-
-    The budget of memory does not refuse an operator: others are unloaded afterwards.
 
     Args:
         synchronous: wait until the workers are ready.
@@ -35,7 +32,7 @@ async def load(model: ModelVersion, ledger: Ledger, *, synchronous: bool, progre
         model.request = replace(model.request, overrides=overrides)
         model.scale(workers, max(workers, model.settings.max_workers))
     elif not model.pool.ready:
-        model.staffing.load("loaded by an operator")
+        model.presence.resume("loaded by an operator")
     model.reports.add("loading", "loaded by an operator")
     await ledger.remember(model)
     if synchronous:
@@ -55,8 +52,8 @@ async def unload(model: ModelVersion, ledger: Ledger) -> None:
     """
     _check(model)
     model.request = replace(model.request, held=True)
-    if model.residence.state is not ResidenceState.HELD:
-        model.staffing.hold("unloaded by an operator")
+    if not model.presence.ended:
+        model.presence.end("unloaded by an operator")
         model.reports.add("unloaded", "unloaded by an operator")
     await ledger.remember(model)
 

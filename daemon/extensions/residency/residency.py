@@ -10,9 +10,10 @@ from typing import Protocol
 
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import NoReadyWorker
-from tsctl.daemon.models.residency.decision import IDLE, Memory, ResidencePlan, VersionFacts, decide, total
-from tsctl.daemon.models.residency.state import ResidenceState
-from tsctl.daemon.models.residency.use import has_work, is_movable, keep_alive_of
+from tsctl.daemon.extensions.residency.decision import IDLE, Memory, ResidencePlan, VersionFacts, decide, total
+from tsctl.daemon.extensions.residency.residence import Residence, residence_of
+from tsctl.daemon.extensions.residency.state import ResidenceState
+from tsctl.daemon.extensions.residency.use import has_work, is_movable, keep_alive_of
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.setting_values import parse_size, size_text, span_text
 
@@ -84,8 +85,13 @@ class Residency:
         self._measured: dict[ModelVersion, float] = {}  # when, for versions that are in memory
 
     def __repr__(self) -> str:
-        loaded = sum(model.residence.state is ResidenceState.LOADED for model in self._versions)
+        loaded = sum(residence_of(model).state is ResidenceState.LOADED for model in self._versions)
         return f"<Residency {loaded} loaded, {len(self._blocked_since)} wait for room>"
+
+    def attach(self, model: ModelVersion) -> None:
+        """Let a version that has no workers yet be loaded and unloaded."""
+        model.presence = residence = Residence(model, self.reconsider)
+        model.change_listeners.append(residence.follow_settings)
 
     def reconsider(self) -> None:
         """Decide in this turn of the loop: something has changed."""
@@ -104,12 +110,12 @@ class Residency:
         for model, reason in plan.unload:
             self._unload(model, reason)
         for model in plan.cool:
-            model.residence.warm = 0
+            residence_of(model).warm = 0
             self.templates.keep(model.name, model.version, 0.0)
             self.reconsider()  # the room is free
         for model in plan.load:
             model.reports.add("loading", "a request came")
-            model.staffing.load("a request came", "request")
+            residence_of(model).resume("a request came", "request")
         self._note_blocked(plan, now)
         self._measure(models, now)
         if self._timer is not None:
@@ -118,7 +124,7 @@ class Residency:
         self._timer = None if wait == math.inf else self._clock.later(max(0.0, wait), self._decide)
 
     def _facts(self, model: ModelVersion, now: float) -> VersionFacts[ModelVersion]:
-        residence = model.residence
+        residence = residence_of(model)
         if residence.asked is not None and not model.queue.waiting:
             residence.forget_asked()  # the clients have left, or had no time left
         if residence.warm and not self.templates.pid_of(model.name, model.version):
@@ -144,14 +150,14 @@ class Residency:
         model.reports.add("unloaded", f"unloaded: {why}")
         # Its weights stay mapped for as long again, unless others need the memory.
         self.templates.keep(model.name, model.version, model.settings.keep_alive if reason == IDLE else 0.0)
-        model.staffing.unload(why, reason)
-        model.residence.warm = 0
+        residence_of(model).unload(why, reason)
+        residence_of(model).warm = 0
         pid = self.templates.pid_of(model.name, model.version)
         if reason == IDLE and pid and self.meter is not None:
             self._clock.aside(partial(self.meter, [pid]), partial(_note_warm, model))
 
     def _refuse(self, model: ModelVersion, why: str) -> None:
-        model.residence.forget_asked()
+        residence_of(model).forget_asked()
         model.dispatcher.refuse_all(MemoryBudgetExceeded(f'Model "{model.name}" cannot be loaded: {why}.'))
 
     def _needs(self, model: ModelVersion, device: str) -> str:
@@ -173,7 +179,7 @@ class Residency:
         if self.meter is None:
             return
         for model in models:
-            if model.residence.state is not ResidenceState.LOADED:
+            if residence_of(model).state is not ResidenceState.LOADED:
                 self._measured.pop(model, None)
                 continue
             last = self._measured.get(model)
@@ -185,8 +191,8 @@ class Residency:
             self._clock.aside(partial(self.meter, pids), partial(self._note_memory, model))
 
     def _note_memory(self, model: ModelVersion, memory: Memory) -> None:
-        if memory.get("host") and model.residence.state is ResidenceState.LOADED:
-            model.residence.memory = dict(memory)
+        if memory.get("host") and residence_of(model).state is ResidenceState.LOADED:
+            residence_of(model).memory = dict(memory)
             if self.limits:
                 self.reconsider()
 
@@ -197,14 +203,14 @@ class Residency:
                 version=model,
                 state=_state_of(model),
                 memory=self._memory_of(model),
-                warm=model.residence.warm,
+                warm=residence_of(model).warm,
             ).takes
             for model in self._versions
             if _matters(model)
         )
 
     def _memory_of(self, model: ModelVersion) -> Memory:
-        return model.residence.memory or {"host": self._estimate(model)}
+        return residence_of(model).memory or {"host": self._estimate(model)}
 
     def _estimate(self, model: ModelVersion) -> int:
         """Return the size of the version's files, for the first load: its weights are most of both."""
@@ -230,8 +236,8 @@ def _matters(model: ModelVersion) -> bool:
 
     One that has been retired does neither, though a daemon that stops keeps it registered.
     """
-    residence = model.residence
-    if residence.left:
+    residence = residence_of(model)
+    if residence.retired:
         return False
     absent = residence.state is ResidenceState.UNLOADED or residence.state is ResidenceState.HELD
     return not absent or residence.asked is not None or residence.warm > 0 or not model.pool.empty
@@ -239,15 +245,15 @@ def _matters(model: ModelVersion) -> bool:
 
 def _state_of(model: ModelVersion) -> ResidenceState:
     """Return the state; UNLOADING while a version that an operator unloads, or that is retired, still has workers."""
-    residence = model.residence
+    residence = residence_of(model)
     held = residence.state is ResidenceState.HELD
-    leaving = (held and not model.pool.empty) or (model.stopping and residence.resident)
+    leaving = (held and not model.pool.empty) or (model.stopping and residence.present)
     return ResidenceState.UNLOADING if leaving else residence.state
 
 
 def _note_warm(model: ModelVersion, memory: Memory) -> None:
-    if not model.residence.resident:
-        model.residence.warm = memory.get("host", 0)
+    if not residence_of(model).present:
+        residence_of(model).warm = memory.get("host", 0)
 
 
 def _size_of(directory: Path) -> int:

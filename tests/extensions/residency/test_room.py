@@ -3,9 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.kit.residency import StubHouse
-from tsctl.daemon.models.residency.decision import LOADS_AT_ONCE, YOUNG
-from tsctl.daemon.models.residency.state import ResidenceState
+from tests.extensions.residency.stub_house import StubHouse
+from tsctl.daemon.extensions.residency.decision import LOADS_AT_ONCE, YOUNG
+from tsctl.daemon.extensions.residency.residence import residence_of
+from tsctl.daemon.extensions.residency.state import ResidenceState
 from tsctl.daemon.models.version import ModelVersion
 
 DONE = ("arrive", "arrive", "arrive", "hold", "load", "pin", "leave")
@@ -31,24 +32,24 @@ class Watched(StubHouse):
             self.look()
 
     def look(self) -> None:
-        loading = [model for model in self.models if model.residence.state is ResidenceState.LOADING]
+        loading = [model for model in self.models if residence_of(model).state is ResidenceState.LOADING]
         if len(loading) > LOADS_AT_ONCE:
             self.broken.add(f"{len(loading)} loads at once")
         if self.resident > self.limit:
             self.broken.add(f"{self.resident} bytes of {self.limit}")
         for model in self.models:
             before = self._before.get(model.name)
-            if before is not None and before[0] is ResidenceState.LOADED and model.residence.state is not before[0]:
+            if before is not None and before[0] is ResidenceState.LOADED and residence_of(model).state is not before[0]:
                 self._left(model, had_work=before[1])
-            self._before[model.name] = model.residence.state, not model.idle
+            self._before[model.name] = residence_of(model).state, not model.idle
 
     def _left(self, model: ModelVersion, *, had_work: bool) -> None:
-        if model.residence.state is not ResidenceState.UNLOADING and not model.pool.empty:
+        if residence_of(model).state is not ResidenceState.UNLOADING and not model.pool.empty:
             return  # an operator's command: running requests finish, whatever comes
         if had_work and not model.idle:
             self.broken.add(f"{model.name} left with work")
-        if model.residence.why.startswith("others") and model.residence.age < YOUNG:
-            self.broken.add(f"{model.name} left after {model.residence.age:g} s")
+        if residence_of(model).why.startswith("others") and residence_of(model).age < YOUNG:
+            self.broken.add(f"{model.name} left after {residence_of(model).age:g} s")
 
 
 def names(count: int) -> list[str]:
@@ -64,7 +65,7 @@ def test_strangers_do_not_thrash() -> None:
         house.run(1.0)
     house.run(100.0)
 
-    loads = sum(sum(model.residence.loads.values()) for model in models)
+    loads = sum(sum(residence_of(model).loads.values()) for model in models)
     assert loads <= 600 / YOUNG + 2
     assert sorted(house.answers) == sorted(f"r{turn} 200" for turn in range(600))
     assert house.broken == set()
@@ -142,18 +143,18 @@ def test_whatever_happens_each_request_is_answered_once_and_the_budget_holds(
     for what, index, pause in steps:
         model = models[index % len(models)]
         match what:
-            case "arrive" | "leave" if model.residence.comes:
+            case "arrive" | "leave" if residence_of(model).comes:
                 job = house.ask(model, f"r{sent}")
                 if what == "leave" and job.phase.name == "QUEUED":
                     model.abandon(job)
                     left += 1
                 sent += 1
             case "hold":
-                model.staffing.hold("unloaded by an operator")
+                model.presence.end("unloaded by an operator")
             case "load" if (
-                model.residence.state is ResidenceState.HELD and house.resident + sizes[index % len(models)] <= 10
+                residence_of(model).state is ResidenceState.HELD and house.resident + sizes[index % len(models)] <= 10
             ):
-                model.staffing.load("loaded by an operator")
+                model.presence.resume("loaded by an operator")
             case "pin":
                 model.change(model.settings.changed({"pinned": not model.settings.pinned}, "set"))
         house.run(pause)

@@ -2,6 +2,7 @@
 
 import math
 
+from tsctl.daemon.extensions.residency.residence import residence_of
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.setting_values import FOREVER
 
@@ -13,7 +14,7 @@ def has_work(model: ModelVersion) -> bool:
 
 def is_movable(model: ModelVersion) -> bool:
     """Return whether a loaded version may be unloaded by the daemon at all."""
-    return model.residence.on_demand and not model.settings.pinned and not model.stopping
+    return residence_of(model).on_demand and not model.settings.pinned and not model.stopping
 
 
 def keep_alive_of(model: ModelVersion) -> float:

@@ -6,23 +6,25 @@ from typing import Any
 
 import pytest
 
-from tests.kit.daemon import NEVER, StubDaemon, until
+from tests.extensions.residency.resident_daemon import ResidentDaemon
+from tests.kit.daemon import NEVER, until
 from tests.models.replacements import other
 from tsctl.daemon.core.errors import NoReadyWorker, WorkersFailed
+from tsctl.daemon.extensions.residency.residence import residence_of
+from tsctl.daemon.extensions.residency.state import ResidenceState
+from tsctl.daemon.models.loading import load, unload
 from tsctl.daemon.models.registrar import Registration, no_progress
-from tsctl.daemon.models.residency.commands import load, unload
-from tsctl.daemon.models.residency.state import ResidenceState
 from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import LoadFailure
 
 
-async def register(bench: StubDaemon, *, replace: bool = False, url: str = "", **overrides: Any) -> ModelVersion:
+async def register(bench: ResidentDaemon, *, replace: bool = False, url: str = "", **overrides: Any) -> ModelVersion:
     request = Registration(url=url or bench.mar(), overrides=Overrides(loading="on_demand", **overrides))
     return await bench.registrar.register(request, replace=replace)
 
 
-async def answered(bench: StubDaemon, model: ModelVersion, name: str) -> int:
+async def answered(bench: ResidentDaemon, model: ModelVersion, name: str) -> int:
     """Ask a version, and return the status of its answer."""
     model.submit(bench.client.job(name))
     await until(lambda: name in bench.client.answered)
@@ -30,7 +32,7 @@ async def answered(bench: StubDaemon, model: ModelVersion, name: str) -> int:
 
 
 async def test_a_model_without_a_number_of_workers_has_one_when_it_is_loaded(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+    bench = ResidentDaemon(tmp_path)
     model = await register(bench)
 
     assert model.pool.wanted == 0
@@ -39,7 +41,7 @@ async def test_a_model_without_a_number_of_workers_has_one_when_it_is_loaded(tmp
 
 
 async def test_what_was_unloaded_stays_so_over_a_restart_and_comes_back_with_its_workers(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+    bench = ResidentDaemon(tmp_path)
     model = await register(bench, workers=3)
     await answered(bench, model, "a")
     await unload(model, bench.registrar.ledger)
@@ -55,20 +57,9 @@ async def test_what_was_unloaded_stays_so_over_a_restart_and_comes_back_with_its
     assert not restarted.remembered["m/1.0"].request.held
 
 
-async def test_a_model_that_is_always_loaded_can_be_unloaded_and_keeps_its_number_of_workers(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-    model = await bench.register(bench.mar(), workers=2)
-
-    await unload(model, bench.registrar.ledger)
-    assert (model.word, model.min_workers, model.pool.wanted, model.available) == ("unloaded", 2, 0, False)
-    await load(model, bench.registrar.ledger, synchronous=True, progress=no_progress)
-
-    assert model.pool.ready == 2
-
-
 @pytest.mark.parametrize("command", ["load", "scale"])
 async def test_what_was_scaled_to_0_is_brought_back_by_an_operator_alone(tmp_path: Path, command: str) -> None:
-    bench = StubDaemon(tmp_path)
+    bench = ResidentDaemon(tmp_path)
     model = await register(bench, workers=2)
     scale = bench.registrar.scale
     await scale(model, 0, 0, synchronous=True, progress=no_progress)
@@ -87,7 +78,7 @@ async def test_what_was_scaled_to_0_is_brought_back_by_an_operator_alone(tmp_pat
 
 
 async def test_a_load_that_fails_tells_the_operator_why(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+    bench = ResidentDaemon(tmp_path)
     model = await register(bench)
     bench.engine.load_failure = LoadFailure("ValueError: bad weights")
 
@@ -100,7 +91,7 @@ async def test_a_load_that_fails_tells_the_operator_why(tmp_path: Path) -> None:
 async def test_a_loaded_model_is_replaced_by_one_that_is_loaded_and_a_broken_archive_replaces_nothing(
     tmp_path: Path,
 ) -> None:
-    bench = StubDaemon(tmp_path)
+    bench = ResidentDaemon(tmp_path)
     old = await register(bench)
     await answered(bench, old, "a")
     bench.engine.load_failure = LoadFailure("ValueError: bad weights")
@@ -112,11 +103,11 @@ async def test_a_loaded_model_is_replaced_by_one_that_is_loaded_and_a_broken_arc
     new = await register(bench, replace=True, url=other(bench))
 
     assert bench.registry.find("m") is new
-    assert new.residence.state is ResidenceState.LOADED
+    assert residence_of(new).state is ResidenceState.LOADED
 
 
 async def test_an_unloaded_model_is_replaced_at_once_and_those_that_wait_for_it_are_answered(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+    bench = ResidentDaemon(tmp_path)
     bench.engine.load_time = NEVER
     old = await register(bench)
     old.submit(bench.client.job("waits"))
@@ -133,7 +124,7 @@ async def test_an_unloaded_model_is_replaced_at_once_and_those_that_wait_for_it_
 
 
 async def test_a_request_that_waits_for_a_load_is_answered_before_its_version_is_unregistered(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+    bench = ResidentDaemon(tmp_path)
     blockers = [await register(bench, url=bench.mar(name)) for name in ("x", "y")]
     model = await register(bench)
     bench.engine.load_time = NEVER

@@ -8,9 +8,10 @@ from tests.kit.client import Client
 from tests.kit.version import HEADER
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Job, TimeBudget
-from tsctl.daemon.models.residency.decision import Memory
-from tsctl.daemon.models.residency.residency import Residency
-from tsctl.daemon.models.residency.state import ResidenceState
+from tsctl.daemon.extensions.residency.decision import Memory
+from tsctl.daemon.extensions.residency.residence import residence_of
+from tsctl.daemon.extensions.residency.residency import Residency
+from tsctl.daemon.extensions.residency.state import ResidenceState
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.stub import StubEngine
 
@@ -66,8 +67,9 @@ class StubHouse:
     def add(self, name: str = "m", *, start: bool = True, **settings: Any) -> ModelVersion:
         """Register a version; by default it is loaded on demand, and its workers start so."""
         usual: dict[str, Any] = {"loading": "on_demand", "keep_alive": 300.0}
-        model = make_model(self.engine, self.clock, name=name, reconsider=self.residency.reconsider, **usual | settings)
-        model.residence.memory = {"host": self.sizes.get(name, 0)}
+        model = make_model(self.engine, self.clock, name=name, **usual | settings)
+        self.residency.attach(model)
+        residence_of(model).memory = {"host": self.sizes.get(name, 0)}
         self.models.append(model)
         if start:
             model.start()
@@ -94,13 +96,13 @@ class StubHouse:
     @property
     def loaded(self) -> set[str]:
         """The names of the versions that have a ready worker."""
-        return {model.name for model in self.models if model.residence.state is ResidenceState.LOADED}
+        return {model.name for model in self.models if residence_of(model).state is ResidenceState.LOADED}
 
     @property
     def resident(self) -> int:
         """The bytes of the versions that are loading, loaded or unloading."""
         present = (ResidenceState.LOADING, ResidenceState.LOADED, ResidenceState.UNLOADING)
-        return sum(self.sizes.get(model.name, 0) for model in self.models if model.residence.state in present)
+        return sum(self.sizes.get(model.name, 0) for model in self.models if residence_of(model).state in present)
 
     def _measure(self, pids: Sequence[int]) -> Memory:
         names = {worker.spec.model_name for worker in self.engine.workers if worker.pid in pids}
