@@ -14,10 +14,8 @@ from tsctl.daemon.workers.pool import Pool
 class Presence:
     """Sets the size of one version's pool.
 
-    Args:
-        resized: called after each change of the range, or of the number.
-
     Attributes:
+        resized: called after each change of the range, or of the number.
         least, most: the operator's range; 0 and 0 before one is known.
         ended: whether an operator has ended the workers: nobody else starts them.
     """
@@ -26,7 +24,7 @@ class Presence:
         self.least = self.most = 0
         self.ended = False
         self._pool = pool
-        self._resized = resized
+        self.resized = resized
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._pool.wanted} of {self.least} to {self.most} workers>"
@@ -94,7 +92,7 @@ class Presence:
     def choose(self, number: int) -> None:
         """Set the number of workers, within the operator's range, and none where the version is not present."""
         self._pool.scale(min(max(number, self.least), self.most) if self.present else 0)
-        self._resized()
+        self.resized()
 
     def retried(self) -> None:
         """Note that an operator tries the version again."""

@@ -76,7 +76,7 @@ class RequestPath:
         observer: BatchObserver,
         listeners: dict[Callable[[], None], None],
     ) -> None:
-        name, clock = source.manifest.model_name, resources.clock
+        name, clock, self._metrics = source.manifest.model_name, resources.clock, metrics
         spec = worker_spec(
             source.manifest, source.directory, settings,
             in_place=source.unpacked is None, python=source.python, log=resources.log,
@@ -100,6 +100,12 @@ class RequestPath:
 
     def __repr__(self) -> str:
         return f"<RequestPath {self.queue!r} {self.pool!r}>"
+
+    @property
+    def used_at(self) -> float:
+        """Return when the last request came or was answered, on the daemon's clock; -inf before the first."""
+        trace = self.traffic.trace
+        return max(trace[-1] if trace else -math.inf, self._metrics.returned_at or -math.inf)
 
     def change(self, settings: ModelSettings, most: int) -> None:
         """Apply new settings; `most` workers at most."""

@@ -45,7 +45,7 @@ from tsctl.daemon.workers.engine import Engine, local_pid
 from tsctl.daemon.workers.local_engine import LocalEngine
 
 _LONGEST = 1 << 24  # bytes of a line: a manifest and a model's settings are in it
-_HERE = {"engine": "local", "ray": None, "loading": "at_once"}  # measured on this machine
+_HERE = {"engine": "local", "ray": None}  # measured on this machine
 
 
 class TuneOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

@@ -8,7 +8,8 @@ from tests.kit.build import make_model
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import Loading, NoReadyWorker, Stopping
-from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.models.reporting.model_state import ModelState
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.stub import StubEngine, StubWorker
 

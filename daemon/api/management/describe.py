@@ -10,8 +10,9 @@ from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.api.management.routing.route import shown_route
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.models.registering.parallel import parallel_of
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.routing.routes import Routes
-from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid
 from tsctl.daemon.workers.state import WorkerState

@@ -25,7 +25,7 @@ from tsctl.daemon.models.version import ModelVersion
 def residence_document(model: ModelVersion) -> dict[str, Any]:
     """Return the document of a version."""
     residence, now, epoch = residence_of(model), model.clock.now(), time.time()
-    used, keep_alive = model.used_at, keep_alive_of(model)
+    used, keep_alive = model.path.used_at, keep_alive_of(model)
     goes = residence.state is ResidenceState.LOADED and is_movable(model) and not has_work(model)
     unloads = max(used, residence.loaded_at) + keep_alive if goes else math.inf
     return {

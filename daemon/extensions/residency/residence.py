@@ -42,7 +42,7 @@ class Residence(Presence):
     """
 
     def __init__(self, model: ModelVersion, changed: Callable[[], None] = lambda: None) -> None:
-        super().__init__(model.pool, model.resized)
+        super().__init__(model.pool, model.presence.resized)
         self.state = ResidenceState.UNLOADED
         self.on_demand = model.settings.loading == ON_DEMAND
         self.since = time.time()
@@ -109,7 +109,7 @@ class Residence(Presence):
         if self.on_demand and not held and not (least and load):
             self.least, self.most = least, most
             if least:
-                self._resized()
+                self.resized()
             else:
                 self.end("registered without workers")
         else:

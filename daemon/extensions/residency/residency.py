@@ -138,7 +138,7 @@ class Residency:
             has_work=has_work(model),
             asked=residence.asked,
             loaded_at=residence.loaded_at,
-            used=model.used_at,
+            used=model.path.used_at,
             keep_alive=keep_alive_of(model),
             memory=self._memory_of(model),
             warm=residence.warm,

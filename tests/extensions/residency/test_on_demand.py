@@ -9,7 +9,7 @@ from tsctl.daemon.core.errors import NoReadyWorker, QueueFull
 from tsctl.daemon.extensions.residency.decision import LOOK_EVERY
 from tsctl.daemon.extensions.residency.residence import residence_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
-from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.workers.engine import LoadFailure
 
 
@@ -159,6 +159,18 @@ def test_a_load_that_fails_is_told_to_those_that_wait_and_a_retry_loads_again() 
     house.clock.advance(3.0)
 
     assert house.loaded == {"m"}
+
+
+def test_an_unloaded_version_that_is_tried_again_stays_unloaded_and_the_next_request_loads_it() -> None:
+    house = StubHouse()
+    model = house.add()
+
+    model.retry()
+    assert residence_of(model).state is ResidenceState.UNLOADED
+    house.ask(model, "a")
+    house.clock.advance(5.0)
+
+    assert house.answers == ["a 200"]
 
 
 def test_a_worker_that_ends_is_replaced_while_the_version_stays_loaded() -> None:
