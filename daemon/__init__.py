@@ -27,7 +27,6 @@ daemon never imports torch, so it starts in well under a second; the command lin
     workers/           engines, workers, pools
       processes/       how worker processes are made (templates, exec), their output, their end
       rows/            workers that run requests row by row: their places, and what becomes late
-      ray/             workers on a Ray cluster: the bridge, a source of processes as templates are
     batching/          queue and dispatcher: when a job is sent, and together with which others
       policies/        `auto`, `fixed`, `greedy`: when a batch is due
       sequences/       requests with a common id: in order, and at the worker that keeps their state
@@ -37,7 +36,6 @@ daemon never imports torch, so it starts in well under a second; the command lin
       persistence/     the snapshot, and a start from it
       routing/         which version answers a request that names none
     api/               the routes; authorisation
-      grpc/            predictions and health checks over gRPC
       inference/       predictions, forms
       management/      TorchServe's management API; the control socket's documents
       json_text/       large JSON in steps: its members found and counted, its syntax checked, before anything is built
@@ -47,8 +45,12 @@ daemon never imports torch, so it starts in well under a second; the command lin
     extension          the seam between the core and the shelf: what a capability may add to a daemon
     extensions/        the shelf: a folder for each capability that the core does not know
       optimizing/      the fastest set of optimisations of a model, found by trials while it serves
+      ray/             workers on a Ray cluster: the bridge, a source of processes as templates are
       rollouts/        a new version takes over step by step, and goes back by itself
+      routing/         commands for the shares of a model's versions; the shares where versions are shown
       scaling/         how many workers a version has, where a target of the waiting time is set
+      grouping/        batches of requests with similar lengths
+      keys/            clients that are known by keys: their models, rates and priorities
       oip/             the Open Inference Protocol, version 2, over HTTP: health, requests, the repository
       openai/          OpenAI's API for completions and chats, over text handlers
     server/            the parts of a daemon, wired; the list of extensions

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from tsctl.daemon.api.inference.turns import Turns
-    from tsctl.daemon.api.known_clients import KnownClients
     from tsctl.daemon.api.openapi import Operation
     from tsctl.daemon.batching.dispatcher import Dispatcher
     from tsctl.daemon.config.config import Config
     from tsctl.daemon.config.tokens import Tokens
     from tsctl.daemon.core.arena import Take
+    from tsctl.daemon.core.client import Clients
     from tsctl.daemon.core.clock import Clock
     from tsctl.daemon.core.logs import OutputLog
     from tsctl.daemon.core.machine.gpu import Gpus
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from tsctl.daemon.models.settings import ModelSettings
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.setting_values import Setting
-    from tsctl.daemon.workers.local_engine import LocalEngine
+    from tsctl.daemon.workers.engine import WorkerSpec
+    from tsctl.daemon.workers.processes.templates.tree import Templates
 
 
 Operations = Mapping[str, Mapping[str, dict[str, Any]]]  # path → method → operation, as OpenAPI has them
@@ -81,12 +82,27 @@ class MetricRow(NamedTuple):
     labels: tuple[str, ...] = ("model", "version")
 
 
+class FileKey(NamedTuple):
+    """A key of TorchServe's config.properties that an extension adds, and that is no setting's (`Setting.key`).
+
+    Attributes:
+        read: whether `Extension.read_keys` gets its value; the others have no effect.
+        stops: whether a value asks for protection that the daemon would not provide; it stops the start.
+        why: the sentence for the operator then.
+    """
+
+    name: str
+    read: bool = False
+    stops: Callable[[str], bool] | None = None
+    why: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """The parts of a daemon that an extension may use.
 
     Attributes:
-        clients: those with keys; None without a keys file.
+        clients: those that an extension knows; None if none does.
         ready: returns whether every model to be served from the start is registered or has failed, the daemon is not
             stopping, and there is room for a request.
         turns: reads large bodies, a slice at a time.
@@ -97,12 +113,13 @@ class Kernel:
         predictions: the core's routes of predictions, by the first segment of a path.
         management: returns the routes of the management addresses, those of all extensions, too.
         soon: makes a call on the event loop; from any thread.
-        engine: starts the workers on this machine; None where workers are no processes.
+        spare: to be called with the pid of a child process that is no worker, and not to be ended as a leftover.
+        templates: keep the models of versions without workers; None where workers are no processes.
     """
 
     config: "Config"
     tokens: "Tokens"
-    clients: "KnownClients | None"
+    clients: "Clients | None"
     clock: "Clock"
     events: "Events"
     recurring: "Recurring"
@@ -120,13 +137,14 @@ class Kernel:
     predictions: "Mapping[str, Route]"
     management: "Callable[[], Mapping[str, Route]]"
     soon: Callable[[Callable[[], None]], None]
-    engine: "LocalEngine | None" = None
+    spare: Callable[[int], None]
+    templates: "Templates | None" = None
 
 
 class Service:
     """A part of one daemon, of an extension or of the core; each member does nothing by default.
 
-        begin ─▶ bind ─▶ the daemon listens ─▶ serve ─▶ servers begin ─▶ loaded
+        restore ─▶ begin ─▶ bind ─▶ the daemon listens ─▶ serve ─▶ servers begin ─▶ loaded
         told to stop ─▶ settle ─▶ no connection is accepted ─▶ leave ─▶ the last answers have left ─▶ close
 
     Services are begun in order, and closed in the reverse one.
@@ -161,7 +179,11 @@ class Service:
         return {}
 
     def describe(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
-        """Return the service's fields of a version's document, in `tsctl`."""
+        """Return the service's fields of a version's document, in `tsctl`; an object there gets those of its name."""
+        return {}
+
+    def members(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
+        """Return members of a version's document as TorchServe has them, in place of the core's."""
         return {}
 
     def listed(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
@@ -190,6 +212,15 @@ class Service:
     def dispatcher(self, settings: "ModelSettings") -> "type[Dispatcher] | None":  # noqa: ARG002
         """Return the dispatcher of a version with these settings; None for the core's, or that of a later service."""
         return None
+
+    def specify(self, settings: "ModelSettings", spec: "WorkerSpec") -> "WorkerSpec":  # noqa: ARG002
+        """Return the configuration of a version's workers: the given one, or another.
+
+        Raises:
+            BadRequest: the settings ask for something that this daemon does not have.
+            InvalidModel: the settings contradict each other.
+        """
+        return spec
 
     def attach(self, model: "ModelVersion") -> None:
         """Note that a version was made: it is not registered yet, and has no worker.
@@ -356,6 +387,7 @@ class Extension:
         help_groups: titles of `--help`, each with the names of the rows above that stand below it.
         metrics: the families that its service yields.
         batch_reasons: names of reasons for which its dispatcher sends batches, each with its meaning.
+        file_keys: keys of config.properties that are no setting's.
         protocol: spoken at the inference addresses; None for none.
     """
 
@@ -367,6 +399,23 @@ class Extension:
     metrics: tuple[MetricRow, ...] = ()
     batch_reasons: tuple[tuple[str, str], ...] = ()
     protocol: ClientProtocol | None = None
+    file_keys: tuple[FileKey, ...] = ()
+
+    def read_keys(
+        self,
+        keys: Mapping[str, str],  # noqa: ARG002
+        values: Mapping[str, Any],  # noqa: ARG002
+        *,
+        token: bool,  # noqa: ARG002
+    ) -> tuple[Mapping[str, Any], Sequence[str]]:
+        """Return the values of settings that these keys name together, and notes for the operator.
+
+        Args:
+            keys: those of `file_keys` with `read` that config.properties has, and their values.
+            values: by the names of settings.
+            token: whether a management token is set.
+        """
+        return {}, ()
 
     def configure(
         self,
@@ -394,6 +443,14 @@ class Extension:
         Raises:
             StartError: a package is missing.
         """
+
+    def clients(self, config: "Config", clock: "Clock", events: "Events") -> "Clients | None":  # noqa: ARG002
+        """Return the clients of the inference addresses that it knows; None if the configuration names none.
+
+        Raises:
+            StartError: what the configuration names cannot be used.
+        """
+        return None
 
     def environment(self, config: "Config") -> Mapping[str, str]:  # noqa: ARG002
         """Return variables of the environment of all workers; one that is set by hand stays."""

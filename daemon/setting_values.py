@@ -35,7 +35,9 @@ class Setting:
         key: the name in TorchServe's config.properties; empty if there is none.
         theirs: TorchServe's variable of the environment, read whatever config.properties says; empty if there is none.
         vmargs: finds the value in `vmargs` of config.properties, as its first group; empty if it is not there.
+        worker: the variable in which TorchServe's workers, and ours, find the value; empty if there is none.
         opens: what the daemon does with the file or directory: reads it, or writes into it; empty for neither.
+        manages: names the addresses, a list, at which clients with the management token manage; empty for other values.
     """
 
     name: str
@@ -46,7 +48,9 @@ class Setting:
     key: str = ""
     theirs: str = ""
     vmargs: str = ""
+    worker: str = ""
     opens: Literal["", "read", "write"] = ""
+    manages: str = ""
 
     @property
     def flag(self) -> str:
@@ -208,18 +212,6 @@ def parse_collector(text: str) -> str:
     """Parse the URL of a collector, or `none`."""
     if text != "none" and not _COLLECTOR.fullmatch(text):
         raise ValueError(f"`{text}` is neither a URL such as http://127.0.0.1:4318 nor `none`")
-    return text
-
-
-def parse_cluster(text: str) -> str:
-    """Parse the address of a Ray cluster: `HOST:PORT` of its head, or `auto` for this machine's own."""
-    if text.startswith("ray://"):
-        raise ValueError(
-            f"`{text}` is an address for Ray's clients; the daemon's machine must be a node of the cluster, with"
-            " `ray start --address HOST:PORT --num-cpus 0`: then name HOST:PORT here"
-        )
-    if text != "auto" and not re.fullmatch(r"[^/\s]+:\d{1,5}", text):
-        raise ValueError(f"`{text}` is neither HOST:PORT of a Ray head nor `auto`")
     return text
 
 

@@ -12,11 +12,9 @@ from tsctl.daemon.setting_values import (
     MIB,
     Setting,
     parse_boolean,
-    parse_cluster,
     parse_count,
     parse_envelope,
     parse_header,
-    parse_header_name,
     parse_level,
     parse_log_format,
     parse_metrics_mode,
@@ -31,13 +29,6 @@ from tsctl.daemon.setting_values import (
     parse_size,
     parse_timeout,
 )
-
-
-def _sequence_header(part: str, text: str) -> Setting:
-    """Return the setting that renames one of TorchServe's three headers of sequences."""
-    usual, key = f"ts_request_sequence_{part}", f"ts_header_key_sequence_{part}"
-    return Setting(f"sequence_{part}_header", usual, parse_header_name, "NAME", text, key)
-
 
 CORE_SETTINGS: tuple[Setting, ...] = (
     Setting("socket", None, parse_path, "PATH", "The control socket [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID]."),
@@ -83,20 +74,6 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "management_address",
     ),
     Setting(
-        "grpc_address",
-        None,
-        parse_names,
-        "ADDRESSES",
-        "Comma-separated addresses of gRPC predictions and health checks, HOST:PORT [default: none].",
-    ),
-    Setting(
-        "grpc_management_address",
-        None,
-        parse_names,
-        "ADDRESSES",
-        "Comma-separated addresses of management over gRPC, HOST:PORT; needs a management token [default: none].",
-    ),
-    Setting(
         "management_without_token",
         False,
         parse_boolean,
@@ -120,14 +97,12 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "A 0600 file with the token of the inference API [default: TSCTL_INFERENCE_TOKEN].",
         opens="read",
     ),
-    Setting("keys_file", None, parse_path, "FILE", "The clients of the inference API, by the SHA-256 of their keys."),
     Setting(
         "allowed_host",
         None,
         parse_names,
         "NAMES",
         "Additional host names of the management address, and for web pages at a loopback address, comma-separated.",
-        opens="read",
     ),
     Setting(
         "allowed_urls",
@@ -264,6 +239,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "ENVELOPE",
         "Every model's request envelope: body, json, kserve, kservev2.",
         "service_envelope",
+        worker="TS_SERVICE_ENVELOPE",
     ),
     Setting(
         "decode_input",
@@ -272,6 +248,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "true|false",
         "Decode JSON and text before the handler sees them.",
         "decode_input_request",
+        worker="TS_DECODE_INPUT_REQUEST",
     ),
     Setting(
         "limit_image_pixels",
@@ -280,10 +257,8 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "true|false",
         "Refuse images of absurdly many pixels.",
         "limit_max_image_pixels",
+        worker="TS_LIMIT_MAX_IMAGE_PIXELS",
     ),
-    _sequence_header("id", "The header with the id of a request's sequence."),
-    _sequence_header("start", "The header of a request that starts its sequence anew."),
-    _sequence_header("end", "The header of a sequence's last request."),
     Setting(
         "hide_environment",
         None,
@@ -294,13 +269,6 @@ CORE_SETTINGS: tuple[Setting, ...] = (
     ),
     Setting(
         "template", True, parse_boolean, "true|false", "Fork workers from a process that has imported torch already."
-    ),
-    Setting(
-        "ray_address",
-        None,
-        parse_cluster,
-        "ADDRESS",
-        "The Ray cluster of models with `engine: ray`: HOST:PORT of its head, or `auto`; needs tsctl[ray].",
     ),
     Setting("access_log", True, parse_boolean, "true|false", "Log a line for each request."),
     Setting("log_level", "info", parse_level, "LEVEL", "The daemon's log level: debug, info, warning or error."),

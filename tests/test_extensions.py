@@ -14,7 +14,10 @@ from tsctl.extension import names
 
 SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
 # Of others there is more than their folder: python -m tests.lab house --names.
-WHOLE = ("oip", "openai", "optimizing", "recording", "residency", "rollouts", "scaling", "torchserve_logs", "tracing")
+WHOLE = (
+    "cache", "grouping", "grpc", "keys", "oip", "openai", "optimizing", "ray", "recording", "residency", "rollouts",
+    "scaling", "torchserve_logs", "tracing",
+)  # fmt: skip
 
 
 def folder_of(module: str) -> str:

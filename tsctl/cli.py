@@ -27,7 +27,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "events": ("Daemon", "Show what happened to the daemon and its models."),
     "metrics": ("Daemon", "Print the metrics, rules of alerts, or a Grafana board."),
     "console": ("Daemon", "Show the daemon and its models in the browser."),
-    "key": ("Daemon", "Make a key for a client."),
     "doctor": ("Daemon", "Check whether this machine can serve."),
     "serve": ("Models", "Serve a handler or a model from its file, until Ctrl-C."),
     "archive": ("Models", "Pack a model into a .mar archive."),
@@ -50,7 +49,6 @@ VERBS: dict[str, tuple[str, str]] = {
     "predict": ("Models", "Send an input to a model and print the answer."),
     "bench": ("Models", "Load-test a model: measure latency and throughput."),
     "tune": ("Models", "Measure a model and recommend settings."),
-    "optimize": ("Models", "Try optimizations of a model, and apply one."),
     "demo": ("Models", "Show batching and recovery with a small model."),
     "completion": ("Shell", "Print the completion script of a shell."),
 }

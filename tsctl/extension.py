@@ -44,6 +44,21 @@ class TopColumn(NamedTuple):
     outlives: str
 
 
+class Section(NamedTuple):
+    """A part of `tsctl describe`, below the workers.
+
+    Attributes:
+        heading: empty for none.
+        columns, rows: of a table (render.py); without rows there is none.
+        lines: below it.
+    """
+
+    heading: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    lines: Sequence[str]
+
+
 class CommandLine:
     """One capability at the command line; every member is empty by default.
 
@@ -66,6 +81,16 @@ class CommandLine:
             now: seconds since the epoch.
         """
         del document, now
+        return ()
+
+    def sections(self, document: Document, now: float) -> Sequence[Section]:
+        """Return parts of `tsctl describe`, from the same document."""
+        del document, now
+        return ()
+
+    def checked(self, document: Document) -> Sequence[tuple[str, str]]:
+        """Return rows of `tsctl check`, title and text, from what it tells of a loaded model."""
+        del document
         return ()
 
     def under_way(self, document: Document) -> Sequence[tuple[str, str]]:

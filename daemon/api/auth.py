@@ -1,6 +1,6 @@
 """Authentication at TCP addresses: the bearer token, and the headers that reveal a web page.
 
-    inference     the key of a known client, the inference token or the management token, if a keys file
+    inference     the key of a known client, the inference token or the management token, if clients are known
                   or an inference token is configured; never for `/ping`, `/ready` and `/live`, which load
                   balancers request, nor for the description of the API
     management    1. no `Origin` header: browsers send one with the requests of a page's scripts (CSRF)
@@ -21,7 +21,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tsctl.daemon.api.known_clients import KnownClients
+from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.errors import Forbidden, MissingToken, ResourceNotFound, WrongToken
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request
@@ -144,12 +144,12 @@ def pages_check(hosts: AllowedHosts, origin: str) -> PagesCheck:
     return check
 
 
-def inference_check(token: str, management_token: str, clients: KnownClients | None = None) -> Check:
+def inference_check(token: str, management_token: str, clients: Clients | None = None) -> Check:
     """Return the check of the inference routes, which notes a known client at the request.
 
     Args:
         token: empty for none; without clients, the check is then off.
-        clients: those with keys; None for none.
+        clients: those that an extension knows; None for none.
     """
     if not token and clients is None:
         return anybody

@@ -9,7 +9,6 @@ from tsctl.daemon.events.kinds import KINDS
 from tsctl.daemon.metrics.exposition import Labels, MetricFamily, family
 from tsctl.daemon.metrics.families import HOST
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.routing.steering import share_of
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import local_pid
 
@@ -48,8 +47,6 @@ LEARNED: tuple[tuple[str, str, Callable[[ModelVersion], float]], ...] = (
         lambda model: model.traffic.times.per_job,
     ),
 )
-# Of models with a route.
-SHARE = ("tsctl_route_share", "gauge", "Share of the model's requests that the version answers, by the route")
 # Each with the label `worker` besides: its place, from 0, so that a restart makes no new series.
 MEMORY = ("tsctl_worker_memory_bytes", "gauge", "Memory of a worker that is in RAM")
 PROCESSOR = ("tsctl_worker_cpu_seconds_total", "counter", "Processor time of a worker's process")
@@ -60,8 +57,6 @@ def gauges(registry: Registry) -> Iterator[MetricFamily]:
     models = [(_labels(model), model) for model in registry]
     for name, text, value in GAUGES:
         yield family(name, "gauge", text, [(labels, value(model)) for labels, model in models])
-    shares = [(labels, share) for labels, model in models if (share := share_of(registry, model)) is not None]
-    yield family(*SHARE, shares)
     known = [(labels, model) for labels, model in models if model.traffic.times.known]
     for name, text, value in LEARNED:
         yield family(name, "gauge", text, [(labels, value(model)) for labels, model in known])

@@ -24,10 +24,10 @@ from tsctl.daemon.api.auth import (
     pages_check,
 )  # fmt: skip
 from tsctl.daemon.api.inference.paths import model_named, predicts
-from tsctl.daemon.api.known_clients import KnownClients
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.endpoints import Endpoint
 from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.errors import Forbidden
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.http.router import Hold, Route, Router, join
@@ -46,7 +46,7 @@ class Guard:
     inference: Check
     management: Check
     tokens: Tokens
-    clients: KnownClients | None = None
+    clients: Clients | None = None
     now: Callable[[], float] = time.monotonic
     pages: PagesCheck | None = None
 
@@ -62,7 +62,7 @@ class Guard:
             Forbidden: the request is not allowed here, with any token.
             MissingToken: the request has no token, and needs one.
             WrongToken: the request's token is not accepted.
-            ModelNotAllowed: the client's key does not allow the model.
+            ModelNotAllowed: the client may not use the model.
             BodyTooLong: the client may not send so many bytes.
             TooManyRequests: the client's rate does not allow the request yet.
         """
@@ -99,13 +99,13 @@ def guard(
     listening: socket.socket,
     config: Config,
     tokens: Tokens,
-    clients: KnownClients | None = None,
+    clients: Clients | None = None,
     now: Callable[[], float] = time.monotonic,
 ) -> Guard:
     """Return the checks of an endpoint.
 
     Args:
-        clients: those with keys; None without a keys file.
+        clients: those that an extension knows; None for none.
         now: the daemon's clock, seconds.
     """
     host, port = listening.getsockname()[:2]

@@ -6,10 +6,10 @@ what is recorded, copied to a shadow and traced, and which refusals count.
 
 from collections.abc import Callable, Sequence
 
+from tsctl.daemon.core.client import LimitedClient, holder_of
 from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.core.job import Caller, Job, Param, Reply, TimeBudget
 from tsctl.daemon.core.timing import Timing
-from tsctl.daemon.http.bounds.known_client import KnownClient, share_holder
 from tsctl.daemon.http.deadline_header import PRIORITY_HEADER
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
@@ -30,7 +30,7 @@ def submit(
     unnamed: bool,
     low_priority: bool,
     budget: TimeBudget | None,
-    client: KnownClient | None,
+    client: LimitedClient | None,
     peer: str,
     size: int,
     method: str,
@@ -51,7 +51,7 @@ def submit(
         arrived: when the request was complete, on the daemon's clock.
         deliver, stream: take the last reply, and the pieces before it.
         unnamed: the client named no version.
-        client: the caller, if its key is known.
+        client: the sender, if it is known.
         size: bytes that the client has sent, for its own limit.
         method, target, began: as in `RequestFacts`.
         infer, timing, caller: as in `Job`.
@@ -59,7 +59,7 @@ def submit(
         later: submits the job in place of `ModelVersion.submit`.
 
     Raises:
-        ModelNotAllowed: the client's key does not allow the model.
+        ModelNotAllowed: the client may not use the model.
         BodyTooLong: the client may not send so many bytes.
         TooManyRequests: the client's rate does not allow the request yet.
         DaemonError: the version does not accept the job, as `ModelVersion.submit`.
@@ -77,12 +77,13 @@ def submit(
     )  # fmt: skip
     job.timing = timing
     job.infer = infer
-    if model.sequences is not None:
-        job.client = share_holder(client, peer)
     if model.watchers:
-        asked = RequestFacts(method, target, began, kept)
+        asked = RequestFacts(method, target, began, holder_of(client, peer), kept)
         for watcher in model.watchers:
-            watcher.watch(job, asked)
+            if watcher.watch(job, asked):
+                job.elsewhere = True
+        if job.elsewhere:
+            return job
     if later is None:
         model.submit(job)
     else:

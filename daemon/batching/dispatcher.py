@@ -21,6 +21,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 import msgspec
 
@@ -59,7 +60,10 @@ class Dispatcher:
         expired: how many jobs had no time left, by where they were: "queue" or "worker".
         log: the latest batches that have ended.
         watchers: see each batch that comes back.
+        share: rows for each place of a batch, where workers run row by row, all in one call.
     """
+
+    share: ClassVar[int] = 1
 
     def __init__(
         self,
@@ -313,7 +317,7 @@ class Dispatcher:
 
     def _may_send_ahead(self, now: float) -> bool:
         head, size = self._queue.head, self._traffic.enough
-        if head.runs_alone or len(self._queue) < size or self._queue.grouping is not None:
+        if head.runs_alone or len(self._queue) < size or self._queue.choice is not None:
             return False  # nearly always, and decided without further computation
         seconds = self._traffic.times.of(size)
         facts = self._facts()
@@ -378,6 +382,22 @@ class Dispatcher:
     def withholds(self) -> bool:
         """Return whether jobs are refused or kept apart because of others before them, until an operator ends that."""
         return False
+
+    @property
+    def sends_batches(self) -> bool:
+        """Return whether jobs are chosen for batches by their age or length alone."""
+        return True
+
+    @property
+    def remembered(self) -> int:
+        """Return how many states of clients the workers keep between requests."""
+        return 0
+
+    def forget(self, now: float) -> None:
+        """Forget the states that have been kept for long enough."""
+
+    def resized(self) -> None:
+        """Note that the range of workers has changed."""
 
     @property
     def apart_reason(self) -> str:

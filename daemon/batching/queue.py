@@ -14,11 +14,11 @@ The head is that of the first lane that is not empty; within a lane, first in is
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain, islice, takewhile
+from typing import Protocol
 
 from tsctl.daemon.batching.deadlines import JobDeadlines
-from tsctl.daemon.batching.policies.grouping import LOOK_AHEAD, LengthGrouping
 from tsctl.daemon.core.errors import QueueFull
 from tsctl.daemon.core.job import Job
 
@@ -29,6 +29,19 @@ Lane = OrderedDict[Job, None]  # a linked list: both ends and the middle in O(1)
 def patience(max_delay: float) -> float:
     """Return the seconds that a job of low priority lets others go first; `USUAL_PATIENCE` for a delay of 0."""
     return 4 * max_delay or USUAL_PATIENCE
+
+
+class BatchChoice(Protocol):
+    """Chooses the jobs of the next batch among those that wait.
+
+    Attributes:
+        look_ahead: batches of waiting jobs that it wants to see.
+    """
+
+    look_ahead: int
+
+    def choose(self, jobs: Sequence[Job], batch_size: int, now: float) -> list[Job]:
+        """Return the jobs of the next batch; jobs[0], the oldest, is among them."""
 
 
 class Queue:
@@ -44,7 +57,7 @@ class Queue:
         patience: seconds that a job of low priority lets others go first.
         deadlines: of the waiting jobs, parked or not.
         parked: jobs that must not be sent yet.
-        grouping: chooses the jobs of a batch by length; None for by age.
+        choice: chooses the jobs of a batch; None for by age.
     """
 
     def __init__(self, name: str, max_jobs: int, max_bytes: int, patience: float = math.inf) -> None:
@@ -59,7 +72,7 @@ class Queue:
         self._aged, self._normal, self._low = Lane(), Lane(), Lane()
         self._lanes = (self._alone, self._apart, self._aged, self._normal, self._low)
         self.parked = Lane()
-        self.grouping: LengthGrouping | None = None
+        self.choice: BatchChoice | None = None
 
     def __len__(self) -> int:
         return self._count
@@ -201,13 +214,14 @@ class Queue:
         return taken
 
     def take_batch(self, count: int, now: float) -> list[Job]:
-        """As `take`, where `grouping` is set of the jobs that it chooses; the head, which runs not alone, is one."""
-        if self.grouping is None:
+        """As `take`, where `choice` is set of the jobs that it chooses; the head, which runs not alone, is one."""
+        choice = self.choice
+        if choice is None:
             return self.take(count)
-        jobs = list(islice(chain(self._aged, self._normal), LOOK_AHEAD * count))
+        jobs = list(islice(chain(self._aged, self._normal), choice.look_ahead * count))
         if len(jobs) < count:
             jobs += islice(self._low, count - len(jobs))
-        chosen = self.grouping.choose(jobs, count, now)
+        chosen = choice.choose(jobs, count, now)
         for job in chosen:
             self.remove(job)
         return chosen

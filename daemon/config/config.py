@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from tsctl.daemon import paths
 from tsctl.daemon.config.metrics_file import DeclaredMetric, MetricsFile, read_metrics_file
 from tsctl.daemon.config.properties import ConfigFile, ModelValues, PropertyValue, read_config_file
-from tsctl.daemon.config.torchserve_grpc import take_grpc
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.setting_values import MIB, Setting
@@ -87,9 +86,12 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
     declared = values["metrics_config"]
     metrics_file = None if declared is None else read_metrics_file(declared, places["metrics_config"])
     token = values["token_file"] is not None or bool(environment.get("TSCTL_TOKEN"))
-    notes = (*file.notes, *take_grpc(values, origins, file.grpc, token))
+    notes = file.notes
     for extension in EXTENSIONS:
-        notes += tuple(extension.configure(values, places, environment))
+        named, said = extension.read_keys(file.keys_of(extension), values, token=token)
+        values |= named
+        origins |= dict.fromkeys(named, "file")
+        notes += (*said, *extension.configure(values, places, environment))
     unread = directory / "config.properties" if directory is not None and values["ts_config"] is None else None
     if unread is not None and unread.is_file():
         # torchserve reads this file. Anyone who can write to the directory where `tsctl` is started could choose

@@ -13,8 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tsctl.daemon.config.torchserve_grpc import GRPC_KEYS
 from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.extension import Extension, FileKey
+from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.tables import SETTINGS
 
 _VARIABLE = re.compile(r"\$\$([A-Za-z_][A-Za-z0-9_]*)\$\$")
@@ -24,9 +25,10 @@ _SNAPSHOT = "model_snapshot"
 _LIST = "load_models"
 
 KEYS: dict[str, str] = {setting.key: setting.name for setting in SETTINGS if setting.key}
+_OF_EXTENSIONS: dict[str, FileKey] = {key.name: key for extension in EXTENSIONS for key in extension.file_keys}
+READ = frozenset(name for name, key in _OF_EXTENSIONS.items() if key.read)
 
 # Keys whose loss would weaken security: a test of the value, and the message that stops the start if it is true.
-_NO_TLS = "TLS comes from `certificate_file` and `private_key_file`, in PEM; remove the key"
 _NO_STORE = (
     "keys are read as PEM, not from Java's store: `openssl pkcs12 -in STORE -nodes -out server.pem`, then"
     " `certificate_file=server.pem` and `private_key_file=server.pem`; remove the key"
@@ -39,17 +41,15 @@ STOPS: dict[str, tuple[Callable[[str], bool], str]] = {
     "keystore": (bool, _NO_STORE),
     "keystore_pass": (bool, _NO_STORE),
     "keystore_type": (bool, _NO_STORE),
-    "enable_grpc_ssl": (lambda value: value.lower() == "true", _NO_TLS),
+    **{name: (key.stops, key.why) for name, key in _OF_EXTENSIONS.items() if key.stops is not None},
 }
 
 # TorchServe's other keys, which have no effect here.
 MEANINGLESS = frozenset({
+    *(_OF_EXTENSIONS.keys() - READ),
     "async_logging",
     "cpp_log_config", "cpu_launcher_args", "cpu_launcher_enable", "debug",
-    "enable_grpc_ssl", "enable_model_api",
-    "grpc_inference_max_connection_age_grace_ms", "grpc_inference_max_connection_age_ms",
-    "grpc_management_max_connection_age_grace_ms", "grpc_management_max_connection_age_ms",
-    "initial_distribution_port",
+    "enable_model_api", "initial_distribution_port",
     "initial_worker_port", "io_ratio", "ipex_enable", "ipex_gpu_enable",
     "max_response_size", "model_server_home", "netty_client_threads",
     "number_of_gpu", "number_of_netty_threads", "plugins_path", "prefer_direct_buffer", "system_metrics_cmd",
@@ -94,14 +94,18 @@ class ConfigFile:
         models: the `models` block.
         snapshot: the models that TorchServe had registered when it wrote the file, in the same form.
         notes: sentences for the operator about keys that are not obeyed.
-        grpc: the values of `GRPC_KEYS`.
+        keys: the values of those that extensions read.
     """
 
     settings: Mapping[str, PropertyValue] = field(default_factory=dict)
     models: ModelValues = field(default_factory=dict)
     snapshot: ModelValues = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    grpc: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+    def keys_of(self, extension: Extension) -> Mapping[str, str]:
+        """Return the values of an extension's own keys."""
+        return {key.name: self.keys[key.name] for key in extension.file_keys if key.name in self.keys}
 
 
 def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
@@ -115,7 +119,7 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
     for key, (asks, sentence) in STOPS.items():
         if key in given and asks(given[key].text):
             raise StartError(f"{given[key].where}: {sentence}")
-    known = KEYS.keys() | STOPS.keys() | MEANINGLESS | GRPC_KEYS | {_BLOCK, _SNAPSHOT, _ENABLE}
+    known = KEYS.keys() | STOPS.keys() | MEANINGLESS | READ | {_BLOCK, _SNAPSHOT, _ENABLE}
     unknown = sorted(given.keys() - known)
     settings = {KEYS[key]: value for key, value in given.items() if key in KEYS and value.text}
     settings |= _take_vmargs(given)
@@ -136,8 +140,8 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
         if _LIST in given:
             notes.append(f"note: {path}: `{_SNAPSHOT}` selects the models; `{_LIST}` is ignored")
         settings[KEYS[_LIST]] = given[_SNAPSHOT]._replace(text=_listed(snapshot))
-    grpc = {key: given[key].text for key in GRPC_KEYS & given.keys()}
-    return ConfigFile(settings, _read_block(given.get(_BLOCK)), snapshot or {}, tuple(notes), grpc)
+    read = {key: given[key].text for key in READ & given.keys()}
+    return ConfigFile(settings, _read_block(given.get(_BLOCK)), snapshot or {}, tuple(notes), read)
 
 
 def _take_vmargs(given: dict[str, PropertyValue]) -> dict[str, PropertyValue]:
@@ -157,7 +161,7 @@ def _given(path: Path, environment: Mapping[str, str]) -> dict[str, PropertyValu
     }
     enable = given.get(_ENABLE)
     if enable is not None and enable.text.lower() == "true":
-        for key in (KEYS.keys() | STOPS.keys() | MEANINGLESS | GRPC_KEYS) - _FILE_ONLY:
+        for key in (KEYS.keys() | STOPS.keys() | MEANINGLESS | READ) - _FILE_ONLY:
             variable = _ODD_VARIABLES.get(key) or "TS_" + key.removeprefix("ts_").upper()
             if variable in environment:
                 given[key] = PropertyValue(environment[variable], variable, "environment")

@@ -13,6 +13,7 @@ from pathlib import Path
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.private_file import read_private
 from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.tables import SETTINGS
 
 MANAGEMENT_VARIABLE = "TSCTL_TOKEN"
 INFERENCE_VARIABLE = "TSCTL_INFERENCE_TOKEN"
@@ -40,18 +41,20 @@ def read_tokens(config: Config, environment: Mapping[str, str]) -> Tokens:
     """
     management, whence = _token(config, "token_file", environment, MANAGEMENT_VARIABLE)
     inference, inference_whence = _token(config, "inference_token_file", environment, INFERENCE_VARIABLE)
-    if config.grpc_management_address and not management:
+    others = [row for row in SETTINGS if row.manages]
+    named = [row for row in others if getattr(config, row.name)]
+    if named and not management:
+        address = getattr(config, named[0].name)[0]
         raise StartError(
-            f"the gRPC management address `{config.grpc_management_address[0]}` needs a token:"
-            " its clients can run code here",
+            f"the {named[0].manages} `{address}` needs a token: its clients can run code here",
             "add `--token-file FILE`",
         )
     if config.management_address is None:
-        if management and not config.grpc_management_address:
+        if management and not named:
+            flags = " or ".join(f"`{flag}`" for flag in ("--management-address", *(row.flag for row in others)))
             raise StartError(
                 "a management token is set, and there is no management address for it to protect",
-                "add `--management-address` or `--grpc-management-address`;"
-                " `--inference-token-file` is what protects predictions",
+                f"add {flags}; `--inference-token-file` is what protects predictions",
             )
     elif management and config.management_without_token:
         raise StartError(

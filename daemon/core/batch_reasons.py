@@ -11,7 +11,6 @@ CORE_REASONS: dict[str, str] = {
     "split": "cut evenly over several idle workers",
     "ahead": "sent to a worker that was still busy with the batch before",
     "at_once": "the policy does not wait",
-    "sequence": "the worker that keeps the requests' sequences was free",
     "place": "a worker that runs requests on their own had a free place",
     "retry": "a request whose worker died or hung, alone",
     "solo": "a request for the handler's description, alone",

@@ -155,7 +155,9 @@ class Job:
         held: since when the job waits beside an idle worker, or None.
         timing: receives the times of the job's batch, or None.
         streamed: bytes of its answer that were sent in pieces.
-        infer, sequence: the head of an inference request, whose tensors are the parameters; its place in a sequence.
+        infer: the head of an inference request, whose tensors are the parameters.
+        mark: what its version's dispatcher notes about it.
+        elsewhere: a watcher of requests has taken the job, and keeps it instead of the queue.
         apart: what its version's dispatcher knows it by, where it must run alone, as it may end workers; else None.
         watchers: those who see what becomes of the job; none for most.
     """
@@ -172,6 +174,7 @@ class Job:
         "caller_stats",
         "client",
         "deadline",
+        "elsewhere",
         "ending",
         "exclusive",
         "failed",
@@ -181,11 +184,11 @@ class Job:
         "id",
         "infer",
         "low_priority",
+        "mark",
         "params",
         "phase",
         "queued",
         "sent",
-        "sequence",
         "size",
         "streamed",
         "timing",
@@ -221,7 +224,7 @@ class Job:
         self.exclusive = exclusive
         self.attempt = 0
         self.phase = JobPhase.QUEUED
-        self.begun = self.failed = self.held_up = False
+        self.begun = self.failed = self.held_up = self.elsewhere = False
         self.ending: Ending | None = None
         self.caller = caller
         self.caller_stats: Any = None
@@ -230,7 +233,7 @@ class Job:
         self.streamed = 0
         self.timing: Timing | None = None
         self.infer: object = None
-        self.sequence: object = None
+        self.mark: object = None
         self.client = ""
         self.watchers: tuple[JobWatcher, ...] = ()
         self._deliver = deliver

@@ -78,8 +78,6 @@ CORE_KINDS: dict[str, EventKind] = {
     "settings-changed": EventKind(
         "info", "settings were changed while serving, or chosen by what the handler declares"
     ),
-    "keys-read": EventKind("info", "the keys file has changed, and counts"),
-    "keys-invalid": EventKind("error", "the keys file has changed and cannot be used; what it said before counts"),
     "default-changed": EventKind("info", "the version that answers requests without one was changed"),
     "route-changed": EventKind("info", "the versions that share the requests of a model were changed"),
     "model-ready": EventKind("info", "the first worker is ready"),

@@ -11,10 +11,10 @@ from typing import Any, Final
 from urllib.parse import parse_qsl, unquote
 
 from tsctl.daemon.core.arena import Payload
+from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, DaemonError, PredictionFailed
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.core.texts.json_text import parse_json
-from tsctl.daemon.http.bounds.known_client import KnownClient
 from tsctl.daemon.http.parsing.sizes import (
     MOST_JSON,
     MOST_QUERY_FIELDS,
@@ -108,7 +108,7 @@ class Request:
         peer: the client's name, for the access log.
         kind: the content type, once it was read.
         timed: the header `x-tsctl-timing` asks for the times of the answer.
-        client: the sender, if its key is known; None before the key is checked, and where none is required.
+        client: the sender, if it is known; None before its key is checked, and where none is required.
         model_version: the header `x-model-version` as sent, None without.
     """
 
@@ -128,7 +128,7 @@ class Request:
         id: str = "",  # noqa: A002
         kind: str | None = None,
         timed: bool = False,
-        client: KnownClient | None = None,
+        client: LimitedClient | None = None,
         model_version: str | None = None,
     ) -> None:
         self.method = method

@@ -12,7 +12,6 @@ REASONS: dict[str, str] = {
     "Stopping": "stopping",
     "BadRequest": INVALID,
     "TooManyRequests": "client_rate",
-    "SequenceBroken": OTHER,  # a worker's doing, whatever the status says
 }
 
 

@@ -1,42 +1,13 @@
 """Kinds of values that name parts of the machine and of the program: sizes, processors, processes."""
 
 import re
-from collections.abc import Callable
 from typing import Any
 
-from tsctl.daemon.model_settings.kinds import MOST, Choice, ValueKind
+from tsctl.daemon.model_settings.kinds import Choice, ValueKind
 from tsctl.daemon.setting_values import parse_size, size_text
 
 _LARGEST = 2**63 - 1  # bytes: the largest integer in the snapshot and in messages to a worker
 _RANGE = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
-
-
-RAY_OPTIONS = (
-    "a mapping of `num_cpus`, `num_gpus` (numbers), `resources` (names with numbers), `placement` (SPREAD or PACK)"
-    " and `labels` (names with texts)"
-)
-
-
-def are_ray_options(value: Any) -> bool:
-    """Return whether a value has the form of `RAY_OPTIONS`."""
-    if not isinstance(value, dict):
-        return False
-    checks: dict[str, Callable[[Any], bool]] = {
-        "num_cpus": _is_amount,
-        "num_gpus": _is_amount,
-        "resources": lambda each: _is_mapping_of(each, _is_amount),
-        "placement": lambda each: each in ("SPREAD", "PACK"),
-        "labels": lambda each: _is_mapping_of(each, lambda text: isinstance(text, str)),
-    }
-    return all(name in checks and checks[name](each) for name, each in value.items())
-
-
-def _is_amount(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value <= MOST
-
-
-def _is_mapping_of(value: Any, fits: Callable[[Any], bool]) -> bool:
-    return isinstance(value, dict) and all(isinstance(name, str) and fits(each) for name, each in value.items())
 
 
 class ParallelType(Choice):

@@ -4,7 +4,7 @@ from typing import Any
 
 from tsctl.daemon.model_settings.declarations import Declarations
 from tsctl.daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer
-from tsctl.daemon.model_settings.resources import RAY_OPTIONS, Cpus, ParallelType, Size, are_ray_options
+from tsctl.daemon.model_settings.resources import Cpus, ParallelType, Size
 from tsctl.daemon.model_settings.row import ModelSetting
 
 MOST_WORKERS = 1024  # of one version: more is a typing error, and each worker is a process
@@ -50,12 +50,6 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         help="Batching policy.",
         yaml="batching", rest="batching", flag="--batching",
         default="auto", changes="from the next decision on",
-    ),
-    ModelSetting(
-        name="group_by_length", kind=Boolean(), label="grouping by length",
-        help="Form batches of requests with similar lengths, for models that pad to the longest; off by default.",
-        yaml="groupByLength", rest="group_by_length", flag="--group-by-length",
-        default=False, changes=_NEXT_BATCH,
     ),
     ModelSetting(
         name="workers", kind=Integer(0, MOST_WORKERS), label="number of workers",
@@ -165,31 +159,6 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         yaml="asyncCommunication", default=False, why=_MODE,
     ),
     ModelSetting(
-        name="sequences", kind=Boolean(), label="sequences",
-        help="Requests with the same `ts_request_sequence_id` run in order and on one worker, which keeps their state.",
-        yaml="sequenceBatching", default=False, why=_MODE,
-    ),
-    ModelSetting(
-        name="sequence_idle", kind=Duration("ms"), label="idle time of a sequence",
-        help="Milliseconds without a request after which a sequence makes room for others; 0 is no limit.",
-        yaml="sequenceMaxIdleMSec", default=300.0, why=_MODE,
-    ),
-    ModelSetting(
-        name="sequence_timeout", kind=Duration("ms"), label="time of a sequence",
-        help="Milliseconds since its first request after which a quiet sequence makes room for others; 0 is no limit.",
-        yaml="sequenceTimeoutMSec", default=0.0, why=_MODE,
-    ),
-    ModelSetting(
-        name="max_sequences", kind=Integer(1), label="largest number of sequences",
-        help="Open sequences of the version; at least a batch for each worker.",
-        yaml="maxNumSequence", default=1, why=_MODE,
-    ),
-    ModelSetting(
-        name="sequence_jobs", kind=Integer(1), label="queue size of a sequence",
-        help="Requests of one sequence that may wait.",
-        yaml="maxSequenceJobQueueSize", default=1, why=_MODE,
-    ),
-    ModelSetting(
         name="parallel_type", kind=ParallelType(("tp", "pp", "pptp", "custom")), label="parallel type",
         help="How several processes or GPUs run the model: tp, pp and pptp start processes, custom leaves that to it.",
         yaml="parallelType", default="", why=_MODE,
@@ -204,18 +173,6 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         label="processes of a worker",
         help="The processes of each worker of a model with a parallel type, and their threads.",
         yaml="torchrun", why=_MODE,
-    ),
-    ModelSetting(
-        name="engine", kind=Choice(("local", "ray")), label="engine",
-        help="Where the workers run: on this machine, or on the nodes of the daemon's Ray cluster (`--ray-address`).",
-        yaml="engine", rest="engine", flag="--engine",
-        default="local", why=_NEW_WORKER,
-    ),
-    ModelSetting(
-        name="ray", kind=Document(RAY_OPTIONS, are_ray_options), label="Ray actors",
-        help="What a worker takes of its node (`num_cpus`, `num_gpus`, `resources`), and which: `placement`, `labels`.",
-        yaml="ray",
-        why="Only the archive can set this, because its handler decides what a worker needs.",
     ),
     ModelSetting(
         name="inputs", kind=Declarations(inputs=True), label="declared inputs",

@@ -2,7 +2,9 @@
 
 from typing import Protocol
 
+from tsctl.daemon.batching.replies import reply_of
 from tsctl.daemon.core.errors import DaemonError, Loading, NoReadyWorker, Stopping
+from tsctl.daemon.core.job import Job
 from tsctl.daemon.models.presence import Presence
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.request import Registration
@@ -37,6 +39,12 @@ def no_worker_error(model: AskedVersion) -> DaemonError:
     if model.request.held:
         return NoReadyWorker(f"{sentence} An operator unloaded it: `tsctl load {model.name}` brings it back.")
     return NoReadyWorker(f"{sentence} Please use scale workers API to add workers.")
+
+
+def answer_refused(job: Job, error: DaemonError) -> None:
+    """Answer a job that was accepted before, with a refusal that its watchers have seen."""
+    job.watchers = ()
+    job.answer(reply_of(error), job.ending)
 
 
 def check_for_workers(model: AskedVersion) -> None:

@@ -23,13 +23,12 @@ from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
 from tsctl.daemon.models.registering import parallel
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
-from tsctl.daemon.models.registering.cluster import check_cluster
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.workers.cores import chosen_threads, usable_cores
-from tsctl.daemon.workers.engine import Engine
+from tsctl.daemon.workers.engine import Engine, WorkerSpec
 from tsctl.daemon.workers.gpus import Placement, count_gpus
 from tsctl.handlers.wire import Declared
 
@@ -48,6 +47,7 @@ class ModelFactory:
 
     Attributes:
         dispatchers: return the dispatcher of a version with these settings, or None; the first that has one counts.
+        specified: return the configuration of a version's workers, as the one before has returned it, or another.
         attached: called with each model that was made.
     """
 
@@ -65,6 +65,7 @@ class ModelFactory:
         self._logs = logs
         self._recurring = recurring
         self.dispatchers: Sequence[Callable[[ModelSettings], type[Dispatcher] | None]] = ()
+        self.specified: Sequence[Callable[[ModelSettings, WorkerSpec], WorkerSpec]] = ()
         self.attached: Sequence[Callable[[ModelVersion], None]] = ()
         self._placement = Placement(count_gpus())
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
@@ -133,7 +134,6 @@ class ModelFactory:
         # As in TorchServe, a listed model without a number of workers gets one for each core.
         overrides = request.overrides.changed({"fallback_workers": usable_cores()}) if listed else request.overrides
         settings = merge(overrides, document, self._config, block, gpus=self._placement.gpus)
-        check_cluster(settings, self._config)
         source = Source(
             request.url, directory, unpacked, manifest, document, mark=mark, listed=listed,
             python=self._environments.python(directory, manifest),
@@ -152,6 +152,7 @@ class ModelFactory:
                     log=self._logs.open(name, version),
                     recurring=self._recurring,
                     dispatcher=self._dispatcher(settings),
+                    specify=self._specify,
                 ),
                 at_startup=listed or restored,
                 request=request,
@@ -179,6 +180,11 @@ class ModelFactory:
     def _dispatcher(self, settings: ModelSettings) -> type[Dispatcher]:
         found = (chosen for choose in self.dispatchers if (chosen := choose(settings)) is not None)
         return next(found, Dispatcher)
+
+    def _specify(self, settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
+        for specify in self.specified:
+            spec = specify(settings, spec)
+        return spec
 
     def _attach(self, model: ModelVersion) -> ModelVersion:
         for attach in self.attached:

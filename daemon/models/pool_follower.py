@@ -7,7 +7,7 @@ from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.admission import AskedVersion, no_worker_error, stopping_error
 from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request_path import RequestPath
-from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
+from tsctl.daemon.models.settings import SettingsBefore
 from tsctl.daemon.workers.engine import ENDS, LOAD_FAILED, STOPPED, BatchEvents, Exit, Worker
 from tsctl.daemon.workers.state import WorkerState
 from tsctl.handlers.wire import Declared
@@ -16,7 +16,6 @@ from tsctl.handlers.wire import Declared
 class FollowedVersion(AskedVersion, Protocol):
     """A version, as far as it follows its pool."""
 
-    settings: ModelSettings
     before: SettingsBefore | None
     took_over: bool
     stopping: bool
@@ -50,7 +49,7 @@ class PoolFollower:
     def resized(self) -> None:
         """Note that the range of workers, or their number, was set."""
         model = self._model
-        model.path.resize(model.settings, model.presence.most)
+        model.path.dispatcher.resized()
         self.coming_up = not model.pool.ready
         if model.pool.oversubscription is not None:
             model.reports.add("model-warning", model.pool.oversubscription)

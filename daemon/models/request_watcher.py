@@ -12,17 +12,23 @@ class RequestFacts(NamedTuple):
     Attributes:
         method, target: of the request; over gRPC, `POST` and the method's path.
         began: when its headers were complete, on the daemon's clock.
+        holder: the name of a known client, or the client's address.
         repeated: repeats the request as a plain prediction; None if none would.
     """
 
     method: str
     target: str
     began: float
+    holder: str
     repeated: Sequence[Param] | None
 
 
 class RequestWatcher(Protocol):
     """Sees the requests that a version is about to get."""
 
-    def watch(self, job: Job, asked: RequestFacts) -> None:
-        """See a request; may add a watcher to its job, and change the headers that its handler sees."""
+    def watch(self, job: Job, asked: RequestFacts) -> bool:
+        """See a request; may add a watcher to its job, and change the headers that its handler sees.
+
+        Returns:
+            Whether the job is taken, and not submitted: then the watcher ends it, or gives it back to the version.
+        """

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from reprlib import Repr
 from typing import TYPE_CHECKING, Any
 
-from tsctl.daemon.batching.sequences.marks import USUAL, SequenceHeaders
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.model_settings import MOST_WORKERS, ModelSetting
@@ -56,7 +55,6 @@ class ModelSettings(_Values):
 
     Attributes:
         devices: GPUs that the workers may use, by number, as in WorkerSpec.
-        sequence_headers: the names of the headers of sequences, the same for all models.
         origins: setting → origin of its value; ignored when settings are compared.
     """
 
@@ -64,14 +62,12 @@ class ModelSettings(_Values):
         self,
         *,
         devices: Sequence[int] = (),
-        sequence_headers: SequenceHeaders = USUAL,
         origins: Mapping[str, str] | None = None,
         **values: Any,
     ) -> None:
         """Store the values, and the table's default for each missing row."""
         super().__init__({row.name: row.default for row in MODEL_SETTINGS} | values)
         self.devices = devices
-        self.sequence_headers = sequence_headers
         self.origins = origins or {}
 
     def changed(self, values: Mapping[str, Any], origin: str) -> "ModelSettings":
@@ -175,9 +171,8 @@ def merge(
     usable = missing_cpus(values["cpus"])
     if usable is not None:
         raise BadRequest(f"cpus is {cpus_text(values['cpus'])}, but the daemon may only use {usable}.")
-    headers = SequenceHeaders(config.sequence_id_header, config.sequence_start_header, config.sequence_end_header)
     devices = _devices(values["device_type"], values["device_ids"], gpus)
-    return ModelSettings(devices=devices, sequence_headers=headers, origins=origins, **values)
+    return ModelSettings(devices=devices, origins=origins, **values)
 
 
 def _choose(

@@ -10,9 +10,9 @@ The state is read from the pool, and kept nowhere else: reporting/model_state.py
 from collections.abc import Callable, Sequence
 
 from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.core.job import Job
+from tsctl.daemon.core.job import Job, JobPhase
 from tsctl.daemon.metrics.version import VersionMetrics
-from tsctl.daemon.models.admission import check_for_workers, stopping_error
+from tsctl.daemon.models.admission import answer_refused, check_for_workers, stopping_error
 from tsctl.daemon.models.archives.sample import Sample
 from tsctl.daemon.models.pool_follower import PoolFollower
 from tsctl.daemon.models.presence import Presence
@@ -85,10 +85,8 @@ class ModelVersion:
         self.metrics = VersionMetrics(self.name, self.version)
         self.reports = VersionReports(resources.events(), self.name, self.version)
         self._follower = PoolFollower(self)
-        self.path = path = RequestPath(
-            source, settings, resources, self._follower, self.metrics, self.reports, self.listeners
-        )
-        self.queue, self.traffic, self.by_rows, self.sequences = path.queue, path.traffic, path.by_rows, path.sequences
+        path = RequestPath(source, settings, resources, self._follower, self.metrics, self.reports, self.listeners)
+        self.path, self.queue, self.traffic, self.by_rows = path, path.queue, path.traffic, path.by_rows
         self.pool, self.dispatcher = path.pool, path.dispatcher
         self.presence = Presence(self.pool, self._follower.resized)
 
@@ -182,8 +180,19 @@ class ModelVersion:
             raise
 
     def abandon(self, job: Job) -> None:
-        self.dispatcher.abandon(job)
-        self.changed()
+        if not job.elsewhere:
+            self.dispatcher.abandon(job)
+            self.changed()
+        elif job.phase is JobPhase.QUEUED:
+            job.abandon()
+
+    def give_back(self, job: Job) -> None:
+        """Submit a job that a watcher has taken; a refusal is its answer."""
+        job.elsewhere = False
+        try:
+            self.submit(job)
+        except DaemonError as error:
+            answer_refused(job, error)
 
     def start(self, *, load: bool = False) -> None:
         """Start the workers that the settings ask for, unless the version was stopped before (`Presence.start`)."""
@@ -197,7 +206,7 @@ class ModelVersion:
     def change(self, settings: ModelSettings) -> None:
         """Apply new settings: waiting jobs are reconsidered, running batches finish."""
         self.settings = settings
-        self.path.change(settings, self.max_workers)
+        self.path.change(settings)
         for listener in self.change_listeners:
             listener()
         self.dispatcher.wake()

@@ -65,8 +65,10 @@ class Assembly:
         bounds = Bounds(config.max_receiving_bytes, config.max_sending_bytes, clock, observation.recurring)
         template = self.launch.template
         models = Models(config, clock, observation, bounds.arena, template, foreground=self.foreground)
+        known = [each.clients(config, clock, observation.events) for each in self.extensions]
+        clients = next((each for each in known if each is not None), None)  # of the first that knows any
         kernel = kernel_of(
-            config, tokens, clock, observation, bounds, models,
+            config, tokens, clients, clock, observation, bounds, models,
             lambda: startup.done and not self.shutdown.wanted.is_set() and observation.supervision.serving,
             lambda *call: answered(*call), lambda: tables.managers,
         )  # fmt: skip

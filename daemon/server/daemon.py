@@ -87,10 +87,10 @@ class Daemon:
 
     async def _serve(self, parts: Parts, ready: Callable[[dict[str, Any]], None]) -> asyncio.Task[None]:
         """Serve until the daemon must end; return the loading of the first models."""
-        config, service, engines, supervision = (
+        config, service, engine, supervision = (
             self._config,
             parts.service,
-            parts.models.engines,
+            parts.models.engine,
             parts.observation.supervision,
         )
         asyncio.get_running_loop().set_exception_handler(supervision.unhandled)
@@ -105,15 +105,15 @@ class Daemon:
                 each.bind(alone=isinstance(self._boot, ColdStart))
         except BaseException:
             await service.registrar.stop(0.0)
-            engines.close()
-            engines.local.end()
+            engine.close()
+            engine.end()
             raise
         await supervision.begin(parts.listening.at_sockets)
         for note in parts.notes:
             kind, _, sentence = note.partition(": ")
             _log.log(logging.WARNING if kind == "warning" else logging.INFO, sentence)
         if service.startup.empty:
-            engines.local.warm()  # otherwise the loaded models decide which template to warm
+            engine.warm()  # otherwise the loaded models decide which template to warm
         await self._boot.begin(service)
         for each in parts.services:
             each.serve()
@@ -133,7 +133,7 @@ class Daemon:
 
     async def _shut_down(self, parts: Parts, loading: asyncio.Task[None]) -> None:
         shutdown, listeners, registrar = self._shutdown, parts.listening.listeners, parts.service.registrar
-        replaced, engines = self.successor is not None, parts.models.engines
+        replaced, engine = self.successor is not None, parts.models.engine
         parts.observation.supervision.close()  # first: from now on servers are closed, and none is begun again
         if not replaced:
             self._launch.notifier.stopping(self._config.grace)
@@ -144,7 +144,7 @@ class Daemon:
         if replaced:
             self._launch.notifier.close()  # from now on the successor's loop is the one that is watched
             parts.service.place.hand_over()
-            engines.local.handed_over()
+            engine.handed_over()
         parts.held.close()
         shutdown.close(registrar, parts.listening.at_sockets)
         grace = parts.upgrade.grace if replaced else self._config.grace
@@ -159,14 +159,14 @@ class Daemon:
             await registrar.ledger.keep_measured()
         await shutdown.stop_models(registrar)
         await leaving
-        engines.close()
+        engine.close()
         await shutdown.let_answers_out(listeners)
         if replaced:  # the successor takes our end for that of all before, and removes their files
             await self._boot.outlive(self._config.grace)
         await parts.upgrade.report_counts()
         for listener in listeners:
             listener.abort()
-        engines.local.end()
+        engine.end()
         for each in reversed(parts.services):
             each.close()
 

@@ -20,9 +20,10 @@ def installed(extensions: Iterable[Extension], kernel: Kernel) -> dict[str, Serv
 
 
 def connect(registry: Registry, registrar: Registrar, services: Mapping[str, Service]) -> None:
-    """Let the registry and what changes it call these services."""
+    """Let the registry, and what makes, replaces and keeps versions, call these services, as far as they want it."""
     registrar.ledger.parts.services = services
     registrar.factory.dispatchers = _those_with("dispatcher", services)
+    registrar.factory.specified = _those_with("specify", services)
     registrar.factory.attached = _those_with("attach", services)
     registrar.replacing.begun = _those_with("replacing", services)
     registrar.leaving = _those_with("leaving", services)

@@ -5,11 +5,11 @@ from functools import partial
 
 from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.inference.turns import Turns
-from tsctl.daemon.api.known_clients import KnownClients
 from tsctl.daemon.api.metrics import selection_of
 from tsctl.daemon.api.room import while_there_is_room
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.extension import Kernel
@@ -24,6 +24,7 @@ from tsctl.daemon.server.observation import Observation
 def kernel_of(
     config: Config,
     tokens: Tokens,
+    clients: Clients | None,
     clock: Clock,
     observation: Observation,
     bounds: Bounds,
@@ -37,14 +38,14 @@ def kernel_of(
     Args:
         serves: returns whether every model to be served from the start is registered or has failed, and the daemon is
             not stopping.
-        answered, management: as in `Kernel`.
+        clients, answered, management: as in `Kernel`.
     """
-    registry, turns, add = models.registry, Turns(clock.now), observation.events.add
+    registry, turns = models.registry, Turns(clock.now)
     ready = serves if config.ready_when_full else while_there_is_room(serves, partial(answering, registry))
     return Kernel(
-        config, tokens, None if config.keys_file is None else KnownClients(config.keys_file, clock.now, add), clock,
+        config, tokens, clients, clock,
         observation.events, observation.recurring, observation.metrics, selection_of(config),
         Gpus.of_this_machine(clock), registry, models.registrar, ready, turns, bounds.receiving, bounds.send_budget,
         bounds.take, answered, inference_routes(registry, ready, turns), management, observation.soon,
-        models.engines.local,
+        models.engine.spare, models.engine.templates,
     )  # fmt: skip

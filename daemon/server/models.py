@@ -15,7 +15,6 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.server.observation import Observation
 from tsctl.daemon.workers.local_engine import LocalEngine
 from tsctl.daemon.workers.processes.spawn import StartedTemplate
-from tsctl.daemon.workers.ray.engines import Engines
 
 
 class Models:
@@ -26,6 +25,7 @@ class Models:
         foreground: the output of workers is printed, too.
 
     Attributes:
+        engine: this machine's.
         logs: the files of the workers' output.
 
     Raises:
@@ -45,13 +45,12 @@ class Models:
         loop, environment = asyncio.get_running_loop(), model_environment(os.environ, config)
         files = partial(paths.model_log, config.state_dir)
         self.logs = ModelLogs(files, foreground=foreground, as_json=config.log_format == "json")
-        local = LocalEngine(
+        self.engine = LocalEngine(
             loop, clock, environment, arena, template=config.template, alone=True, metrics=config.model_metrics,
             started=template,
         )  # fmt: skip
-        self.engines = Engines(local, config.ray_address, loop, clock, environment)
         self.registry = Registry()
         self.registrar = Registrar(
-            config, self.registry, self.engines, clock, self.logs, observation.metrics,
+            config, self.registry, self.engine, clock, self.logs, observation.metrics,
             recurring=observation.recurring,
         )  # fmt: skip

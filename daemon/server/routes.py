@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
+from tsctl.daemon.api.management.describe import with_fields
 from tsctl.daemon.api.management.registrations.document import registrations_document
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.api.management.status import settings_document
@@ -44,8 +45,11 @@ class Fields:
         self._services = services
 
     def described(self, model: ModelVersion) -> dict[str, Any]:
-        """Return the fields in `tsctl` of a version's document."""
-        return dict(chain.from_iterable(each.describe(model).items() for each in self._services))
+        """Return the members of a version's document, and its fields in `tsctl`."""
+        fields: dict[str, Any] = {}
+        for each in self._services:
+            fields = with_fields(fields, each.describe(model))
+        return {"tsctl": fields} | dict(chain.from_iterable(each.members(model).items() for each in self._services))
 
     def settings(self, model: ModelVersion) -> dict[str, Any]:
         """Return the settings of a version's workers that are other than its own."""

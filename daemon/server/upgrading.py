@@ -21,7 +21,7 @@ def upgrade_of(models: Models, launch: Launch, boot: Boot, place: Instance, load
     def start_new(python: str | None, expected: list[Expected]) -> NewDaemon:
         stand_in = boot.has_stand_in or launch.supervised
         new = start(launch, python, place.inheritance(expected, stand_in=stand_in))
-        models.engines.local.spare(new.pid)
+        models.engine.spare(new.pid)
         return new
 
     return Upgrade(models.registry, models.registrar, start_new, loaded, place.claim, tsctl_version())

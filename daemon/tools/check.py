@@ -149,7 +149,7 @@ def main(arguments: Sequence[str]) -> int:
         url=given.archive,
         model_name=given.model_name or None,
         handler=given.handler or None,
-        overrides=Overrides(fallback_workers=1, fallback_batch_size=given.fallback_batch_size, engine="local"),
+        overrides=Overrides(fallback_workers=1, fallback_batch_size=given.fallback_batch_size),
         local_paths=True,
     )
     # The lines on stdout tell all of it: without a handler, logging would print the events' warnings to stderr, too.

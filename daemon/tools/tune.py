@@ -45,7 +45,6 @@ from tsctl.daemon.workers.engine import Engine, local_pid
 from tsctl.daemon.workers.local_engine import LocalEngine
 
 _LONGEST = 1 << 24  # bytes of a line: a manifest and a model's settings are in it
-_HERE = {"engine": "local", "ray": None}  # measured on this machine
 
 
 class TuneOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -132,7 +131,7 @@ class ModelServer:
     def _settings(self, changes: Mapping[str, Any]) -> ModelSettings:
         document = self._document
         said = {name: value for name, value in document["settings"].items() if value is not None} | dict(changes)
-        return merge(Overrides(), said, self._config).changed({"devices": document["devices"]} | _HERE, "tune")
+        return merge(Overrides(), said, self._config).changed({"devices": document["devices"]}, "tune")
 
 
 def _log(text: str, pid: int, stream: str) -> None:  # noqa: ARG001 - an OutputLog

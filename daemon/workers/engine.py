@@ -1,8 +1,8 @@
 """The interface of this room: engines start workers, and workers run batches.
 
 A worker reports its life to its `WorkerListener`, the pool, and what becomes of its batches to its `BatchEvents`, the
-dispatcher. All calls are plain, so the same pool and dispatcher run over processes (`local.py`), over the nodes of a
-Ray cluster (`ray/`), and over a fake on a virtual clock (`stub.py`).
+dispatcher. All calls are plain, so the same pool and dispatcher run over processes (`local.py`), over those of other
+machines, which an extension's engine starts, and over a fake on a virtual clock (`stub.py`).
 
 The order of events for one worker: `loaded` or `load_failed` at most once; then for each `predict`
 any number of `streamed` and one `ended`; `lost` at most once; `exited` exactly once, last. A worker that goes
@@ -18,7 +18,6 @@ from tsctl.daemon.core.job import Batch, Job, Outcome, Reply
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.workers.inflight import InFlight
 from tsctl.daemon.workers.state import WorkerState
-from tsctl.handlers.ray.messages import ActorOptions
 from tsctl.handlers.wire import Declared, Isolation, Kind, Loaded, Measurement, Mode, Ranks
 
 STOPPED = "stopped"
@@ -61,7 +60,8 @@ class WorkerSpec:
         rows: the most rows at the same time, if the mode is not `batch`; of `continuous` a multiple of the batch size.
         python: the interpreter; None for the daemon's own.
         in_place: whether the model's directory is its author's own, and not an unpacked archive.
-        ray: resources of a worker on a node of the Ray cluster; None for a worker on this machine.
+        engine: starts the workers on other machines, where it finds room for them; None for this machine.
+        own: what that engine must know beside.
         told: further fields of `tsctl.handlers.wire.Load`, by name.
         metrics: the declared metrics (see `tsctl.handlers.wire.Load`).
         log: called with the worker's output.
@@ -87,7 +87,8 @@ class WorkerSpec:
     isolate: bool | None = None
     python: Path | None = None
     in_place: bool = False
-    ray: ActorOptions | None = None
+    engine: "Engine | None" = None
+    own: object = None
     told: Mapping[str, Any] = field(default_factory=dict)
     max_memory: int | None = None
     cpus: Sequence[int] = ()

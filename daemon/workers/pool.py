@@ -253,6 +253,11 @@ class Pool:
         return threads_for(self.cores, self.wanted * self._spec.processes, self._chosen_threads)
 
     @property
+    def spec(self) -> WorkerSpec:
+        """The configuration of the workers."""
+        return self._spec
+
+    @property
     def oversubscription(self) -> str | None:
         """A warning that the workers have more threads than there are cores. None if not, on GPUs, or on a cluster."""
         return self.shortage_with(self.wanted) if not self._spec.devices else None
@@ -263,7 +268,7 @@ class Pool:
         On GPUs there is room for one worker on each, or on each group of them. A cluster places its workers itself.
         """
         spec = self._spec
-        if spec.ray is not None:
+        if spec.engine is not None:
             return None
         if spec.devices:
             most = len(spec.devices) // spec.gpus_each
@@ -280,7 +285,7 @@ class Pool:
         gpu_ids = self._placement.take(self._spec.devices, self._spec.gpus_each)
         spec = dataclasses.replace(self._spec, threads=self.threads, gpu_ids=gpu_ids)
         try:
-            slot.worker = self._engine.start_worker(spec, self, self._listener.batches)
+            slot.worker = (spec.engine or self._engine).start_worker(spec, self, self._listener.batches)
             self._listener.worker_started()
         except OSError as error:
             self._placement.release(gpu_ids)

@@ -58,7 +58,6 @@ class StubEngine:
         report: of every worker that has loaded its model.
         declared: the inputs that every worker's handler declares.
         notes: every worker's sentences for the model's author.
-        node: the node of workers that are to run on a cluster.
         workers: every worker ever started, in order.
     """
 
@@ -72,7 +71,6 @@ class StubEngine:
     report: Loaded = field(default_factory=lambda: Loaded(0.0, own_handle=False))
     declared: Declared | None = None
     notes: Sequence[str] = ()
-    node: str = "node-1"
     workers: list["StubWorker"] = field(default_factory=list)
 
     def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> "StubWorker":
@@ -102,7 +100,7 @@ class StubWorker:
         self.pid = pid
         self.answered = False
         self.gpu_ids = spec.gpu_ids
-        self.node = "" if spec.ray is None else engine.node
+        self.node = ""
         self.waits = ""
         self.started = engine.clock.now()
         self.load_time = 0.0

@@ -52,7 +52,6 @@ def _all() -> Iterator[Metric]:
     yield from families.servers(everything)
     yield from gauges.events(Counter())
     of = {"model": "", "version": ""}
-    yield family(*gauges.SHARE, [(of, 0)])
     for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED):
         yield family(name, "gauge", text, [(of, 0)])
     for name, kind, text in (gauges.MEMORY, gauges.PROCESSOR):

@@ -58,7 +58,7 @@ def states() -> str:
 def _named(module: ModuleType) -> tuple[str, str]:
     """Return the title of a machine, and its life, from the first line of its module: `A rollout: its plan …`."""
     title, _, text = (module.__doc__ or "").partition("\n")[0].partition(": ")
-    return title, text[:1].upper() + text[1:]
+    return title.rstrip("."), text[:1].upper() + text[1:] or "Its life:"
 
 
 def drawing(transitions: Mapping[Enum, Mapping[Any, Enum]]) -> str:

@@ -98,6 +98,7 @@ class House:
             config, Tokens(), None, self.clock, recurring.events, recurring, self.metrics, Selection(), gpus,
             self.registry, self.registrar, ready, self.turns, ReceiveBudget(), SendBudget, None,
             lambda request, status, seconds: None, predictions, lambda: self._commands, self.clock.soon,
+            lambda pid: None,
         )  # fmt: skip
         self.services = [*installed(EXTENSIONS, kernel).values()]
         fields = Fields(self.services)

@@ -10,13 +10,9 @@ import pytest
 
 from tests.api.house import House
 from tests.http.peer import Peer
+from tests.kit.clients import FakeClient
 from tests.kit.protocols import PROTOCOLS
-from tsctl.daemon.api.grpc.heads import read_head
-from tsctl.daemon.api.grpc.prediction import CallFailed, replies_at_end
-from tsctl.daemon.api.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.core.job import Param, Reply
-from tsctl.daemon.http.bounds.known_client import KnownClient
+from tsctl.daemon.core.job import Reply
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.models.version import ModelVersion
 
@@ -24,20 +20,18 @@ ASKED = {
     "HTTP": ("/predictions/m", b"xx"),
     **{each.name: each.predict("m") for each in PROTOCOLS},
 }
-GRPC = "gRPC"
 TIMES = 30
 RULES = (files("tsctl.observability") / "rules.yml").read_text(encoding="utf-8")
 
 
 class Clients:
-    """Clients of one version over one protocol. Each batch takes a second."""
+    """Clients of one version over a protocol of HTTP. Each batch takes a second."""
 
-    def __init__(self, house: House, model: ModelVersion, protocol: str) -> None:
-        self.house, self.model, self._protocol = house, model, protocol
-        self.client: KnownClient | None = None
+    def __init__(self, house: House, model: ModelVersion, target: str = "", body: bytes = b"") -> None:
+        self.house, self.model, self._target, self._body = house, model, target, body
+        self.client: FakeClient | None = None
         self._route = house._router
         house._router = self._route_as_client  # type: ignore[assignment]
-        self._calls: list[asyncio.Task[object]] = []
         self._last: Peer | None = None
 
     def _route_as_client(self, exchange: Exchange) -> None:
@@ -46,33 +40,13 @@ class Clients:
 
     async def ask(self, *headers: str) -> None:
         """Send a request, and let it go as far as it does at once."""
-        if self._protocol == GRPC:
-            metadata = tuple((name, value) for name, _, value in (each.partition(": ") for each in headers))
-            self._calls.append(asyncio.create_task(self._call(metadata)))
-            await asyncio.sleep(0)
-        else:
-            target, body = ASKED[self._protocol]
-            self._last = self.house.send("POST", target, body, *headers)
+        self._last = self.house.send("POST", self._target, self._body, *headers)
         self.house.clock.settle()
-
-    async def _call(self, metadata: tuple[tuple[str, str], ...]) -> None:
-        clock = self.house.clock
-        try:
-            head = read_head("/p.S/Predictions", metadata, None, clock.now(), client=self.client)
-            param = Param("data", "", b"xx")
-            await replies_at_end(Arrivals(clock), self.model, head, [param], unnamed=True)
-        except (CallFailed, DaemonError):
-            pass
 
     async def leave(self) -> None:
         """Let the last client go without its answer."""
-        if self._protocol == GRPC:
-            self._calls[-1].cancel()
-            await asyncio.sleep(0)
-            await asyncio.sleep(0)
-        else:
-            assert self._last is not None
-            self._last.leave()
+        assert self._last is not None
+        self._last.leave()
         self.house.clock.settle()
 
     async def rest(self) -> None:
@@ -120,19 +94,19 @@ async def a_deadline_that_is_none(clients: Clients) -> int:
 
 
 async def a_rate_beyond_the_keys(clients: Clients) -> int:
-    clients.client = KnownClient("c", rate=1e-9, burst=1, due=1e12)
+    clients.client = FakeClient("c", most=0)
     await clients.ask()
     return 0
 
 
 async def a_model_that_the_key_does_not_allow(clients: Clients) -> int:
-    clients.client = KnownClient("c", models=("other",))
+    clients.client = FakeClient("c", models=("other",))
     await clients.ask()
     return 0
 
 
 async def a_body_longer_than_the_keys(clients: Clients) -> int:
-    clients.client = KnownClient("c", bytes=1)
+    clients.client = FakeClient("c", bytes=1)
     await clients.ask()
     return 0
 
@@ -162,16 +136,26 @@ def alarming(lines: dict[str, float]) -> list[str]:
     return [line for line, value in lines.items() if value and any(re.match(each, line) for each in patterns)]
 
 
-@pytest.mark.parametrize("chosen", CHOSEN, ids=lambda each: each.__name__)
-@pytest.mark.parametrize("protocol", [*ASKED, GRPC])
+every_end = pytest.mark.parametrize("chosen", CHOSEN, ids=lambda each: each.__name__)
+
+
+@every_end
+@pytest.mark.parametrize("protocol", ASKED)
 async def test_an_end_that_a_client_chose_counts_neither_way(
     tmp_path: Path, protocol: str, chosen: Callable[[Clients], "asyncio.Future[int]"]
 ) -> None:
-    house = House(tmp_path, queue_jobs="100")
+    await check_end(tmp_path, lambda house, model: Clients(house, model, *ASKED[protocol]), chosen)
+
+
+async def check_end(
+    root: Path, make: Callable[[House, ModelVersion], Clients], chosen: Callable[[Clients], "asyncio.Future[int]"]
+) -> None:
+    """Let clients end their requests in a way of their choice, and see that this counts neither for nor against."""
+    house = House(root, queue_jobs="100")
     house.engine.capacity = 1
     house.engine.batch_time = lambda size: 1.0
     model = await house.serve("m", config="batching: greedy")
-    clients = Clients(house, model, protocol)
+    clients = make(house, model)
 
     ran = 0
     for _ in range(TIMES):

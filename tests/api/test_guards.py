@@ -9,9 +9,11 @@ import pytest
 from tests.api.house import House
 from tests.http.peer import Peer, Server
 from tests.kit.build import make_config
+from tests.kit.clients import FakeClient, FakeClients
 from tsctl.daemon.api.guards import Guard, guard
 from tsctl.daemon.config.endpoints import choose_endpoints
 from tsctl.daemon.config.tokens import Tokens
+from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.errors import Forbidden
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import HttpLimits
@@ -30,12 +32,14 @@ def answer(exchange: Exchange, path: list[str]) -> None:
     exchange.respond(status_response("here"))
 
 
-def guarded(root: Path, flags: dict[str, str], tokens: Tokens = TOKENS) -> tuple[Guard, int]:
+def guarded(
+    root: Path, flags: dict[str, str], tokens: Tokens = TOKENS, clients: Clients | None = None
+) -> tuple[Guard, int]:
     """The guard of the last endpoint of a configuration, and the port it is at."""
     endpoint = choose_endpoints(make_config(root, allowed_host="a", **flags))[-1]
     (listening,) = bind_endpoints([endpoint])
     with listening:
-        return guard(endpoint, listening, make_config(root, allowed_host="a", **flags), tokens), (
+        return guard(endpoint, listening, make_config(root, allowed_host="a", **flags), tokens, clients), (
             listening.getsockname()[1]
         )
 
@@ -257,3 +261,21 @@ def test_the_refusal_names_the_host_and_the_remedy(tmp_path: Path) -> None:
 
     with pytest.raises(Forbidden, match=r"Host `evil\.example` is not allowed .* with `--allowed-host`\."):
         there.pages("http://evil.example", "evil.example")
+
+
+@pytest.mark.parametrize(
+    ("target", "key", "status"),
+    [
+        ("/predictions/m", "", 401), ("/predictions/m", "guess", 403), ("/predictions/m", "one", 200),
+        ("/predictions/other", "one", 403), ("/predictions/other", "all", 200), ("/metrics", "all", 403),
+        ("/predictions/m", "full", 429),
+    ],
+)  # fmt: skip
+def test_a_client_that_is_known_is_kept_to_its_limits(tmp_path: Path, target: str, key: str, status: int) -> None:
+    clients = FakeClients(FakeClient("one", models=("m",)), FakeClient("all"), FakeClient("full", most=0))
+    there, _ = guarded(tmp_path, INFERENCE, Tokens(), clients)
+    client = connect(there)
+
+    client.send(head(target, *([f"Authorization: Bearer {key}"] if key else []), length=1) + b"x")
+
+    assert client.statuses == [status]

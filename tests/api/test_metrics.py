@@ -91,7 +91,11 @@ async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> 
     lines = await metrics_of(house)
 
     reasons = (*REASONS.values(), OTHER, *house.metrics.refusal_labels)
-    assert {line for line in lines if "=m," in line or "=m}" in line or "_m_" in line} == {
+    # An extension has counters of all versions, or of those that use it: its own tests say which.
+    of_extensions = {
+        f"{row.name}{{model=m,version=1.0}}" for each in EXTENSIONS for row in each.metrics if row.kind == "counter"
+    }
+    assert {line for line in lines if "=m," in line or "=m}" in line or "_m_" in line} - of_extensions == {
         *(
             f"ts_{name}{{model_name=m,model_version={version}}}"
             for name in ("inference_requests_total", "inference_latency_microseconds", "queue_latency_microseconds")
@@ -100,12 +104,6 @@ async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> 
         "tsctl_batches_total{model=m,reason=full,version=1.0}",
         "tsctl_isolated_batches_total{model=m,version=1.0}",
         "tsctl_isolated_failures_total{model=m,version=1.0}",
-        *(
-            f"{row.name}{{model=m,version=1.0}}"
-            for extension in EXTENSIONS
-            for row in extension.metrics
-            if row.kind == "counter" and row.labels == ("model", "version")
-        ),
         "tsctl_requests_total{code=200,model=m,version=1.0}",
         *(f"tsctl_requests_judged_total{{model=m,verdict={verdict},version=1.0}}" for verdict in ("bad", "good")),
         "tsctl_requests_retried_total{model=m,version=1.0}",

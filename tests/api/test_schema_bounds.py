@@ -10,13 +10,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from google.protobuf.message import DecodeError
 
 from tests.kit.protocols import PROTOCOLS, Cases
 from tests.lab.benchmarks import schemas
-from tsctl.daemon.api.grpc.protos.limits import check_steps
-from tsctl.daemon.api.grpc.protos.messages import request_class
-from tsctl.daemon.api.grpc.tensor_contents import read_steps as message_steps
 from tsctl.daemon.api.json_text.syntax import check_syntax
 from tsctl.daemon.api.tensors import requests as tensors
 from tsctl.daemon.api.tensors.steps import Steps
@@ -39,22 +35,6 @@ def plain(body: bytes) -> Steps[Any]:
     return check_syntax(memoryview(body))
 
 
-def received(name: str) -> Begin:
-    """Return the reader of a message, from its bytes to what is made of it."""
-    kind = request_class(name)
-
-    def read(body: bytes) -> Steps[Any]:
-        yield from check_steps(kind.DESCRIPTOR, body)
-        try:
-            message = kind.FromString(body)
-        except DecodeError:
-            return None
-        yield
-        return (yield from message_steps(message)) if name == "inference.ModelInferRequest" else message
-
-    return read
-
-
 def infer_cases(size: int) -> Cases:
     for name, body in schemas.json_bodies(tensors._WrittenRequest, size):
         yield infer, name, body()
@@ -65,14 +45,6 @@ def plain_cases(size: int) -> Cases:
         yield plain, name, body()
 
 
-def grpc_cases(size: int) -> Cases:
-    for method, descriptor in schemas.requests_of().items():
-        for name, body in schemas.messages(descriptor, size):
-            yield received(descriptor.full_name), method + name, body()
-    for name, body in schemas.tensor_messages(size):
-        yield received("inference.ModelInferRequest"), name, body()
-
-
 EXTENDED = [pytest.param(cases, id=name) for protocol in PROTOCOLS for name, cases in protocol.cases.items()]
 EVERY = pytest.mark.parametrize(
     "cases",
@@ -80,7 +52,6 @@ EVERY = pytest.mark.parametrize(
         pytest.param(infer_cases, id="tensors"),
         pytest.param(plain_cases, id="any JSON"),
         *EXTENDED,
-        pytest.param(grpc_cases, id="gRPC"),
     ],
 )
 
@@ -101,6 +72,11 @@ def longest_step(steps: Steps[Any]) -> float:
 
 @EVERY
 def test_no_step_is_long_whatever_field_is_filled(cases: Callable[[int], Cases]) -> None:
+    check_each_step(cases)
+
+
+def check_each_step(cases: Callable[[int], Cases]) -> None:
+    """Read each body, and see how long the longest step takes."""
     longest = {}
     for begin, name, body in cases(SIZE):
         longest[name] = longest_step(begin(body))

@@ -5,18 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.grpc.client import GrpcHouse, grpc_house, prediction
+from tests.api.house import House
 from tests.kit.protocols import PROTOCOLS
-from tsctl.daemon.api.grpc.oip import SERVICES
-from tsctl.daemon.api.grpc.protos.messages import message_class
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 
-pytestmark = pytest.mark.slow  # a real server and client of gRPC
-
 Headers = tuple[tuple[str, str], ...]
-Ask = Callable[[GrpcHouse, Headers], Awaitable[tuple[int, str]]]  # returns the HTTP status, and the error's text
+Ask = Callable[[Headers], Awaitable[tuple[int, str]]]  # returns the HTTP status, and the error's text
 TENSOR = {"name": "a", "datatype": "INT32", "shape": [1]}
 
 
@@ -26,80 +22,43 @@ class Watcher:
     def __init__(self, seen: list[RequestFacts]) -> None:
         self._seen = seen
 
-    def watch(self, job: Job, asked: RequestFacts) -> None:
+    def watch(self, job: Job, asked: RequestFacts) -> bool:
         self._seen.append(asked)
+        return False
 
 
-def over_http(target: str, body: bytes) -> Ask:
-    async def ask(made: GrpcHouse, headers: Headers) -> tuple[int, str]:
-        lines = [f"{name}: {value}" for name, value in headers]
-        answer = await made.house.ask("POST", target, body, *lines)
-        return answer.status, answer.body.decode()
-
-    return ask
+async def over_http(house: House, way: str, headers: Headers) -> tuple[int, str]:
+    target, body = WAYS[way]
+    lines = [f"{name}: {value}" for name, value in headers]
+    answer = await house.ask("POST", target, body, *lines)
+    return answer.status, answer.body.decode()
 
 
-async def _called(made: GrpcHouse, call: object) -> tuple[int, str]:
-    before = len(made.statuses)
-    text = ""
-    try:
-        await made.settled(call)
-    except made.grpc.aio.AioRpcError as error:
-        text = error.details()
-    (status,) = made.statuses[before:]
-    return status, text
-
-
-async def predictions(made: GrpcHouse, headers: Headers) -> tuple[int, str]:
-    return await _called(made, made.call("Predictions", prediction("m", data=b"1"), metadata=headers))
-
-
-async def stream_predictions(made: GrpcHouse, headers: Headers) -> tuple[int, str]:
-    call = made.call("StreamPredictions", prediction("m", data=b"1"), metadata=headers)
-    return await _called(made, _last(call))
-
-
-async def _last(call: object) -> None:
-    async for _ in call:  # type: ignore[attr-defined]
-        pass
-
-
-async def model_infer(made: GrpcHouse, headers: Headers) -> tuple[int, str]:
-    request = message_class("inference.ModelInferRequest")(model_name="m", inputs=[TENSOR])
-    request.inputs[0].contents.int_contents.append(1)
-    return await _called(made, made.call("ModelInfer", request, SERVICES[0], metadata=headers))
-
-
-WAYS: dict[str, Ask] = {
-    "HTTP": over_http("/predictions/m", b"[1]"),
-    "SageMaker": over_http("/models/m/invoke", b"[1]"),
-    **{each.name: over_http(*each.predict("m")) for each in PROTOCOLS},
-    "gRPC": predictions,
-    "gRPC, in pieces": stream_predictions,
-    "gRPC, OIP": model_infer,
+WAYS: dict[str, tuple[str, bytes]] = {
+    "HTTP": ("/predictions/m", b"[1]"),
+    "SageMaker": ("/models/m/invoke", b"[1]"),
+    **{each.name: each.predict("m") for each in PROTOCOLS},
 }
-ways = pytest.mark.parametrize("ask", [pytest.param(ask, id=name) for name, ask in WAYS.items()])
 
 
-def stop_taking(made: GrpcHouse, model: ModelVersion) -> None:
-    made.house.engine.batch_time = lambda _size: 1e6
+def stop_taking(house: House, model: ModelVersion) -> None:
+    house.engine.batch_time = lambda _size: 1e6
     for _ in range(model.queue.max_jobs + model.settings.batch_size + 1):
         if model.waiting < model.queue.max_jobs:
-            made.house.send("POST", "/predictions/m", b"1")
-            made.house.clock.settle()
+            house.send("POST", "/predictions/m", b"1")
+            house.clock.settle()
     assert model.waiting == model.queue.max_jobs
 
 
-def stop(_made: GrpcHouse, model: ModelVersion) -> None:
+def stop(_house: House, model: ModelVersion) -> None:
     model.scale(0, 0)
 
 
-def nothing(_made: GrpcHouse, _model: ModelVersion) -> None:
+def nothing(_house: House, _model: ModelVersion) -> None:
     pass
 
 
-@ways
-@pytest.mark.parametrize(
+every_refusal = pytest.mark.parametrize(
     ("arrange", "headers", "status", "reason", "text"),
     [
         pytest.param(stop_taking, (), 503, "queue_full", "m", id="a full queue"),
@@ -114,46 +73,53 @@ def nothing(_made: GrpcHouse, _model: ModelVersion) -> None:
         ),
     ],
 )  # fmt: skip
+Arrange = Callable[[House, ModelVersion], None]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@every_refusal
 async def test_a_refusal_is_the_same_over_every_protocol_and_counts_once(
-    tmp_path: Path,
-    ask: Ask,
-    arrange: Callable[[GrpcHouse, ModelVersion], None],
-    headers: Headers,
-    status: int,
-    reason: str,
-    text: str,
+    tmp_path: Path, way: str, arrange: Arrange, headers: Headers, status: int, reason: str, text: str
 ) -> None:
-    async with grpc_house(tmp_path) as made:
-        model = await made.house.serve("m")
-        arrange(made, model)
-        made.house.clock.settle()
+    house = House(tmp_path)
+    await check_refusal(house, lambda sent: over_http(house, way, sent), arrange, headers, status, reason, text)
 
-        told = await ask(made, headers)
 
-        assert told[0] == status
-        assert text in told[1]
-        assert {why: count for why, count in model.metrics.refusals.items() if count} == {reason: 1}
-        assert model.metrics.codes[status] == 1
+async def check_refusal(
+    house: House, ask: Ask, arrange: Arrange, headers: Headers, status: int, reason: str, text: str
+) -> None:
+    """Ask where a request is refused, and see how, and what is counted."""
+    model = await house.serve("m")
+    arrange(house, model)
+    house.clock.settle()
+
+    told = await ask(headers)
+
+    assert told[0] == status
+    assert text in told[1]
+    assert {why: count for why, count in model.metrics.refusals.items() if count} == {reason: 1}
+    assert model.metrics.codes[status] == 1
 
 
 @pytest.mark.parametrize(
-    ("way", "repeated"),
-    [
-        ("HTTP", True), ("gRPC", True), ("gRPC, in pieces", True),
-        ("SageMaker", False), ("gRPC, OIP", False), *((each.name, each.records) for each in PROTOCOLS),
-    ],
-)  # fmt: skip
+    ("way", "repeated"), [("HTTP", True), ("SageMaker", False), *((each.name, each.records) for each in PROTOCOLS)]
+)
 async def test_who_watches_requests_sees_each_and_what_repeats_it_as_a_plain_prediction(
     tmp_path: Path, way: str, repeated: bool
 ) -> None:
     """Of tensors that is JSON, which goes to a model that declares none as it is."""
-    async with grpc_house(tmp_path) as made:
-        model = await made.house.serve("m")
-        seen: list[RequestFacts] = []
-        model.watchers = (Watcher(seen),)
+    house = House(tmp_path)
+    await check_watched(house, lambda sent: over_http(house, way, sent), repeated)
 
-        await WAYS[way](made, ())
 
-        (asked,) = seen
-        assert (asked.repeated is not None) == repeated
-        assert (asked.method, asked.began) == ("POST", made.house.clock.now())
+async def check_watched(house: House, ask: Ask, repeated: bool) -> None:
+    """Ask a model whose requests are watched, and see what the watcher is told."""
+    model = await house.serve("m")
+    seen: list[RequestFacts] = []
+    model.watchers = (Watcher(seen),)
+
+    await ask(())
+
+    (asked,) = seen
+    assert (asked.repeated is not None) == repeated
+    assert (asked.method, asked.began) == ("POST", house.clock.now())

@@ -4,12 +4,10 @@ The page asks once a second. The bound has no allowance for a busy machine: run 
 """
 
 import os
-import resource
 import signal
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -99,31 +97,3 @@ def test_a_queue_that_overflows(page: Any, console: Console, name: str, view: st
     shown(seen, times[0])
     for each in asking:
         each.join()
-
-
-def test_a_model_that_does_not_load(page: Any, console: Console, tmp_path: Path) -> None:
-    (tmp_path / "broken.py").write_text(
-        "def predict(text: str) -> str:\n    return text\n\nopen('/nowhere/vocabulary')\n"
-    )
-    at(page, console, "models")
-
-    registering = aside(lambda: console.served.run("register", str(tmp_path / "broken.py"), "--model-name", "broken"))
-    page.locator(".events li").filter(has_text="model-failed").filter(has_text="broken").first.wait_for()
-    shown_at = time.time()
-    registering.join()
-
-    told = console.served.command("GET", "/tsctl/events?model=broken").json["events"]
-    assert shown_at - min(each["time"] for each in told if each["kind"] == "model-failed") <= BOUND
-
-
-def test_a_full_disk(page: Any, console: Console) -> None:
-    at(page, console, "models")
-    pid = console.served.pid
-    before = resource.prlimit(pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-
-    try:
-        began = time.monotonic()
-        assert console.served.command("PATCH", "/models/words?max_batch_delay=7").status == 500
-        shown(page.locator(".events li").filter(has_text="not-remembered"), began)
-    finally:
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, before)

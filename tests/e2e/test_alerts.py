@@ -6,9 +6,8 @@ import os
 import resource
 import shutil
 import signal
-import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from importlib.resources import files
@@ -17,8 +16,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.e2e.served import Served, eventually, free_address
-from tests.kit.http2 import ENDS_THE_LOOP
+from tests.e2e.served import Served, eventually
+from tests.kit.shelf import modules
 from tests.observability.prometheus import Prometheus, quickened
 
 RULES = (files("tsctl.observability") / "rules.yml").read_text(encoding="utf-8")
@@ -98,14 +97,13 @@ def test_minutes_become_seconds() -> None:
 
 
 @pytest.fixture
-def grpc_address(idle: Served) -> str:
-    """The address of gRPC of a daemon that is started next."""
-    idle.environment["TSCTL_GRPC_ADDRESS"] = address = free_address()
-    return address
+def enders(idle: Served) -> list[Callable[[], None]]:
+    """What ends a server of the daemon that is started next: those of extensions that can be ended by a client."""
+    return [each.ender(idle) for each in modules("ending")]
 
 
 def test_each_trouble_raises_its_alert_and_a_healthy_model_none(
-    grpc_address: str, fragile: Served, tmp_path: Path
+    enders: list[Callable[[], None]], fragile: Served, tmp_path: Path
 ) -> None:
     program = shutil.which("prometheus")
     if program is None:
@@ -144,10 +142,9 @@ def test_each_trouble_raises_its_alert_and_a_healthy_model_none(
         resource.prlimit(served.pid, resource.RLIMIT_FSIZE, before)
         with stalling(served.pid):
             eventually(partial(fired, "TsctlLoopStalls"), "stalls are told")
-        host, _, port = grpc_address.partition(":")
-        with socket.create_connection((host, int(port))) as attacker:
-            attacker.sendall(ENDS_THE_LOOP)
-        eventually(partial(fired, "TsctlServerEnds"), "the end of gRPC is told")
+        for end in enders:
+            end()
+            eventually(partial(fired, "TsctlServerEnds"), "the end of a server is told")
     finally:
         prometheus.stop()
 

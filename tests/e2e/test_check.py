@@ -87,13 +87,3 @@ def test_a_warm_up_that_fails_keeps_the_model_out(served: Served, tmp_path: Path
     assert failed.returncode == 1
     assert "the warm-up with `sample.json` failed: Prediction failed: ValueError: as you wish" in failed.stderr
     assert json.loads(served.tsctl("ls", "--json")) == []
-
-
-def test_an_archive_for_a_cluster_is_tried_here(idle: Served, request_file: Path) -> None:
-    config = idle.folder / "config.yaml"
-    config.write_text("engine: ray\n")
-    idle.pack("obey", config_file=config)
-
-    done = idle.run("check", str(idle.store / "obey.mar"), "--input", str(request_file))
-
-    assert done.returncode == 0, done.stderr

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.served import Served, free_address
+from tests.e2e.served import Served
 from tests.e2e.tensor_models import register
+from tests.kit.shelf import modules
 from tsctl.daemon.model_settings.declarations import DATATYPES
 
 CLIENTS = Path(__file__).parent / "clients"
@@ -14,24 +15,23 @@ ENVIRONMENTS = Path(__file__).parents[2] / ".clients"
 
 
 def check_client(idle: Served, program: Path) -> None:
-    """Run a client's program in its environment; skip the test where that is not there."""
+    """Run a client's program in its environment; skip the test where that is not there.
+
+    Its arguments are the address of HTTP, and those of protocols of extensions: `arguments_of` in
+    tests/extensions/NAME/addresses.py returns options of the daemon, and arguments of the program.
+    """
     client = program.stem
     python = ENVIRONMENTS / client / "bin/python"
     if not python.exists():
         pytest.skip(f"`python -m tests.lab clients` installs the client of {client}")
-    calls, management, token = free_address(), free_address(), idle.folder / "token"
-    token.touch(0o600)
-    token.write_text("secret")
-    idle.start(
-        "--grpc-address", calls, "--max-request-size", "8MiB",
-        "--grpc-management-address", management, "--token-file", str(token),
-    )  # fmt: skip
+    further = [each.arguments_of(idle) for each in modules("addresses")]
+    idle.start("--max-request-size", "8MiB", *(option for options, _ in further for option in options))
     for datatype in DATATYPES:
         register(idle, datatype, f"{client}-{datatype.lower()}")
     idle.register("chats")
 
     done = subprocess.run(
-        [python, program, idle.url.removeprefix("http://"), calls, management, "secret"],
+        [python, program, idle.url.removeprefix("http://"), *(said for _, arguments in further for said in arguments)],
         capture_output=True,
         text=True,
         timeout=idle.patience,
@@ -41,6 +41,6 @@ def check_client(idle: Served, program: Path) -> None:
     assert done.stdout.endswith("every call did as it should\n")
 
 
-@pytest.mark.parametrize("client", ["triton", "kserve", "grpcio"])
+@pytest.mark.parametrize("client", ["triton", "kserve"])
 def test_every_call_of_a_client_does_as_it_should(idle: Served, client: str) -> None:
     check_client(idle, CLIENTS / f"{client}.py")

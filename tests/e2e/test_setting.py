@@ -1,62 +1,32 @@
 """`tsctl set` on a model under load: nothing is lost, no worker starts anew, and a restart keeps it."""
 
-import http.client
 import json
-import threading
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.served import PATIENCE, Served, eventually
+from tests.e2e.load import Load, Seen
+from tests.e2e.served import Served, eventually
 from tsctl.client import DaemonClient
 
-CLIENTS = 8
+
+def answers(seen: Iterable[Seen]) -> list[dict[str, Any]]:
+    return [json.loads(each.told) for each in seen if each.status == 200]
 
 
-class Load:
-    """Clients that ask one after the other, each on its own kept connection, until they are told to stop."""
-
-    def __init__(self, served: Served, target: str) -> None:
-        self.answers: list[dict[str, Any]] = []
-        self.failures: list[str] = []
-        self._served, self._target = served, target
-        self._stop = threading.Event()
-        self._threads = [threading.Thread(target=self._run, daemon=True) for _ in range(CLIENTS)]
-
-    def __enter__(self) -> "Load":
-        for thread in self._threads:
-            thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        for thread in self._threads:
-            thread.join(PATIENCE)
-
-    def _run(self) -> None:
-        connection = self._served.connect()
-        try:
-            while not self._stop.is_set():
-                connection.request("POST", self._target, b"x")
-                response = connection.getresponse()
-                body = response.read()
-                if response.status == 200:
-                    self.answers.append(json.loads(body))
-                else:
-                    self.failures.append(f"{response.status} {body!r}")
-        except (OSError, http.client.HTTPException) as error:
-            self.failures.append(repr(error))
-        finally:
-            connection.close()
-
-    def see(self, rows: int, batch_size: int) -> None:
-        """Wait for an answer of a batch of this size, whose handler was told this batch size."""
-        eventually(
-            lambda: any(each["rows"] == rows and each["batchSize"] == batch_size for each in self.answers[-200:]),
-            f"a batch of {rows} where {batch_size} are allowed",
-        )
+def see(load: Load, rows: int, batch_size: int) -> None:
+    """Wait for an answer of a batch of this size, whose handler was told this batch size."""
+    eventually(
+        lambda: any(
+            each["rows"] == rows and each["batchSize"] == batch_size
+            for client in load.seen
+            for each in answers(client[-25:])
+        ),
+        f"a batch of {rows} where {batch_size} are allowed",
+    )
 
 
 @pytest.mark.thin
@@ -64,12 +34,12 @@ def test_under_load_nothing_is_lost_and_no_worker_starts_anew(served: Served) ->
     served.register("sized", "--batch-size", "1")
 
     with Load(served, "/predictions/sized") as load:
-        load.see(rows=1, batch_size=1)
+        see(load, rows=1, batch_size=1)
         said = served.tsctl("set", "sized", "--batch-size", "8", "--max-delay", "20", "--batching", "fixed")
-        load.see(rows=8, batch_size=8)
+        see(load, rows=8, batch_size=8)
         for batching, size in (("greedy", 4), ("auto", 2), ("fixed", 8), ("auto", 3)):
             served.tsctl("set", "sized", "--batching", batching, "--batch-size", str(size))
-            load.see(rows=size, batch_size=size)
+            see(load, rows=size, batch_size=size)
 
     assert said.splitlines() == [
         "Set the batch size of `sized` 1.0 from 1 to 8",
@@ -77,9 +47,9 @@ def test_under_load_nothing_is_lost_and_no_worker_starts_anew(served: Served) ->
         "Set the batching of `sized` 1.0 from auto to fixed",
     ]
     assert load.failures == []
-    assert len({answer["pid"] for answer in load.answers}) == 1
+    assert len({answer["pid"] for answer in answers(load)}) == 1
     batching = served.describe("sized")["tsctl"]["batching"]
-    assert sum(int(size) * count for size, count in batching["sizes"].items()) == len(load.answers)
+    assert sum(int(size) * count for size, count in batching["sizes"].items()) == len(list(load))
     assert Counter(batching["reasons"]).total() == Counter(batching["sizes"]).total()
 
 

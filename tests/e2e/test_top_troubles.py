@@ -1,7 +1,6 @@
-"""Each trouble that an operator must not miss is on the screen of `tsctl top`, before a real daemon."""
+"""A killed worker, errors and refusals are on the screen of `tsctl top`, before a real daemon."""
 
 import os
-import resource
 import signal
 import threading
 from collections.abc import Iterator
@@ -62,15 +61,6 @@ def test_a_killed_worker(watched: Served, screen: Screen) -> None:
     wait_for(screen, f"error    m/1.0: worker {pid} ended: killed by SIGKILL")
 
 
-def test_a_model_that_does_not_load(watched: Served, screen: Screen) -> None:
-    broken = watched.folder / "broken.py"
-    broken.write_text("def predict(text: str) -> str:\n    return text\n\nopen('/nowhere/vocabulary')\n")
-
-    watched.run("register", str(broken), "--model-name", "broken")
-
-    wait_for(screen, "error    broken/1.0: ")
-
-
 def test_requests_that_raise(watched: Served, screen: Screen) -> None:
     for _ in range(3):
         assert watched.ask("/predictions/m", b"fail").status == 503
@@ -89,12 +79,3 @@ def test_a_queue_that_overflows(watched: Served, screen: Screen) -> None:
 
     for each in asking:
         each.join()
-
-
-def test_a_full_disk(watched: Served, screen: Screen) -> None:
-    before = resource.prlimit(watched.pid, resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
-    try:
-        assert watched.command("PATCH", "/models/m?max_batch_delay=7").status == 500
-        wait_for(screen, "error    a change was applied, and will be lost: cannot write")
-    finally:
-        resource.prlimit(watched.pid, resource.RLIMIT_FSIZE, before)

@@ -1,5 +1,6 @@
 """A large body goes around the parser, to its place in the arena; nobody can tell, however the stream is cut."""
 
+import itertools
 import math
 from dataclasses import replace
 
@@ -71,7 +72,22 @@ def test_byte_by_byte() -> None:
     assert kinds(peer) == ["Lease", "Lease"]
 
 
-REPEATED = [BODY, BODY[:20], BODY[::-1]]
+REPEATED = [BODY, BODY[:20], BODY[::-1], b"small", BODY * 3, BODY]
+
+
+@given(cuts=st.lists(st.integers(0, 600), max_size=12))
+def test_a_head_that_is_repeated_begins_a_body_of_its_own_wherever_the_stream_is_cut(cuts: list[int]) -> None:
+    server = Storing()
+    peer = server.connect()
+    stream = b"".join(map(post, REPEATED))
+    places = sorted({0, len(stream), *(cut % len(stream) for cut in cuts)})
+
+    for start, end in itertools.pairwise(places):
+        peer.send(stream[start:end])
+
+    assert peer.bodies == REPEATED
+    assert [answer.headers["told"] for answer in peer.answers] == [str(len(body)) for body in REPEATED]
+    assert server.arena.used == 0
 
 
 def test_a_head_that_is_repeated_is_not_parsed_again() -> None:
@@ -79,7 +95,7 @@ def test_a_head_that_is_repeated_is_not_parsed_again() -> None:
     peer = server.connect()
 
     parsed = []
-    for sent in REPEATED:
+    for sent in REPEATED[:3]:
         stream = post(sent)
         peer.send(stream[:-5])
         assert isinstance(peer.connection, Connection)
@@ -87,7 +103,7 @@ def test_a_head_that_is_repeated_is_not_parsed_again() -> None:
         peer.send(stream[-5:])
 
     assert parsed[1] is parsed[0] and parsed[2] is parsed[0]  # only the first was parsed
-    assert peer.bodies == REPEATED
+    assert peer.bodies == REPEATED[:3]
     assert kinds(peer) == ["Lease"] * 3
 
 

@@ -8,7 +8,6 @@ from importlib import import_module
 from pathlib import Path
 
 INSTALLED = ".venv/.installed"
-_RAY = ".venv/.ray-installed"
 _RELEASE = ".venv/.release-installed"
 _DEBIAN = "curl fish groff-base make openssl tmux wrk zsh bash"
 _APT = "$SUDO apt-get install -q -y --no-install-recommends"
@@ -63,11 +62,6 @@ TESTS = {
         "files outside its own folder of the shelf each commit since BASE modifies",
         ('python -m tests.lab.counter "$@"',),
     ),
-    "ray": Program(
-        "models on Ray clusters of this machine whose nodes are killed; 1 GB of memory",
-        ('pytest -m ray "$@" tests/e2e/ray',),
-        (_RAY,),
-    ),
     "alerts": Program(
         "each trouble that `tsctl metrics --rules` has an alert for, until a real Prometheus tells it; a minute",
         ("pytest -m '' \"$@\" tests/e2e/test_alerts.py",),
@@ -113,16 +107,11 @@ TESTS = {
 PROOFS = {
     "bounds": _lab(
         "what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their "
-        "answers, bytes of an idle connection, and that no body holds the event loop for over 5 ms; half an hour",
+        "answers, bytes of an idle connection, how soon a request too many is refused, and that no body holds the "
+        "event loop for over 5 ms; half an hour",
         "benchmarks.callbacks",
         "benchmarks.bounds",
         taking=1,
-    ),
-    "chaos-ray": _lab(
-        "kills processes, actors, nodes and bridges of a daemon on a Ray cluster of this machine, replaces its "
-        "models, and upgrades it, under load; ten minutes, or --seconds 60 --seed 7",
-        "chaos.ray",
-        needs=(_RAY,),
     ),
     "chaos-rows": _lab(
         "kills workers that run requests on their own, and those that keep sequences, every 200 ms under clients "
@@ -180,9 +169,8 @@ COMPARISONS = {
 
 MADE = {
     "references": Program(
-        "what is made of tables, of the help (the pages for `man`) and of the .proto files; tests keep it fresh",
+        "what is made of tables, and of the help (the pages for `man`); tests keep it fresh",
         (
-            "python -m docs.generate.grpc_descriptions",
             "python -m docs.generate.model_settings > docs/model-settings.md",
             "python -m docs.generate.manual docs/man",
         ),

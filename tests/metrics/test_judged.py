@@ -3,6 +3,7 @@
 import pytest
 
 from tests.kit.version import StubVersion
+from tsctl.daemon.core.client import ModelNotAllowed, TooManyRequests
 from tsctl.daemon.core.endings import (
     WHOSE,
     Ending,
@@ -14,7 +15,6 @@ from tsctl.daemon.core.endings import (
 )
 from tsctl.daemon.core.errors import BadRequest, CutOff, Loading, NoReadyWorker, QueueFull, ResponseTimeout, Stopping
 from tsctl.daemon.core.job import Fate, Job, JobPhase, Outcome, Reply, TimeBudget
-from tsctl.daemon.http.bounds.known_client import KnownClient, ModelNotAllowed, TooManyRequests
 
 HUNG = Reply(ResponseTimeout.status, b"hung", error=ResponseTimeout.kind)
 
@@ -52,7 +52,7 @@ def test_a_status_says_whose_doing_an_answer_is() -> None:
     [
         (BadRequest("no"), Ending.REJECTED),
         (ModelNotAllowed("c", "m"), Ending.REJECTED),
-        (TooManyRequests(KnownClient("c", rate=1.0), 1.0), Ending.REJECTED),
+        (TooManyRequests("c", 1.0, 1, 1.0), Ending.REJECTED),
         (QueueFull("full"), Ending.REFUSED),
         (NoReadyWorker("none"), Ending.REFUSED),
         (Loading("soon"), Ending.REFUSED),

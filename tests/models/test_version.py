@@ -6,9 +6,13 @@ import pytest
 
 from tests.kit.build import make_model
 from tests.kit.version import StubVersion
+from tsctl.daemon.api import submission
 from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.endings import Ending
 from tsctl.daemon.core.errors import Loading, NoReadyWorker, Stopping
+from tsctl.daemon.core.job import Job, JobPhase, Param
 from tsctl.daemon.models.reporting.model_state import ModelState
+from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.stub import StubEngine, StubWorker
@@ -240,3 +244,58 @@ def test_a_worker_reports_its_batches_to_the_dispatcher_and_its_life_to_the_pool
     model.scale(1, 1)
 
     assert engine.reports == (model.pool, model.dispatcher)
+
+
+class Taker:
+    """A watcher of requests that takes each."""
+
+    def watch(self, job: Job, asked: RequestFacts) -> bool:
+        return True
+
+
+def test_a_request_that_a_watcher_has_taken_waits_in_no_queue_until_it_is_given_back() -> None:
+    bench = serving()
+    bench.model.watchers = (Taker(),)
+    taken = submit(bench, "a")
+    assert taken.elsewhere and bench.model.waiting == 0 and bench.sent == []
+
+    bench.model.give_back(taken)
+    bench.clock.advance(2.0)
+
+    assert bench.client.statuses == {"a": 200}
+
+
+def test_a_taken_request_whose_client_leaves_is_over() -> None:
+    bench = serving()
+    bench.model.watchers = (Taker(),)
+    taken = submit(bench, "a")
+
+    bench.model.abandon(taken)
+    bench.model.abandon(taken)
+
+    assert taken.phase is JobPhase.ENDED and taken.ending is Ending.LEFT
+    assert bench.client.statuses == {}
+
+
+def test_a_refusal_of_what_is_given_back_is_its_answer() -> None:
+    bench = serving()
+    bench.model.watchers = (Taker(),)
+    taken = submit(bench, "a")
+    bench.model.stop()
+
+    bench.model.give_back(taken)
+
+    assert bench.client.statuses == {"a": 503}
+    assert bench.metrics.refusals["stopping"] == 1
+
+
+def submit(bench: StubVersion, name: str) -> Job:
+    """Submit a request as every protocol does."""
+    job = submission.submit(
+        bench.model, name, [Param("body", "", b"")], [], bench.clock.now(),
+        lambda reply: bench.client.replies.append((name, reply)), lambda piece: None,
+        unnamed=True, low_priority=False, budget=None, client=None, peer="", size=0, method="POST", target="/",
+        began=bench.clock.now(),
+    )  # fmt: skip
+    bench.clock.settle()
+    return job

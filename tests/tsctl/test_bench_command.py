@@ -11,9 +11,10 @@ from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl import generator
 from tsctl.commands.bench import notes, target_of
-from tsctl.daemon.api.grpc.protos.messages import message_class
 from tsctl.loadgen.processor import ProcessorTime
 from tsctl.loadgen.tally import Tally
+from tsctl.tensors.grpc_message import write_grpc_message
+from tsctl.tensors.requests import read_inference_request
 
 # Stands for the load generator: writes down its order, then says what the file says.
 STAND_IN = """
@@ -327,9 +328,9 @@ class TestTensors:
         order = stand_in.order
         assert (order["grpc"], order["host"], order["port"]) == (True, "127.0.0.1", 7070)
         assert order["target"] == "/inference.GRPCInferenceService/ModelInfer"
-        message = message_class("inference.ModelInferRequest").FromString(stand_in.body.encode("latin-1"))
-        assert (message.model_name, message.inputs[0].name, list(message.inputs[0].shape)) == ("net", "x", [5])
-        assert list(message.raw_input_contents) == [b"a cat"]
+        tensor = {"name": "x", "datatype": "UINT8", "shape": [5], "data": list(b"a cat")}
+        request = read_inference_request(json.dumps({"inputs": [tensor]}).encode(), dict)
+        assert stand_in.body.encode("latin-1") == write_grpc_message(request, "net")
 
     def test_binary_tensors_follow_their_head(self, invoke: Invoke, stand_in: StandIn, photo: Path) -> None:
         result = invoke("bench", "net", photo, "--protocol", "v2", "--binary")

@@ -48,18 +48,6 @@ DESCRIBED: dict[str, Any] = {
             {"name": "queueTimeout", "value": 0.0},
             {"name": "clientTimeoutInMills", "value": 0.0},
         ],
-        "optimize": [
-            {"name": "fold", "applied": True, "drift": 2.5e-7, "seconds": 0.123},
-            {"name": "bf16", "applied": False, "drift": None, "seconds": 0.5, "reason": "the model fails"},
-            {"name": "int8", "applied": True, "drift": 0.02, "agreement": 0.9688, "seconds": 3.0},
-            {
-                "name": "compile",
-                "applied": True,
-                "drift": 3e-7,
-                "seconds": 35.0,
-                "known": True,
-            },
-        ],
         "error": {"message": "ValueError: no [weights]", "traceback": "Traceback\n  line", "output": ["printed"]},
         "replacement": None,
         "retryable": True,
@@ -138,13 +126,6 @@ PID  NODE        STATE     MEMORY  STARTED
   7  gpu-1/ab12  ready        0 B  now
   0  -           starting     0 B  now
 
-Optimizations
-NAME     APPLIED    DRIFT     TOOK  NOTE
-fold     yes      2.5e-07   0.12 s
-bf16     no             -   0.50 s  the model fails
-int8     yes      2.0e-02   3.00 s  best class kept: 96.9%
-compile  yes      3.0e-07  35.00 s  known from an earlier load
-
 Traffic
 a batch takes  8.10 ms + 0.4 ms a request (learned)
 workers busy   8 in 130 ms with 1, 4 in 90.0 ms with 2
@@ -201,7 +182,7 @@ def described(capsys: pytest.CaptureFixture[str], document: dict[str, Any]) -> l
 
 
 def test_what_is_zero_or_none_is_not_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = described(capsys, DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"error": None, "optimize": []}})
+    lines = described(capsys, DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"error": None}})
 
     assert [line.split()[0] for line in lines] == [
         "model",

@@ -18,7 +18,7 @@ from tsctl.tuning.measuring import ROUNDS
 WORKER = {
     "modelName": "net", "modelVersion": "1.0", "directory": "/nowhere", "handler": "base_handler", "workers": 1,
     "settings": {"batchSize": 1, "maxBatchDelay": 100.0, "batching": "auto", "responseTimeout": 60},
-    "batching": {"mode": "batch", "learned": {"batchMs": None}, "arrivalsPerSecond": 0.0},
+    "batching": {"mode": "batch", "learned": {"batchMs": None}, "arrivalsPerSecond": 0.0}, "anyWorker": True,
 }  # fmt: skip
 CONFIG = [
     {"name": "envelope", "value": "json", "origin": "flag"},
@@ -381,6 +381,16 @@ def test_a_model_without_batches_is_refused(invoke: Invoke, load: FakeLoad, daem
     daemon.answer("GET /tsctl/worker/net", WORKER | {"batching": {"mode": "continuous"}})
 
     assert "error: net runs its requests on their own (`continuous`)" in invoke("tune", "net").stderr
+
+
+def test_a_model_that_keeps_states_of_clients_is_refused(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
+    daemon.answer("GET /tsctl/worker/net", WORKER | {"anyWorker": False})
+
+    done = invoke("tune", "net")
+
+    assert done.exit_code == 1
+    assert "error: net keeps its clients' states between requests" in done.stderr
+    assert load.orders == []
 
 
 def test_a_load_is_of_one_kind_only(invoke: Invoke, load: FakeLoad) -> None:

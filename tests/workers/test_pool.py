@@ -13,7 +13,6 @@ from tsctl.daemon.workers.pool import Pool
 from tsctl.daemon.workers.slot import SlotState
 from tsctl.daemon.workers.state import WorkerEvent, WorkerState, advance
 from tsctl.daemon.workers.stub import StubEngine, StubWorker
-from tsctl.handlers.ray.messages import ActorOptions
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback …")
 
@@ -216,26 +215,37 @@ def test_workers_are_spread_over_the_devices_and_a_replacement_takes_the_free_pl
 
 
 @pytest.mark.parametrize(
-    ("workers", "devices", "ray", "expected"),
+    ("workers", "devices", "elsewhere", "expected"),
     [
-        pytest.param(2, (), None, None, id="there is a core for each"),
+        pytest.param(2, (), False, None, id="there is a core for each"),
         pytest.param(
-            3, (), None, "3 workers share 2 cores and slow each other down; at most 2 would be faster", id="not"
+            3, (), False, "3 workers share 2 cores and slow each other down; at most 2 would be faster", id="not"
         ),
-        pytest.param(2, (0, 1), None, None, id="there is a GPU for each"),
-        pytest.param(3, (0, 1), None, "each of the 2 GPUs has a worker", id="there is none for the third"),
-        pytest.param(9, (), ActorOptions(), None, id="a cluster finds room itself"),
+        pytest.param(2, (0, 1), False, None, id="there is a GPU for each"),
+        pytest.param(3, (0, 1), False, "each of the 2 GPUs has a worker", id="there is none for the third"),
+        pytest.param(9, (), True, None, id="a cluster finds room itself"),
     ],
 )
 def test_whether_there_is_room_for_so_many_workers(
-    workers: int, devices: Sequence[int], ray: ActorOptions | None, expected: str | None
+    workers: int, devices: Sequence[int], elsewhere: bool, expected: str | None
 ) -> None:
     clock = FakeClock()
-    pool = Pool(StubEngine(clock), make_spec(devices=devices, ray=ray), clock, Heard(), cores=2)
+    spec = make_spec(devices=devices, engine=StubEngine(clock) if elsewhere else None)
+    pool = Pool(StubEngine(clock), spec, clock, Heard(), cores=2)
     pool.wanted = workers
 
     assert pool.shortage_with(workers) == expected
     assert pool.oversubscription == (None if devices else expected)
+
+
+def test_a_version_may_have_an_engine_of_its_own() -> None:
+    clock = FakeClock()
+    here, there = StubEngine(clock), StubEngine(clock)
+    pool = Pool(here, make_spec(engine=there), clock, Heard(), cores=2)
+
+    pool.scale(1)
+
+    assert (len(here.workers), len(there.workers)) == (0, 1)
 
 
 def test_a_replacement_gets_the_share_of_today() -> None:

@@ -12,12 +12,12 @@ import click
 from tsctl.client import content_type_of
 from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError
+from tsctl.extension import extensions
 from tsctl.options import json_option
 from tsctl.render import LiveProgress, batching_text, bytes_text, live
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
 from tsctl.serving.showing import takes_text
 from tsctl.streams import echo
-from tsctl.terminal.optimized import coming_trial, line_of
 from tsctl.terminal.relay import relayed
 from tsctl.terminal.verb import Verb
 
@@ -132,8 +132,7 @@ def _shown(text: str, target: ServeTarget, loaded: dict[str, Any]) -> str:
             batching_text(loaded["batching"], loaded["batchSize"], loaded["maxBatchDelay"], loaded["mode"]),
         ),
         ("loaded", f"in {loaded['seconds']:.1f} s"),
-        *(("optimize", line_of(each)) for each in loaded.get("optimize", ())),
-        *(("optimize", line) for line in coming_trial(loaded.get("trial"))),
+        *(line for each in extensions() for line in each.checked(loaded)),
         *(("note", note) for note in loaded["notes"]),
     )
     return "\n".join(f"{name:<9} {text}" for name, text in lines)

@@ -13,7 +13,6 @@ from tsctl.errors import hint
 from tsctl.extension import extensions
 from tsctl.options import json_option, model_argument
 from tsctl.streams import echo
-from tsctl.terminal.optimized import COLUMNS, row_of, trial_lines
 from tsctl.terminal.verb import Verb
 
 MOST_BARS = 16  # of a histogram, so that all bars fit on the screen
@@ -95,11 +94,13 @@ def show(document: dict[str, Any]) -> None:
             for worker, state in zip(document["workers"], _worker_states(ours), strict=False)
         ]  # fmt: skip
         render.table((">PID", *(["NODE"] if on_nodes else []), "STATE", ">MEMORY", "STARTED"), rows)
-    if ours.get("optimize"):
-        render.heading("Optimizations")
-        render.table(COLUMNS, map(row_of, ours["optimize"]))
-    for line in trial_lines(ours.get("trial"), time.time()):
-        render.hanging(line, 4)
+    for section in (each for extension in extensions() for each in extension.sections(ours, time.time())):
+        if section.heading:
+            render.heading(section.heading)
+        if section.rows:
+            render.table(section.columns, section.rows)
+        for line in section.lines:
+            render.hanging(line, 4)
     if batching["sizes"]:
         render.heading("Traffic")
         render.facts(_traffic(batching))

@@ -29,32 +29,24 @@ _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 @input_option
 @content_type_option
 @click.option(
-    "--clients",
-    type=click.IntRange(min=1),
-    metavar="N",
+    "--clients", type=click.IntRange(min=1), metavar="N",
     help="Measure with N clients that wait for their answers (closed loop) [default: the largest batch size].",
-)
+)  # fmt: skip
 @click.option(
     "--rate", type=_MORE_THAN_ZERO, metavar="R", help="Measure with R independent requests per second (open loop)."
 )
 @click.option(
-    "--max-batch-size",
-    type=click.IntRange(min=1),
-    default=32,
-    metavar="N",
+    "--max-batch-size", type=click.IntRange(min=1), default=32, metavar="N",
     help="Largest batch size to try [default: 32].",
-)
+)  # fmt: skip
 @click.option(
     "--workers", type=click.IntRange(min=1), multiple=True, metavar="N",
     help="Number of workers to try; may be repeated [default: 1, 2, and as many as now].",
 )  # fmt: skip
 @click.option(
-    "--seconds",
-    type=_MORE_THAN_ZERO,
-    default=2.0,
-    metavar="S",
+    "--seconds", type=_MORE_THAN_ZERO, default=2.0, metavar="S",
     help="Duration of each measurement in seconds [default: 2].",
-)
+)  # fmt: skip
 @click.option("--apply", "applied", is_flag=True, help="Apply the recommended settings.")
 @json_option
 @click.pass_obj
@@ -104,6 +96,8 @@ def command(
             f"{model} runs its requests on their own (`{batching['mode']}`): there is no batch size and no delay to"
             " measure"
         )
+    if not worker["anyWorker"]:
+        raise CliError(f"{model} keeps its clients' states between requests, which one repeated request cannot measure")
     body, kind, source = sample_input(client, path, sample, content_type)
     said = {each["name"]: each for each in client.json("GET", "/tsctl/config")}
     now = present_setting(worker)
@@ -118,13 +112,12 @@ def command(
         )
 
     order = {"model": worker, "settings": surroundings(said), "bodyBytes": len(body)}
-    measured = measure(order, load, seconds, choose, worker["modelName"])
-    verdict = judge(measured.settings, None if slo_p99 is None else slo_p99 / 1000, rate)
-    notes = list(measured.notes)
+    measured, notes = measure(order, load, seconds, choose, worker["modelName"])
+    verdict = judge(measured, None if slo_p99 is None else slo_p99 / 1000, rate)
     if batching["arrivalsPerSecond"] >= 1:
         notes.append("the model was answering other requests, so these took longer than on an idle machine")
     name = f"{worker['modelName']}/{worker['modelVersion']}" if "/" in model else worker["modelName"]
-    best = None if verdict.best is None else measured.settings[verdict.best].setting
+    best = None if verdict.best is None else measured[verdict.best].setting
     found = {"model": worker["modelName"], "version": worker["modelVersion"], "seconds": seconds, "notes": notes}
     found |= report.document(measured, verdict, load)
     found["commands"] = [] if best is None else commands(name, best, now)

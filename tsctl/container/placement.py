@@ -13,6 +13,7 @@ are kept where the host's contract allows them:
     models               the file's                   the file's, or all            the file's, or all
 
 Predictions and management share no address here, so that no port meant for predictions lets a client run code.
+A setting of an extension that the daemon does without is left out.
 """
 
 import os
@@ -89,7 +90,7 @@ class _Placing:
         return self._placed
 
     def _named(self, setting: str) -> bool:
-        return self._given.get(setting) is not None or _VARIABLES[setting] in self._environment
+        return self._given.get(setting) is not None or _VARIABLES.get(setting, "") in self._environment
 
     def _value(self, setting: str) -> str:
         """Return a setting's text as it will be: placed here, or from a flag, a variable or the file."""
@@ -97,14 +98,15 @@ class _Placing:
             return self._placed.values[setting]
         if self._given.get(setting) is not None:
             return str(self._given[setting])
-        if _VARIABLES[setting] in self._environment:
-            return self._environment[_VARIABLES[setting]]
+        variable = _VARIABLES.get(setting, "")
+        if variable in self._environment:
+            return self._environment[variable]
         found = self._file.settings.get(setting)
         return "" if found is None else found.text
 
     def _set(self, setting: str, value: str) -> None:
         """Set a setting that no flag and no variable names; note a different value of the file."""
-        if self._named(setting):
+        if setting not in _VARIABLES or self._named(setting):
             return
         found = self._file.settings.get(setting)
         if found is not None and _bare(found.text) != _bare(value):
@@ -113,8 +115,8 @@ class _Placing:
 
     def _place_management(self) -> None:
         token = self._named("token_file") or bool(self._environment.get("TSCTL_TOKEN"))
-        port = self._file.grpc.get("grpc_management_port", "")
-        if token and not self._named("grpc_management_address") and self._file.grpc.keys() & {
+        port = self._file.keys.get("grpc_management_port", "")
+        if token and not self._named("grpc_management_address") and self._file.keys.keys() & {
             "grpc_management_address", "grpc_management_port"
         }:  # fmt: skip
             port = port.rpartition(":")[2] or _GRPC_MANAGEMENT_PORT

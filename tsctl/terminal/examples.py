@@ -61,10 +61,6 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Open the page in the browser", "tsctl console"),
         Example("Print the file to open, for port 8765", "tsctl console --port 8765 --no-browser"),
     ),
-    "key": (
-        Example("Make a key for all models", "tsctl key mobile --keys-file keys.toml"),
-        Example("Allow 20 predictions a second", "tsctl key web --keys-file keys.toml --rate 20"),
-    ),
     "doctor": (
         Example("See what would break serving, and the remedy", "tsctl doctor"),
         Example("Read the same in a script", "tsctl doctor --json"),
@@ -157,10 +153,6 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example(
             "Measure for 32 clients, and apply the result", "tsctl tune scorer --input sample.json --clients 32 --apply"
         ),
-    ),
-    "optimize": (
-        Example("See what each optimization would gain here", "tsctl optimize resnet"),
-        Example("Serve with bfloat16, without measuring", "tsctl optimize resnet --apply bf16"),
     ),
     "demo": (
         Example("Watch the demonstration", "tsctl demo"),

@@ -8,9 +8,8 @@ from tsctl.daemon.server.extensions import EXTENSIONS
 _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     "Places and models": ("socket", "state_dir", "ts_config", "model_store", "models", "restore"),
     "Addresses": (
-        "inference_address", "metrics_address", "metrics", "management_address", "grpc_address",
-        "grpc_management_address",
-        "management_without_token", "token_file", "inference_token_file", "keys_file", "allowed_host", "allowed_urls",
+        "inference_address", "metrics_address", "metrics", "management_address", "management_without_token",
+        "token_file", "inference_token_file", "allowed_host", "allowed_urls",
         "cors_allowed_origin", "cors_allowed_methods", "cors_allowed_headers", "certificate_file",
         "private_key_file",
     ),
@@ -21,8 +20,8 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     ),
     "Workers and handlers": (
         "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
-        "limit_image_pixels", "sequence_id_header", "sequence_start_header", "sequence_end_header", "hide_environment",
-        "template", "ray_address",
+        "limit_image_pixels", "hide_environment",
+        "template",
     ),
     "Logs, metrics and traces": (
         "access_log", "log_level", "log_format", "metrics_mode",
@@ -30,14 +29,13 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     ),
 }  # fmt: skip
 _CORE_MODEL: dict[str, tuple[str, ...]] = {
-    "Batching": ("batch_size", "max_delay", "policy", "group_by_length"),
+    "Batching": ("batch_size", "max_delay", "policy"),
     "Workers": (
         "workers",
         "max_workers",
         "startup_timeout",
         "max_memory",
         "cpus",
-        "engine",
     ),
     "Queue and timeouts": ("response_timeout", "queue_jobs", "queue_bytes", "queue_timeout", "client_timeout"),
     "Failures and recording": ("retry", "isolate"),

@@ -45,16 +45,9 @@ class OfferedLoad(NamedTuple):
         return f"{self.clients} clients that wait for their answers" if self.clients != 1 else "1 client that waits"
 
 
-class Measured(NamedTuple):
-    """The settings with their turns, that of now first; and notes on the figures."""
-
-    settings: Sequence[MeasuredSetting]
-    notes: Sequence[str]
-
-
 def measure(
     order: dict[str, Any], load: OfferedLoad, seconds: float, choose: Callable[[int], Sequence[TriedSetting]], name: str
-) -> Measured:
+) -> tuple[list[MeasuredSetting], list[str]]:
     """Measure settings in rounds, there and back, so that what slows the machine meanwhile slows them all.
 
     Args:
@@ -62,6 +55,9 @@ def measure(
         seconds: how long each is measured in a round, at least.
         choose: returns the settings, that of now first, for a number of cores.
         name: the model's, for the display.
+
+    Returns:
+        The settings with their turns, that of now first; and notes on the figures.
 
     Raises:
         CliError: the model does not load with the setting of now, or cannot answer the request.
@@ -84,7 +80,7 @@ def measure(
                         continue
                     each.threads = _answer(event)["threads"]
                     busiest = max(busiest, _take_turn(each, ask, started["port"], load, seconds))
-    return Measured(found, _notes(found, busiest))
+    return found, _notes(found, busiest)
 
 
 def _notes(found: Sequence[MeasuredSetting], busiest: float) -> list[str]:

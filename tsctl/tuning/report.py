@@ -1,11 +1,12 @@
 """The output of `tsctl tune`: a table of the settings, one sentence, and the commands that it takes."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from tsctl import render
 from tsctl.render import number_text
 from tsctl.streams import echo
-from tsctl.tuning.measuring import Measured, OfferedLoad
+from tsctl.tuning.measuring import OfferedLoad
 from tsctl.tuning.verdict import MeasuredSetting, Recommendation, rate_gain
 
 COLUMNS = (
@@ -14,9 +15,8 @@ COLUMNS = (
 DROPPED = ("CPU/REQ", "DELAY", "P50", "NOISE")  # where the terminal is narrow
 
 
-def document(measured: Measured, verdict: Recommendation, load: OfferedLoad) -> dict[str, Any]:
+def document(settings: Sequence[MeasuredSetting], verdict: Recommendation, load: OfferedLoad) -> dict[str, Any]:
     """Return what was measured: times in seconds, but delays in milliseconds, as in the setting."""
-    settings = measured.settings
     return {
         "load": {"text": load.text, "clients": load.clients, "requestsPerSecond": load.rate},
         "rounds": max(len(each.turns) for each in settings),

@@ -102,7 +102,7 @@ def predict(
         Stopping: the version or the daemon is being stopped.
         QueueFull: the version's queue is at its limit.
         BadRequest: the deadline or the priority is invalid.
-        ModelNotAllowed: the client's key does not allow the model.
+        ModelNotAllowed: the client may not use the model.
         BodyTooLong: the client may not send so many bytes.
         TooManyRequests: the client's rate does not allow the request yet.
     """

@@ -1,7 +1,6 @@
 """The state of batching for a model version, as a document.
 
-policy, batchSize, maxBatchDelay,       the settings; milliseconds, as everywhere in this API
-groupByLength
+policy, batchSize, maxBatchDelay        the settings; milliseconds, as everywhere in this API
 mode, places                            `batch`; or `continuous`, `async`, and the most requests in a worker
 running                                 requests in workers now
 learned.batchMs, learned.requestMs      a batch of n takes batchMs + n · requestMs (l(b) = αb + β of Nexus, SOSP '19);
@@ -34,8 +33,7 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
     return {
         "policy": settings.policy,
         "mode": mode_of(settings),
-        "places": places_of(settings) if model.by_rows else None,
-        "groupByLength": settings.group_by_length,
+        "places": places_of(settings, model.dispatcher.share) if model.by_rows else None,
         "batchSize": settings.batch_size,
         "maxBatchDelay": _ms(settings.max_delay),
         "running": model.running,

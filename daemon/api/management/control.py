@@ -7,7 +7,8 @@
 
 The worker: `modelName`, `modelVersion`; `directory`, `handler`, `manifest`, `python` (null for the daemon's own),
 `devices`; `workers`, the wanted number; `settings` by their names in `model-config.yaml`, as the workers have them;
-`batching` as in the describe document.
+`batching` as in the describe document; `anyWorker`, false if a request belongs to the worker that keeps its client's
+state.
 """
 
 from collections.abc import Callable, Mapping
@@ -71,4 +72,5 @@ def worker_of(model: ModelVersion, served: Mapping[str, Any]) -> dict[str, Any]:
         "workers": model.pool.wanted,
         "settings": settings_of(model) | dict(served),
         "batching": batching_of(model),
+        "anyWorker": model.dispatcher.sends_batches,
     }

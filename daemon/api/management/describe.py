@@ -7,11 +7,9 @@ from typing import Any
 import msgspec
 
 from tsctl.daemon.api.management.batching import batching_of
-from tsctl.daemon.api.management.routing.route import shown_route
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.reporting.model_state import ModelState
-from tsctl.daemon.models.routing.routes import Routes
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid
@@ -27,20 +25,31 @@ def no_fields(model: ModelVersion) -> dict[str, Any]:
     return {}
 
 
+def with_fields(document: dict[str, Any], further: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with further fields; an object that is there already gets those of its name."""
+    joined = dict(document)
+    for name, value in further.items():
+        there = joined.get(name)
+        joined[name] = {**there, **value} if isinstance(there, dict) and isinstance(value, Mapping) else value
+    return joined
+
+
+# TorchServe shows these of each version.
+_OF_SEQUENCES = ("sequenceMaxIdleMSec", "sequenceTimeoutMSec", "maxNumSequence", "maxSequenceJobQueueSize")
+
+
 def describe(
     model: ModelVersion,
     customized: dict[str, Any] | None = None,
-    routes: Routes | None = None,
     further: FieldsOf = no_fields,
 ) -> dict[str, Any]:
     """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
         customized: the handler's own metadata; None without.
-        routes: of all models; None if the document is not to have any.
-        further: returns the fields that extensions add to `tsctl`.
+        further: returns members of extensions, in place of these; in their `tsctl` those that they add to ours.
     """
-    settings = model.settings
+    settings, more = model.settings, further(model)
     named = model.source.document.get("deviceIds")
     parallel = parallel_of(settings)
     return {
@@ -63,7 +72,8 @@ def describe(
         "continuousBatching": settings.continuous,
         "useJobTicket": False,
         "useVenv": False,
-        **_sequences(model),
+        "stateful": False,
+        **dict.fromkeys(_OF_SEQUENCES, 0),
         "loadedAtStartup": model.at_startup,
         "workers": [_worker(index, worker) for index, worker in enumerate(model.pool.workers)],
         "jobQueueStatus": {
@@ -71,7 +81,8 @@ def describe(
             "pendingRequests": model.waiting,
         },
         **({} if customized is None else {"customizedMetadata": customized}),
-        "tsctl": _ours(model) | further(model) | ({} if routes is None else _routed(model, routes)),
+        **more,
+        "tsctl": with_fields(_ours(model), more.get("tsctl", {})),
     }
 
 
@@ -87,19 +98,6 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
         **({"node": worker.node} if worker.node else {}),
         "gpu": bool(worker.gpu_ids),
         "gpuUsage": "N/A" if not worker.gpu_ids else f"gpuId::{','.join(map(str, worker.gpu_ids))}",
-    }
-
-
-def _sequences(model: ModelVersion) -> dict[str, Any]:
-    """Return TorchServe's members on sequences; without sequences it shows zeros."""
-    settings, table = model.settings, model.sequences
-    stateful = table is not None
-    return {
-        "stateful": stateful,
-        "sequenceMaxIdleMSec": round(settings.sequence_idle * 1000) if stateful else 0,
-        "sequenceTimeoutMSec": round(settings.sequence_timeout * 1000) if stateful else 0,
-        "maxNumSequence": 0 if table is None else table.most,
-        "maxSequenceJobQueueSize": settings.sequence_jobs if stateful else 0,
     }
 
 
@@ -127,14 +125,6 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "events": [msgspec.to_builtins(event) for event in model.reports.latest()],
         "errors": [each._asdict() for each in model.reports.errors.latest()],
     }
-
-
-def _routed(model: ModelVersion, routes: Routes) -> dict[str, Any]:
-    """Return the model's route, and this version's share of the requests; nothing without a route."""
-    route = routes.of(model.name)
-    if route is None:
-        return {}
-    return {"route": shown_route(route), "share": route.share(model.version)}
 
 
 def _replacement(model: ModelVersion) -> dict[str, Any] | None:

@@ -59,23 +59,6 @@ _SCALING: dict[str, Schema] = {
     "min_worker": whole(0), "max_worker": whole(0), "warnings": BOOLEAN, **_SYNCHRONOUS,
 }  # fmt: skip
 
-# The parameters of a route, by query or as members of a JSON object, in which `weights` may be an object, too.
-_ROUTING: dict[str, Schema] = {
-    "weights": STRING, "sticky": STRING, "shadow": STRING, "sample": STRING, "allow_effects": BOOLEAN,
-}  # fmt: skip
-_SHOWN_ROUTE = members(
-    {
-        "modelName": STRING, "default": STRING,
-        "route": {
-            "type": "object", "nullable": True, "required": ["weights"],
-            "properties": {
-                "weights": {"type": "object", "additionalProperties": {"type": "number"}}, "sticky": STRING,
-                "shadow": STRING, "sample": {"type": "number"}, "allow_effects": BOOLEAN,
-            },
-        },
-    }
-)  # fmt: skip
-
 _LEVEL: Schema = {"type": "string", "enum": ["info", "warning", "error"]}
 _SETTING = members({"name": STRING, "value": {}, "origin": STRING, "changes": STRING | {"nullable": True}})
 _INPUT = members({"name": STRING, "kind": STRING, "annotation": STRING})
@@ -173,12 +156,6 @@ def describe_management(further: Paths = MappingProxyType({}), *, own: bool = Fa
         }
     version = "/models/{model_name}/{model_version}"
     paths[f"{version}/set-default"] = {"put": finished("setDefault", f"{version}/set-default", STATUS)}
-    route = "/models/{model_name}/route"
-    paths[route] = {
-        "get": finished("showRoute", route, _SHOWN_ROUTE),
-        "put": finished("setRoute", route, STATUS, _ROUTING, "weights"),
-        "delete": finished("removeRoute", route, STATUS),
-    }
     paths[f"{version}/retry"] = {"post": _command("retryVersion", f"{version}/retry", _SYNCHRONOUS)}
     ready = answer("Readiness: whether the model has a ready worker.", members({"name": STRING, "ready": BOOLEAN}))
     paths["/v1/models/{model_name}"] = {

@@ -7,7 +7,6 @@
     PUT    /models/MODEL[/VERSION]      scale
     PATCH  /models/MODEL[/VERSION]      change settings, see patch.py
     PUT    /models/MODEL/VERSION/set-default
-    GET    /models/MODEL/route          also PUT and DELETE: the shares of its versions, see routing/route.py
     POST   /models/MODEL/VERSION/retry  retry a failed version
     POST   /models/MODEL/VERSION/load   load a version now; with …/unload unload it, and keep it so
     DELETE /models/MODEL[/VERSION]      unregister; with ?owner=… only if that owner registered the serving version
@@ -35,7 +34,6 @@ from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.management.patch import asked_of, change
 from tsctl.daemon.api.management.progress import Command, run
 from tsctl.daemon.api.management.registered import registered
-from tsctl.daemon.api.management.routing.route import ROUTE, answer_route
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
@@ -81,9 +79,7 @@ def management_routes(
 
     async def answer(exchange: Exchange, path: list[str]) -> None:
         method = exchange.request.method
-        if len(path) == 2 and path[1] == ROUTE and method != "OPTIONS":
-            await answer_route(exchange, registry, registrar.routes, path[0])
-        elif method == "POST" and not path:
+        if method == "POST" and not path:
             await run(exchange, _register(registrar, exchange, local_paths))
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
@@ -140,14 +136,14 @@ async def _describe(
 ) -> None:
     if version == "all":
         document = [
-            describe(model, None, registry.routes, further)
+            describe(model, None, further)
             for model in sorted(registry.versions(name), key=lambda each: order_of(each.version))
         ]
     else:
         model = registry.find(name, version)
         asked = Parameters(exchange.request).flag("customized", False)
         customized = await customized_metadata(model, exchange) if asked else None
-        document = [describe(model, customized, registry.routes, further)]
+        document = [describe(model, customized, further)]
     exchange.respond(json_response(document))
 
 

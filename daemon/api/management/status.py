@@ -16,7 +16,6 @@ from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core import job
 from tsctl.daemon.metrics.recent import Recent
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import SETTINGS
 
 
@@ -80,7 +79,6 @@ def status_document(
                 "name": model.name,
                 "version": model.version,
                 "default": registry.is_default(model),
-                **shared(registry, model),
                 **further(model),
                 "state": model.word,
                 "ready": model.pool.ready,
@@ -97,14 +95,6 @@ def status_document(
             for model in registry
         ],
     }
-
-
-def shared(registry: Registry, model: ModelVersion) -> dict[str, Any]:
-    """Return a version's share of its model's requests, and whether it gets copies; nothing without a route."""
-    route = registry.routes.of(model.name)
-    if route is None:
-        return {}
-    return {"share": route.share(model.version), "shadow": route.shadow == model.version}
 
 
 def recent_document(recent: Recent) -> dict[str, float | None]:

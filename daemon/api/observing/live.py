@@ -5,9 +5,7 @@ pid, version          of the daemon
 memory                of `--models-memory`: bytes by device, `budget` and `used` by all models; empty without a budget
 models                each registered version:
 
-    name, version, default, state     as in `/tsctl/status`, like the next two
-    share, shadow                     of a model with a route only: the part of its requests, from 0 to 1; whether the
-                                      version gets copies
+    name, version, default, state     as in `/tsctl/status`
     ready, wanted, restarting         workers; the last: places whose worker has ended and is being replaced
     batchSize, maxBatchDelay, policy  the settings, milliseconds
     queued, running, oldestMs         requests now; the time that the oldest of those queued has waited, null for none
@@ -32,7 +30,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tsctl.daemon.api.management.describe import FieldsOf, no_fields
-from tsctl.daemon.api.management.status import recent_document, shared, tsctl_version
+from tsctl.daemon.api.management.status import recent_document, tsctl_version
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.core.texts.json_text import json_bytes
@@ -76,10 +74,7 @@ def live_document(registry: Registry, started: float, now: float, further: Field
         "started": started,
         "pid": os.getpid(),
         "version": tsctl_version(),
-        "models": [
-            _model(model, default=registry.is_default(model)) | further(model) | shared(registry, model)
-            for model in registry
-        ],
+        "models": [_model(model, default=registry.is_default(model)) | further(model) for model in registry],
     }
 
 

@@ -1,16 +1,71 @@
-"""Predictions, health, reflection and management over gRPC, at addresses of its own."""
+"""Predictions, health, reflection and management over gRPC, at addresses of its own.
 
-from collections.abc import Mapping
+torchserve_keys          TorchServe's keys of config.properties for gRPC
+service, servers         a daemon's addresses, what is served there, and its end
+server                   one server: each call from its metadata to its answer, and a loop that ends
+heads, codes             a call's metadata, and its status
+torchserve, prediction   TorchServe's predictions
+oip, tensor_contents     the Open Inference Protocol; the contents of its tensors
+health, reflection       gRPC's own services
+protos                   the .proto files, and messages of them
+management               management, and the model repository, by HTTP's routes
+waiting                  calls that wait: for their messages, their models, their turns, and to be written
+
+Only protos/messages.py imports protobuf, and only `load_grpc` of server.py imports grpc: a daemon without addresses
+of gRPC starts without both.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tsctl.daemon.extension import Extension, Kernel, Service
+from tsctl.daemon.extension import Extension, FileKey, Kernel, Service
+from tsctl.daemon.setting_values import Setting, parse_names
 
 if TYPE_CHECKING:
     from tsctl.daemon.config.config import Config
 
 
+def _asks_for_tls(value: str) -> bool:
+    return value.lower() == "true"
+
+
 class GrpcExtension(Extension):
     name = "grpc"
+    settings = (
+        Setting(
+            "grpc_address", None, parse_names, "ADDRESSES",
+            "Comma-separated addresses of gRPC predictions and health checks, HOST:PORT [default: none].",
+        ),
+        Setting(
+            "grpc_management_address", None, parse_names, "ADDRESSES",
+            "Comma-separated addresses of management over gRPC, HOST:PORT; needs a management token [default: none].",
+            manages="gRPC management address",
+        ),
+    )  # fmt: skip
+    help_groups = (("Addresses", ("grpc_address", "grpc_management_address")),)
+    file_keys = (
+        FileKey("grpc_inference_address", read=True),
+        FileKey("grpc_inference_port", read=True),
+        FileKey("grpc_management_address", read=True),
+        FileKey("grpc_management_port", read=True),
+        FileKey("grpc_inference_max_connection_age_grace_ms"),
+        FileKey("grpc_inference_max_connection_age_ms"),
+        FileKey("grpc_management_max_connection_age_grace_ms"),
+        FileKey("grpc_management_max_connection_age_ms"),
+        FileKey(
+            "enable_grpc_ssl", stops=_asks_for_tls,
+            why="TLS comes from `certificate_file` and `private_key_file`, in PEM; remove the key",
+        ),
+    )  # fmt: skip
+
+    def read_keys(
+        self, keys: Mapping[str, str], values: Mapping[str, Any], *, token: bool
+    ) -> tuple[Mapping[str, Any], Sequence[str]]:
+        if not keys:
+            return {}, ()
+        from tsctl.daemon.extensions.grpc.torchserve_keys import read_keys
+
+        return read_keys(keys, values, token=token)
 
     def prepare(self, config: "Config") -> None:
         if config.grpc_address or config.grpc_management_address:
@@ -20,7 +75,7 @@ class GrpcExtension(Extension):
 
     def check(self, config: "Config") -> None:
         if config.grpc_address or config.grpc_management_address:
-            from tsctl.daemon.api.grpc.server import load_grpc
+            from tsctl.daemon.extensions.grpc.server import load_grpc
 
             load_grpc()
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tsctl.daemon.api.grpc.servers import GrpcServers
 from tsctl.daemon.extension import Kernel, Service
+from tsctl.daemon.extensions.grpc.servers import GrpcServers
 
 
 class GrpcService(Service):

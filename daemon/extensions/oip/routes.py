@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
 from tsctl.daemon.core.arena import Take
+from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extensions.oip.infer import InferReader
-from tsctl.daemon.http.bounds.known_client import KnownClient
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response
@@ -59,7 +59,7 @@ def oip_routes(
     def ready() -> bool:
         return started() and are_ready(answering(registry))
 
-    def about_server(path: list[str], client: KnownClient | None) -> Document | None:
+    def about_server(path: list[str], client: LimitedClient | None) -> Document | None:
         match path:
             case []:
                 return server_metadata(), 200

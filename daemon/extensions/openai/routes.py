@@ -11,10 +11,10 @@ from typing import Any
 from tsctl.daemon.api.inference.openapi import describe_api
 from tsctl.daemon.api.inference.predict import predict
 from tsctl.daemon.api.inference.turns import Reading, Turns
+from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extensions.openai.completion import Completion
 from tsctl.daemon.extensions.openai.requests import CHAT, COMPLETIONS, Asked, is_long, read_request, read_steps
-from tsctl.daemon.http.bounds.known_client import KnownClient
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response
 from tsctl.daemon.http.router import Route
@@ -72,7 +72,7 @@ def openai_routes(registry: Registry, turns: Turns | None = None) -> dict[str, R
     return {"v1": v1}
 
 
-def models_document(registry: Registry, client: KnownClient | None = None) -> dict[str, Any]:
+def models_document(registry: Registry, client: LimitedClient | None = None) -> dict[str, Any]:
     """Return the registered models as OpenAI's API lists them, and their names as KServe's first protocol does.
 
     Args:

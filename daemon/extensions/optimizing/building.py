@@ -11,12 +11,11 @@ from tsctl.daemon.extensions.optimizing import NEVER
 from tsctl.daemon.extensions.optimizing.record import TrialFacts, TrialStore
 from tsctl.daemon.extensions.optimizing.sets import has_defaults, is_asked, is_tried, lossy_of, sets_to_try
 from tsctl.daemon.extensions.optimizing.trial import Trial
-from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.registering.source import Source
-from tsctl.daemon.models.registering.spec import mode_of
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
+from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.optimize.checks.archive import archive_of
 from tsctl.handlers.optimize.checks.processor import read_processor
 from tsctl.handlers.optimize.compiler import find_compiler
@@ -28,15 +27,19 @@ def trial_for(model: ModelVersion, config: Config, store: TrialStore, threads: i
     Args:
         threads: of each worker; 0 for those that the version starts with.
     """
-    threads = threads or threads_of(model.settings, os.environ)
-    return first_trial(model.source, model.settings, config.auto_optimize, store, threads)
+    spec = model.pool.spec
+    threads = threads or threads_of(model.settings, spec, os.environ)
+    return first_trial(model.source, model.settings, spec, config.auto_optimize, store, threads)
 
 
-def first_trial(source: Source, settings: ModelSettings, wish: str, store: TrialStore, threads: int) -> Trial | None:
+def first_trial(
+    source: Source, settings: ModelSettings, spec: WorkerSpec, wish: str, store: TrialStore, threads: int
+) -> Trial | None:
     """Return the trial of a version, as known now; None if it is not one that is tried.
 
     Args:
         settings: with the default batch size.
+        spec: of the version's workers.
         wish: the daemon's setting `auto_optimize`.
         threads: of each worker.
     """
@@ -46,7 +49,7 @@ def first_trial(source: Source, settings: ModelSettings, wish: str, store: Trial
     lossy = lossy_of(source.document)
     sets = sets_to_try(defaults=has_defaults(handler), compiler=find_compiler() is not None, lossy=lossy)
     try:
-        if obstacle := obstacle_to(settings, wish, sets=bool(sets), quota=not asked and has_quota()):
+        if obstacle := obstacle_to(spec, wish, sets=bool(sets), quota=not asked and has_quota()):
             return Trial(None, asked=asked, obstacle=obstacle)
         facts = TrialFacts(
             archive=archive_of(source.directory), handler=handler, python=str(source.python or ""),
@@ -60,7 +63,7 @@ def first_trial(source: Source, settings: ModelSettings, wish: str, store: Trial
     return Trial(store.read(facts), sets, asked=asked)
 
 
-def obstacle_to(settings: ModelSettings, wish: str, *, sets: bool, quota: bool) -> str:
+def obstacle_to(spec: WorkerSpec, wish: str, *, sets: bool, quota: bool) -> str:
     """Return why no trial of a version is made; empty if one may be.
 
     Args:
@@ -69,9 +72,9 @@ def obstacle_to(settings: ModelSettings, wish: str, *, sets: bool, quota: bool) 
     """
     if wish == NEVER:
         return "the daemon's `auto_optimize` is `never`"
-    if settings.devices:
+    if spec.devices:
         return "compiled code is not kept for GPUs; `tsctl optimize` measures the sets there"
-    if settings.engine != "local" or mode_of(settings) != "batch" or parallel_of(settings).ranks is not None:
+    if spec.engine is not None or spec.mode != "batch" or spec.ranks is not None:
         return "only versions that run whole batches, in workers of one process on this machine, are tried"
     if not sets:
         return "there is no C++ compiler here, and `optimizeTolerance` allows nothing beyond rounding"
@@ -80,9 +83,9 @@ def obstacle_to(settings: ModelSettings, wish: str, *, sets: bool, quota: bool) 
     return ""
 
 
-def threads_of(settings: ModelSettings, environment: Mapping[str, str]) -> int:
+def threads_of(settings: ModelSettings, spec: WorkerSpec, environment: Mapping[str, str]) -> int:
     """Return the threads of each worker that a version starts with, as its pool will compute them."""
     cores = usable_cores()
     cores = min(cores, len(settings.cpus) or cores)
-    chosen = parallel_of(settings).threads or chosen_threads(environment)
+    chosen = spec.chosen_threads or chosen_threads(environment)
     return threads_for(cores, max(1, settings.workers), chosen)

@@ -11,9 +11,9 @@ from functools import partial
 
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.fingerprint import fingerprint
 from tsctl.daemon.core.job import Fate, Job, Outcome, Param
 from tsctl.daemon.core.timing import duration
-from tsctl.daemon.extensions.quarantine.fingerprint import fingerprint
 from tsctl.daemon.extensions.quarantine.suspects import DEATHS, Suspects
 
 AT_ONCE = 16 * 1024  # bytes of one request that is hashed on the loop: 20 µs

@@ -32,11 +32,12 @@ class Recorder:
         else:
             model.sample = None
 
-    def watch(self, job: Job, asked: RequestFacts) -> None:
+    def watch(self, job: Job, asked: RequestFacts) -> bool:
         """Record a request when it is answered, if it can be repeated."""
         repeated = asked.repeated
         if repeated is not None and sum(len(each.value) for each in repeated) <= MOST_BYTES:
             job.watchers += (_Recording(self._model, repeated),)
+        return False
 
 
 class _Recording:

@@ -129,8 +129,7 @@ class Residency:
             residence.forget_asked()  # the clients have left, or had no time left
         if residence.warm and not self.templates.pid_of(model.name, model.version):
             residence.warm = 0
-        if model.sequences is not None:
-            model.sequences.forget(now)
+        model.dispatcher.forget(now)
         return VersionFacts(
             version=model,
             state=_state_of(model),

@@ -21,8 +21,8 @@ def service_of(kernel: Kernel, metrics: Sequence[MetricRow]) -> "ResidencyServic
     """Return the service of a daemon."""
     limits = limits_of(kernel.config.models_memory, count_gpus())
     residency = Residency(kernel.registrar.live, kernel.clock, limits)
-    if kernel.engine is not None:
-        residency.templates, residency.meter = kernel.engine.templates, memory_of
+    if kernel.templates is not None:
+        residency.templates, residency.meter = kernel.templates, memory_of
     return ResidencyService(kernel.registry, residency, metrics)
 
 

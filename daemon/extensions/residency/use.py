@@ -8,8 +8,8 @@ from tsctl.daemon.setting_values import FOREVER
 
 
 def has_work(model: ModelVersion) -> bool:
-    """Return whether a request waits or runs, or a sequence is open."""
-    return not model.idle or bool(model.sequences)
+    """Return whether a request waits or runs, or workers keep the state of a client."""
+    return not model.idle or model.dispatcher.remembered > 0
 
 
 def is_movable(model: ModelVersion) -> bool:

@@ -49,7 +49,7 @@ class Autoscaling:
                 _step(model, scaler, now)
 
     def _autoscaler_of(self, model: ModelVersion) -> Autoscaler:
-        places = places_of(model.settings) if model.by_rows else 0
+        places = places_of(model.settings, model.dispatcher.share) if model.by_rows else 0
         room = WorkerRoom(self._clock, self._gpus)
         return Autoscaler(
             model.pool, model.traffic, lambda: model.waiting, places, obstacle=room.obstacle,
@@ -66,7 +66,7 @@ def carry_over(old: ModelVersion, new: ModelVersion) -> None:
 def _step(model: ModelVersion, scaler: Autoscaler, now: float) -> None:
     """Scale a version; add an event of a change, and one when a worker is wanted that cannot be added."""
     wanted, was_blocked = model.pool.wanted, scaler.decision is not None and scaler.decision.blocked
-    stateful = model.sequences is not None and len(model.sequences) > 0
+    stateful = model.dispatcher.remembered > 0
     target = model.settings.target_queue
     decision = scaler.step(target, model.min_workers, model.max_workers, now, stateful=stateful)
     if decision.workers != wanted:

@@ -123,16 +123,17 @@ class Mirror:
         if self._timer is not None:
             self._timer.cancel()
 
-    def watch(self, job: Job, asked: RequestFacts) -> None:  # noqa: ARG002
+    def watch(self, job: Job, asked: RequestFacts) -> bool:  # noqa: ARG002
         """Copy a request that names no version, if it is drawn, and there is room."""
         if self._closed or not job.unnamed or self._random.random() >= self.route.sample:
-            return
+            return False
         if job.size > MOST_OF_ONE or len(self._copies) >= MOST_COPIES or self._size + job.size > MOST_BYTES:
             self._counts[DROPPED] += 1
-            return
+            return False
         copy = Copy(job)
         self._copies.add(copy)
         job.watchers += (_Watched(self, copy),)
+        return False
 
     @property
     def _size(self) -> int:

@@ -181,16 +181,17 @@ class ModelTracer:
     def __repr__(self) -> str:
         return f"<ModelTracer of {self.name}/{self.version}>"
 
-    def watch(self, job: Job, asked: RequestFacts) -> None:
+    def watch(self, job: Job, asked: RequestFacts) -> bool:
         """Set the trace of a request that is to be recorded, and tell its handler of that."""
         draw = random.random()
         if draw >= self.ratio and not names_caller(job.headers):
-            return
+            return False
         caller = caller_of(job.headers)
         if records(caller, self.ratio, draw):
             trace = RequestTrace(self, job, caller, asked.method, asked.target.partition("?")[0], asked.began)
             job.watchers += (trace,)
             job.headers = with_context(job.headers, trace.worker)
+        return False
 
     def measured(self, measurements: Sequence[Measurement]) -> None:
         """Keep a worker's measurements, which it reports before its batch returns."""

@@ -52,7 +52,7 @@ class ReceiveBudget:
         limit: bytes. A connection that finds no room may exceed the limit by one read: a page of a large body, 32 KiB
             of a chunked one.
         reached: called with a sentence for each body that is refused.
-        noted: called with the bytes that are counted.
+        noted: called with the bytes that are counted, and with those of bodies that come by no connection of HTTP.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class ReceiveBudget:
     ) -> None:
         self.limit = limit
         self._reached = reached
-        self._noted = noted
+        self.noted = noted
         self.used = 0
         self._waiting: dict[Waiting, None] = {}
 
@@ -81,7 +81,7 @@ class ReceiveBudget:
     def add(self, count: int) -> bool:
         """Count received bytes; return False if no more may be received."""
         self.used += count
-        self._noted(count)
+        self.noted(count)
         return self.used <= self.limit
 
     def refuse(self) -> NoRoom:

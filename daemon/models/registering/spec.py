@@ -8,23 +8,20 @@ A version's mode is decided when it is loaded (`Load.mode`), and never changes:
     async       one request                    queue_jobs                    in any order     workers/rows/state.py
 
 The worker itself has the same states in each (workers/state.py), be it one process or several; so has a sequence
-(batching/sequences/table.py), which any mode may have.
+(extensions/sequences/table.py), which any mode may have.
 """
 
-import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from tsctl.daemon.batching.sequences.table import Sequences
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.marfile import Manifest
-from tsctl.daemon.models.registering.cluster import actor_options_of
 from tsctl.daemon.models.registering.parallel import parallel_of
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.tables import MODEL_SETTINGS
-from tsctl.daemon.workers.engine import Worker, WorkerSpec
+from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.wire import Isolation, Measurement, Mode
 
 
@@ -42,30 +39,16 @@ def mode_of(settings: ModelSettings) -> Mode:
     return "continuous" if settings.continuous else "async" if settings.asynchronous else "batch"
 
 
-def places_of(settings: ModelSettings) -> int:
+def places_of(settings: ModelSettings, share: int) -> int:
     """Return how many requests a worker may run at the same time, where it runs them row by row.
 
-    `continuous`: each call of the handler takes all of them, so the batch size; with sequences twice as many, as in
-    TorchServe: a request that cancels another one must not wait for it. `async`: the handler makes its own
-    batches, so as many as may wait in the queue; what waits here could as well wait there.
+    `continuous`: each call of the handler takes all of them, so the batch size, times `share` (`Dispatcher.share`).
+    `async`: the handler makes its own batches, so as many as may wait in the queue; what waits here could as well wait
+    there.
     """
     if settings.asynchronous:
         return int(settings.queue_jobs)
-    return int(settings.batch_size * (2 if settings.sequences else 1))
-
-
-def limit(sequences: Sequences[Worker] | None, settings: ModelSettings, workers: int) -> None:
-    """Set the limits of a version's sequences, if it has any.
-
-    Args:
-        workers: the most that the version may have; each can keep a sequence for every request of its batch.
-    """
-    if sequences is None:
-        return
-    sequences.most = max(settings.max_sequences, settings.batch_size * max(1, workers))
-    sequences.most_waiting = settings.sequence_jobs
-    sequences.idle = settings.sequence_idle or math.inf
-    sequences.total = settings.sequence_timeout or math.inf
+    return int(settings.batch_size * share)
 
 
 def worker_spec(
@@ -78,15 +61,14 @@ def worker_spec(
     log: OutputLog,
     measured: Callable[[Sequence[Measurement]], None],
     isolated: Callable[[Isolation], None],
+    share: int = 1,
 ) -> WorkerSpec:
     """Return the configuration of a version's workers; the arguments are those of `WorkerSpec` and of `Source`.
 
     Raises:
-        InvalidModel: the settings ask for two modes, contradict each other on processes and GPUs, or ask for
-            something that workers on a cluster do not have.
+        InvalidModel: the settings ask for two modes, or contradict each other on processes and GPUs.
     """
     parallel, mode = parallel_of(settings), mode_of(settings)
-    ray = actor_options_of(settings, mode, in_place=in_place, environment=python is not None)
     return WorkerSpec(
         model_name=manifest.model_name,
         model_version=manifest.model_version,
@@ -98,18 +80,17 @@ def worker_spec(
         response_timeout=settings.response_timeout,
         retry=settings.retry,
         isolate=settings.isolate if parallel.ranks is None else False,
-        devices=settings.devices if ray is None else (),
+        devices=settings.devices,
         python=python,
         in_place=in_place,
-        ray=ray,
         told=_told(settings),
         max_memory=settings.max_memory,
         cpus=settings.cpus,
         mode=mode,
-        rows=places_of(settings),
+        rows=places_of(settings, share),
         ranks=parallel.ranks,
         gpus_each=parallel.gpus,
-        chosen_threads=parallel.threads if ray is None else max(1, int(ray.num_cpus)),
+        chosen_threads=parallel.threads,
         log=log,
         measured=measured,
         isolated=isolated,

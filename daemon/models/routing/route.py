@@ -120,6 +120,16 @@ def parse_share(text: str | float) -> float:
     return share
 
 
+def shown_route(route: Route) -> dict[str, Any]:
+    """Return a route by the names of its parameters; without those that are not set."""
+    shown: dict[str, Any] = {"weights": {version: _plain(weight) for version, weight in route.weights}}
+    if route.sticky:
+        shown["sticky"] = route.sticky
+    if route.shadow:
+        shown |= {"shadow": route.shadow, "sample": route.sample, "allow_effects": route.allow_effects}
+    return shown
+
+
 def _pairs(text: str) -> Iterable[tuple[str, str]]:
     for each in text.replace(",", " ").split():
         version, equals, weight = each.rpartition("=")
@@ -157,3 +167,7 @@ def _sticky(text: str) -> str:
     if kind != HEADER or not _HEADER_NAME.fullmatch(name):
         raise BadRequest(f"sticky is `{text}`; expected ip, header, or header:NAME.")
     return f"{HEADER}:{name}"
+
+
+def _plain(weight: float) -> float | int:
+    return int(weight) if weight == int(weight) else weight

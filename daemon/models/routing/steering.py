@@ -123,12 +123,6 @@ def answering_of(registry: Registry, name: str, version: str | None = None) -> l
     return found or [registry.find(name)]
 
 
-def share_of(registry: Registry, model: ModelVersion) -> float | None:
-    """Return the share of its model's requests that a version answers, from 0 to 1; None if the model has no route."""
-    route = registry.routes.of(model.name)
-    return None if route is None else route.share(model.version)
-
-
 def are_ready(models: list[ModelVersion]) -> bool:
     """Return whether each of these versions has a ready worker, or is loaded by a request."""
     return all(model.available for model in models)

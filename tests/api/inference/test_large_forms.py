@@ -240,8 +240,9 @@ async def test_what_repeats_a_request_is_the_body_as_it_was_sent(house: House) -
     seen: list[RequestFacts] = []
 
     class Watcher:
-        def watch(self, job: Job, asked: RequestFacts) -> None:
+        def watch(self, job: Job, asked: RequestFacts) -> bool:
             seen.append(asked)
+            return False
 
     model.watchers = (Watcher(),)
     peer = post(house, target="/predictions/r")

@@ -116,7 +116,6 @@ async def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:
 
     assert batching_of(model) == {
         "policy": "auto",
-        "groupByLength": False,
         "mode": "batch",
         "places": None,
         "batchSize": 8,
@@ -207,15 +206,3 @@ async def test_connections_turnaround_and_the_longest_hold_are_told(tmp_path: Pa
 
     house.clock.advance(20.0)
     assert batching_of(model)["regularConnections"] == 0
-
-
-async def test_what_a_byte_costs_is_told_where_batches_are_formed_by_length(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    model = await house.serve("m", config="batchSize: 2\ngroupByLength: true")
-    assert model.traffic.padded is not None
-    model.traffic.padded.per_byte = 0.0000123
-
-    document = batching_of(model)
-
-    assert document["groupByLength"] is True
-    assert document["learned"]["byteMs"] == 0.0123

@@ -1,6 +1,7 @@
 """One tensor is the same for a handler whichever way it comes, and the same as nested lists in JSON.
 
-From the request of each protocol to the handler, without processes: JSON, binary data, and both contents of gRPC.
+From the request of each protocol to the handler, without processes: JSON, binary data, and those of extensions
+(`ways_of` in tests/extensions/NAME/tensor_ways.py).
 """
 
 import json
@@ -20,8 +21,7 @@ from tests.api.tensors.test_requests import nested, tensors
 from tests.handlers.samples import context_of
 from tests.handlers.typed.calls import close_all, runtime_of
 from tests.kit.build import make_model
-from tsctl.daemon.api.grpc.protos.messages import message_class, request_class
-from tsctl.daemon.api.grpc.tensor_contents import read_request
+from tests.kit.shelf import modules
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.api.tensors.forms import InferRequest, Tensor
 from tsctl.daemon.api.tensors.prepared import prepare
@@ -40,10 +40,6 @@ from tsctl.handlers.tensor_heads import ElementHeads
 from tsctl.handlers.tensors.numbers import fields_of
 
 Drawn = tuple[str, list[int], list[Any]]
-_CONTENTS = {
-    "BOOL": "bool_contents", "BYTES": "bytes_contents", "FP32": "fp32_contents", "FP64": "fp64_contents",
-    "INT64": "int64_contents", "UINT64": "uint64_contents", "FP16": "", "BF16": "",
-}  # fmt: skip
 
 
 def described(value: Any) -> dict[str, Any]:
@@ -97,20 +93,12 @@ def requests_of(name: str, datatype: str, shape: Sequence[int], values: Sequence
     data = pack(datatype, values)
     tensor: dict[str, Any] = {"name": name, "datatype": datatype, "shape": list(shape)}
     head = json.dumps({"inputs": [tensor | {"parameters": {"binary_data_size": len(data)}}]}).encode()
-    message = message_class("inference.ModelInferRequest")
-
-    def received(sent: Any) -> Any:
-        return request_class("inference.ModelInferRequest").FromString(sent.SerializeToString())
-
     ways = {
         "JSON": parse_request(json.dumps({"inputs": [tensor | {"data": list(values)}]}).encode()),
         "binary": parse_request(head + data, len(head)),
-        "gRPC, raw": read_request(received(message(inputs=[tensor], raw_input_contents=[data]))),
     }
-    field = _CONTENTS.get(datatype, "uint_contents" if datatype.startswith("U") else "int_contents")
-    if field:
-        contents = [each.encode() if isinstance(each, str) else each for each in values]
-        ways["gRPC, typed"] = read_request(received(message(inputs=[tensor | {"contents": {field: contents}}])))
+    for extended in modules("tensor_ways"):
+        ways |= extended.ways_of(tensor, data, values)
     return ways
 
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from tests.kit.build import make_settings
+from tests.kit.build import make_settings, make_spec
+from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.extensions.optimizing import building
 from tsctl.daemon.extensions.optimizing.building import first_trial, threads_of
 from tsctl.daemon.extensions.optimizing.record import TrialStore
@@ -13,6 +14,8 @@ from tsctl.daemon.extensions.optimizing.state import TrialState
 from tsctl.daemon.extensions.optimizing.trial import Trial
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.registering.source import Source
+from tsctl.daemon.workers.stub import StubEngine
+from tsctl.handlers.wire import Ranks
 
 
 def auto(
@@ -20,11 +23,14 @@ def auto(
     wish: str = "built-in",
     document: dict[str, Any] | None = None,
     handler: str = "image_classifier",
-    **settings: Any,
+    batch_size: int = 1,
+    optimize: tuple[str, ...] | None = None,
+    **spec: Any,
 ) -> Trial | None:
     manifest = parse_manifest({"model": {"modelName": "m", "modelVersion": "1.0", "handler": handler}})
     source = Source("m.mar", folder, None, manifest, document or {})
-    return first_trial(source, make_settings(**settings), wish, TrialStore(folder / "trials"), 2)
+    settings = make_settings(batch_size=batch_size, optimize=optimize)
+    return first_trial(source, settings, make_spec(**spec), wish, TrialStore(folder / "trials"), 2)
 
 
 def test_one_that_may_be_tried_waits_and_knows_on_what_its_trial_hangs(tmp_path: Path) -> None:
@@ -40,9 +46,9 @@ def test_one_that_may_be_tried_waits_and_knows_on_what_its_trial_hangs(tmp_path:
     [
         pytest.param({"wish": "never"}, "the daemon's `auto_optimize` is `never`", id="the daemon never does"),
         pytest.param({"devices": (0,)}, "compiled code is not kept for GPUs", id="GPUs"),
-        pytest.param({"continuous": True}, "only versions that run whole batches", id="row by row"),
-        pytest.param({"engine": "ray"}, "only versions that run whole batches", id="a cluster"),
-        pytest.param({"torchrun": {"nproc-per-node": 2}, "parallel_type": "tp"}, "only versions", id="processes"),
+        pytest.param({"mode": "continuous"}, "only versions that run whole batches", id="row by row"),
+        pytest.param({"engine": StubEngine(FakeClock())}, "only versions that run whole batches", id="a cluster"),
+        pytest.param({"ranks": Ranks(2, each=True)}, "only versions", id="processes"),
     ],
 )
 def test_an_obstacle_is_told(given: dict[str, Any], reason: str, tmp_path: Path) -> None:
@@ -93,4 +99,4 @@ def test_the_threads_are_those_that_the_pool_will_give(
 ) -> None:
     monkeypatch.setattr(building, "usable_cores", lambda: cores)
 
-    assert threads_of(make_settings(workers=workers), environment) == threads
+    assert threads_of(make_settings(workers=workers), make_spec(), environment) == threads

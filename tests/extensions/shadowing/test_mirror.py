@@ -19,7 +19,7 @@ from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.version import ModelVersion
 
-ASKED = RequestFacts("POST", "/predictions/m", 0.0, None)
+ASKED = RequestFacts("POST", "/predictions/m", 0.0, "", None)
 
 
 class Shadowed:

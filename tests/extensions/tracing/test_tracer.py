@@ -22,7 +22,7 @@ BEFORE = 0.25  # seconds from a request's headers to its last byte
 
 
 def asked(target: str, began: float) -> RequestFacts:
-    return RequestFacts("POST", target, began, None)
+    return RequestFacts("POST", target, began, "", None)
 
 
 def trace_of(job: Job) -> RequestTrace | None:

@@ -5,7 +5,7 @@
     measuring/    how it is measured: wrk, /proc, medians
     reporting/    docs/benchmarks.md and its pictures
     environments  the peers' virtual environments, under .bench/, which git ignores
-    bounds        `python -m tests.lab bounds`: slow uploads, unread answers, idle connections
+    bounds        `python -m tests.lab bounds`: slow uploads, unread answers, idle connections, refusals
     models        what is served: archives, weights, bodies, and which answers are right
 
 Servers take turns: every round runs every server once, so that what changes on the machine meanwhile

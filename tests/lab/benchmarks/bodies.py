@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from urllib.parse import quote_from_bytes
 
+from tests.e2e.served import Served
+
 MIB = 2**20
 JSON, IMAGE = "application/json", "image/png"
 URLENCODED = "application/x-www-form-urlencoded"
@@ -27,7 +29,8 @@ class Asked:
         size: bytes of the body.
         status: 0 where a limit may be the answer (400, 413), or not (200).
         control: it goes to the control socket.
-        method: of the call, for a message over gRPC; empty for HTTP.
+        send: sends it by another protocol, which copies a body twice, and returns the HTTP status that the answer
+            stands for; None for HTTP.
     """
 
     name: str
@@ -36,7 +39,7 @@ class Asked:
     size: int
     status: int = 200
     control: bool = False
-    method: str = ""
+    send: Callable[[Served], int] | None = None
 
 
 Kind = Callable[[int], Asked]

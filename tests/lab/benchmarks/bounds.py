@@ -8,12 +8,15 @@
                       of the two workers is sending; and how long requests of another model take, before and meanwhile
     idle-connections  bytes of the daemon for each of 10 000 idle connections; the limit is 8 KiB. What the kernel keeps
                       for a socket is not the process's, and not counted
+    overload          a model of 5 ms a request and a queue of 20: as many clients as it can hold, then ten times as
+                      many, who come again half a second after a refusal; ms of the answers 200 and 503
 
 Ends with 1 if a bound is passed.
 """
 
 import asyncio
 import contextlib
+import random
 import resource
 import socket
 import sys
@@ -239,7 +242,45 @@ def idle_connections() -> bool:
     return max(each.values()) < LIMIT
 
 
-BOUNDS = {each.__name__.replace("_", "-"): each for each in (slow_clients, slow_readers, idle_connections)}
+# Overload.
+
+QUEUE, ASKING = 20, 5.0
+
+
+async def ask(port: int, until: float, times: dict[str, list[float]], chance: random.Random) -> None:
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    await asyncio.sleep(chance.uniform(0.0, 0.5))
+    while time.perf_counter() < until:
+        began = time.perf_counter()
+        writer.write(SIZED)
+        head = await reader.readuntil(b"\r\n\r\n")
+        length = next(line for line in head.split(b"\r\n") if line.lower().startswith(b"content-length:"))
+        await reader.readexactly(int(length.partition(b":")[2]))
+        status = head[9:12].decode()
+        times.setdefault(status, []).append((time.perf_counter() - began) * 1000)
+        if status != "200":
+            await asyncio.sleep(chance.uniform(0.25, 0.75))  # not all at the same moment: nobody told them to
+    writer.close()
+
+
+async def ask_together(port: int, clients: int) -> dict[str, list[float]]:
+    times: dict[str, list[float]] = {}
+    until, chance = time.perf_counter() + ASKING, random.Random(clients)
+    await asyncio.gather(*(ask(port, until, times, chance) for _ in range(clients)))
+    return times
+
+
+def overload() -> bool:
+    with daemon("--queue-jobs", str(QUEUE), sized=("--batch-size", "1")) as (_, port):
+        print(f"{'clients':>8}{'status':>8}{'a second':>10}{'p50 ms':>9}{'p99 ms':>9}")
+        for clients in (QUEUE, 10 * QUEUE):
+            for status, found in sorted(uvloop.run(ask_together(port, clients)).items()):
+                cuts = quantiles(found, n=100)
+                print(f"{clients:>8}{status:>8}{len(found) / ASKING:>10.0f}{cuts[49]:>9.2f}{cuts[98]:>9.2f}")
+    return True
+
+
+BOUNDS = {each.__name__.replace("_", "-"): each for each in (slow_clients, slow_readers, idle_connections, overload)}
 
 
 def main(names: Sequence[str]) -> int:

@@ -40,10 +40,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import grpc
-
 from tests.e2e.served import Served, eventually
 from tests.e2e.tensor_models import register
+from tests.kit.shelf import modules
 from tests.lab.benchmarks import schema_bodies
 from tests.lab.benchmarks.bodies import KINDS, MIB, Asked
 from tsctl.daemon.http.bounds.trimming import QUIET, keep_memory
@@ -54,10 +53,6 @@ BESIDE = 16 * MIB  # bytes that small bodies may take besides
 PIECE = 16 * 1024  # bytes: gRPC's frames
 PAGE = resource.getpagesize()
 ANSWERED = (200, 400, 413)  # of a body that is derived from a schema
-_STATUSES = {
-    grpc.StatusCode.INVALID_ARGUMENT: 400, grpc.StatusCode.RESOURCE_EXHAUSTED: 413, grpc.StatusCode.NOT_FOUND: 400,
-    grpc.StatusCode.PERMISSION_DENIED: 400, grpc.StatusCode.INTERNAL: 500, grpc.StatusCode.UNAVAILABLE: 503,
-}  # fmt: skip
 TRIES = 5
 _ASKED = "TSCTL_CALLBACKS_SOCKET"
 
@@ -193,27 +188,11 @@ def longest_of(path: str) -> tuple[float, int, str]:
     return float(milliseconds), int(pages), name
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port: int = server.getsockname()[1]
-        return port
-
-
-def call(address: str, asked: Asked) -> tuple[int, float]:
-    """Make a call over gRPC; return the HTTP status that its code stands for, and after how many seconds it ended."""
-    began = time.perf_counter()
-    with grpc.insecure_channel(address) as channel:
-        try:
-            channel.unary_unary(asked.method)(asked.pieces[0], timeout=600)
-        except grpc.RpcError as error:
-            return _STATUSES[error.code()], time.perf_counter() - began
-    return 200, time.perf_counter() - began
-
-
-def ask(served: Served, address: str, asked: Asked) -> tuple[int, float]:
+def ask(served: Served, asked: Asked) -> tuple[int, float]:
     """Send a request; return the status of its answer, and after how many seconds it came."""
-    if asked.method:
-        return call(address, asked)
+    if asked.send is not None:
+        began = time.perf_counter()
+        return asked.send(served), time.perf_counter() - began
     if asked.control:
         peer = socket.socket(socket.AF_UNIX)
         peer.connect(str(served.folder / "control.sock"))
@@ -236,7 +215,7 @@ def ask(served: Served, address: str, asked: Asked) -> tuple[int, float]:
     return int(answer[9:12]), time.perf_counter() - began
 
 
-def measure(served: Served, address: str, told: str, asked: Asked, copy: Callable[[], float]) -> bool:
+def measure(served: Served, told: str, asked: Asked, copy: Callable[[], float]) -> bool:
     """Ask until the longest callback is within the limit, a few times at most; print the best, return whether it is.
 
     Args:
@@ -246,11 +225,11 @@ def measure(served: Served, address: str, told: str, asked: Asked, copy: Callabl
     for number in range(TRIES):
         before = int(told_by(told, "trim")) if not number else 0
         longest_of(told)
-        status, seconds = ask(served, address, asked)
+        status, seconds = ask(served, asked)
         served.ask("/ping", method="GET")  # a later callback: the one that wrote the answer has ended
         found = longest_of(told)
         most = copy()
-        if asked.method and seconds > QUIET:
+        if asked.send is not None and seconds > QUIET:
             most += min(found[1] * PAGE, 2 * asked.size) / MIB * clearing_time()
         if found[0] - most < over:
             best, allowed, over = found, most, found[0] - most
@@ -283,9 +262,8 @@ def main() -> int:
         served = Served(Path(folder))
         told = f"{folder}/callbacks"
         environment = served.environment | {_ASKED: told}
-        address = f"127.0.0.1:{free_port()}"
         command = [sys.executable, "-m", "tests.lab.benchmarks.callbacks", "daemon", "--background"]
-        command += ["--grpc-address", address]
+        command += [option for extended in modules("bodies") for option in extended.OPTIONS]
         daemon = subprocess.Popen(command, env=environment)
         try:
             eventually(lambda: served.run("status").returncode == 0, "the daemon started")
@@ -306,8 +284,8 @@ def main() -> int:
                 for number, kind in enumerate(kinds, start=1):
                     print(f"{number:>4}/{len(kinds):<5}", end="", flush=True)
                     asked = kind(size)
-                    allowed = partial(copies_time, size) if asked.method else partial(float, 0)
-                    kept = measure(served, address, told, asked, allowed) and kept
+                    allowed = partial(copies_time, size) if asked.send is not None else partial(float, 0)
+                    kept = measure(served, told, asked, allowed) and kept
         finally:
             served.stop()
             daemon.wait(60)

@@ -9,24 +9,24 @@ and descriptors stay as they were after the warm-up; nothing is left in the end.
 what is done; when it happens is the machine's.
 """
 
-import contextlib
 import random
 import sys
 import time
 from argparse import Namespace
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from tests.e2e.served import Served, eventually, free_address
-from tests.lab.chaos.hostile import PATHS, PREY, Hostile
-from tests.lab.harness.calls import TORCHSERVE, Channel
-from tests.lab.harness.clients import LARGE, Clients, Habit, large_words, some_words
+from tests.e2e.served import Served, eventually
+from tests.lab.chaos.hostile import PREY, Hostile
+from tests.lab.harness.clients import LARGE, Clients, Habit, large_words
 from tests.lab.harness.daemon import control, described, mark, pack_accounts
 from tests.lab.harness.faults import Faults
 from tests.lab.harness.footprint import Footprint, growth, left_behind, measure, measure_again
 from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.protocol_clients import ProtocolClients, all_protocol_clients
 from tests.lab.harness.storm import run
-from tests.lab.harness.verdict import Asked, Broken, Kind, Rules, Told, judge
+from tests.lab.harness.verdict import Kind, Rules
 
 MODELS = {
     "steady": Rules(),
@@ -40,9 +40,6 @@ WORKERS = {"steady": 3, "once": 2, "pieces": 2, "narrow": 1, "timed": 1, "crashi
 CONFIG = "minWorkers: {workers}\nmaxWorkers: {workers}\nbatchSize: {batch}\nmaxBatchDelay: 2\nretry: {retry}\n"
 NARROW_QUEUE = 2
 WARM_UP = 0.2  # of the time
-CALLERS = ("steady", "once", "steady")  # the models of those over gRPC
-AGAIN = 5  # times that a caller over gRPC may be told to ask again, every 0.1 s, while a server is replaced
-_STATUSES = {"RESOURCE_EXHAUSTED": 507, "UNAVAILABLE": 503, "DEADLINE_EXCEEDED": 504, "INTERNAL": 500}
 
 
 def _habits() -> list[Habit]:
@@ -85,40 +82,12 @@ def _habits() -> list[Habit]:
 
 
 class Callers(Clients):
-    """The honest clients, over HTTP and gRPC."""
+    """The honest clients, over HTTP and other protocols."""
 
-    def __init__(self, address: str, grpc: str, ledger: Ledger, seed: str) -> None:
+    def __init__(self, address: str, ledger: Ledger, seed: str, others: Sequence[ProtocolClients]) -> None:
         super().__init__(address, ledger, seed, MODELS, _habits())
-        self._grpc = grpc
-        for model in CALLERS:
-            self.add(self._call, model)
-
-    def _call(self, model: str, chance: random.Random) -> None:
-        """One call after the other over gRPC, on one channel."""
-        with contextlib.closing(Channel(self._grpc, TORCHSERVE)) as channel:
-            while not self.over.is_set():
-                asked = self.ledger.make(model, MODELS[model], some_words(chance))
-                told = told_by_call(channel, model, asked)
-                try:
-                    kind, pid = (Kind.AGAIN, 0) if told is None else judge(asked, told, self.ledger.killed)
-                    self.ledger.ended(model, asked, kind, pid)
-                    if told is None:
-                        self.over.wait(0.1)  # as clients of gRPC do, before they ask again
-                except Broken as error:
-                    self.ledger.broken.append(f"{model}, over gRPC: {error}")
-
-
-def told_by_call(channel: Channel, model: str, asked: Asked) -> Told | None:
-    """Call, and return the answer that HTTP would have given; None where the server was replaced meanwhile."""
-    status, body, _ = channel.ask(model, asked.body, [("x-request-id", asked.id)])
-    if status == "OK":
-        # A call cannot say that it is the last that a replaced daemon answers, so each may be.
-        return Told(200, {"x-request-id": asked.id, "connection": "close"}, body)
-    if status in ("UNAVAILABLE", "CANCELLED") and asked.id.encode() not in body:
-        return None
-    # Over HTTP the end of a worker is 507, and over gRPC no quota of the caller's.
-    code = 507 if b"The worker died" in body else _STATUSES.get(status, 400)
-    return Told(code, {"x-request-id": asked.id}, f"{status}: ".encode() + body)
+        for each in others:
+            each.ask(self, MODELS)
 
 
 class Changes(Faults):
@@ -155,30 +124,32 @@ def write_generation(served: Served, model: str, generation: int) -> str:
 
 def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
     """Warm up, then let everybody loose for the rest of the time; look what is there when it is calm."""
-    journal, grpc = mark(served), free_address()
+    journal, others = mark(served), all_protocol_clients()
     calm: list[Footprint] = []
     try:
-        served.start("--grpc-address", grpc)
+        served.start(*(option for each in others for option in each.options))
         served.register("echo", name=PREY)
         for model in MODELS:
             served.tsctl("register", write_generation(served, model, 1))
             ledger.generations[model] = 1
         for share in (WARM_UP, 1 - WARM_UP):
             _let_loose(
-                served, grpc, ledger, f"{given.seed} storm {len(calm)}", share * given.seconds, given.upgrade_every
+                served, others, ledger, f"{given.seed} storm {len(calm)}", share * given.seconds, given.upgrade_every
             )
             calm.append(measure_again(served, calm[0]) if calm else measure(served, sum(WORKERS.values()) + 1))
             print(f"calm: {calm[-1]}", flush=True)
         ledger.broken += growth(*calm)
     finally:
         served.stop()
-        _judge_end(served, ledger, journal)
+        _judge_end(served, others, ledger, journal)
 
 
-def _let_loose(served: Served, grpc: str, ledger: Ledger, seed: str, seconds: float, upgrade_every: float) -> None:
+def _let_loose(
+    served: Served, others: Sequence[ProtocolClients], ledger: Ledger, seed: str, seconds: float, upgrade_every: float
+) -> None:
     address = served.url.removeprefix("http://")
-    faults, hostile = Changes(served, ledger, seed, upgrade_every), Hostile(address, grpc, ledger, seed)
-    with Callers(address, grpc, ledger, seed), faults, hostile:
+    faults, hostile = Changes(served, ledger, seed, upgrade_every), Hostile(address, ledger, seed, others)
+    with Callers(address, ledger, seed, others), faults, hostile:
         time.sleep(seconds)
     for model, workers in WORKERS.items():
         path = f"/models/{model}?min_worker={workers}&max_worker={workers}"
@@ -189,11 +160,11 @@ def _let_loose(served: Served, grpc: str, ledger: Ledger, seed: str, seconds: fl
         )
 
 
-def _judge_end(served: Served, ledger: Ledger, journal: Path) -> None:
+def _judge_end(served: Served, others: Sequence[ProtocolClients], ledger: Ledger, journal: Path) -> None:
     """Look what a daemon that is stopped has left, and hold the ledger against the journal."""
     ledger.broken += [f"left behind: {each}" for each in left_behind(served)]
     again = sum(kinds[Kind.AGAIN] for kinds in ledger.kinds.values())
-    if again > (most := AGAIN * len(CALLERS) * (ledger.done["daemon upgraded"] + ledger.done[PATHS])):
+    if again > (most := sum(each.most_cut_off(ledger) for each in others)):
         ledger.broken.append(f"{again} calls were cut off, and at most {most} can have been")
     ledger.broken += served.new_tracebacks()
     ledger.broken += [f"{model} has answered nothing" for model in MODELS if not ledger.kinds[model][Kind.RIGHT]]

@@ -9,27 +9,21 @@ import gzip
 import random
 import socket
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from tests.kit.http2 import DATA, ENDS_THE_LOOP, frame, grpc_call
 from tests.kit.protocols import PROTOCOLS, Protocol
-from tests.lab.harness.calls import OPEN_INFERENCE, TORCHSERVE
 from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
-from tsctl.daemon.api.grpc.protos.messages import message_class
-from tsctl.daemon.api.grpc.server import load_grpc
+from tests.lab.harness.protocol_clients import ProtocolClients
 
 PREY = "prey"  # the model that they ask: it answers, however it is asked
-PATHS = "hostile: gRPC, a path that is no text"
 THREADS = 6
 _PATIENCE = 2.0  # seconds that they wait for an answer
 _LARGE = 2 * 1024 * 1024  # bytes of what has too many members
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER
-# Seconds between two calls whose path is no text, which end grpc's own loop: it is begun again with growing pauses.
-_BETWEEN_PATHS = 40.0
 
 
 class Way(StrEnum):
@@ -67,25 +61,10 @@ def _prediction(protocol: Protocol, _chance: random.Random) -> bytes:
     return _http(*protocol.predict(PREY))
 
 
-def _torchserve_call(chance: random.Random) -> bytes:
-    request: Any = message_class("org.pytorch.serve.grpc.inference.PredictionsRequest")(model_name=PREY)
-    request.input["body"] = chance.randbytes(40)
-    return grpc_call(f"/{TORCHSERVE}".encode(), request.SerializeToString())
-
-
-def _inference_call(chance: random.Random) -> bytes:
-    request: Any = message_class("inference.ModelInferRequest")(model_name=PREY)
-    tensor = request.inputs.add(name="x", datatype="FP32", shape=[2])
-    tensor.contents.fp32_contents.extend([chance.random(), 1.0])
-    return grpc_call(f"/{OPEN_INFERENCE}".encode(), request.SerializeToString())
-
-
 WELL_FORMED: Mapping[str, Callable[[random.Random], bytes]] = {
     "predictions": lambda chance: _http(f"/predictions/{PREY}", chance.randbytes(200), "application/octet-stream"),
     "forms": _form,
     **{each.name: partial(_prediction, each) for each in PROTOCOLS},
-    "gRPC, TorchServe": _torchserve_call,
-    "gRPC, OIP": _inference_call,
 }
 
 
@@ -109,27 +88,16 @@ def oversized() -> Mapping[str, tuple[bytes, ...]]:
     }
 
 
-@cache
-def oversized_calls() -> Mapping[str, tuple[bytes, ...]]:
-    """Return messages of many members, for a client that minds HTTP/2's windows: method → messages."""
-    infer, predictions = f"/{OPEN_INFERENCE}", f"/{TORCHSERVE}"
-    name = b"\x0a\x04" + PREY.encode()
-    return {
-        infer: (name + b"\x32\x00" * (_LARGE // 2), name + b"\x2a\x00" * (_LARGE // 2)),  # outputs, inputs
-        predictions: (name + b"".join(b"\x1a\x0a\x0a\x06%06x\x12\x00" % n for n in range(_LARGE // 12)),),
-    }
-
-
-def draw(chance: random.Random) -> Attack:
-    """Return the next attack."""
-    protocol, way = chance.choice(list(WELL_FORMED)), chance.choice(list(Way))
-    message = WELL_FORMED[protocol](chance)
+def draw(chance: random.Random, of: ProtocolClients | None) -> Attack:
+    """Return the next attack of one protocol; None for HTTP."""
+    made = WELL_FORMED if of is None else of.well_formed(PREY)
+    protocol, way = chance.choice(list(made)), chance.choice(list(Way))
+    message = made[protocol](chance)
     match way:
-        case Way.OVERSIZED if protocol in oversized():
+        case Way.OVERSIZED if of is not None:
+            message = of.oversized(message)
+        case Way.OVERSIZED:
             message = chance.choice(oversized()[protocol])
-        case Way.OVERSIZED:  # a message that says to be of 4 GB
-            start = message.rindex(b"\x00\x00\x00\x00")
-            message = message[:start] + frame(DATA, 0, 1, b"\x00\xff\xff\xff\xff" + bytes(100))
         case Way.CUT | Way.HALF_CLOSED:
             message = message[: chance.randrange(1, len(message))]
         case Way.MALFORMED:
@@ -162,24 +130,28 @@ class Hostile(Crowd):
     """Threads that attack until they are told to stop.
 
     Args:
-        http, grpc: HOST:PORT.
+        address: HOST:PORT, of HTTP.
+        others: those of other protocols attack, too, at their own.
     """
 
-    def __init__(self, http: str, grpc: str, ledger: Ledger, seed: str) -> None:
+    def __init__(self, address: str, ledger: Ledger, seed: str, others: Sequence[ProtocolClients]) -> None:
         super().__init__(ledger, seed)
-        self._http = http
-        self._grpc = grpc
-        for work in (*[self._attack] * THREADS, self._call, self._end_loop):
-            self.add(work)
+        self._address = address
+        self._others = others
+        for _ in range(THREADS):
+            self.add(self._attack)
+        for each in others:
+            each.harm(self, PREY)
 
     def _attack(self, chance: random.Random) -> None:
+        over_http = [None] * len(WELL_FORMED)
         while not self.over.wait(chance.uniform(0.0, 0.2)):
-            attack = draw(chance)
-            self._send(attack, chance)
+            of = chance.choice([*over_http, *(each for each in self._others for _ in each.well_formed(PREY))])
+            attack = draw(chance, of)
+            self._send(self._address if of is None else of.address, attack, chance)
             self.ledger.count(f"hostile: {attack.protocol}, {attack.way}")
 
-    def _send(self, attack: Attack, chance: random.Random) -> None:
-        address = self._grpc if attack.protocol.startswith("gRPC") else self._http
+    def _send(self, address: str, attack: Attack, chance: random.Random) -> None:
         host, _, port = address.rpartition(":")
         with contextlib.suppress(OSError), socket.create_connection((host, int(port)), _PATIENCE) as peer:
             peer.sendall(attack.message)
@@ -194,25 +166,3 @@ class Hostile(Crowd):
             while not self.over.is_set() and peer.recv(1 << 16):
                 if attack.way is Way.MALFORMED:
                     return
-
-    def _call(self, chance: random.Random) -> None:
-        """Call with what is oversized, by a client that keeps to HTTP/2, and cancel some calls."""
-        grpc = load_grpc()
-        with grpc.insecure_channel(self._grpc) as channel:
-            while not self.over.wait(chance.uniform(0.0, 0.3)):
-                method, messages = chance.choice(list(oversized_calls().items()))
-                call = channel.unary_unary(method).future(chance.choice(messages), timeout=_PATIENCE)
-                if chance.random() < 0.3:
-                    self.over.wait(chance.uniform(0.0, 0.02))
-                    call.cancel()
-                with contextlib.suppress(grpc.FutureCancelledError):
-                    error = call.exception()
-                    if error is not None and error.code() is grpc.StatusCode.UNKNOWN:
-                        self.ledger.broken.append(f"a hostile call of {method} met a bug: {error.details()}")
-                self.ledger.count("hostile: gRPC, oversized calls")
-
-    def _end_loop(self, chance: random.Random) -> None:
-        """Call a path that is no text: the library's own loop ends with an error then."""
-        while not self.over.wait(chance.uniform(0.5, 1.0) * _BETWEEN_PATHS):
-            self._send(Attack("gRPC", Way.MALFORMED, ENDS_THE_LOOP), chance)
-            self.ledger.count(PATHS)

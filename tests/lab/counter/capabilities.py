@@ -62,32 +62,23 @@ CAPABILITIES = (
         "sequences",
         r"\b[Ss]equences\b|Sequence(?:Headers|Broken|Full|Dispatcher)|max_sequences|max(?:Num|)Sequence|job\.sequence"
         r"|sequence_(?:headers?|idle|timeout|jobs|id|start|end)\b|sequence(?:Timeout|MaxIdle|Batching)",
-        "daemon/batching/sequences/",
+        elsewhere=("daemon/api/management/describe.py",),  # TorchServe shows these of each version
     ),
     _capability(
         "quarantine",
         r"(?i:quarantin)|\b_?[Ss]uspects?\b|[Ss]creening",
-        "daemon/batching/quarantine.py",
-        "daemon/batching/screening.py",
-        "daemon/batching/suspects.py",
     ),
-    _capability(
-        "grouping", r"\bgrouping\b|LengthGrouping|group_by_length|groupByLength", "daemon/batching/policies/grouping.py"
-    ),
-    _capability(
-        "keys",
-        r"(?i:known_?client)|keys_file|keys-|client\.admit|share_holder",
-        "daemon/api/known_clients.py",
-        "daemon/http/bounds/known_client.py",
-    ),
-    _capability("grpc", r"(?i:grpc)", "daemon/api/grpc/", "daemon/config/torchserve_grpc.py"),
+    _capability("grouping", r"\bgrouping\b|LengthGrouping|group_by_length|groupByLength"),
+    _capability("keys", r"(?i:known_?client)|keys_file|keys-"),
+    _capability("grpc", r"(?i:grpc)"),
+    _capability("cache", r"settings\.cache\b|AnswerCache|CacheService|cache-full|tsctl_cache_"),
     _capability("oip", r"\boip|\bOip|\bOIP"),
     _capability("openai", r"(?i:openai)|\bchat\b"),
     _capability(
         "tracing",
         r"\btracing\b|\b_?tracer\b|Tracer|\bTracing\b|TraceExport|TraceContext|JobTrace|\b[Tt]races\b"
         r"|job\.trace\b|trace_(?:endpoint|sample|spans)|(?i:traceparent|tracestate)|\botlp\b",
-        elsewhere=("daemon/batching/fingerprint.py",),  # headers that differ from request to request
+        elsewhere=("daemon/core/fingerprint.py",),  # headers that differ from request to request
     ),
     _capability(
         "torchserve_logs",
@@ -101,8 +92,6 @@ CAPABILITIES = (
     _capability(
         "ray",
         r"\b[Rr]ay\b|ray_address|\bRAY(?:_|\b)|RayEngine|(?:parse|check)_cluster",
-        "daemon/workers/ray/",
-        "daemon/models/registering/cluster.py",
     ),
     _capability(
         "ranks",

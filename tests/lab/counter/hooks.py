@@ -26,7 +26,7 @@ HOOKS = (
     Hook("a tracer of a version is told of its jobs and batches", "tracing", r"^VersionTracer$"),
     Hook("the dispatcher asks about each arriving and each lost job", "quarantine", r"^Screening$"),
     Hook("a subclass of the dispatcher", "sequences", r"^SequenceDispatcher$"),
-    Hook("an attribute of the queue chooses the jobs of a batch", "grouping", r"^LengthGrouping$"),
+    Hook("an attribute of the queue chooses the jobs of a batch", "grouping", r"^BatchChoice$"),
     Hook("an attribute of a request admits it", "keys", r"^client\.admit$"),
     Hook("what is tried is a part of a version, asked for its settings", "optimizing", r"^Trial$"),
     Hook("a version keeps the input of an answer", "recording", r"model\.record$"),

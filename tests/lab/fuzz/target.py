@@ -13,8 +13,10 @@ class Target:
             it has seen: the same each time, and whatever runs it (compiled.py).
         examples: what fuzzing begins with; it makes no other claim than any bytes.
         words: pieces of the language, for the fuzzer to put together.
+        close: stops what `check` has started, if there is anything.
     """
 
     check: Callable[[bytes], object]
     examples: Iterable[bytes]
     words: Iterable[bytes] = ()
+    close: Callable[[], None] = lambda: None

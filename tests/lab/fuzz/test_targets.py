@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.lab.fuzz.damage import damaged
-from tests.lab.fuzz.targets import NAMES, http2, target
+from tests.lab.fuzz.targets import NAMES, target
 
 CRASHES = Path(__file__).parent / "crashes"
 EXAMPLES = 40  # of each target: `make fuzz` tries a million
@@ -18,8 +18,9 @@ EXAMPLES = 40  # of each target: `make fuzz` tries a million
 @pytest.fixture(autouse=True, scope="module")
 def no_thread_is_left() -> Iterator[None]:
     yield
-    http2.close()
-    gc.collect()  # with gRPC's objects its thread ends
+    for name in NAMES:
+        target(name).close()
+    gc.collect()  # with objects of a library, its thread ends
 
 
 @pytest.mark.slow  # of HTTP, there are hundreds

@@ -19,7 +19,8 @@ A scenario has two parts of its own: its clients and its harm. The rest is here,
 For real daemons:
 
     crowd     threads that ask or harm, each with a sequence of its own; a bug in one is told as broken
-    peer      a connection, byte for byte; calls: the same over gRPC
+    peer      a connection, byte for byte
+    protocol_clients   those of other protocols, from the folders of extensions
     clients   honest clients: each request is judged, and entered in the ledger
     faults    workers are killed, the daemon is replaced, commands are sent; a scenario adds its changes
     daemon    the processes of a daemon, its control socket, archives whose answers have an account

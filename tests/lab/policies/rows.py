@@ -1,14 +1,16 @@
 """The traffic under which the policies are compared: one table row each."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from tests.lab.lengths import QUESTIONS
 from tests.lab.policies.loads import Bursts, Churn, Closed, Diurnal, Load, Modulated, Poisson, Recorded, far
 from tests.lab.policies.rules import make_rule
 from tests.lab.policies.world import Measured, SimulatedModel, World
+from tests.places import ROOT
 
 POLICIES = ("greedy", "torchserve", "triton", "bentoml", "litserve", "auto")
 MODEL = SimulatedModel()
@@ -62,11 +64,25 @@ def _with(model: SimulatedModel = MODEL, **changes: Any) -> SimulatedModel:
 _EIGHT = _with(batch_size=8)
 _TWO = _with(workers=2)
 TEXTS = _with(lengths=QUESTIONS)
-ALIKE = _with(TEXTS, group_by_length=True)
 # A recorded trace: two periodic callers, one of them in pairs.
 _TRACE = tuple(sorted([*(0.05 * i for i in range(200)), *(0.033 * i + d for i in range(300) for d in (0.0, 0.004))]))
 
-CLOSED: Sequence[Row] = (
+# What extensions do for texts, in files named policy_rows.py: the name of a row, and the changes of the model.
+OF_TEXTS: list[tuple[str, dict[str, Any]]] = [
+    import_module(f"tests.extensions.{file.parent.name}.policy_rows").OF_TEXTS
+    for file in sorted((ROOT / "tests/extensions").glob("*/policy_rows.py"))
+]
+
+
+def _extended(*rows: Row) -> Iterator[Row]:
+    """Yield rows, and after each of texts those of extensions."""
+    for row in rows:
+        yield row
+        for name, changes in OF_TEXTS if row.model.lengths else ():
+            yield replace(row, name=name, model=_with(row.model, **changes))
+
+
+CLOSED: Sequence[Row] = tuple(_extended(
     Row("1 client", Closed(1)),
     Row("2 clients", Closed(2)),
     Row("7 clients, batch 8", Closed(7), _EIGHT),
@@ -87,11 +103,9 @@ CLOSED: Sequence[Row] = (
     Row("the same, a connection a request", Closed(8, kept=False), _with(CPU_LIKE, workers=2)),
     Row("8 clients, tiny model", Closed(8), TINY),
     Row("64 clients, texts", Closed(64), TEXTS),
-    Row("the same, grouped by length", Closed(64), ALIKE),
     Row("128 clients, texts", Closed(128), TEXTS),
-    Row("the same, grouped by length", Closed(128), ALIKE),
-)
-OPEN: Sequence[Row] = (
+))  # fmt: skip
+OPEN: Sequence[Row] = tuple(_extended(
     *(Row(f"Poisson, load {share:g}", Poisson(rate(share))) for share in (0.05, 0.1, 0.3, 0.5, 0.7, 0.9)),
     Row("load .1 and .95 in turn, 0.2 s each", Modulated((rate(0.1), rate(0.95)), dwell=0.2)),
     Row("a day in 20 s, load 0 to .9", Diurnal(0.0, rate(0.9), period=20.0)),
@@ -100,7 +114,6 @@ OPEN: Sequence[Row] = (
     Row("a recorded trace", Recorded(_TRACE)),
     Row("Poisson, load .3, CPU-like", Poisson(rate(0.3, CPU_LIKE)), CPU_LIKE),
     Row("Poisson, load .4, texts", Poisson(rate(0.4)), TEXTS),
-    Row("the same, grouped by length", Poisson(rate(0.4)), ALIKE),
     Row("Poisson, load .3, beside the same", Poisson(rate(0.3)), beside=Poisson(rate(0.3))),
-)
+))  # fmt: skip
 OVERLOAD = Row("Poisson, load 1.1", Poisson(rate(1.1)))

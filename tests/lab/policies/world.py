@@ -12,8 +12,8 @@ from tests.lab.percentile import nearest_rank
 from tests.lab.policies.cores import Cores, SharingEngine
 from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.batching.policies.collector import Collector
-from tsctl.daemon.batching.policies.grouping import LengthGrouping
-from tsctl.daemon.batching.queue import Queue, patience
+from tsctl.daemon.batching.queue import BatchChoice, Queue, patience
+from tsctl.daemon.batching.traffic.padded import PaddedTimes
 from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Batch, Caller, Job, Outcome, Reply, TimeBudget
@@ -40,7 +40,8 @@ class SimulatedModel:
         lengths: of requests, from which one is drawn at random for each. A batch is padded to its longest, and takes
             a + c·n·longest / length. Without any, all are alike.
         length: see `lengths`; 0.0 for their mean.
-        group_by_length: batches are formed of requests with similar lengths.
+        choice: makes what chooses the jobs of a batch, from the learned times of padded batches, and the queue timeout;
+            None for by age.
     """
 
     a: float = 0.008
@@ -56,7 +57,7 @@ class SimulatedModel:
     load_time: float = 0.0
     lengths: Sequence[int] = ()
     length: float = 0.0
-    group_by_length: bool = False
+    choice: Callable[[PaddedTimes, float], BatchChoice] | None = None
 
 
 class SimulatedProcessor:
@@ -153,9 +154,9 @@ class World:
             engine = StubEngine(self.clock, jobs_time=self._seconds, answer=_answer)
         self.pool = Pool(engine, _SPEC, self.clock, self, cores=1)
         self.queue = Queue("simulated", 1_000_000, 2**40, patience(model.max_delay))
-        self.traffic.learn_lengths(model.group_by_length)
-        if self.traffic.padded is not None:
-            self.queue.grouping = LengthGrouping(self.traffic.padded, model.queue_timeout)
+        self.traffic.learn_lengths(model.choice is not None)
+        if model.choice is not None and self.traffic.padded is not None:
+            self.queue.choice = model.choice(self.traffic.padded, model.queue_timeout)
         collector = make_collector(model.batch_size, model.max_delay, self.traffic)
         self.dispatcher = Dispatcher(self.queue, collector, self.pool, self.clock, self.traffic)
         self.dispatcher.expiry.queue_timeout = model.queue_timeout

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.lab.simulation.ledger import Served
 from tests.lab.simulation.world import counted
+from tsctl.daemon.extensions.sequences.service import sequences_of
 from tsctl.daemon.models.persistence.snapshot import decode_snapshot
 from tsctl.daemon.workers.slot import RESTART_LIMIT, SlotState
 
@@ -89,7 +90,7 @@ def _check_nothing_left(world: "World", served: Served) -> None:
     callers = model.traffic.callers
     if callers.present or callers.strangers or callers.open:
         world.broken("no connection is counted that has closed", callers=callers)
-    sequences = model.sequences
+    sequences = sequences_of(model)
     if sequences is not None and (
         len(sequences) or sequences._of or any(sequences._owned.values()) or sequences._homes
     ):

@@ -8,9 +8,9 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING
 
 from tests.lab.simulation.suspicion import Suspicion, check_refused
-from tsctl.daemon.batching.sequences.marks import USUAL, SequenceMark
 from tsctl.daemon.core.job import MAX_ATTEMPTS, Job, Reply
 from tsctl.daemon.extensions.quarantine.quarantine import Quarantine
+from tsctl.daemon.extensions.sequences.marks import USUAL, SequenceMark
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.process.row_window import LEFT
@@ -163,7 +163,7 @@ def note_answer(world: "World", entry: Entry, reply: Reply) -> None:
             world.broken("an answer goes to whoever asked", entry=entry, reply=reply)
         if not entry.begun:
             world.broken("only what was begun has an answer", entry=entry)
-        sequence = entry.job.sequence
+        sequence = entry.job.mark
         if isinstance(sequence, SequenceMark) and sequence.made and (USUAL.id, sequence.id) not in reply.headers:
             world.broken("a client is told the id of a new sequence", entry=entry, reply=reply)
         if served.by_rows and entry.told != entry.whole:

@@ -1,4 +1,4 @@
-"""The world's own record of sequences, beside the daemon's (daemon/batching/sequences).
+"""The world's own record of sequences, beside the daemon's (daemon/extensions/sequences).
 
 A sequence is open from its first request until it is quiet and has ended: by a request's mark, by an answer, or because
 it was quiet for too long when there was need of room. The record knows its worker, and what must be refused.
@@ -9,9 +9,10 @@ import random
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from tsctl.daemon.batching.sequences.table import SequenceBroken, SequenceFull, TooManySequences
 from tsctl.daemon.core.errors import DaemonError, QueueFull
 from tsctl.daemon.core.job import Fate, JobPhase, Outcome
+from tsctl.daemon.extensions.sequences.service import sequences_of
+from tsctl.daemon.extensions.sequences.table import SequenceBroken, SequenceFull, TooManySequences
 
 if TYPE_CHECKING:
     from tests.lab.simulation.engine import WatchedWorker
@@ -103,7 +104,7 @@ class SequenceBook:
     def refusal(self, mark: Mark) -> type[DaemonError] | None:
         """Return how the daemon must refuse this request, for the sake of its sequence; None for not at all."""
         self._look()
-        sequences = self._served.model.sequences
+        sequences = sequences_of(self._served.model)
         assert sequences is not None
         here = self.open.get(mark.id)
         if mark.id in self.broken and not mark.start:
@@ -128,7 +129,7 @@ class SequenceBook:
         if expected is not None:
             self._world.broken("a request is refused where its sequence cannot take it, and only there", entry=entry,
                                expected=expected, open=self.open)  # fmt: skip
-        now, name = self._world.loop.now(), entry.job.sequence.id  # type: ignore[attr-defined]
+        now, name = self._world.loop.now(), entry.job.mark.id  # type: ignore[attr-defined]
         if not entry.mark.id:
             self.made.append(name)
         elif name != entry.mark.id:

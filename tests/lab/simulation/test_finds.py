@@ -13,9 +13,9 @@ from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.batching.policies.fixed import Fixed
 from tsctl.daemon.batching.queue import Queue
 from tsctl.daemon.core import job as jobs
+from tsctl.daemon.core.fingerprint import fingerprint
 from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
 from tsctl.daemon.extensions.quarantine import quarantine
-from tsctl.daemon.extensions.quarantine.fingerprint import fingerprint
 from tsctl.daemon.extensions.quarantine.quarantine import Quarantine
 from tsctl.daemon.extensions.quarantine.screening import Screening
 from tsctl.daemon.metrics.version import VersionMetrics

@@ -10,11 +10,11 @@ from tests.lab.harness.planted import Around, Plant, nothing, row, rows
 from tests.lab.simulation.run import prepare, run
 from tsctl.daemon.api.management.status import is_compiled
 from tsctl.daemon.batching.dispatcher import Dispatcher
-from tsctl.daemon.batching.sequences import dispatcher as sequence_dispatcher
-from tsctl.daemon.batching.sequences.dispatcher import SequenceDispatcher
-from tsctl.daemon.batching.sequences.marks import SequenceMark
-from tsctl.daemon.batching.sequences.table import OpenSequence, Sequences
 from tsctl.daemon.core.job import Batch, Job, JobPhase, Outcome, Reply
+from tsctl.daemon.extensions.sequences import dispatcher as sequence_dispatcher
+from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
+from tsctl.daemon.extensions.sequences.marks import SequenceMark
+from tsctl.daemon.extensions.sequences.table import OpenSequence, Sequences
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import Worker, WorkerSpec
 from tsctl.daemon.workers.flows import RowFlow
@@ -123,9 +123,9 @@ def run_again(
         dispatcher.sequences.done(outcome.job, 0.0)
     Dispatcher.ended(dispatcher, worker, batch, outcomes, s)
     for outcome in outcomes:
-        if isinstance(outcome.job.sequence, SequenceMark) and outcome.job.phase is JobPhase.QUEUED:
-            dispatcher.sequences._open.pop(outcome.job.sequence.id, None)  # at another worker
-            dispatcher.sequences.add(outcome.job, outcome.job.sequence.id, 0.0)
+        if isinstance(outcome.job.mark, SequenceMark) and outcome.job.phase is JobPhase.QUEUED:
+            dispatcher.sequences._open.pop(outcome.job.mark.id, None)  # at another worker
+            dispatcher.sequences.add(outcome.job, outcome.job.mark.id, 0.0)
 
 
 def swaps_rows_on_their_way(patch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,9 @@ from tsctl.daemon.core.job import Job
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
 from tsctl.daemon.extensions.quarantine.service import quarantine_of, watch_for_suspects
+from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
+from tsctl.daemon.extensions.sequences.marks import USUAL
+from tsctl.daemon.extensions.sequences.service import open_sequences
 from tsctl.daemon.marfile import Manifest, parse_manifest
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.version import VersionMetrics
@@ -235,9 +238,11 @@ class World:
         source = Source(request.url, Path(_NOWHERE), None, manifest, {})
         served = engine.served = clock.served = Served(len(self.served) + 1)
         resources = Resources(
-            engine=engine, clock=clock, cores=4, placement=self.placement, dispatcher=QuarantineDispatcher
-        )
+            engine=engine, clock=clock, cores=4, placement=self.placement,
+            dispatcher=SequenceDispatcher if settings.sequences else QuarantineDispatcher,
+        )  # fmt: skip
         served.model = ModelVersion(source, settings, resources, request=request)
+        open_sequences(served.model, USUAL)
         watch_for_suspects(served.model)
         served.suspecting = quarantine_of(served.model)
         served.made = settings

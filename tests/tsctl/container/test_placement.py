@@ -130,22 +130,18 @@ def test_a_variable_of_torchserve_is_no_flag(tmp_path: Path) -> None:
     assert Placed(tmp_path, text, environment).addresses["127.0.0.1:9001"] == ["management"]
 
 
-def test_management_over_grpc_stays_inside_with_a_token(tmp_path: Path) -> None:
+def test_management_stays_inside_with_a_token(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("secret")
     token.chmod(0o600)
-    placed = Placed(tmp_path, DOCKER_FILE, token_file=token)
 
-    assert placed.config.grpc_management_address == ("127.0.0.1:7071",)
-    assert placed.config.grpc_address == ("0.0.0.0:7070",)
-    assert placed.addresses["127.0.0.1:8081"] == ["management"]
+    assert Placed(tmp_path, DOCKER_FILE, token_file=token).addresses["127.0.0.1:8081"] == ["management"]
 
 
 def test_kserves_ports_hold_whatever_the_file_says(tmp_path: Path) -> None:
     placed = Placed(tmp_path, KSERVE_FILE, KSERVE, Host.KSERVE)
 
     assert placed.addresses == {"0.0.0.0:8080": ["inference"], "0.0.0.0:8082": ["metrics"]}
-    assert placed.config.grpc_address == ("0.0.0.0:8081", "0.0.0.0:7070")
     assert placed.config.models == ("mnist=mnist.mar",)
     assert "`http://0.0.0.0:8085` is `0.0.0.0:8080` in this container" in placed.notes
     assert "it needs `--token-file` or `--disable-token-auth`" in placed.notes
@@ -161,14 +157,6 @@ def test_disable_token_auth_opens_management_on_loopback_only(tmp_path: Path) ->
     placed = Placed(tmp_path, KSERVE_FILE, KSERVE, Host.KSERVE, management_without_token=True)
 
     assert placed.addresses["127.0.0.1:8085"] == ["management"]
-
-
-def test_management_of_a_file_gives_way_to_grpc(tmp_path: Path) -> None:
-    text = KSERVE_FILE.replace("management_address=http://0.0.0.0:8085", "management_address=http://0.0.0.0:8081")
-    placed = Placed(tmp_path, text, KSERVE, Host.KSERVE, management_without_token=True)
-
-    assert "port 8081 serves predictions" in placed.notes
-    assert not any("management" in roles for roles in placed.addresses.values())
 
 
 @pytest.mark.parametrize(
@@ -190,10 +178,6 @@ def test_the_envelope_follows_the_variable_where_the_file_allows_variables(tmp_p
     assert Placed(tmp_path, KSERVE_FILE, environment, Host.KSERVE).config.envelope == "kservev2"
     without = KSERVE_FILE.replace("enable_envvars_config=true", "")
     assert Placed(tmp_path, without, environment, Host.KSERVE).config.envelope is None
-
-
-def test_without_grpc_kserves_ports_of_grpc_stay_closed() -> None:
-    assert "grpc_address" not in place({}, KSERVE, None, Host.KSERVE, grpc=False).values
 
 
 def test_sagemaker_names_port_timeout_and_workers(tmp_path: Path) -> None:

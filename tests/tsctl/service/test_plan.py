@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tsctl.daemon.setting_values import parse_path
 from tsctl.daemon.tables import SETTINGS
 from tsctl.errors import CliError
 from tsctl.service import plan as planning
@@ -119,3 +120,7 @@ def test_a_directory_to_write_must_be_there(monkeypatch: pytest.MonkeyPatch, set
 
     with pytest.raises(CliError, match="no directory at `/srv/nowhere`, which the service is to write"):
         planned(of_user=False, **{setting: "/srv/nowhere"})
+
+
+def test_what_the_daemon_opens_is_a_path() -> None:
+    assert [row.name for row in SETTINGS if row.opens and row.parse is not parse_path] == []

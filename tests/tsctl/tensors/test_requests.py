@@ -7,12 +7,9 @@ from typing import Any
 import pytest
 
 from tests.handlers.tensors.test_arrays import VALUES
-from tsctl.daemon.api.grpc.protos.messages import message_class, request_class
-from tsctl.daemon.api.grpc.tensor_contents import read_request
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.model_settings.declarations import DATATYPES
 from tsctl.tensors.binary_body import LENGTH_HEADER, write_binary_body
-from tsctl.tensors.grpc_message import write_grpc_message
 from tsctl.tensors.requests import RequestInTensors, packed, read_inference_request
 
 PACKED = [datatype for datatype in DATATYPES if datatype not in ("BYTES", "BF16")]
@@ -46,28 +43,6 @@ def declared(datatype: str, *shape: int) -> dict[str, Any]:
 @pytest.mark.parametrize("datatype", PACKED)
 def test_elements_are_packed_as_the_daemon_packs_them(datatype: str) -> None:
     assert packed(datatype, VALUES[datatype]) == pack(datatype, VALUES[datatype])
-
-
-def test_the_daemon_reads_the_whole_message() -> None:
-    found = read_request(request_class("inference.ModelInferRequest").FromString(write_grpc_message(read(WHOLE), "m")))
-
-    assert (found.id, found.parameters) == ("seven", WHOLE["parameters"])
-    assert [(each.name, each.datatype, each.shape) for each in found.inputs] == [
-        ("x", "FP32", (2, 2)),
-        ("t", "BYTES", (2,)),
-    ]
-    assert bytes(found.inputs[0].data) == pack("FP32", [1, 2, 3, 4.5])
-    assert bytes(found.inputs[1].data) == pack("BYTES", ["a", "éé"])
-    assert found.inputs[0].parameters == {"kind": "b"}
-    assert [(each.name, each.parameters) for each in found.outputs] == [("y", {"of": 300}), ("z", {})]
-
-
-def test_the_message_names_the_model_and_its_version() -> None:
-    kind = message_class("inference.ModelInferRequest")
-
-    named = kind.FromString(write_grpc_message(read(WHOLE), "flowers", "2.0"))
-
-    assert (named.model_name, named.model_version) == ("flowers", "2.0")
 
 
 def test_a_binary_body_has_the_elements_after_the_head() -> None:

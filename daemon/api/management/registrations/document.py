@@ -12,14 +12,13 @@ earlier    model → time, seconds since the epoch, its route (null without one)
 from pathlib import Path
 from typing import Any
 
-from tsctl.daemon.api.management.routing.route import shown_route
 from tsctl.daemon.models.archives.directories import DIGITS
 from tsctl.daemon.models.archives.unpack import ArchiveMark, mark_of
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.request import Registration
-from tsctl.daemon.models.routing.route import Route
+from tsctl.daemon.models.routing.route import Route, shown_route
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 

@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.compiled import compiled
+from tests.kit.shelf import modules
 from tests.lab.benchmarks.environments import FOLDER
 from tests.lab.benchmarks.models import TENSORS, VECTORS, archive
 from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
@@ -76,7 +77,7 @@ class Ours(Peer):
     def launch(self, setup: Setup) -> Running:
         mars = [setup.folder / "store" / f"{each.name}.mar" for each in setup.models()]
         port = free_port()
-        grpc = free_port() if setup.served.name == VECTORS else 0
+        grpc = free_port() if setup.served.name == VECTORS and modules("workload") else 0
         further = ("--grpc-address", f"127.0.0.1:{grpc}") if grpc else ()
         command = daemon_command([self._python, "-P"], setup, mars, port, *further)
         # What was compiled is kept for the next round: it would be in the state directory, which is new in each.

@@ -1,4 +1,4 @@
-"""Models on demand, routes and rollouts, over HTTP and gRPC, while all that may fail does.
+"""Models on demand, routes and rollouts, over HTTP and other protocols, while all that may fail does.
 
     python -m tests.lab chaos-steered [--seconds 600] [--seed N] [--upgrade-every 40]
 
@@ -21,6 +21,7 @@ from tests.lab.chaos.steered.verdict import BAD, HELD, bounds, hold
 from tests.lab.harness.daemon import logs, mark
 from tests.lab.harness.footprint import left_behind, stop_alone
 from tests.lab.harness.ledger import Ledger
+from tests.lab.harness.protocol_clients import all_protocol_clients
 from tests.lab.harness.storm import run
 from tsctl.daemon.marfile import Packing, write_archive
 
@@ -74,10 +75,10 @@ def pack(served: Served, model: str, version: str) -> str:
 
 def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
     """Let everybody loose for a while, stop, and hold what clients saw against the routes."""
-    outages, addresses, seed = Outages(), (free_address(), free_address()), str(given.seed)
+    outages, address, others, seed = Outages(), free_address(), all_protocol_clients(), str(given.seed)
     mark(served)
-    served.environment["TSCTL_INFERENCE_ADDRESS"] = addresses[0]
-    options = ("--models-memory", BUDGET, "--grpc-address", addresses[1])
+    served.environment["TSCTL_INFERENCE_ADDRESS"] = address
+    options = ("--models-memory", BUDGET, *(option for each in others for option in each.options))
     served.start(*options)
     try:
         for model, versions in MODELS.items():
@@ -85,7 +86,7 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
                 served.tsctl("register", pack(served, model, version))
         steering = Steering(served, ledger, seed, given.upgrade_every, STEERED, outages, options)
         steering.add(steering.come_and_go, [model for model in MODELS if model not in STEERED], HELD)
-        askers = Askers(addresses, MODELS, lambda: steering.hot, outages, ledger, seed)
+        askers = Askers(address, MODELS, lambda: steering.hot, outages, ledger, seed, others)
         with steering, askers:
             time.sleep(given.seconds)
     finally:

@@ -1,18 +1,18 @@
-"""Clients that ask steered models over HTTP and both services of gRPC, and ask again where they are told to."""
+"""Clients that ask steered models over HTTP and other protocols, and ask again where they are told to."""
 
 import contextlib
 import random
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from tests.lab.chaos.steered.outages import Outages
 from tests.lab.chaos.steered.verdict import AGAIN, Asked, Kind, Seen, Told, judge
-from tests.lab.harness.calls import OPEN_INFERENCE, TORCHSERVE, Channel
 from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.peer import Peer, Unanswered
+from tests.lab.harness.protocol_clients import ProtocolClients, SteeredClient
 from tests.lab.harness.verdict import Broken
 
 USERS = 200
@@ -56,29 +56,6 @@ class HttpClient:
         self._peer = None
 
 
-class GrpcClient:
-    """Asks over one channel, by a call of TorchServe's service or of the Open Inference Protocol's."""
-
-    def __init__(self, address: str, outages: Outages, service: str) -> None:
-        self.name = f"gRPC, {service.partition('/')[0]}"
-        self._channel = Channel(address, service)
-        self._outages = outages
-
-    def ask(self, asked: Asked, in_path: bool) -> Told:
-        metadata = [("x-user", asked.user)]
-        metadata += [("x-model-version", asked.version)] if asked.version and not in_path else []
-        begun = time.monotonic()
-        version = asked.version if in_path else ""
-        status, body, later = self._channel.ask(asked.model, asked.words.encode(), metadata, version)
-        if status == "OK":
-            return Told(status, body.decode())
-        killed, replaced = self._outages.killed_since(begun), self._outages.replaced_since(begun)
-        return Told(status, body.decode(), later, killed, replaced)
-
-    def close(self) -> None:
-        self._channel.close()
-
-
 class Askers(Crowd):
     """Threads that ask: the steady ones for the model that is being steered, the others for one after the other.
 
@@ -93,8 +70,8 @@ class Askers(Crowd):
     """
 
     def __init__(
-        self, addresses: tuple[str, str], models: dict[str, tuple[str, ...]], hot: Callable[[], str],
-        outages: Outages, ledger: Ledger, seed: str,
+        self, address: str, models: dict[str, tuple[str, ...]], hot: Callable[[], str],
+        outages: Outages, ledger: Ledger, seed: str, others: Sequence[ProtocolClients],
     ) -> None:  # fmt: skip
         super().__init__(ledger, seed)
         self.kinds: Counter[Kind] = Counter()
@@ -104,16 +81,13 @@ class Askers(Crowd):
         self._hot = hot
         self._outages = outages
         self._lock = threading.Lock()
-        http, grpc = addresses
-        makers: list[Callable[[], HttpClient | GrpcClient]] = [
-            lambda: HttpClient(http, outages),
-            lambda: GrpcClient(grpc, outages, TORCHSERVE),
-            lambda: GrpcClient(grpc, outages, OPEN_INFERENCE),
-        ]
+        makers: list[Callable[[], SteeredClient]] = [lambda: HttpClient(address, outages)]
+        for each in others:
+            makers += each.steered(outages)
         for number in range(CLIENTS):
-            self.add(self._live, makers[number % 3], number < CLIENTS // 2)
+            self.add(self._live, makers[number % len(makers)], number < CLIENTS // 2)
 
-    def _live(self, maker: Callable[[], HttpClient | GrpcClient], steady: bool, chance: random.Random) -> None:
+    def _live(self, maker: Callable[[], SteeredClient], steady: bool, chance: random.Random) -> None:
         with contextlib.closing(maker()) as client:
             while not self.over.wait(chance.uniform(0.0, 0.01 if steady else 0.5)):
                 self._ask(client, self._draw(steady, chance), chance)
@@ -124,7 +98,7 @@ class Askers(Crowd):
         version = chance.choice(self._models[model]) if chance.random() < 0.3 else ""
         return Asked(model, version, f"{chance.randrange(USERS)}", f"{chance.random()}")
 
-    def _ask(self, client: HttpClient | GrpcClient, asked: Asked, chance: random.Random) -> None:
+    def _ask(self, client: SteeredClient, asked: Asked, chance: random.Random) -> None:
         """Ask until there is an answer, or the request was not answered as it must be."""
         kind, in_path = None, chance.random() < 0.5
         while kind is None or kind in AGAIN:

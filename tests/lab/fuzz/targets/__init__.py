@@ -17,14 +17,12 @@ NAMES = (
     "manifest",
     "properties",
     "modelconfig",
-    "modelinfer",
     "receiver",
     "connection",
     "repeated",
     "tensors",
     "answers",
     "typed",
-    "http2",
     *_OF_EXTENSIONS,
 )
 # Those whose readers are compiled in a wheel, if only in part.

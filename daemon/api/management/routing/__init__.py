@@ -1,1 +1,0 @@
-"""The commands that steer a model's traffic: its route."""

@@ -1,0 +1,121 @@
+"""TorchServe's service of predictions: `org.pytorch.serve.grpc.inference.InferenceAPIsService`."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from typing import Any
+
+from tsctl.daemon.core.arena import Take, share_steps
+from tsctl.daemon.core.job import Param, Reply
+from tsctl.daemon.extensions.grpc.heads import CallHead
+from tsctl.daemon.extensions.grpc.prediction import replies_at_end, replies_to
+from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
+from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.extensions.grpc.waiting.turns import StepTurns
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import answering
+from tsctl.daemon.models.version import ModelVersion
+
+SERVICE = "org.pytorch.serve.grpc.inference.InferenceAPIsService"
+_PACKAGE = "org.pytorch.serve.grpc.inference"
+SEQUENCE_HEADER = "ts_request_sequence_id"
+
+
+class InferenceService:
+    """The calls of the service; each takes a parsed request, and returns or yields messages.
+
+    Args:
+        take: returns a place in the arena for large inputs; None for no arena.
+        turns: in which large inputs are copied.
+        sequence_header: over HTTP has the id of a request's sequence.
+    """
+
+    name = SERVICE
+
+    def __init__(
+        self,
+        registry: Registry,
+        models: AwaitedModels,
+        arrivals: Arrivals,
+        take: Take | None = None,
+        turns: StepTurns | None = None,
+        sequence_header: str = SEQUENCE_HEADER,
+    ) -> None:
+        # Here, because protobuf is an optional dependency.
+        from tsctl.daemon.extensions.grpc.protos.messages import message_class
+
+        self._registry = registry
+        self._models = models
+        self._arrivals = arrivals
+        self._take = take
+        self._turns = turns or StepTurns()
+        self._sequence_header = sequence_header
+        self._answer = message_class(f"{_PACKAGE}.PredictionResponse")
+        self._health = message_class(f"{_PACKAGE}.TorchServeHealthResponse")
+
+    async def ping(self, request: Any, head: CallHead) -> Any:  # noqa: ARG002 - one signature for all
+        """Return whether every default version has all its workers, in the JSON of HTTP's `/ping`."""
+        healthy = all(model.healthy for model in answering(self._registry))
+        return self._health(health=json.dumps({"status": "Healthy" if healthy else "Unhealthy"}, indent=2))
+
+    async def predictions(self, request: Any, head: CallHead) -> Any:
+        """Return the whole answer; the pieces of a streamed one are joined."""
+        model, params = await self._prepared(request, head)
+        named = self._sequence_header
+        head = _of_sequence(request, head, named)
+        unnamed, asked = not request.model_version, request.sequence_id
+        del request  # as large as the parameters, which the job has
+        replies = await replies_at_end(self._arrivals, model, head, params, unnamed=unnamed, repeatable=True)
+        answer = self._answer(prediction=b"".join([each.body for each in replies]))
+        if replies and (sequence := _sequence_of(replies[0], asked, named)):
+            answer.sequence_id = sequence
+        return answer
+
+    async def stream_predictions(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
+        """Yield the answer piece by piece, as the handler sends it."""
+        model, params = await self._prepared(request, head)
+        named = self._sequence_header
+        head = _of_sequence(request, head, named)
+        unnamed, asked = not request.model_version, request.sequence_id
+        del request
+        async with aclosing(replies_to(model, head, params, unnamed=unnamed, repeatable=True)) as replies:
+            async for reply in replies:
+                answer = self._answer(prediction=reply.body)
+                if sequence := _sequence_of(reply, asked, named):
+                    answer.sequence_id = sequence
+                yield answer
+
+    async def stream_predictions2(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
+        """Yield the answers to requests that come one by one, in their order."""
+        now = asyncio.get_running_loop().time
+        async for request in requests:
+            async with aclosing(self.stream_predictions(request, head.of_next(now()))) as answers:
+                async for answer in answers:
+                    yield answer
+
+    async def _prepared(self, request: Any, head: CallHead) -> tuple[ModelVersion, list[Param]]:
+        """Return the version that answers, and the parameters; large ones are copied in turns with other calls."""
+        name, version = request.model_name, request.model_version or None
+        model: ModelVersion
+
+        async def find() -> None:  # again after each turn: it may have been replaced
+            nonlocal model
+            model = await self._models.find(name, version, head, request.ByteSize)
+
+        await find()
+        params = [
+            Param(key, "", await self._turns.finish(share_steps(value, self._take), find))
+            for key, value in request.input.items()
+        ]
+        return model, params
+
+
+def _of_sequence(request: Any, head: CallHead, named: str) -> CallHead:
+    """Return a call's head with the id of its request's sequence in the header `named`, if there is one."""
+    return head.with_header(named, request.sequence_id) if request.HasField("sequence_id") else head
+
+
+def _sequence_of(reply: Reply, asked: str, named: str) -> str:
+    wanted = named.lower()
+    return next((value for name, value in reply.headers if name.lower() == wanted), asked)

@@ -1,0 +1,83 @@
+"""Calls for models that are about to be registered: they wait, as HTTP's requests do (api/inference/held.py)."""
+
+import asyncio
+from collections.abc import Callable
+
+from tsctl.daemon.core.errors import BadRequest, Loading, ModelNotFound, VersionNotFound
+from tsctl.daemon.extensions.grpc.heads import CallHead
+from tsctl.daemon.http.bounds.receiving import ReceiveBudget
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import steer
+from tsctl.daemon.models.version import ModelVersion
+
+
+class _Waiting:
+    """A call whose message counts in the budget for bodies; the message is whole, and asks for no room."""
+
+    def go_on(self, granted: int) -> None:
+        raise NotImplementedError
+
+
+class AwaitedModels:
+    """Finds models, and waits for those that are listed and not registered yet.
+
+    Args:
+        most: calls that may wait.
+        receiving: the budget for bodies, in which their messages count: any other message is queued as soon as it is
+            whole, and no version's bounds concern one that waits for its version.
+    """
+
+    def __init__(self, registry: Registry, most: int, receiving: ReceiveBudget) -> None:
+        self._registry = registry
+        self._receiving = receiving
+        self._most = most
+        self._waiting: set[asyncio.Future[None]] = set()
+        registry.listeners.append(self._look_again)
+
+    async def find(self, name: str, version: str | None, head: CallHead, size: Callable[[], int]) -> ModelVersion:
+        """Return the version that answers a call, as `steer` chooses it.
+
+        Args:
+            version: as the message names it; None if it does not.
+            head: the call's.
+            size: returns the bytes of the call's message.
+
+        Raises:
+            ModelNotFound: no model has this name, or will have it soon.
+            VersionNotFound: the model has no such version.
+            NoReadyWorker: the model could not be registered at the start.
+            BadRequest: the metadata names another version than the message, or would have to wait with an invalid
+                deadline.
+            Loading: too many calls wait already.
+            NoRoom: their messages, and the bodies that are being received, have too many bytes.
+        """
+        while True:
+            try:
+                return steer(self._registry, name, version, head)
+            except (ModelNotFound, VersionNotFound):
+                if not self._registry.expects(name):
+                    raise
+            if head.invalid:
+                raise BadRequest(head.invalid)
+            if len(self._waiting) >= self._most:
+                raise Loading(f'Model "{name}" is being registered. Try again later.')
+            await self._settled(size())
+
+    async def _settled(self, size: int) -> None:
+        """Wait until the registry has changed, while a message of `size` bytes counts. Raise as `find`."""
+        settled = asyncio.get_running_loop().create_future()
+        who = _Waiting()
+        fits = self._receiving.add(size)
+        self._waiting.add(settled)
+        try:
+            if not fits:
+                raise self._receiving.refuse()
+            await settled
+        finally:
+            self._waiting.discard(settled)
+            self._receiving.free(size, who)
+
+    def _look_again(self) -> None:
+        for each in self._waiting:
+            if not each.done():
+                each.set_result(None)

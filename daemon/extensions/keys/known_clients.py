@@ -1,0 +1,155 @@
+"""The clients that are known by keys: `--keys-file`, a TOML file that the daemon reads again when it changes.
+
+    [[client]]
+    name = "mobile"
+    sha256 = "5e88…"                # of the key, 64 hexadecimal digits: the file holds no key
+    models = ["resnet", "bert-*"]   # all by default; [] for none
+    rate = 20                       # predictions a second; no limit by default
+    burst = 40                      # predictions at once; by default as many as in a second
+    priority = "low"                # of all its requests; normal by default
+    bytes = "1MiB"                  # of a body; the daemon's --max-request-size by default
+
+Several tables with one name are one client with several keys; all say the same of its rights.
+A key has 256 random bits, so that its plain SHA-256 cannot be searched for, and needs no salt.
+"""
+
+import hashlib
+import math
+import tomllib
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from tsctl.daemon.config.private_file import read_private
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.extensions.keys.known_client import KnownClient
+from tsctl.daemon.setting_values import parse_size
+
+LOOK_EVERY = 1.0  # seconds between two looks at the file, at least
+HINT = "`tsctl key NAME --keys-file FILE` adds a client"
+
+
+class ClientTable(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """A client in the file; see the module."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+    sha256: Annotated[str, msgspec.Meta(pattern=r"^[0-9a-fA-F]{64}$")]
+    models: list[Annotated[str, msgspec.Meta(min_length=1)]] | None = None
+    rate: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    burst: Annotated[int, msgspec.Meta(ge=1)] | None = None
+    priority: Literal["normal", "low"] = "normal"
+    bytes: int | str | None = None
+
+
+class KeysFile(msgspec.Struct, forbid_unknown_fields=True):
+    """The whole file."""
+
+    client: list[ClientTable] = []
+
+
+def digest_of(key: str) -> str:
+    """Return the SHA-256 of a key, as the file has it."""
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class KnownClients:
+    """The clients of a keys file, by the digests of their keys.
+
+    Args:
+        now: the daemon's clock, seconds.
+        changed: called with a kind of event and a sentence when a changed file was read, or could not be: then the
+            clients of before stay.
+
+    Raises:
+        StartError: the file cannot be used.
+    """
+
+    def __init__(
+        self, file: Path, now: Callable[[], float], changed: Callable[[str, str], object] = lambda kind, text: None
+    ) -> None:
+        self._file = file
+        self._now = now
+        self._changed = changed
+        self._seen = _stamp(file)
+        self._clients = read_clients(file)
+        self._looked = now()
+
+    def __repr__(self) -> str:
+        return f"<KnownClients {self._file}: {len(self._clients)}>"
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the clients, sorted; a client may have several keys."""
+        return sorted({client.name for client in self._clients.values()})
+
+    def find(self, key: str) -> KnownClient | None:
+        """Return the client with this key; None if there is none."""
+        if self._now() - self._looked >= LOOK_EVERY:
+            self._look()
+        return self._clients.get(digest_of(key))
+
+    def _look(self) -> None:
+        self._looked = self._now()
+        stamp = _stamp(self._file)
+        if stamp == self._seen:
+            return
+        self._seen = stamp
+        try:
+            read = read_clients(self._file)
+        except StartError as error:
+            self._changed("keys-invalid", f"{error}; the clients of before stay")
+            return
+        before = {client.name: client.due for client in self._clients.values()}
+        for client in read.values():
+            client.due = before.get(client.name, 0.0)
+        self._clients = read
+        count = len(self.names)
+        self._changed("keys-read", f"`{self._file}` has changed: {count} client{'s' if count != 1 else ''}")
+
+
+def read_clients(file: Path) -> dict[str, KnownClient]:
+    """Return the clients of a file, by the digests of their keys. Keys with the same name share a client.
+
+    Raises:
+        StartError: the file cannot be read, others can write to it, or its content is invalid.
+    """
+    text = read_private(file, "keys", readable=True, hint=HINT)
+    try:
+        return _by_digest(msgspec.convert(tomllib.loads(text.decode()), KeysFile).client)
+    except (ValueError, RecursionError) as error:  # of UTF-8, of TOML, and of its tables; of many brackets
+        raise StartError(f"the keys file `{file}` is invalid: {error}", HINT) from None
+
+
+def _by_digest(entries: Iterable[ClientTable]) -> dict[str, KnownClient]:
+    clients: dict[str, KnownClient] = {}
+    named: dict[str, KnownClient] = {}
+    for entry in entries:
+        client = _client_of(entry)
+        if named.setdefault(client.name, client) != client:
+            raise ValueError(f"client `{entry.name}` is there twice, with different rights")
+        digest = entry.sha256.lower()
+        if digest in clients:
+            raise ValueError(f"the key of client `{entry.name}` is there twice")
+        clients[digest] = named[client.name]
+    return clients
+
+
+def _client_of(entry: ClientTable) -> KnownClient:
+    rate = entry.rate or 0.0
+    size = 0 if entry.bytes is None else parse_size(str(entry.bytes))
+    if entry.bytes is not None and not size:
+        raise ValueError(f"`bytes` of client `{entry.name}` is 0; leave it out for the daemon's own limit")
+    models = None if entry.models is None else tuple(entry.models)
+    burst = entry.burst or max(1, math.ceil(rate))
+    return KnownClient(entry.name, models, rate, burst, entry.priority == "low", size)
+
+
+def _stamp(file: Path) -> tuple[int, int, int] | None:
+    """Return the inode, time and size of the file, which tell a change; None if there is no file."""
+    try:
+        status = file.stat()
+    except OSError:
+        return None
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,0 +1,88 @@
+"""Workers on a Ray cluster: ordinary workers to the pool, whose processes a bridge starts (handlers/ray).
+
+cluster   which versions run there, and what their workers take of a node
+bridge    a source of processes, as templates are
+engine    starts workers by the bridge
+service   gives the engine to these versions; nothing is started, or imported, before the first one
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from tsctl.daemon.extension import Extension, Kernel, Service
+from tsctl.daemon.model_settings.kinds import MOST, Choice, Document
+from tsctl.daemon.model_settings.row import ModelSetting
+from tsctl.daemon.setting_values import Setting
+
+RAY_OPTIONS = (
+    "a mapping of `num_cpus`, `num_gpus` (numbers), `resources` (names with numbers), `placement` (SPREAD or PACK)"
+    " and `labels` (names with texts)"
+)
+
+
+def are_ray_options(value: Any) -> bool:
+    """Return whether a value has the form of `RAY_OPTIONS`."""
+    if not isinstance(value, dict):
+        return False
+    checks: dict[str, Callable[[Any], bool]] = {
+        "num_cpus": _is_amount,
+        "num_gpus": _is_amount,
+        "resources": lambda each: _is_mapping_of(each, _is_amount),
+        "placement": lambda each: each in ("SPREAD", "PACK"),
+        "labels": lambda each: _is_mapping_of(each, lambda text: isinstance(text, str)),
+    }
+    return all(name in checks and checks[name](each) for name, each in value.items())
+
+
+def _is_amount(value: Any) -> bool:
+    return type(value) in (int, float) and 0 <= value <= MOST
+
+
+def _is_mapping_of(value: Any, fits: Callable[[Any], bool]) -> bool:
+    return isinstance(value, dict) and all(isinstance(name, str) and fits(each) for name, each in value.items())
+
+
+def parse_cluster(text: str) -> str:
+    """Parse the address of a Ray cluster: `HOST:PORT` of its head, or `auto` for this machine's own."""
+    if text.startswith("ray://"):
+        raise ValueError(
+            f"`{text}` is an address for Ray's clients; the daemon's machine must be a node of the cluster, with"
+            " `ray start --address HOST:PORT --num-cpus 0`: then name HOST:PORT here"
+        )
+    if text != "auto" and not re.fullmatch(r"[^/\s]+:\d{1,5}", text):
+        raise ValueError(f"`{text}` is neither HOST:PORT of a Ray head nor `auto`")
+    return text
+
+
+class RayExtension(Extension):
+    name = "ray"
+    settings = (
+        Setting(
+            "ray_address", None, parse_cluster, "ADDRESS",
+            "The Ray cluster of models with `engine: ray`: HOST:PORT of its head, or `auto`; needs tsctl[ray].",
+        ),
+    )  # fmt: skip
+    model_settings = (
+        ModelSetting(
+            name="engine", kind=Choice(("local", "ray")), label="engine",
+            help="Where the workers run: on this machine, or on the nodes of the daemon's Ray cluster"
+            " (`--ray-address`).",
+            yaml="engine", rest="engine", flag="--engine",
+            default="local",
+            why="The setting is fixed when a worker starts; a change takes new workers: `tsctl register --replace`.",
+        ),
+        ModelSetting(
+            name="ray", kind=Document(RAY_OPTIONS, are_ray_options), label="Ray actors",
+            help="What a worker takes of its node (`num_cpus`, `num_gpus`, `resources`), and which: `placement`,"
+            " `labels`.",
+            yaml="ray",
+            why="Only the archive can set this, because its handler decides what a worker needs.",
+        ),
+    )  # fmt: skip
+    help_groups = (("Workers and handlers", ("ray_address",)), ("Workers", ("engine",)))
+
+    def install(self, kernel: Kernel) -> Service:
+        from tsctl.daemon.extensions.ray.service import RayService
+
+        return RayService(kernel.config, kernel.clock, kernel.spare)

@@ -1,0 +1,21 @@
+"""The requests for a model are shared among its versions by weights, which an operator sets.
+
+http       `/models/MODEL/route`, and its description for OpenAPI
+service    the shares where versions are shown, and as a metric
+
+The choice for each request is in daemon/models/routing, where each request passes.
+"""
+
+from tsctl.daemon.extension import Extension, Kernel, MetricRow, Service
+
+
+class RoutingExtension(Extension):
+    name = "routing"
+    metrics = (  # of models with a route
+        MetricRow("tsctl_route_share", "gauge", "Share of the model's requests that the version answers, by the route"),
+    )
+
+    def install(self, kernel: Kernel) -> Service:
+        from tsctl.daemon.extensions.routing.service import RoutingService
+
+        return RoutingService(kernel, self.metrics[0])

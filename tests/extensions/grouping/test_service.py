@@ -1,0 +1,191 @@
+"""Versions whose batches are formed of requests with similar lengths."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.api.house import House
+from tests.kit.version import StubVersion
+from tsctl.daemon.core.job import Job
+from tsctl.daemon.extensions.grouping.grouping import LengthGrouping
+from tsctl.daemon.extensions.grouping.service import GroupingService
+
+SHORT, LONG = b"-" * 100, b"-" * 900
+
+
+def padding(jobs: Sequence[Job]) -> float:
+    """Return the seconds of a batch that is padded to its longest job."""
+    return 0.008 + len(jobs) * 0.0001 * max(job.size for job in jobs)
+
+
+def version(**settings: object) -> StubVersion:
+    """Return a version that has learned its batch times, and is idle."""
+    bench = StubVersion(batch_size=2, max_delay=0.1, group_by_length=True, policy="greedy")
+    GroupingService().attach(bench.model)
+    bench.engine.jobs_time = padding
+    for size in (100, 900, 300, 500, 900, 100) * 5:
+        bench.ask("-", b"-" * size)
+        bench.clock.advance(0.5)
+        bench.send("-", "-", body=b"-" * size)
+        bench.clock.advance(0.5)
+    bench.model.change(bench.model.settings.changed(settings, "a test"))
+    bench.clock.settle()
+    for worker in bench.workers:
+        worker.batches.clear()
+    return bench
+
+
+def waiting_behind_a_batch(bench: StubVersion) -> None:
+    """Let four requests wait for a busy worker: short and long ones in turn."""
+    bench.ask("busy", SHORT)
+    for name, body in [("a", SHORT), ("B", LONG), ("c", SHORT), ("D", LONG)]:
+        bench.submit(name, body)
+
+
+def test_requests_of_similar_lengths_travel_together() -> None:
+    bench = version()
+    waiting_behind_a_batch(bench)
+
+    bench.clock.advance(1.0)
+
+    assert bench.batches == ["busy", "a c", "B D"]
+
+
+def test_without_the_setting_requests_go_by_age() -> None:
+    bench = version(group_by_length=False)
+    waiting_behind_a_batch(bench)
+
+    bench.clock.advance(1.0)
+
+    assert bench.batches == ["busy", "a B", "c D"]
+    assert bench.model.traffic.padded is None
+
+
+def test_a_change_of_another_setting_forgets_nothing() -> None:
+    bench = version()
+    known = bench.model.traffic.padded
+    bench.model.change(bench.model.settings.changed({"max_delay": 0.2}, "a test"))
+
+    assert known is not None and bench.model.traffic.padded is known
+
+
+def test_a_request_without_time_to_spare_is_not_overtaken() -> None:
+    bench = version()
+    bench.ask("busy", SHORT)
+    for name, body, seconds in [("a", SHORT, 5.0), ("B", LONG, 0.24), ("c", SHORT, 5.0), ("D", LONG, 5.0)]:
+        bench.submit(name, body, seconds=seconds)
+
+    bench.clock.advance(1.0)
+
+    assert bench.batches[:2] == ["busy", "a B"]
+    assert not bench.dispatcher.expired
+
+
+def test_low_priority_does_not_go_before_others() -> None:
+    bench = version(batch_size=3)
+    bench.ask("busy", SHORT)
+    for name, body, low in [("a", SHORT, False), ("low", SHORT, True), ("B", LONG, False), ("C", LONG, False)]:
+        bench.submit(name, body, low_priority=low)
+
+    bench.clock.advance(1.0)
+
+    assert bench.batches == ["busy", "a", "B C", "low"]
+
+
+def test_low_priority_fills_up_a_batch_by_age() -> None:
+    bench = version()
+    bench.ask("busy", SHORT)
+    for name, body, low in [("a", SHORT, False), ("B", LONG, True), ("c", SHORT, True)]:
+        bench.submit(name, body, low_priority=low)
+
+    bench.clock.advance(1.0)
+
+    assert bench.sent == ["busy", "a", "B", "c"]
+
+
+def test_a_client_that_left_is_in_no_batch() -> None:
+    bench = version()
+    waiting_behind_a_batch(bench)
+    gone = bench.submit("e", SHORT)
+    bench.dispatcher.abandon(gone)
+
+    bench.clock.advance(1.0)
+
+    assert bench.batches == ["busy", "a c", "B D"]
+
+
+def test_requests_whose_worker_died_run_alone_and_first() -> None:
+    bench = version()
+    waiting_behind_a_batch(bench)
+    bench.up(2)
+    bench.workers[-1].die()
+    bench.clock.advance(1.0)
+
+    assert bench.batches == ["busy", "a c", "a", "c", "B D"]
+
+
+@pytest.mark.parametrize("mode", ["continuous", "asynchronous"])
+def test_requests_that_do_not_travel_in_batches_are_not_grouped(mode: str) -> None:
+    settings: dict[str, Any] = {mode: True}
+
+    bench = StubVersion(workers=0, group_by_length=True, **settings)
+    GroupingService().attach(bench.model)
+
+    assert bench.model.queue.choice is None
+
+
+@pytest.mark.parametrize("policy", ["auto", "fixed", "greedy"])
+@pytest.mark.parametrize("seed", range(5))
+def test_every_request_is_answered_once_and_held_no_longer_than_the_delay(policy: str, seed: int) -> None:
+    chance = random.Random(seed)
+    bench = version(policy=policy, batch_size=4)
+    bench.up(2)
+    bench.dispatcher.longest_hold = 0.0
+    count = 200
+    for number in range(count):
+        bench.submit(str(number), b"-" * round(chance.lognormvariate(4.5, 0.8)), low_priority=chance.random() < 0.2)
+        bench.clock.advance(chance.expovariate(60.0))
+    bench.clock.advance(60.0)
+
+    assert sorted(map(int, bench.sent)) == list(range(count))
+    assert all(len(batch.split()) <= 4 for batch in bench.batches)
+    assert bench.dispatcher.longest_hold <= 0.1 + 1e-9
+
+
+def test_the_oldest_request_is_in_the_next_batch() -> None:
+    chance = random.Random(7)
+    bench = version(batch_size=4)
+    for number in range(200):
+        bench.submit(str(number), b"-" * round(chance.lognormvariate(4.5, 0.8)))
+        bench.clock.advance(chance.expovariate(60.0))
+    bench.clock.advance(60.0)
+
+    left = list(range(200))
+    for batch in bench.batches:
+        sent = list(map(int, batch.split()))
+        assert sent[0] == left[0]
+        left = [number for number in left if number not in sent]
+
+
+async def test_what_a_byte_costs_is_told_where_batches_are_formed_by_length(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    model = await house.serve("m", config="batchSize: 2\ngroupByLength: true")
+    assert model.traffic.padded is not None
+    model.traffic.padded.per_byte = 0.0000123
+
+    (document,) = (await house.tell("GET", "/models/m"))[1]
+    batching = document["tsctl"]["batching"]
+
+    assert (batching["groupByLength"], batching["learned"]["byteMs"], batching["batchSize"]) == (True, 0.0123, 2)
+
+
+def test_the_setting_counts_from_its_change_on() -> None:
+    bench = version()
+    bench.model.change(bench.model.settings.changed({"group_by_length": False}, "a test"))
+    assert bench.model.queue.choice is None
+
+    bench.model.change(bench.model.settings.changed({"group_by_length": True}, "a test"))
+    assert isinstance(bench.model.queue.choice, LengthGrouping)

@@ -1,0 +1,126 @@
+"""A call for a model that is listed waits until it is registered, or could not be."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.api.house import House
+from tests.extensions.grpc.client import grpc_house, prediction
+from tests.extensions.grpc.test_predictions import failure
+from tsctl.daemon.core.errors import BadRequest, Loading, ModelNotFound, NoReadyWorker
+from tsctl.daemon.extensions.grpc.heads import read_head
+from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
+from tsctl.daemon.http.bounds.receiving import NoRoom, ReceiveBudget
+from tsctl.daemon.http.deadline_header import HEADER
+
+HEAD = read_head("/a.B/C", (), None, 0.0)
+
+
+async def test_a_call_waits_for_its_model(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    models = AwaitedModels(house.registry, 2, ReceiveBudget())
+    house.registry.expect("m")
+
+    finding = asyncio.ensure_future(models.find("m", None, HEAD, lambda: 0))
+    await asyncio.sleep(0)
+    assert not finding.done()
+    model = await house.serve("m")
+    house.registry.settle("m")
+
+    assert await finding is model
+
+
+async def test_a_model_that_could_not_be_registered_is_told_with_its_reason(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.registry.expect("m")
+    finding = asyncio.ensure_future(AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, HEAD, lambda: 0))
+    await asyncio.sleep(0)
+
+    house.registry.settle("m", "the archive is broken")
+
+    with pytest.raises(NoReadyWorker, match="the archive is broken"):
+        await finding
+
+
+async def test_a_call_whose_deadline_is_invalid_waits_for_no_model(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.registry.expect("m")
+    head = read_head("/a.B/C", ((HEADER, "soon"),), None, 0.0)
+
+    with pytest.raises(BadRequest, match="soon"):
+        await AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, head, lambda: 0)
+
+
+async def test_another_models_end_of_loading_changes_nothing(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    for name in ("m", "n"):
+        house.registry.expect(name)
+    finding = asyncio.ensure_future(AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, HEAD, lambda: 0))
+    await asyncio.sleep(0)
+
+    house.registry.settle("n")
+    await asyncio.sleep(0)
+    assert not finding.done()
+    house.registry.settle("m")
+
+    with pytest.raises(ModelNotFound):
+        await finding
+
+
+async def test_only_so_many_calls_wait_and_who_leaves_makes_room(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    models = AwaitedModels(house.registry, 1, ReceiveBudget())
+    house.registry.expect("m")
+    first = asyncio.ensure_future(models.find("m", None, HEAD, lambda: 0))
+    await asyncio.sleep(0)
+
+    with pytest.raises(Loading, match="being registered"):
+        await models.find("m", None, HEAD, lambda: 0)
+    first.cancel()
+    await asyncio.wait([first])
+    second = asyncio.ensure_future(models.find("m", None, HEAD, lambda: 0))
+    await asyncio.sleep(0)
+
+    assert not second.done()
+    second.cancel()
+
+
+@pytest.mark.slow
+async def test_an_unknown_model_is_not_waited_for(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as made:
+        made.house.registry.expect("m")
+
+        assert (await failure(made, made.call("Predictions", prediction("n", data=b"1"))))[0] == "NOT_FOUND"
+
+
+async def test_the_messages_of_waiting_calls_count_as_bodies_that_are_being_received(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    receiving = ReceiveBudget(100)
+    models = AwaitedModels(house.registry, 9, receiving)
+    house.registry.expect("m")
+    first = asyncio.ensure_future(models.find("m", None, HEAD, lambda: 60))
+    await asyncio.sleep(0)
+    assert receiving.used == 60
+
+    with pytest.raises(NoRoom, match="100 bytes together"):
+        await models.find("m", None, HEAD, lambda: 60)
+    assert receiving.used == 60
+    model = await house.serve("m")
+    house.registry.settle("m")
+
+    assert await first is model
+    assert receiving.used == 0
+
+
+async def test_a_call_that_is_cancelled_while_it_waits_counts_no_more(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    receiving = ReceiveBudget(100)
+    house.registry.expect("m")
+    waiting = asyncio.ensure_future(AwaitedModels(house.registry, 9, receiving).find("m", None, HEAD, lambda: 60))
+    await asyncio.sleep(0)
+
+    waiting.cancel()
+    await asyncio.wait([waiting])
+
+    assert receiving.used == 0

@@ -1,0 +1,302 @@
+"""gRPC at a real daemon: predictions, health, tokens, and its ends."""
+
+import contextlib
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from google.protobuf.descriptor_pb2 import FileDescriptorProto
+
+from tests.e2e.served import PATIENCE, Served, eventually, free_address
+from tests.extensions.grpc.client import HEALTH, INFERENCE, grpc, prediction
+from tests.extensions.grpc.http2 import ENDS_THE_LOOP
+from tsctl.daemon.extensions.grpc.protos.messages import message_class
+
+MANAGEMENT = "org.pytorch.serve.grpc.management.ManagementAPIsService"
+RETRIES = (  # what gRPC's clients repeat where they are told to
+    '{"methodConfig": [{"name": [{}], "retryPolicy": {"maxAttempts": 5, "initialBackoff": "0.1s",'
+    ' "maxBackoff": "1s", "backoffMultiplier": 2, "retryableStatusCodes": ["UNAVAILABLE"]}}]}'
+)
+
+
+@pytest.fixture
+def address() -> str:
+    return free_address()
+
+
+@pytest.fixture
+def channel(address: str) -> Iterator[Any]:
+    with grpc.insecure_channel(address, options=[("grpc.service_config", RETRIES)]) as made:
+        yield made
+
+
+def predict(channel: Any, request: Any, **options: Any) -> bytes:
+    answer = channel.unary_unary(f"/{INFERENCE}/Predictions")(
+        request.SerializeToString(), wait_for_ready=True, timeout=PATIENCE, **options
+    )
+    body: bytes = message_class("org.pytorch.serve.grpc.inference.PredictionResponse").FromString(answer).prediction
+    return body
+
+
+@pytest.mark.thin
+def test_a_model_answers_over_grpc_as_over_http(idle: Served, address: str, channel: Any) -> None:
+    idle.start("--grpc-address", address)
+    idle.register("echo")
+
+    answer = json.loads(predict(channel, prediction("echo", body=b"hello")))
+
+    assert answer["row"] == idle.ask("/predictions/echo", body=b"hello").json["row"]
+    check = channel.unary_unary(f"/{HEALTH}/Check")
+    assert check(b"\x0a\x04echo", timeout=PATIENCE) == b"\x08\x01"
+    assert f"grpc://{address}" in idle.tsctl("logs", "--daemon")
+    eventually(
+        lambda: f'"POST /{INFERENCE}/Predictions" 200' in idle.run("logs", "--access").stdout, "the access log has it"
+    )
+
+
+def test_predictions_ask_for_the_inference_token(idle: Served, address: str, channel: Any) -> None:
+    token = idle.folder / "token"
+    token.touch(0o600)
+    token.write_text("secret")
+    idle.start("--grpc-address", address, "--inference-token-file", str(token))
+    idle.register("echo")
+
+    with pytest.raises(grpc.RpcError) as caught:
+        predict(channel, prediction("echo", data=b"hello"))
+    assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    assert predict(channel, prediction("echo", data=b"1"), metadata=[("authorization", "Bearer secret")])
+
+
+def test_models_are_managed_with_the_token_and_only_with_it(idle: Served, address: str, channel: Any) -> None:
+    refused = idle.run("start", "--grpc-management-address", address)
+    assert refused.returncode != 0
+    assert f"the gRPC management address `{address}` needs a token" in refused.stderr
+
+    token = idle.folder / "token"
+    token.touch(0o600)
+    token.write_text("secret")
+    idle.start("--grpc-management-address", address, "--token-file", str(token))
+    archive = idle.pack("echo")
+
+    def manage(name: str, **fields: Any) -> str:
+        request = message_class(f"org.pytorch.serve.grpc.management.{name}Request")(**fields)
+        answer = channel.unary_unary(f"/{MANAGEMENT}/{name}")(
+            request.SerializeToString(), wait_for_ready=True, timeout=PATIENCE,
+            metadata=[("authorization", "Bearer secret")],
+        )  # fmt: skip
+        said: str = message_class("org.pytorch.serve.grpc.management.ManagementResponse").FromString(answer).msg
+        return said
+
+    with pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary(f"/{MANAGEMENT}/ListModels")(b"", wait_for_ready=True, timeout=PATIENCE)
+    assert caught.value.code() is grpc.StatusCode.PERMISSION_DENIED
+    said = manage("RegisterModel", url=archive, initial_workers=1, synchronous=True)
+    assert said == 'Model "echo" Version: 1.0 registered with 1 initial workers'
+    assert idle.ask("/predictions/echo", b"x").status == 200
+    with pytest.raises(grpc.RpcError) as caught:
+        manage("RegisterModel", url=archive)
+    assert caught.value.code() is grpc.StatusCode.ALREADY_EXISTS
+    assert json.loads(manage("ListModels"))["models"] == [{"modelName": "echo", "modelUrl": archive}]
+    assert manage("UnregisterModel", model_name="echo") == 'Model "echo" unregistered'
+    assert idle.ask("/predictions/echo", b"x").status == 404
+
+
+def test_registering_a_model_that_cannot_load_says_why(idle: Served, address: str, channel: Any) -> None:
+    token = idle.folder / "token"
+    token.touch(0o600)
+    token.write_text("secret")
+    idle.start("--grpc-management-address", address, "--token-file", str(token))
+    archive = idle.pack("no_load")
+    request = message_class("org.pytorch.serve.grpc.management.RegisterModelRequest")
+
+    with pytest.raises(grpc.RpcError) as caught:
+        channel.unary_unary(f"/{MANAGEMENT}/RegisterModel")(
+            request(url=archive, initial_workers=1, synchronous=True).SerializeToString(), wait_for_ready=True,
+            timeout=PATIENCE, metadata=[("authorization", "Bearer secret")],
+        )  # fmt: skip
+
+    assert caught.value.code() is grpc.StatusCode.INTERNAL
+    assert "the vocabulary is missing" in caught.value.details()
+
+
+def test_services_describe_themselves(idle: Served, address: str, channel: Any) -> None:
+    idle.start("--grpc-address", address)
+    ask = channel.stream_stream("/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo")
+    kinds = [message_class(f"grpc.reflection.v1alpha.ServerReflection{word}") for word in ("Request", "Response")]
+
+    def reflect(**fields: Any) -> Any:
+        [answer] = ask(iter([kinds[0](**fields).SerializeToString()]), wait_for_ready=True, timeout=PATIENCE)
+        return kinds[1].FromString(answer)
+
+    names = [each.name for each in reflect(list_services="").list_services_response.service]
+    assert {INFERENCE, HEALTH, "inference.GRPCInferenceService", "grpc.reflection.v1.ServerReflection"} <= set(names)
+    files = reflect(file_containing_symbol=INFERENCE).file_descriptor_response.file_descriptor_proto
+    found = {FileDescriptorProto.FromString(each).package for each in files}
+    assert found == {"org.pytorch.serve.grpc.inference", "google.protobuf", "google.rpc"}
+    assert reflect(file_containing_symbol="nothing").error_response.error_code == 5
+
+
+def test_a_second_daemon_at_the_address_is_refused(idle: Served, address: str, tmp_path: Path) -> None:
+    idle.start("--grpc-address", address)
+    (tmp_path / "other").mkdir()
+    other = Served(tmp_path / "other")
+
+    refused = other.run("start", "--grpc-address", address)
+
+    assert refused.returncode != 0
+    assert f"cannot listen for gRPC on `{address}`: the port is in use" in refused.stderr
+    eventually(lambda: not (other.folder / "control.sock").exists(), "nothing is left of it")
+
+
+def test_without_the_extra_the_remedy_is_named(idle: Served, address: str) -> None:
+    (idle.folder / "hidden/grpc").mkdir(parents=True)
+    (idle.folder / "hidden/grpc/__init__.py").write_text("raise ImportError")
+    idle.environment["PYTHONPATH"] = str(idle.folder / "hidden")
+
+    refused = idle.run("start", "--grpc-address", address)
+
+    assert refused.returncode != 0
+    assert "pip install 'tsctl[grpc]'" in refused.stderr
+
+
+def test_upgrades_under_load_fail_no_call_of_a_client_that_retries(idle: Served, address: str, channel: Any) -> None:
+    idle.start("--grpc-address", address)
+    idle.register("echo")
+    stop, answered, failed = threading.Event(), [0, 0], []
+
+    def client(number: int) -> None:
+        while not stop.is_set():
+            try:
+                predict(channel, prediction("echo", data=b"hello"))
+                answered[number] += 1
+            except grpc.RpcError as error:
+                failed.append(f"{error.code()} {error.details()}")
+
+    clients = [threading.Thread(target=client, args=(number,)) for number in range(2)]
+    for each in clients:
+        each.start()
+    try:
+        pids = [idle.pid]
+        for _ in range(5):
+            idle.tsctl("upgrade")
+            pids.append(idle.pid)
+            seen = sum(answered)
+            eventually(lambda seen=seen: sum(answered) > seen + 20, "the new daemon answers")  # type: ignore[misc]
+    finally:
+        stop.set()
+        for each in clients:
+            each.join()
+
+    assert failed == []
+    assert len(set(pids)) == 6
+
+
+def test_bench_loads_a_model_over_grpc_with_a_token(idle: Served, address: str, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("secret")
+    token.chmod(0o600)
+    idle.start("--grpc-address", address, "--inference-token-file", str(token))
+    config = tmp_path / "model-config.yaml"
+    declared = "[{name: x, datatype: FP32, shape: [-1]}]"
+    intact = "{name: intact, datatype: BOOL, shape: [1]}"
+    config.write_text(f"inputs: {declared}\noutputs: {declared[:-1]}, {intact}]\n")
+    idle.register("tensors", name="benched", config_file=config)
+    (tmp_path / "elements").write_bytes(bytes(400))
+
+    for rate in ((), ("--rate", "200")):
+        told = idle.tsctl(
+            "bench", "benched", str(tmp_path / "elements"), "--protocol", "grpc", "-n", "50", *rate, "--json"
+        )
+        found = json.loads(told)
+        assert (found["statuses"], found["errors"], found["bodyBytes"] > 400) == ({"OK": 50}, 0, True)
+    (tmp_path / "short").write_text(
+        json.dumps({"inputs": [{"name": "y", "datatype": "FP32", "shape": [1], "data": [1]}]})
+    )
+    refused = idle.run("bench", "benched", str(tmp_path / "short"), "--protocol", "grpc", "-n", "1")
+    assert (refused.returncode, "INVALID_ARGUMENT: " in refused.stderr) == (1, True)
+
+
+@contextmanager
+def ended_again_and_again(address: str) -> Iterator[None]:
+    """End gRPC's loop, before any token, as soon as it accepts a connection."""
+    host, _, port = address.partition(":")
+    over = threading.Event()
+
+    def attack() -> None:
+        while not over.wait(0.02):
+            with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 0.5) as attacker:
+                attacker.sendall(ENDS_THE_LOOP)
+                attacker.recv(4096)
+
+    thread = threading.Thread(target=attack)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def test_an_end_of_grpcs_loop_is_told_and_the_next_call_is_answered(idle: Served, address: str, channel: Any) -> None:
+    idle.start("--grpc-address", address)
+    idle.register("echo")
+    assert predict(channel, prediction("echo", body=b"before"))
+    assert idle.ask("/ready", method="GET").status == 200
+    name = f"gRPC {address}"
+
+    def shows(line: str) -> bool:
+        return line in idle.ask("/metrics", method="GET").body.decode()
+
+    with ended_again_and_again(address):
+        eventually(lambda: idle.ask("/ready", method="GET").status == 503, "the daemon is not ready without gRPC")
+        eventually(lambda: shows(f'tsctl_server_up{{server="{name}"}} 0'), "a metric shows it")
+        eventually(lambda: not idle.status["servers"][-1]["up"], "`tsctl status` shows it")
+        assert idle.ask("/predictions/echo", b"meanwhile").status == 200
+
+    def answered() -> bool:
+        with contextlib.suppress(grpc.RpcError):  # the first may reach a server whose loop has just ended
+            return bool(predict(channel, prediction("echo", body=b"after")))
+        return False
+
+    assert answered() or answered()
+    eventually(lambda: idle.ask("/ready", method="GET").status == 200, "it is ready again")
+    assert f"{name}: up again; ended " in idle.tsctl("status").replace("\n", " ")
+    assert shows(f'tsctl_server_up{{server="{name}"}} 1')
+    assert "UnicodeDecodeError" in idle.status["servers"][-1]["why"]
+    events = [json.loads(line) for line in idle.tsctl("events", "--json").splitlines()]
+    told = {event["kind"]: event["text"] for event in events}
+    assert told["server-ended"].startswith(f"`{name}` has ended: UnicodeDecodeError")
+    assert told["server-restarted"].startswith(f"`{name}` serves again")
+    assert "internal-error" not in told
+
+
+def resident(pid: int) -> float:
+    """Return the memory of a process, in MiB."""
+    (line,) = (line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("VmRSS:"))
+    return int(line.split()[1]) / 1024
+
+
+def test_the_memory_of_a_flood_is_bounded_and_given_back(idle: Served, address: str, channel: Any) -> None:
+    """A thousand calls of 1 MiB took 2 GiB, of which 1.7 GiB stayed: each refused call kept its request in a cycle."""
+    idle.start("--grpc-address", address)
+    idle.register("sized")
+    call = channel.unary_unary(f"/{INFERENCE}/Predictions")
+    for _ in range(20):
+        predict(channel, prediction("sized", body=b"1"))
+    before, peak = resident(idle.pid), 0.0
+    request = prediction("sized", body=bytes(1 << 20)).SerializeToString()
+
+    calls = [call.future(request, timeout=PATIENCE) for _ in range(500)]
+    for each in calls:
+        each.exception()  # the queue takes a hundred at a time
+        peak = max(peak, resident(idle.pid))
+
+    assert peak < before + 600  # of the queue, of messages that are read, and of what glibc holds in pieces
+    # Measured: 65 to 77 MiB after 61. Some more are left in pieces when the machine is busy.
+    eventually(lambda: resident(idle.pid) < 1.3 * before + 32, "memory is given back")
+    assert predict(channel, prediction("sized", body=b"1"))

@@ -1,0 +1,99 @@
+"""Streamed answers over gRPC: each piece is a message, and the worker waits for a client that reads slowly."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.extensions.grpc.client import GrpcHouse, grpc_house, prediction
+from tsctl.daemon.core.job import Job, Piece, Reply
+
+pytestmark = pytest.mark.slow  # a real server and client
+
+
+class Flow:
+    """Counts what the call reports to the source of the pieces."""
+
+    def __init__(self) -> None:
+        self.wanted = False
+        self.refused = False
+        self.written = 0
+
+    def drained(self) -> None:
+        self.written += 1
+
+    def refuse(self) -> None:
+        self.refused = True
+
+
+async def begun(made: GrpcHouse) -> Job:
+    """Return the job of the call that was just made, at its worker."""
+    made.house.engine.batch_time = lambda _size: 10.0
+    made.house.engine.answer = lambda _job: Reply(200, b"last")
+    model = await made.house.serve("m")
+    made.stream = made.call("StreamPredictions", prediction("m"))
+    await made.house.until(lambda: model.running)
+    return made.house.engine.workers[0].batches[0].jobs[0]
+
+
+async def read(made: GrpcHouse) -> bytes:
+    piece: bytes = (await made.settled(made.stream.read())).prediction
+    return piece
+
+
+async def test_each_piece_is_a_message_and_is_reported_when_written(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as made:
+        job, flow = await begun(made), Flow()
+        job.stream(Piece(200, b"first", flow=flow))
+        assert flow.wanted
+        assert await read(made) == b"first"
+        await made.house.until(lambda: flow.written == 1)
+        job.stream(Piece(200, b"second", flow=flow))
+        assert await read(made) == b"second"
+        made.house.clock.advance(10.0)
+
+        assert await read(made) == b"last"
+        assert await made.settled(made.stream.read()) is made.grpc.aio.EOF
+        assert made.statuses == [200]
+
+
+async def test_a_client_that_leaves_ends_the_stream_at_its_source(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as made:
+        job, flow = await begun(made), Flow()
+        job.stream(Piece(200, b"first", flow=flow))
+        await read(made)
+        made.stream.cancel()
+
+        await made.house.until(lambda: flow.refused)
+
+
+@pytest.mark.parametrize(
+    ("end", "code"),
+    [
+        (Piece(503, b"", unread="The client did not read."), "UNAVAILABLE"),
+        (Piece(503, b"boom", error="InternalServerException"), "INTERNAL"),
+    ],
+)
+async def test_a_failure_after_the_first_piece_ends_the_stream_with_its_code(
+    tmp_path: Path, end: Piece, code: str
+) -> None:
+    async with grpc_house(tmp_path) as made:
+        job = await begun(made)
+        job.stream(Piece(200, b"first"))
+        await read(made)
+        job.stream(end)
+
+        with pytest.raises(made.grpc.aio.AioRpcError, match=code):
+            await read(made)
+
+
+async def test_a_whole_call_of_a_streaming_model_joins_the_pieces(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as made:
+        made.house.engine.batch_time = lambda _size: 10.0
+        made.house.engine.answer = lambda _job: Reply(200, b"last")
+        model = await made.house.serve("m")
+        call = made.call("Predictions", prediction("m"))
+        await made.house.until(lambda: model.running)
+        made.house.engine.workers[0].batches[0].jobs[0].stream(Piece(200, b"first "))
+        made.house.clock.advance(10.0)
+
+        assert (await made.settled(call)).prediction == b"first last"

@@ -1,0 +1,160 @@
+"""A keys file says who the clients are; a change of it counts a second later, unless it is invalid."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.extensions.keys.known_client import KnownClient
+from tsctl.daemon.extensions.keys.known_clients import LOOK_EVERY, KnownClients, digest_of, read_clients
+
+TABLE = '[[client]]\nname = "{name}"\nsha256 = "{digest}"\n'
+
+
+def table(name: str, key: str, rights: str = "") -> str:
+    return TABLE.format(name=name, digest=digest_of(key)) + rights
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    file = tmp_path / "keys.toml"
+    file.touch(mode=0o600)
+    return file
+
+
+def test_a_client_has_what_its_table_says(file: Path) -> None:
+    rights = 'models = ["a", "b-*"]\nrate = 2.5\nburst = 7\npriority = "low"\nbytes = "1MiB"\n'
+    file.write_text(table("mobile", "k", rights) + table("web", "w"))
+
+    clients = read_clients(file)
+
+    assert clients[digest_of("k")] == KnownClient("mobile", ("a", "b-*"), 2.5, 7, True, 1024 * 1024)
+    assert clients[digest_of("w")] == KnownClient("web")
+
+
+def test_an_empty_list_of_models_is_no_model_and_a_file_without_clients_no_client(file: Path) -> None:
+    file.write_text(table("a", "k", "models = []\n"))
+    assert read_clients(file)[digest_of("k")].models == ()
+
+    file.write_text("client = []\n")
+    assert read_clients(file) == {}
+
+
+@pytest.mark.parametrize(("rate", "burst"), [("20", 20), ("2.5", 3), ("0.1", 1)])
+def test_a_burst_is_a_second_of_the_rate_by_default(file: Path, rate: str, burst: int) -> None:
+    file.write_text(table("a", "k", f"rate = {rate}\n"))
+
+    assert read_clients(file)[digest_of("k")].burst == burst
+
+
+def test_two_keys_of_a_client_share_its_rate(file: Path) -> None:
+    file.write_text(table("a", "old", "rate = 1\n") + table("a", "new", "rate = 1\n"))
+
+    clients = read_clients(file)
+
+    assert clients[digest_of("old")] is clients[digest_of("new")]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        pytest.param("client = " + "[" * 20_000, "recursion", id="20 000 brackets"),
+        pytest.param("client = 1", "Expected `array`, got `int` - at `$.client`", id="no array"),
+        pytest.param("[[client]]\nname = 'a'", "missing required field `sha256`", id="no key"),
+        pytest.param(TABLE.format(name="a", digest="5e88"), "matching regex", id="a short digest"),
+        pytest.param(table("a b", "k"), "matching regex", id="a name with a blank"),
+        pytest.param(table("a", "k", "rates = 1"), "unknown field `rates`", id="an unknown right"),
+        pytest.param(table("a", "k", "rate = 0"), "Expected `float` > 0.0", id="a rate of nothing"),
+        pytest.param(table("a", "k", "burst = 0"), "Expected `int` >= 1", id="a burst of nothing"),
+        pytest.param(table("a", "k", "bytes = 'many'"), "`many` is not a size", id="no size"),
+        pytest.param(table("a", "k", "bytes = 0"), "`bytes` of client `a` is 0", id="a size of nothing"),
+        pytest.param(table("a", "k", "bytes = '0MiB'"), "`bytes` of client `a` is 0", id="nothing with a unit"),
+        pytest.param(table("a", "k", "models = ['']"), "length >= 1", id="a model without a name"),
+        pytest.param(table("a", "k", "priority = 'high'"), "Invalid enum value 'high'", id="no priority"),
+        pytest.param(table("a", "k") + table("b", "k"), "the key of client `b` is there twice", id="one key twice"),
+        pytest.param(table("a", "k") + table("a", "l", "rate = 1"), "with different rights", id="two sets of rights"),
+        pytest.param("[[client", "Expected ']]'", id="no TOML"),
+    ],
+)
+def test_an_invalid_file_is_refused_with_the_place(file: Path, text: str, reason: str) -> None:
+    file.write_text(text)
+
+    with pytest.raises(StartError) as refused:
+        read_clients(file)
+
+    assert f"the keys file `{file}` is invalid" in str(refused.value) and reason in str(refused.value)
+
+
+def test_a_file_that_others_can_write_to_is_refused(file: Path) -> None:
+    file.chmod(0o664)
+
+    with pytest.raises(StartError, match=r"others can write to the keys file .* \(mode 0664\)"):
+        read_clients(file)
+
+
+def test_a_missing_file_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(StartError, match="cannot read the keys file") as refused:
+        KnownClients(tmp_path / "none.toml", float)
+
+    assert "tsctl key" in refused.value.hint
+
+
+class Reading:
+    """A keys file, read by a daemon whose clock the test moves."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self.now = 0.0
+        self.events: list[tuple[str, str]] = []
+        self.known = KnownClients(file, lambda: self.now, lambda kind, text: self.events.append((kind, text)))
+
+    def write(self, text: str, *, seconds: float = LOOK_EVERY) -> None:
+        draft = self.file.with_suffix(".draft")  # another inode: the clock of the file system may be coarse
+        draft.write_text(text)
+        draft.chmod(0o600)
+        os.replace(draft, self.file)
+        self.now += seconds
+
+
+def test_a_change_counts_after_a_second_and_keeps_the_rate_of_a_client(file: Path) -> None:
+    file.write_text(table("a", "k", "rate = 1\n"))
+    reading = Reading(file)
+    first = reading.known.find("k")
+    assert first is not None
+    first.admit("m", 0, 0.0)
+
+    reading.write(table("a", "k", "rate = 1\n") + table("b", "l"), seconds=LOOK_EVERY / 2)
+    assert reading.known.find("l") is None
+    reading.now += LOOK_EVERY / 2
+
+    assert reading.known.find("l") == KnownClient("b")
+    again = reading.known.find("k")
+    assert again is not None and again.due == first.due == 1.0
+    assert reading.events == [("keys-read", f"`{file}` has changed: 2 clients")]
+
+
+def test_a_revoked_key_is_not_known_any_more(file: Path) -> None:
+    file.write_text(table("a", "k") + table("a", "l"))
+    reading = Reading(file)
+
+    reading.write(table("a", "l"))
+
+    assert reading.known.find("k") is None
+    assert reading.known.names == ["a"]
+
+
+def test_an_invalid_change_is_told_once_and_the_clients_of_before_stay(file: Path) -> None:
+    file.write_text(table("a", "k"))
+    reading = Reading(file)
+
+    reading.write("[[client")
+    for _ in range(3):
+        assert reading.known.find("k") == KnownClient("a")
+        reading.now += LOOK_EVERY
+
+    [(kind, text)] = reading.events
+    assert kind == "keys-invalid" and "is invalid" in text and text.endswith("the clients of before stay")
+    file.unlink()
+    assert reading.known.find("k") == KnownClient("a")
+    assert "cannot read the keys file" in reading.events[-1][1]
