@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.models.version import ModelVersion
     from tsctl.daemon.setting_values import Setting
     from tsctl.daemon.workers.engine import WorkerSpec
+    from tsctl.daemon.workers.processes.templates.tree import Templates
 
 
 Operations = Mapping[str, Mapping[str, dict[str, Any]]]  # path → method → operation, as OpenAPI has them
@@ -113,6 +114,7 @@ class Kernel:
         management: returns the routes of the management addresses, those of all extensions, too.
         soon: makes a call on the event loop; from any thread.
         spare: to be called with the pid of a child process that is no worker, and not to be ended as a leftover.
+        templates: keep the models of versions without workers; None where workers are no processes.
     """
 
     config: "Config"
@@ -136,6 +138,7 @@ class Kernel:
     management: "Callable[[], Mapping[str, Route]]"
     soon: Callable[[Callable[[], None]], None]
     spare: Callable[[int], None]
+    templates: "Templates | None" = None
 
 
 class Service:
@@ -150,11 +153,13 @@ class Service:
         servers: begun once the daemon listens, and begun again when they end.
         answered: called with each answered request, its status, and its seconds; None for nobody.
         copy: a model's name and version → the receiver of a copy of its workers' output; None for no copies.
+        measures: whether `keep` returns measurements, for whose changes alone the snapshot is not written.
     """
 
     servers: "Sequence[SupervisedServer]" = ()
     answered: "Callable[[Request, int, float], None] | None" = None
     copy: "Callable[[str, str], OutputLog] | None" = None
+    measures = False
 
     def routes(self, audience: Audience) -> "Mapping[str, Route]":  # noqa: ARG002 - has none by default
         """Return the routes for these: first path segment → function. They are asked before the core's."""
@@ -189,6 +194,10 @@ class Service:
         """Return the service's further fields of a version in `/tsctl/live`, from which `tsctl top` draws."""
         return {}
 
+    def overview(self) -> Mapping[str, Any]:
+        """Return the service's fields of `/tsctl/live` itself, beside those of its versions."""
+        return {}
+
     def settings(self, model: "ModelVersion") -> Mapping[str, Any]:  # noqa: ARG002
         """Return the settings, by their names in model-config.yaml, that a version's workers really have.
 
@@ -214,7 +223,10 @@ class Service:
         return spec
 
     def attach(self, model: "ModelVersion") -> None:
-        """Note that a version was made: it is not registered yet, and has no worker."""
+        """Note that a version was made: it is not registered yet, and has no worker.
+
+        Its `presence` may be replaced now.
+        """
 
     def replacing(self, old: "ModelVersion", new: "ModelVersion") -> None:
         """Note that a version begins to load, to take the place of another one."""

@@ -108,15 +108,6 @@ def span_text(seconds: float) -> str:
     return next(whole, f"{round(seconds, 3)}s" if seconds else "0s")
 
 
-def parse_memory_budget(text: str) -> str:
-    """Check a budget of memory: `16GiB`, or `host=16GiB,gpu=20GiB`; return it in the latter form."""
-    parts = [part.strip().rpartition("=") for part in text.split(",")]
-    sizes = {name.strip().lower() or "host": size.strip() for name, _, size in parts}
-    if len(sizes) < len(parts) or not sizes.keys() <= {"host", "gpu"} or not all(map(parse_size, sizes.values())):
-        raise ValueError(f"`{text}` is no budget of memory (write 16GiB, or host=16GiB,gpu=20GiB)")
-    return ",".join(f"{name}={size}" for name, size in sizes.items())
-
-
 def parse_size(text: str) -> int:
     """Parse a number of bytes, such as `1048576`, `64MiB` or `1GB`."""
     match = _SIZE.fullmatch(text.strip())

@@ -17,7 +17,6 @@ from tsctl.daemon.setting_values import (
     parse_header,
     parse_level,
     parse_log_format,
-    parse_memory_budget,
     parse_metrics_mode,
     parse_models,
     parse_names,
@@ -28,7 +27,6 @@ from tsctl.daemon.setting_values import (
     parse_patterns,
     parse_seconds,
     parse_size,
-    parse_span,
     parse_timeout,
 )
 
@@ -225,10 +223,6 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "WORKERS",
         "Workers of a model if neither the registration nor the archive names a number.",
         "default_workers_per_model",
-    ),
-    Setting("models_memory", None, parse_memory_budget, "SIZE", "Memory of all models: 16GiB or host=16GiB,gpu=20GiB."),
-    Setting(
-        "model_keep_alive", 300.0, parse_span, "TIME", "How long an idle model with `loading: on_demand` stays loaded."
     ),
     Setting(
         "default_handler",

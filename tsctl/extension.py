@@ -103,6 +103,16 @@ class CommandLine:
         del document, now
         return ()
 
+    def absence(self, document: Document) -> str:
+        """Return why a version has no workers, in a word or two for the table of `tsctl top`; empty if unknown here."""
+        del document
+        return ""
+
+    def overview(self, document: Document) -> Sequence[str]:
+        """Return facts about the daemon, above the table of `tsctl top`, from the document of `/tsctl/live`."""
+        del document
+        return ()
+
     def evidence(self, document: Document) -> Sequence[StyledText]:
         """Return lines on the same screen, below the shares of the model's versions."""
         del document

@@ -10,7 +10,6 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from tsctl.daemon.api import gauges
-from tsctl.daemon.api.residency.metrics import residency
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.metrics_file import models_metrics
 from tsctl.daemon.core.errors import ResourceNotFound
@@ -71,7 +70,6 @@ def metrics_routes(
             gauges.gauges(registry),
             gauges.processes(registry),
             further(),
-            residency(registry),
             families.machine(host.read() if chosen.machine else {}),
             families.gpus(found),
             families.ours(metrics),

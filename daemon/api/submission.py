@@ -83,7 +83,7 @@ def submit(
             if watcher.watch(job, asked):
                 job.elsewhere = True
         if job.elsewhere:
-            model.take(job)
+            model.taken.add(job)
             return job
     if later is None:
         model.submit(job)

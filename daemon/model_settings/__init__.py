@@ -15,5 +15,4 @@ from tsctl.daemon.model_settings.kinds import MOST as MOST
 from tsctl.daemon.model_settings.kinds import ValueKind as ValueKind
 from tsctl.daemon.model_settings.row import ModelSetting as ModelSetting
 from tsctl.daemon.model_settings.table import MOST_WORKERS as MOST_WORKERS
-from tsctl.daemon.model_settings.table import ON_DEMAND as ON_DEMAND
 from tsctl.daemon.model_settings.table import POLICIES as POLICIES

@@ -3,13 +3,12 @@
 from typing import Any
 
 from tsctl.daemon.model_settings.declarations import Declarations
-from tsctl.daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer, TimeSpan
+from tsctl.daemon.model_settings.kinds import Boolean, Choice, Document, Duration, Integer
 from tsctl.daemon.model_settings.resources import Cpus, Size
 from tsctl.daemon.model_settings.row import ModelSetting
 
 MOST_WORKERS = 1024  # of one version: more is a typing error, and each worker is a process
 POLICIES = ("auto", "fixed", "greedy")
-AT_ONCE, ON_DEMAND = LOADING = ("at_once", "on_demand")
 
 _NEW_WORKER = "The setting is fixed when a worker starts; a change takes new workers: `tsctl register --replace`."
 _DECLARED = "Only the archive can set this, because its handler expects these tensors."
@@ -69,24 +68,6 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         help="Batch size of built-in and typed handlers if nothing else names one; a typed handler's own size wins.",
         rest="fallback_batch_size",
         default=0, why="The client's own default: `tsctl` asks for 8 where it brings in a file, others for none.",
-    ),
-    ModelSetting(
-        name="loading", kind=Choice(LOADING), label="loading",
-        help="`on_demand` to start workers with the first request, and end them when idle.",
-        yaml="loading", rest="loading", flag="--loading",
-        default=AT_ONCE, changes="at once; a model that is loaded stays so until it is idle",
-    ),
-    ModelSetting(
-        name="keep_alive", kind=TimeSpan(), label="keep-alive",
-        help="How long an idle model that is loaded on demand stays loaded, such as 30s or 5m; `forever` for always.",
-        yaml="keepAlive", rest="keep_alive", flag="--keep-alive",
-        daemon="model_keep_alive", changes="at once",
-    ),
-    ModelSetting(
-        name="pinned", kind=Boolean(), label="pinning",
-        help="Keep a model that is loaded on demand in memory once it is loaded.",
-        yaml="pinned", rest="pinned", flag="--pinned",
-        default=False, changes="at once",
     ),
     ModelSetting(
         name="response_timeout", kind=Duration(positive=True), label="response timeout",

@@ -23,6 +23,7 @@ from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
 from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.workers.cores import chosen_threads, usable_cores
@@ -56,14 +57,12 @@ class ModelFactory:
         clock: Clock,
         logs: ModelLogs,
         recurring: Recurring,
-        reconsider: Callable[[], None] = lambda: None,
     ) -> None:
         self._config = config
         self._engine = engine
         self._clock = clock
         self._logs = logs
         self._recurring = recurring
-        self._reconsider = reconsider
         self.dispatchers: Sequence[Callable[[ModelSettings], type[Dispatcher] | None]] = ()
         self.specified: Sequence[Callable[[ModelSettings, WorkerSpec], WorkerSpec]] = ()
         self.attached: Sequence[Callable[[ModelVersion], None]] = ()
@@ -143,20 +142,21 @@ class ModelFactory:
             ModelVersion(
                 source,
                 settings,
-                self._engine,
-                self._clock,
-                cores=usable_cores(),
-                chosen_threads=chosen_threads(os.environ),
-                placement=self._placement,
-                log=self._logs.open(name, version),
+                Resources(
+                    engine=self._engine,
+                    clock=self._clock,
+                    cores=usable_cores(),
+                    chosen_threads=chosen_threads(os.environ),
+                    placement=self._placement,
+                    log=self._logs.open(name, version),
+                    recurring=self._recurring,
+                    dispatcher=self._dispatcher(settings),
+                    specify=self._specify,
+                ),
                 at_startup=listed or restored,
                 request=request,
                 declared=declared,
                 notes=notes,
-                recurring=self._recurring,
-                reconsider=self._reconsider,
-                dispatcher=self._dispatcher(settings),
-                specify=self._specify,
             )
         )
 
@@ -169,12 +169,12 @@ class ModelFactory:
             mark=entry.archive, listed=entry.listed,
         )  # fmt: skip
         settings = merge(Overrides(), {}, self._config)
-        model = ModelVersion(
-            source, settings, self._engine, self._clock, cores=1, at_startup=True, request=request,
-            recurring=self._recurring, reconsider=self._reconsider,
-        )  # fmt: skip
+        resources = Resources(engine=self._engine, clock=self._clock, cores=1, recurring=self._recurring)
+        model = ModelVersion(source, settings, resources, at_startup=True, request=request)
+        model.lost = True
+        self._attach(model)
         model.lose(reason)
-        return self._attach(model)
+        return model
 
     def _dispatcher(self, settings: ModelSettings) -> type[Dispatcher]:
         found = (chosen for choose in self.dispatchers if (chosen := choose(settings)) is not None)

@@ -43,14 +43,12 @@ from tsctl.daemon.models.registering.pins import check_version
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.replace import Replacing, check_unclaimed
 from tsctl.daemon.models.request import Registration as Registration  # re-exported for callers
-from tsctl.daemon.models.residency.residency import Residency, limits_of
 from tsctl.daemon.models.retirement import LiveVersions, Retiring
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.settings import check_workers
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.models.wait import all_ready
 from tsctl.daemon.workers.engine import Engine
-from tsctl.daemon.workers.gpus import count_gpus
 
 
 @dataclass(slots=True)
@@ -80,7 +78,6 @@ class Registrar:
         archives: opens archives.
         factory: builds the models.
         ledger: the registrations that the snapshot keeps.
-        residency: loads and unloads versions.
         retiring: ends versions.
         replacing: loads versions that take the place of others.
         events: the daemon's events.
@@ -110,8 +107,7 @@ class Registrar:
         limits = Limits(config.archive_bytes, config.archive_files)
         self.directories = Directories(paths.models_dir(config.state_dir), limits, memory.keeps)
         self.archives = Archives(config, self.directories)
-        self.residency = Residency(self.live, clock, limits_of(config.models_memory, count_gpus()))
-        self.factory = ModelFactory(config, engine, clock, logs, recurring, self.residency.reconsider)
+        self.factory = ModelFactory(config, engine, clock, logs, recurring)
         unused = partial(self.events.add, "part-unused")
         self.ledger = Ledger(registry, memory, self.directories, unused)
         self.retiring = Retiring(clock, logs, self.directories, self.live)

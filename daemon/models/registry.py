@@ -12,9 +12,10 @@ from tsctl.daemon.core.errors import (
     NoReadyWorker,
     VersionNotFound,
 )
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.reservations import Reservations
 from tsctl.daemon.models.routing.routes import Routes
-from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.models.version import ModelVersion
 
 
 @dataclass(slots=True)

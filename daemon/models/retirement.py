@@ -101,7 +101,7 @@ class Retiring:
         self._live.leaving[model] = None
         model.stop()
         # Requests wait for the replacement of a worker that died, and for a load on demand.
-        await until(model, lambda: model.idle or (model.pool.hopeless and not model.residence.comes), left())
+        await until(model, lambda: model.idle or (model.pool.hopeless and not model.presence.comes), left())
         model.refuse_waiting()
         model.pool.drain(left())
         await until(model, lambda: model.pool.empty, (left() or 0.0) + LEAVE_TIME)

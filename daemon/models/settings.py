@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
-from tsctl.daemon.model_settings import MOST_WORKERS, ON_DEMAND, ModelSetting
+from tsctl.daemon.model_settings import MOST_WORKERS, ModelSetting
 from tsctl.daemon.model_settings.kinds import Duration
 from tsctl.daemon.model_settings.resources import cpus_text
 from tsctl.daemon.tables import MODEL_SETTINGS
@@ -161,7 +161,7 @@ def merge(
     for row in MODEL_SETTINGS:
         values[row.name], origins[row.name] = _choose(row, asked, overrides.since, said, config)
     if not values["workers"] and origins["workers"] == "default":
-        values["workers"] = values["fallback_workers"] or int(values["loading"] == ON_DEMAND)
+        values["workers"] = values["fallback_workers"]
     # The archive's largest number counts only beside its least number; a registration's beside any.
     written = said.read(ROWS["max_workers"]) if said.read(ROWS["workers"]) and overrides.workers is None else None
     most = written if overrides.max_workers is None else overrides.max_workers

@@ -1,53 +1,33 @@
-"""One version of a model: its queue, its collector, its dispatcher and its pool, wired together."""
+"""One version of a model: registered, with workers or without, stopped, gone.
 
-import math
+    UNLOADED ──workers are wanted──▶ LOADING ──one is ready──▶ READY ──none is ready──▶ LOADING
+    LOADING ──all have failed──▶ FAILED ──tried again──▶ LOADING
+    any state ──no worker is wanted──▶ UNLOADED         any state ──stop──▶ STOPPING
+
+The state is read from the pool, and kept nowhere else: reporting/model_state.py has the table.
+"""
+
 from collections.abc import Callable, Sequence
 
-from tsctl.daemon.batching.dispatcher import Dispatcher
-from tsctl.daemon.batching.policies.collector import Collector
-from tsctl.daemon.batching.policies.table import make_collector
-from tsctl.daemon.batching.queue import Queue, patience
-from tsctl.daemon.batching.replies import reply_of
-from tsctl.daemon.batching.traffic.traffic import Traffic
-from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.core.errors import DaemonError, Stopping
-from tsctl.daemon.core.job import Job, JobPhase, Reply
-from tsctl.daemon.core.logs import OutputLog
-from tsctl.daemon.events.events import Events
-from tsctl.daemon.events.recurring import Recurring
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.job import Job
 from tsctl.daemon.metrics.version import VersionMetrics
-from tsctl.daemon.model_settings import ON_DEMAND
+from tsctl.daemon.models.admission import check_for_workers, stopping_error
 from tsctl.daemon.models.archives.sample import Sample
+from tsctl.daemon.models.pool_follower import PoolFollower
+from tsctl.daemon.models.presence import Presence
 from tsctl.daemon.models.registering.batch_size import with_default_batch_size
 from tsctl.daemon.models.registering.source import Source as Source
-from tsctl.daemon.models.registering.spec import mode_of, worker_spec
 from tsctl.daemon.models.replacement import Replacement, ReplacementState
 from tsctl.daemon.models.reporting.health import is_healthy
-from tsctl.daemon.models.reporting.model_state import CRASHES, CRASHING, NOT_IN_MEMORY
-from tsctl.daemon.models.reporting.model_state import ModelState as ModelState
+from tsctl.daemon.models.reporting.model_state import CRASHES, NOT_IN_MEMORY, ModelState, word_of
 from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.request_path import RequestPath, Resources
 from tsctl.daemon.models.request_watcher import RequestWatcher
-from tsctl.daemon.models.residency.admission import no_worker_error, refusal
-from tsctl.daemon.models.residency.residence import Residence
-from tsctl.daemon.models.residency.staffing import Staffing
-from tsctl.daemon.models.residency.state import ResidenceEvent
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
-from tsctl.daemon.workers.engine import (
-    ENDS,
-    LOAD_FAILED,
-    STOPPED,
-    BatchEvents,
-    Engine,
-    Exit,
-    LoadFailure,
-    Worker,
-    WorkerSpec,
-)  # fmt: skip
-from tsctl.daemon.workers.gpus import Placement
-from tsctl.daemon.workers.pool import Pool
-from tsctl.daemon.workers.rows.pool import RowPool
-from tsctl.daemon.workers.state import WorkerState
+from tsctl.daemon.models.taken_jobs import TakenJobs
+from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.handlers.wire import Declared
 
 
@@ -58,8 +38,7 @@ class ModelVersion:
         request: the registration, with the changes that were requested since.
         at_startup: whether the version was restored, or loaded because a list names it.
         lost: whether the version was registered in an earlier run, and its files are gone.
-        residence: whether the version is in memory, and why.
-        staffing: sets the number of workers.
+        presence: whether the version has workers, and how many.
         was_ready: whether a worker has been ready since the registration.
         replaces: the version whose place this one took, until that one is retired.
         took_over: whether `replaces` was replaced while serving, and not registered anew after a failure.
@@ -68,14 +47,13 @@ class ModelVersion:
         declared: the inputs of a typed or built-in handler; None for any other, and until a worker has loaded it.
         notes: sentences of the first worker for the model's author.
         sample: the latest request that can be sent again, if somebody keeps it.
-        by_rows: workers run requests on their own, not in batches.
-        traffic: the learned model of requests and batches.
+        path: the parts that requests pass; `queue` to `dispatcher` are its attributes.
         metrics: the version's metrics; shown from the registration on.
         reports: adds the version's events.
         listeners: called after each change of the pool, after each batch, and when jobs have expired.
         arrivals: called before each request.
         watchers: see each request before the version gets it.
-        taken: the jobs that one of them has taken, and that wait there.
+        taken: the jobs that one of them has taken.
         change_listeners: called after each change of the settings, and when an operator tries the version again.
     """
 
@@ -83,62 +61,37 @@ class ModelVersion:
         self,
         source: Source,
         settings: ModelSettings,
-        engine: Engine,
-        clock: Clock,
+        resources: Resources,
         *,
-        cores: int,
-        chosen_threads: int | None = None,
-        placement: Placement | None = None,
-        log: OutputLog = lambda text, pid, stream: None,
         at_startup: bool = False,
         request: Registration | None = None,
         declared: Declared | None = None,
         notes: Sequence[str] = (),
-        recurring: Recurring | None = None,
-        reconsider: Callable[[], None] = lambda: None,
-        dispatcher: type[Dispatcher] = Dispatcher,
-        specify: Callable[[ModelSettings, WorkerSpec], WorkerSpec] = lambda settings, spec: spec,
     ) -> None:
         settings = with_default_batch_size(settings, source.manifest.handler, declared)
-        self.name = source.manifest.model_name
-        self.version = source.manifest.model_version
-        self.source = source
-        self.settings = settings
-        self.residence = Residence(clock, reconsider, on_demand=settings.loading == ON_DEMAND)
+        self.name, self.version = source.manifest.model_name, source.manifest.model_version
+        self.source, self.settings = source, settings
+        self.clock = resources.clock
         self.request = request or Registration(url=source.url)
         self.at_startup = at_startup
-        self.lost = self.stopping = self.took_over = self.was_ready = self._coming_up = self._refusing = False
+        self.lost = self.stopping = self.took_over = self.was_ready = False
         self.replaces: ModelVersion | None = None
         self.replacement: Replacement | None = None
         self.before: SettingsBefore | None = None
         self.declared, self.notes = declared, notes
         self.sample: Sample | None = None
-        self.clock = clock
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.arrivals: dict[Callable[[], None], None] = {}
         self.watchers: tuple[RequestWatcher, ...] = ()
-        self.taken: dict[Job, None] = {}
+        self.taken = TakenJobs(self, lambda: stopping_error(self))
         self.change_listeners: list[Callable[[], None]] = []
         self.metrics = VersionMetrics(self.name, self.version)
-        self.metrics.exits.update(dict.fromkeys(ENDS, 0))  # a rate sees the first one only after a zero
-        self.reports = VersionReports(recurring or Recurring(Events(), clock), self.name, self.version)
-        spec = worker_spec(
-            source.manifest, source.directory, settings,
-            in_place=source.unpacked is None, python=source.python, log=log, isolated=self.metrics.batch_isolated,
-            measured=self.metrics.emitted.take, share=dispatcher.share,
-        )  # fmt: skip
-        spec = specify(settings, spec)
-        self.queue = Queue(self.name, settings.queue_jobs, settings.queue_bytes)
-        cores = min(cores, len(settings.cpus) or cores)
-        self.by_rows = spec.mode != "batch"
-        self.pool = (RowPool if self.by_rows else Pool)(engine, spec, clock, self, cores, placement, chosen_threads)
-        self.staffing = Staffing(self.residence, self.pool, self._resized)
-        self.traffic = Traffic(settings.batch_size)
-        self.dispatcher = dispatcher(
-            self.queue, self._make_collector(), self.pool, clock, self.traffic, self.metrics, self.listeners,
-            self.reports,
-        )  # fmt: skip
-        self._limit_waiting()
+        self.reports = VersionReports(resources.events(), self.name, self.version)
+        self._follower = PoolFollower(self)
+        path = RequestPath(source, settings, resources, self._follower, self.metrics, self.reports, self.listeners)
+        self.path, self.queue, self.traffic, self.by_rows = path, path.queue, path.traffic, path.by_rows
+        self.pool, self.dispatcher = path.pool, path.dispatcher
+        self.presence = Presence(self.pool, self._follower.resized)
 
     def __repr__(self) -> str:
         return f"<ModelVersion {self.name}/{self.version} {self.state.name} {self.queue!r} {self.pool!r}>"
@@ -155,11 +108,11 @@ class ModelVersion:
 
     @property
     def min_workers(self) -> int:
-        return self.staffing.least
+        return self.presence.least
 
     @property
     def max_workers(self) -> int:
-        return self.staffing.most
+        return self.presence.most
 
     @property
     def crashing(self) -> bool:
@@ -169,25 +122,17 @@ class ModelVersion:
     @property
     def word(self) -> str:
         """Return the state in a word, for people: `crashing` for a served version whose workers keep ending."""
-        if self.crashing and self.state in (ModelState.READY, ModelState.LOADING):
-            return CRASHING
-        if self.state is ModelState.UNLOADED and (self.residence.on_demand or self.request.held):
-            return NOT_IN_MEMORY
-        return self.state.value
+        return word_of(self.state, self.crashing, NOT_IN_MEMORY if self.request.held else self.presence.absence)
 
     @property
     def available(self) -> bool:
-        """Return whether a prediction runs, or is what loads the version: it is ready, or loaded on demand."""
-        return self.state is ModelState.READY or (self.residence.comes and not self.stopping)
+        """Return whether a prediction runs, or brings the workers that run it."""
+        return self.state is ModelState.READY or (self.presence.comes and not self.stopping)
 
     @property
     def healthy(self) -> bool:
         """Return whether the version lets `/ping` be 200: see health.py."""
-        pool = self.pool
-        return is_healthy(
-            ready=pool.ready, wanted=pool.wanted, recovering=pool.recovering, hopeless=pool.hopeless,
-            coming_up=self._coming_up,
-        )  # fmt: skip
+        return is_healthy(self.pool, coming_up=self._follower.coming_up)
 
     @property
     def being_replaced(self) -> bool:
@@ -198,12 +143,6 @@ class ModelVersion:
     def idle(self) -> bool:
         """Return whether no job is waiting or running."""
         return not self.queue.waiting and not self.dispatcher.running and not self.taken
-
-    @property
-    def used_at(self) -> float:
-        """Return when the last request came or was answered, on the daemon's clock; -inf before the first."""
-        trace = self.traffic.trace
-        return max(trace[-1] if trace else -math.inf, self.metrics.returned_at or -math.inf)
 
     @property
     def waiting(self) -> int:
@@ -225,21 +164,22 @@ class ModelVersion:
             QueueFull: a limit of the queue would be passed.
             DaemonError: the dispatcher refuses the job.
         """
-        self._accept(job, stopping=self.stopping)
+        self.accept(job, refused=self.stopping)
 
-    def _accept(self, job: Job, *, stopping: bool) -> None:
+    def accept(self, job: Job, *, refused: bool = False) -> None:
+        """Accept a job, as `submit`; also while the version is being stopped, unless it is to be `refused`."""
         for call in tuple(self.arrivals) if self.arrivals else ():
             call()
         self.metrics.requested(job)
         try:
-            if stopping:
-                raise self._stopping_error()
+            if refused:
+                raise stopping_error(self)
             if not self.pool.serving:
-                self._check_for_workers()
+                check_for_workers(self)
             self.dispatcher.submit(job)
         except DaemonError as error:
-            if error.retry_after is not None and self.residence.comes and not self.pool.serving:
-                error.retry_after = self.residence.retry_after
+            if error.retry_after is not None and not self.pool.serving:
+                self.presence.set_retry_after(error)
             job.ending = self.metrics.refused(error)
             self.reports.refused(job, error)
             for watcher in job.watchers:
@@ -248,65 +188,24 @@ class ModelVersion:
 
     def abandon(self, job: Job) -> None:
         if job in self.taken:
-            self.metrics.requested(job)
-            job.abandon()
-            self._release(job)
+            self.taken.abandon(job)
             return
         self.dispatcher.abandon(job)
-        self._changed()
-
-    def take(self, job: Job) -> None:
-        """Note that a watcher has taken a job: as long as it waits there, the version is not idle."""
-        if job.phase is JobPhase.QUEUED:
-            self.taken[job] = None
-
-    def answer(self, job: Job, reply: Reply) -> None:
-        """Answer a job that a watcher has taken, or takes now: no worker has run it."""
-        self.metrics.requested(job)
-        self.metrics.answered_here(job, reply.status, self.clock.now(), len(reply.body))
-        job.answer(reply)
-        self._release(job)
-
-    def give_back(self, job: Job) -> None:
-        """Run a job that a watcher has taken, as one that was accepted; a refusal is its answer."""
-        job.elsewhere, job.queued = False, self.clock.now()
-        try:
-            self._accept(job, stopping=self.stopping and self._refusing)
-        except DaemonError as error:
-            job.watchers = ()  # they have seen the refusal
-            job.answer(reply_of(error), job.ending)
-        self._release(job)
-
-    def _release(self, job: Job) -> None:
-        if job in self.taken:
-            del self.taken[job]
-            if not self.taken:
-                self._changed()
+        self.changed()
 
     def start(self, *, load: bool = False) -> None:
-        """Start the workers that the settings ask for, unless the version was stopped before (`Staffing.start`)."""
+        """Start the workers that the settings ask for, unless the version was stopped before (`Presence.start`)."""
         if not self.stopping:
-            self.staffing.start(self.settings.workers, self.settings.max_workers, held=self.request.held, load=load)
+            self.presence.start(self.settings.workers, self.settings.max_workers, held=self.request.held, load=load)
 
     def scale(self, least: int, most: int) -> None:
-        """Scale to at least `least` and at most `most` workers; a version that is not in memory is loaded."""
-        self.staffing.scale(least, most)
-
-    def _resized(self) -> None:
-        self.dispatcher.resized()
-        self._coming_up = not self.pool.ready
-        if self.pool.oversubscription is not None:
-            self.reports.add("model-warning", self.pool.oversubscription)
+        """Scale to at least `least` and at most `most` workers; those of a version without any are started."""
+        self.presence.scale(least, most)
 
     def change(self, settings: ModelSettings) -> None:
         """Apply new settings: waiting jobs are reconsidered, running batches finish."""
         self.settings = settings
-        self.queue.max_jobs, self.queue.max_bytes = settings.queue_jobs, settings.queue_bytes
-        self.traffic.batch_size = settings.batch_size
-        self.dispatcher.collector = self._make_collector()
-        self._limit_waiting()
-        self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
-        self.residence.demand(on_demand=settings.loading == ON_DEMAND)
+        self.path.change(settings)
         for listener in self.change_listeners:
             listener()
         self.dispatcher.wake()
@@ -328,17 +227,14 @@ class ModelVersion:
         """Start missing workers with a clean record, and accept all requests again."""
         for listener in self.change_listeners:
             listener()
-        self._coming_up = True
-        if self.residence.may(ResidenceEvent.LOAD):
-            self.residence.move(ResidenceEvent.LOAD, "tried again by an operator")
+        self._follower.coming_up = True
+        self.presence.retried()
         self.pool.retry()
 
     def lose(self, reason: str) -> None:
         """Mark the version as failed because its files are gone, but keep it listed."""
         self.lost = True
-        if self.residence.may(ResidenceEvent.LOAD):
-            self.residence.move(ResidenceEvent.LOAD, "restored", "startup")
-        self.residence.move(ResidenceEvent.FAIL, reason)
+        self.presence.lost(reason)
         self.pool.give_up(LoadFailure(reason))
 
     def stop(self) -> None:
@@ -348,80 +244,16 @@ class ModelVersion:
 
     def refuse_waiting(self) -> None:
         """Answer every job that still waits with 503: the version is going away."""
-        self._refusing, error = True, self._stopping_error()
-        for job in tuple(self.taken):
-            if job not in self.taken:
-                continue  # its client has left meanwhile
-            self.metrics.requested(job)
-            job.answer(reply_of(error), self.metrics.refused(error))
-            self._release(job)
-        self.dispatcher.refuse_all(error)
+        self.taken.refuse_all()
+        self.dispatcher.refuse_all(stopping_error(self))
 
     def close(self) -> None:
         """Close the dispatcher, after the version is unregistered and all its workers have exited."""
         self.dispatcher.close()
-        self.residence.leave()
+        self.presence.left()
         self.reports.close()
 
-    def _make_collector(self) -> Collector:
-        settings = self.settings
-        rows = mode_of(settings) != "batch"
-        return make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic, rows=rows)
-
-    def _limit_waiting(self) -> None:
-        """Set how long a job may wait, also for jobs that wait already, and what may wait; forget suspects."""
-        self.queue.patience = patience(self.settings.max_delay)
-        self.dispatcher.expiry.queue_timeout = self.settings.queue_timeout or math.inf
-
-    def _stopping_error(self) -> Stopping:
-        return Stopping(f'Model "{self.name}" version {self.version} is being stopped.')
-
-    def _check_for_workers(self) -> None:
-        """Raise unless jobs wait (residency/admission.py); a version that is loaded on demand is asked to load."""
-        error = refusal(
-            self.name, self.state, self.pool.failure, comes=self.residence.comes, was_ready=self.was_ready,
-            at_startup=self.at_startup, unloaded=self.request.held,
-        )  # fmt: skip
-        if error is not None:
-            raise error
-        self.residence.ask()
-
-    def _changed(self) -> None:
+    def changed(self) -> None:
+        """Call the listeners."""
         for listener in tuple(self.listeners):
             listener()
-
-    # PoolListener.
-
-    @property
-    def batches(self) -> BatchEvents:
-        return self.dispatcher
-
-    def worker_idle(self) -> None:
-        self.dispatcher.wake()
-
-    def pool_changed(self) -> None:
-        self.metrics.crashing = self.crashing
-        self.residence.note(self.pool)
-        beside = self.before is not None and not self.took_over
-        self.reports.pool_changed(self.pool, crashing=self.crashing, beside=beside)
-        if self.pool.ready:
-            self._coming_up = False
-            if not self.was_ready:
-                self.was_ready = True
-                first = next(worker for worker in self.pool.workers if worker.state is WorkerState.READY)
-                self.learn(first.declared, first.notes)
-        elif self.queue.waiting and self.pool.hopeless and not self.residence.comes:
-            missing = no_worker_error(self.name, self.pool.failure, unloaded=self.request.held)
-            self.dispatcher.refuse_all(self._stopping_error() if self.stopping else missing)
-        self._changed()
-
-    def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
-        kind = how.kind
-        if expected and kind == "code":
-            kind = STOPPED if worker.load_time else LOAD_FAILED
-        self.metrics.exits[kind] += 1
-        self.dispatcher.worker_gone(worker, how.reason)
-        self.reports.worker_exited(worker, how, expected)
-
-    def worker_started(self) -> None:
-        self.metrics.worker_started()

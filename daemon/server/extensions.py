@@ -12,6 +12,7 @@ from tsctl.daemon.extensions.quarantine import QuarantineExtension
 from tsctl.daemon.extensions.ranks import RanksExtension
 from tsctl.daemon.extensions.ray import RayExtension
 from tsctl.daemon.extensions.recording import RecordingExtension
+from tsctl.daemon.extensions.residency import ResidencyExtension
 from tsctl.daemon.extensions.rollouts import RolloutsExtension
 from tsctl.daemon.extensions.routing import RoutingExtension
 from tsctl.daemon.extensions.scaling import ScalingExtension
@@ -22,6 +23,7 @@ from tsctl.daemon.extensions.tracing import TracingExtension
 
 EXTENSIONS: tuple[Extension, ...] = (
     TorchServeLogsExtension(),  # first, so that its files get the last line
+    ResidencyExtension(),
     ScalingExtension(),
     OptimizingExtension(),
     RoutingExtension(),

@@ -47,5 +47,5 @@ def kernel_of(
         observation.events, observation.recurring, observation.metrics, selection_of(config),
         Gpus.of_this_machine(clock), registry, models.registrar, ready, turns, bounds.receiving, bounds.send_budget,
         bounds.take, answered, inference_routes(registry, ready, turns), management, observation.soon,
-        models.engine.spare,
+        models.engine.spare, models.engine.templates,
     )  # fmt: skip

@@ -10,7 +10,6 @@ from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.arena import Arena
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.logs import ModelLogs
-from tsctl.daemon.core.machine.memory import memory_of
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.server.observation import Observation
@@ -55,4 +54,3 @@ class Models:
             config, self.registry, self.engine, clock, self.logs, observation.metrics,
             recurring=observation.recurring,
         )  # fmt: skip
-        self.registrar.residency.templates, self.registrar.residency.meter = self.engine.templates, memory_of

@@ -63,6 +63,10 @@ class Fields:
         """Return the fields of a version in `/tsctl/live`."""
         return self.listed(model) | dict(chain.from_iterable(each.live(model).items() for each in self._services))
 
+    def overview(self) -> dict[str, Any]:
+        """Return the fields of `/tsctl/live` itself."""
+        return dict(chain.from_iterable(each.overview().items() for each in self._services))
+
     def operations(self) -> dict[str, Mapping[str, Operation]]:
         """Return the routes for managers as OpenAPI describes them."""
         return dict(chain.from_iterable(each.operations().items() for each in self._services))
@@ -109,7 +113,7 @@ def tables_of(
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     control = join(
         events,
-        live_routes(registry, registrar, started, fields.live),
+        live_routes(registry, started, fields.live, fields.overview),
         batches_routes(registry),
         {"tsctl": upgrade_route(upgrade)},
         *(each.routes(Audience.OPERATORS) for each in services),

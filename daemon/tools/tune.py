@@ -35,6 +35,7 @@ from tsctl.daemon.http.listener import Listener
 from tsctl.daemon.http.router import Router
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.models.wait import all_ready, until
@@ -44,7 +45,6 @@ from tsctl.daemon.workers.engine import Engine, local_pid
 from tsctl.daemon.workers.local_engine import LocalEngine
 
 _LONGEST = 1 << 24  # bytes of a line: a manifest and a model's settings are in it
-_HERE = {"loading": "at_once"}  # without services, the workers are this machine's
 
 
 class TuneOrder(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -119,15 +119,19 @@ class ModelServer:
         python = None if document["python"] is None else Path(document["python"])
         manifest = parse_manifest(document["manifest"])
         source = Source(manifest.model_name, Path(document["directory"]), None, manifest, {}, python=python)
-        threads = chosen_threads(os.environ)
-        return ModelVersion(
-            source, settings, self._engine, self._clock, cores=self.cores, chosen_threads=threads, log=_log
+        resources = Resources(
+            engine=self._engine,
+            clock=self._clock,
+            cores=self.cores,
+            chosen_threads=chosen_threads(os.environ),
+            log=_log,
         )
+        return ModelVersion(source, settings, resources)
 
     def _settings(self, changes: Mapping[str, Any]) -> ModelSettings:
         document = self._document
         said = {name: value for name, value in document["settings"].items() if value is not None} | dict(changes)
-        return merge(Overrides(), said, self._config).changed({"devices": document["devices"]} | _HERE, "tune")
+        return merge(Overrides(), said, self._config).changed({"devices": document["devices"]}, "tune")
 
 
 def _log(text: str, pid: int, stream: str) -> None:  # noqa: ARG001 - an OutputLog

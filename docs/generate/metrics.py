@@ -7,7 +7,6 @@ from prometheus_client import Metric
 
 from docs.generate.markdown import code, table
 from tsctl.daemon.api import gauges
-from tsctl.daemon.api.residency import metrics as residency
 from tsctl.daemon.core.machine.gpu import Gpu
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.metrics import families
@@ -53,10 +52,8 @@ def _all() -> Iterator[Metric]:
     yield from families.servers(everything)
     yield from gauges.events(Counter())
     of = {"model": "", "version": ""}
-    for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED, *residency.GAUGES):
+    for name, text, _ in (*gauges.GAUGES, *gauges.LEARNED):
         yield family(name, "gauge", text, [(of, 0)])
-    for name, text in (residency.LOADS, residency.UNLOADS):
-        yield family(name, "counter", text, [(of | {"reason": ""}, 0)])
     for name, kind, text in (gauges.MEMORY, gauges.PROCESSOR):
         yield family(name, kind, text, [(of | {"worker": ""}, 0)])
     for row in (row for extension in EXTENSIONS for row in extension.metrics):

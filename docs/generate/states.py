@@ -12,7 +12,6 @@ from docs.generate.markdown import code, table
 from tsctl.daemon.core import job
 from tsctl.daemon.http.states import connection, receiver
 from tsctl.daemon.lifecycle.upgrade import states as room
-from tsctl.daemon.models.residency import state as residence
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.workers import state
 
@@ -23,7 +22,6 @@ MACHINES: Mapping[str, tuple[str, ModuleType]] = {
     "A receiver": ("What the next bytes of a connection belong to.", receiver),
     "A job": ("One request that waits for its answer.", job),
     "A worker": ("One process with one version loaded.", state),
-    "A version in memory": ("Whether a version is loaded, and what an operator said.", residence),
     "An upgrade": ("The steps of the daemon that is replaced.", room),
 }
 

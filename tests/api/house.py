@@ -114,7 +114,7 @@ class House:
             observing = (
                 *(each.routes(Audience.OPERATORS) for each in self.services),
                 self.events_route.routes,
-                live_routes(self.registry, self.registrar, 1.0, fields.live),
+                live_routes(self.registry, 1.0, fields.live, fields.overview),
                 batches_routes(self.registry),
             )
             self._commands = join(*observing, self._commands)

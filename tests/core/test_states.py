@@ -11,7 +11,6 @@ from docs.generate.states import machines_on_the_shelf
 from tsctl.daemon.core.states import IllegalTransition, follow
 from tsctl.daemon.http.states import connection
 from tsctl.daemon.lifecycle.upgrade import states as upgrade
-from tsctl.daemon.models.residency import state as residence
 from tsctl.daemon.workers import state as worker
 
 
@@ -38,7 +37,7 @@ def test_where_there_is_no_arrow_both_ends_are_told(event: Push) -> None:
         follow(TABLE, Door.SHUT, event)
 
 
-@pytest.mark.parametrize("machine", [connection, residence, upgrade, worker, *machines_on_the_shelf()])
+@pytest.mark.parametrize("machine", [connection, upgrade, worker, *machines_on_the_shelf()])
 def test_a_machine_follows_the_arrows_of_its_drawing_and_no_others(machine: ModuleType) -> None:
     check_arrows(machine)
 

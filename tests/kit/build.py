@@ -1,6 +1,5 @@
 """Builders of plain values, which do not matter unless a test says so."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +7,7 @@ from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.marfile import parse_manifest
+from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.workers.engine import Engine, WorkerSpec
@@ -49,16 +49,14 @@ def make_model(
     name: str = "m",
     version: str = "1.0",
     cores: int = 4,
-    reconsider: Callable[[], None] = lambda: None,
     dispatcher: type[Dispatcher] = Dispatcher,
     **settings: Any,
 ) -> ModelVersion:
     """Make a model without workers; `settings` are those of `ModelSettings`."""
     manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "base_handler"}})
     source = Source(f"{name}.mar", Path("/nowhere"), None, manifest, {})
-    return ModelVersion(
-        source, make_settings(**settings), engine, clock, cores=cores, reconsider=reconsider, dispatcher=dispatcher
-    )
+    resources = Resources(engine=engine, clock=clock, cores=cores, dispatcher=dispatcher)
+    return ModelVersion(source, make_settings(**settings), resources)
 
 
 def make_config(directory: Path, **flags: str) -> Config:

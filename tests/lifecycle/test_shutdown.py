@@ -8,7 +8,7 @@ import pytest
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.lifecycle.shutdown import Shutdown
 from tsctl.daemon.lifecycle.sockets import SupervisedListener
-from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.models.reporting.model_state import ModelState
 
 
 class Server:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.workers.engine import LoadFailure
 
 LOAD = 1.0  # seconds of a load

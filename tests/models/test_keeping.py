@@ -10,8 +10,9 @@ from tests.kit.daemon import StubDaemon, until
 from tests.models.replacements import other, replace
 from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.settings import Overrides
-from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import LoadFailure
 
 

@@ -14,7 +14,7 @@ from tsctl.daemon.models.archives.digests import is_sealed, sums_of
 from tsctl.daemon.models.persistence import restore
 from tsctl.daemon.models.persistence.startup import Startup
 from tsctl.daemon.models.registering.pins import sha256_pin
-from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.models.reporting.model_state import ModelState
 
 
 def digest_of(file: Path) -> str:

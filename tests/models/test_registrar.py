@@ -18,8 +18,8 @@ from tsctl.daemon.core.errors import (
 )
 from tsctl.daemon.models.archives import directories, unpack
 from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.settings import Overrides
-from tsctl.daemon.models.version import ModelState
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.state import WorkerState
 from tsctl.daemon.workers.stub import StubEngine, StubWorker

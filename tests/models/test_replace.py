@@ -8,7 +8,7 @@ from tests.kit.archives import model_files, write_files, write_mar
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import begin, other, ready, replace
 from tsctl.daemon.core.errors import InvalidModel, WorkersFailed
-from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.daemon.workers.state import WorkerState
 

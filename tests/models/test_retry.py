@@ -8,7 +8,8 @@ import pytest
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tsctl.daemon.core.errors import BadRequest, BeingReplaced, NotFailed, Stopping, WorkersFailed
 from tsctl.daemon.models.registrar import Registration, no_progress
-from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.models.reporting.model_state import ModelState
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import LoadFailure
 
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")

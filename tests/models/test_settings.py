@@ -12,6 +12,7 @@ from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.models.archives.model_yaml import read_yaml, without_effect
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
+from tsctl.daemon.server.extensions import EXTENSIONS
 
 REPEATED_MERGES = b"a0: &a0 {x: 1}\n" + b"".join(
     b"a%d: &a%d {<<: [%b]}\n" % (number, number, b", ".join([b"*a%d" % (number - 1)] * 8)) for number in range(1, 12)
@@ -26,6 +27,12 @@ def config(tmp_path: Path) -> Config:
     return make_config(tmp_path, response_timeout="11", startup_timeout="12", queue_jobs="13", queue_bytes="14")
 
 
+def of_extensions(config: Config) -> dict[str, Any]:
+    """Return the daemon's defaults of the rows of extensions that have one."""
+    rows = (row for extension in EXTENSIONS for row in extension.model_settings)
+    return {row.name: getattr(config, row.daemon) for row in rows if row.daemon}
+
+
 def test_the_defaults(config: Config) -> None:
     assert merge(Overrides(), {}, config) == ModelSettings(
         batch_size=1,
@@ -37,7 +44,7 @@ def test_the_defaults(config: Config) -> None:
         startup_timeout=12.0,
         queue_jobs=13,
         queue_bytes=14,
-        keep_alive=300.0,
+        **of_extensions(config),
         retry=None,
         isolate=None,
     )
@@ -68,7 +75,7 @@ def test_the_archive_wins_over_the_defaults(config: Config) -> None:
         startup_timeout=30.5,
         queue_jobs=7,
         queue_bytes=14,
-        keep_alive=300.0,
+        **of_extensions(config),
         retry=False,
         isolate=True,
     )

@@ -11,8 +11,9 @@ from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.endings import Ending
 from tsctl.daemon.core.errors import Loading, NoReadyWorker, Stopping
 from tsctl.daemon.core.job import Job, JobPhase, Param
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.request_watcher import RequestFacts
-from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.stub import StubEngine, StubWorker
 
@@ -258,7 +259,7 @@ def test_a_request_that_a_watcher_has_taken_waits_in_no_queue_until_it_is_given_
     taken = submit(bench, "a")
     assert taken.elsewhere and bench.model.waiting == 0 and bench.sent == []
 
-    bench.model.give_back(taken)
+    bench.model.taken.give_back(taken)
     bench.clock.advance(2.0)
 
     assert bench.client.statuses == {"a": 200}
@@ -283,7 +284,7 @@ def test_a_refusal_of_what_is_given_back_is_its_answer() -> None:
     bench.model.watchers = (Taker(),)
     taken = submit(bench, "a")
 
-    bench.model.give_back(taken)
+    bench.model.taken.give_back(taken)
 
     assert bench.client.statuses == {"a": 503}
     assert bench.metrics.refusals["queue_full"] == 1
@@ -296,7 +297,7 @@ def test_a_version_is_not_idle_while_a_watcher_has_a_request_and_a_stop_runs_it(
     bench.model.stop()
     assert not bench.model.idle
 
-    bench.model.give_back(taken)
+    bench.model.taken.give_back(taken)
     bench.clock.advance(2.0)
 
     assert (bench.client.statuses, bench.model.idle) == ({"a": 200}, True)

@@ -76,7 +76,6 @@ def show(document: dict[str, Any]) -> None:
             *([("parallel", f"{spread}, {document['parallelLevel']} for each worker")] if spread else []),
             ("threads", threads),
             ("timeouts", _timeouts(document)),
-            *_residence(ours.get("residence")),
             *_limits(document),
             *_declared(ours.get("declared"), ours.get("notes", ())),
             *([("waits", ours["waits"])] if ours.get("waits") else []),
@@ -202,18 +201,6 @@ def _replacement(replacement: dict[str, Any] | None) -> list[tuple[str, str]]:
             running, queued = replacement["running"], replacement["queued"]
             text = f"{url} was replaced, and still finishes {running} running and {queued} waiting requests"
     return [("replacement", text)]
-
-
-def _residence(residence: dict[str, Any] | None) -> list[tuple[str, str]]:
-    """Return when and why a version that comes and goes was loaded or unloaded, and what it takes."""
-    from tsctl.terminal.residence import comes_and_goes, load_facts, memory_facts, residence_facts
-
-    if residence is None or not comes_and_goes(residence):
-        return []
-    rows = [
-        ("memory", residence_facts(residence, time.time())), ("", memory_facts(residence)), ("", load_facts(residence)),
-    ]  # fmt: skip
-    return [(title, ", ".join(facts)) for title, facts in rows if facts]
 
 
 def _ranges(sizes: dict[int, int]) -> list[tuple[str, int]]:

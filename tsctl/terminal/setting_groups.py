@@ -21,7 +21,7 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     "Workers and handlers": (
         "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
         "limit_image_pixels", "hide_environment",
-        "template", "models_memory", "model_keep_alive",
+        "template",
     ),
     "Logs, metrics and traces": (
         "access_log", "log_level", "log_format", "metrics_mode",
@@ -37,7 +37,6 @@ _CORE_MODEL: dict[str, tuple[str, ...]] = {
         "max_memory",
         "cpus",
     ),
-    "Memory": ("loading", "keep_alive", "pinned"),
     "Queue and timeouts": ("response_timeout", "queue_jobs", "queue_bytes", "queue_timeout", "client_timeout"),
     "Failures and recording": ("retry", "isolate"),
 }

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 from tsctl.extension import extensions
 from tsctl.render import number_text, state_style
-from tsctl.terminal.residence import comes_and_goes, memory_facts, residence_facts
 from tsctl.top.columns import (
     Line,
     ScreenSize,
@@ -94,9 +93,6 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int, moment: flo
     for text, style in (line for each in extensions() for line in each.state(now, moment)):
         said = flowing(text.split(", "), columns, 3, ", ")
         lines += [[part._replace(style=style) for part in line] for line in said]
-    residence = now.get("residence")
-    if residence is not None and comes_and_goes(residence):
-        lines += flowing([*residence_facts(residence, moment), *memory_facts(residence)], columns, 3)
     if now["lastError"]:
         lines.append([Styled(f"last error: {clean(now['lastError'])}", "red")])
     label = f"requests/s, up to {short(max(pace, default=None))}  "

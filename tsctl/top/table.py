@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from tsctl import render
 from tsctl.extension import TopColumn, extensions
-from tsctl.terminal.residence import short_state
 from tsctl.top.columns import (
     Line,
     ScreenSize,
@@ -110,19 +109,9 @@ def head(latest: Document | None, models: Sequence[ModelFigures], columns: int, 
         f"{sum(each.now['queued'] for each in models)} queued",
         f"{short(sum(cpu))} CPUs" if cpu else "",
         f"{short_bytes(sum(each.memory for each in models))} memory",
-        *_budgets(latest),
+        *(fact for each in extensions() for fact in each.overview(latest)),
     ]
     return [first, *flowing(facts, columns, 3), []]
-
-
-def _budgets(latest: Document) -> list[str]:
-    """Return how much of the budget of each device the models take; nothing without a budget, or of an older daemon."""
-    memory = latest.get("memory", {"budget": {}})
-    sizes = [(device, memory["used"][device], limit) for device, limit in memory["budget"].items()]
-    return [
-        f"{short_bytes(used)} of {short_bytes(limit)} budget{'' if device == 'host' else f' {device}'}"
-        for device, used, limit in sizes
-    ]
 
 
 def _rows(past: Past, models: list[ModelFigures], view: View, columns: int, room: int) -> list[Line]:
@@ -201,12 +190,17 @@ def activity_of(each: ModelFigures, pace: Sequence[float], columns: int) -> Styl
     if each.now["state"] == "ready":
         return Styled(sparkline(pace, columns), "cyan")
     state = state_of(each)
-    if short_state(each.now.get("residence")) and width(state.text) > columns:
+    if _absence(each) and width(state.text) > columns:
         state = state._replace(text=each.now["state"])  # without the reason the state is whole
     return Styled(left(state.text, columns), state.style)
 
 
 def state_of(each: ModelFigures) -> Styled:
     """Return the state of a model, and, unless it is ready, why."""
-    state, why = each.now["state"], short_state(each.now.get("residence")) or each.now["lastError"]
+    state, why = each.now["state"], _absence(each) or each.now["lastError"]
     return Styled(f"{state}: {clean(why)}" if why and state != "ready" else state, render.state_style(state))
+
+
+def _absence(each: ModelFigures) -> str:
+    """Return why a model has no workers, as an extension knows; empty if none does."""
+    return next((why for extension in extensions() if (why := extension.absence(each.now))), "")

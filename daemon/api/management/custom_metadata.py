@@ -23,7 +23,7 @@ async def customized_metadata(model: ModelVersion, exchange: Exchange) -> dict[s
         Stopping: the version or the daemon is being stopped.
         DescribeFailed: the worker failed or did not answer.
     """
-    if not model.pool.ready and not model.residence.comes:
+    if not model.pool.ready and not model.presence.comes:
         raise NoReadyWorker(
             f'Model "{model.name}" has no worker to serve describe request.'
             " Please use scale workers API to add workers."

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from tsctl.daemon.api.management.batching import batching_of
-from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.core.machine.processes import process_facts
-from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.models.reporting.model_state import ModelState
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid
 from tsctl.daemon.workers.state import WorkerState
@@ -115,7 +115,6 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "threads": {"cores": pool.cores, "perWorker": pool.threads, "warning": pool.oversubscription},
         "waits": next((worker.waits for worker in pool.workers if worker.waits), None),
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
-        "residence": residence_of(model),
         "settings": _settings(model),
         "declared": _declared(model),
         "notes": list(model.notes),

@@ -28,12 +28,12 @@ from tsctl.daemon.api.management.commands import changing
 from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
 from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields
+from tsctl.daemon.api.management.loading import ACTIONS, loading_command
 from tsctl.daemon.api.management.openapi import Paths, describe_management
 from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.management.patch import asked_of, change
 from tsctl.daemon.api.management.progress import Command, run
 from tsctl.daemon.api.management.registered import registered
-from tsctl.daemon.api.residency.commands import ACTIONS, residence_command
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
@@ -94,7 +94,7 @@ def management_routes(
         elif method == "POST" and len(path) == 3 and path[2] == "retry":
             await run(exchange, _retry(registry.find(path[0], path[1]), registrar, exchange))
         elif method == "POST" and len(path) == 3 and path[2] in ACTIONS:
-            await run(exchange, residence_command(registry.find(path[0], path[1]), registrar, exchange, path[2]))
+            await run(exchange, loading_command(registry.find(path[0], path[1]), registrar, exchange, path[2]))
         elif method == "PUT" and len(path) in (1, 2):
             await run(exchange, _scale(registry, registrar, exchange, *path))
         elif method == "PATCH" and len(path) in (1, 2):
@@ -203,7 +203,7 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
             return 206, {"status": _IN_PROGRESS}
         done = "replaced" if model.took_over else "registered"
         sentence = f'Model "{model.name}" Version: {model.version} {done} with {workers} initial workers'
-        if not workers and model.residence.comes:
+        if not workers and model.presence.comes:
             sentence = f'Model "{model.name}" Version: {model.version} {done}; the first request loads it'
         elif not workers:
             sentence += ". Use scale workers API to add workers for the model."

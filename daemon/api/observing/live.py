@@ -6,8 +6,6 @@ memory                of `--models-memory`: bytes by device, `budget` and `used`
 models                each registered version:
 
     name, version, default, state     as in `/tsctl/status`
-    residence                         when and why it was loaded or unloaded, and when it will be, see
-                                      residency/documents.py
     ready, wanted, restarting         workers; the last: places whose worker has ended and is being replaced
     batchSize, maxBatchDelay, policy  the settings, milliseconds
     queued, running, oldestMs         requests now; the time that the oldest of those queued has waited, null for none
@@ -28,33 +26,34 @@ Extensions add fields of their own (daemon/extensions/).
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tsctl.daemon.api.management.describe import FieldsOf, no_fields
 from tsctl.daemon.api.management.status import recent_document, tsctl_version
-from tsctl.daemon.api.residency.documents import residence_of
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response
 from tsctl.daemon.http.router import Route
-from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.residency.residency import Residency
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import local_pid
 
 
 def live_routes(
-    registry: Registry, registrar: Registrar, started: float, further: FieldsOf = no_fields
+    registry: Registry,
+    started: float,
+    further: FieldsOf = no_fields,
+    overview: Callable[[], dict[str, Any]] = dict,
 ) -> dict[str, Route]:
     """Return the route.
 
     Args:
         started: seconds since the epoch.
         further: returns the fields that extensions add to a version's.
+        overview: returns the fields that extensions add to the document.
     """
 
     def live(exchange: Exchange, path: list[str]) -> None:
@@ -62,30 +61,21 @@ def live_routes(
             raise ResourceNotFound
         if exchange.request.method != "GET":
             raise MethodNotAllowed
-        document = live_document(registry, registrar, started, time.time(), further)
+        document = live_document(registry, started, time.time(), further) | overview()
         exchange.respond(Response(200, json_bytes(document), (JSON,)))
 
     return {"tsctl": live}
 
 
-def live_document(
-    registry: Registry, registrar: Registrar, started: float, now: float, further: FieldsOf = no_fields
-) -> dict[str, Any]:
+def live_document(registry: Registry, started: float, now: float, further: FieldsOf = no_fields) -> dict[str, Any]:
     """Return the document; both times in seconds since the epoch."""
     return {
         "time": now,
         "started": started,
         "pid": os.getpid(),
         "version": tsctl_version(),
-        "memory": _memory(registrar.residency),
         "models": [_model(model, default=registry.is_default(model)) | further(model) for model in registry],
     }
-
-
-def _memory(residency: Residency) -> dict[str, Any]:
-    limits = dict(residency.limits)
-    used = residency.used() if limits else {}
-    return {"budget": limits, "used": {device: used.get(device, 0) for device in limits}}
 
 
 def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
@@ -118,7 +108,6 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "latency": {"bounds": latency.bounds, "counts": latency.counts, "sum": latency.sum},
         "batches": {"total": sum(sizes.counts), "requests": round(sizes.sum)},
         "workers": list(_workers(model)),
-        "residence": residence_of(model),
         "lastError": _last_error(model),
     }
 

@@ -8,7 +8,8 @@ from typing import Any
 from tsctl.daemon.api.tensors.declared import tensors_of
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.model_settings.declarations import DeclaredTensor, show_declaration
-from tsctl.daemon.models.version import ModelState, ModelVersion
+from tsctl.daemon.models.reporting.model_state import ModelState
+from tsctl.daemon.models.version import ModelVersion
 
 SERVER = "tsctl"
 EXTENSIONS = ("binary_tensor_data", "model_configuration", "model_repository", "statistics")

@@ -92,7 +92,7 @@ class AnswerCache:
 
     def _hashed(self, job: Job, key: bytes, *, fresh: bool) -> None:
         if self._wait_no_more(job) and not (key and self._ask(job, key, fresh=fresh)):
-            self._model.give_back(job)
+            self._model.taken.give_back(job)
 
     def _ask(self, job: Job, key: bytes, *, fresh: bool) -> bool:
         """Answer a request, or let it wait, and return True; or note that it is about to run."""
@@ -162,7 +162,7 @@ class AnswerCache:
                 continue
             if key:  # else it is known to run
                 self._run(job, key)
-            self._model.give_back(job)
+            self._model.taken.give_back(job)
         if self._due:
             self._clock.soon(self._go_on)
 
@@ -218,7 +218,7 @@ class AnswerCache:
     def _answer(self, job: Job, kept: KeptAnswer) -> None:
         """Answer a request with an answer that was kept; the header `Age` (RFC 9111) says for how many seconds."""
         age = str(int(self._clock.now() - kept.at))
-        self._model.answer(job, kept.reply.with_headers((*kept.reply.headers, ("Age", age))))
+        self._model.taken.answer(job, kept.reply.with_headers((*kept.reply.headers, ("Age", age))))
 
     def _has_own_deadline(self, job: Job) -> bool:
         return job.budget is not None and job.budget.by_client

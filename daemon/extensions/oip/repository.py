@@ -15,9 +15,9 @@ from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFo
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response
 from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.loading import load, unload
 from tsctl.daemon.models.registrar import Registrar, no_progress
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.residency.commands import load, unload
 
 _LOADING = "load"
 _ACTIONS = (_LOADING, "unload")

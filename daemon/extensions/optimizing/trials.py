@@ -170,7 +170,7 @@ class TrialRunner:
             ready=ready and not reserved,
             answered=sum(times.counts),
             busy=times.sum,
-            idle=now - max(each.used_at for each in self._registry),
+            idle=now - max(each.path.used_at for each in self._registry),
             waiting=0.0 if trial.since is None else now - trial.since,
             pause=trial.again - now,
             elsewhere=self._task is not None,

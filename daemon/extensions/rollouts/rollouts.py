@@ -22,11 +22,11 @@ from tsctl.daemon.metrics.recent import Counts
 from tsctl.daemon.models.gate import Gate
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.reservations import Reservation
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.routing.copies import Agreement
 from tsctl.daemon.models.routing.route import Route
-from tsctl.daemon.models.version import ModelState
 
 LOOK = 1.0  # seconds between two decisions
 

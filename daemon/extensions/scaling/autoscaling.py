@@ -45,7 +45,7 @@ class Autoscaling:
         self._scalers = {model: self._scalers.get(model) or self._autoscaler_of(model) for model in scaled}
         for model, scaler in self._scalers.items():
             scaler.sample(now)
-            if decides and model.residence.resident and not model.stopping and not model.being_replaced:
+            if decides and model.presence.present and not model.stopping and not model.being_replaced:
                 _step(model, scaler, now)
 
     def _autoscaler_of(self, model: ModelVersion) -> Autoscaler:
@@ -53,14 +53,14 @@ class Autoscaling:
         room = WorkerRoom(self._clock, self._gpus)
         return Autoscaler(
             model.pool, model.traffic, lambda: model.waiting, places, obstacle=room.obstacle,
-            choose=model.staffing.choose,
+            choose=model.presence.choose,
         )  # fmt: skip
 
 
 def carry_over(old: ModelVersion, new: ModelVersion) -> None:
     """Begin a replacement with the number of workers of the version before, whose traffic it gets."""
     if new.settings.target_queue and new.pool.wanted:
-        new.staffing.choose(old.pool.wanted or new.pool.wanted)
+        new.presence.choose(old.pool.wanted or new.pool.wanted)
 
 
 def _step(model: ModelVersion, scaler: Autoscaler, now: float) -> None:

@@ -99,7 +99,7 @@ def quiet_time(history: Sequence[ScalingChange], now: float) -> float:
 def clamped(chosen: int, least: int, most: int) -> int:
     """Return the number of workers that there should be, within the operator's range.
 
-    `Staffing` combines the rule's choice with the rest (residency/staffing.py).
+    `Presence` combines the rule's choice with the rest (models/presence.py).
 
     Args:
         chosen: by the rule, or the number that there is; 0 while none should run, which is never the rule's choice.

@@ -38,7 +38,7 @@ class IdleTime:
         everything, answering = self._others()
         if not is_idle(everything, answering, shadow):
             return QUIET
-        since = max(self._came, *(model.used_at for model in answering))
+        since = max(self._came, *(model.path.used_at for model in answering))
         return max(0.0, since + QUIET - self._clock.now())
 
     def run(self, shadow: ModelVersion, copy: Job) -> None:

@@ -174,8 +174,8 @@ async def load(startup: Startup, registry: Registry, models: Sequence[Expected],
     async def bring_up(expected: Expected) -> None:
         model = registry.find(expected.name, expected.version)
         if model.pool.wanted != expected.workers and not model.lost:
-            if expected.workers and not model.residence.resident:
-                model.staffing.load("loaded before the upgrade", "startup")
+            if expected.workers and not model.presence.present:
+                model.presence.resume("loaded before the upgrade", "startup")
             model.pool.scale(expected.workers)  # as many as there are, where more or fewer would do, too
 
         def count(_stage: str, done: int, total: int) -> None:

@@ -32,7 +32,7 @@ from tsctl.daemon.models.persistence.encoding import encode_snapshot
 from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.models.reporting.model_state import ModelState
 
 COUNT_TIME = 1.0  # seconds that the new daemon may need to read counts
 TAKE_TIME = 10.0  # seconds that a new daemon which is ready may need to begin to serve

@@ -74,7 +74,7 @@ def _compared(entries: Sequence[SnapshotEntry]) -> dict[str, SnapshotEntry]:
 
 def _without_learned(entry: SnapshotEntry) -> SnapshotEntry:
     """Return the entry without the members that come from its workers: new workers tell them again."""
-    return replace(entry, declared=None, notes=(), load_seconds=None, memory={})
+    return replace(entry, declared=None, notes=())
 
 
 def _without_workers(entry: SnapshotEntry) -> SnapshotEntry:

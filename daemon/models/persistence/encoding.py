@@ -32,7 +32,7 @@ class SnapshotEncoder:
             b"models": self._list(snapshot.models, before),
             b"earlier": self._list(snapshot.earlier, before),
             b"routes": _indented(_text(snapshot.routes), _STEP),
-            b"extensions": _indented(_text(snapshot.extensions), _STEP),
+            b"extensions": _indented(_text(dict(sorted(snapshot.extensions.items()))), _STEP),
         }
         return b"{\n  " + b",\n  ".join([b'"%b": %b' % member for member in members.items()]) + b"\n}\n"
 

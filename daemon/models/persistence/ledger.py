@@ -3,7 +3,7 @@
 Each change writes the snapshot before the answer: every acknowledged change is on the disk.
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
 from tsctl.daemon.models.archives.directories import Directories
@@ -16,7 +16,7 @@ from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.wire import Declared
 
-_Facts = tuple[Registration, bool, bool, Source, Declared | None, tuple[str, ...], float | None, Mapping[str, int]]
+_Facts = tuple[Registration, bool, bool, Source, Declared | None, tuple[str, ...]]
 
 
 class Ledger:
@@ -77,16 +77,11 @@ class Ledger:
         await self.save()
 
     async def keep_measured(self) -> None:
-        """Write what the last loads took, of the versions that the file holds; the daemon stops.
+        """Write what services have measured; all else stays as the file has it: the daemon stops.
 
         A failure is logged only: the next daemon measures again.
         """
-        measured = {
-            (model.name, model.version): (model.residence.load_seconds, model.residence.memory)
-            for model in self._registry
-            if model.residence.load_seconds is not None
-        }
-        await self._clear_up(self.memory.keep_measured(measured))
+        await self._clear_up(self.memory.keep_measured(self.parts.measured()))
 
     async def _clear_up(self, writing: Awaitable[None]) -> None:
         """Wait for a write, and remove directories that only the old snapshot referred to."""
@@ -120,6 +115,7 @@ class Ledger:
 
     def _present(self, *, last: bool) -> tuple[Snapshot, frozenset[str]]:
         models, routes = tuple(self._entries()), dict(self._registry.routes.by_model)
+        self.memory.measurements = self.parts.measurements
         now = Snapshot(models=models, routes=routes, extensions=self.parts.kept(last=last))
         return now, self._reserved(models)
 
@@ -141,12 +137,10 @@ class Ledger:
         """Return all that an entry is made of; most are the same objects as before, so that comparing is quick."""
         default = self._registry.is_default(model)
         chosen = default and self._chosen.get(model.name) == model.version
-        source, declared, residence = model.source, model.declared, model.residence
-        notes, memory = tuple(model.notes), residence.memory
-        return model.request, default, chosen, source, declared, notes, residence.load_seconds, memory
+        return model.request, default, chosen, model.source, model.declared, tuple(model.notes)
 
     def _entry(self, model: ModelVersion) -> SnapshotEntry:
-        request, default, chosen, source, declared, notes, load_seconds, memory = self._facts(model)
+        request, default, chosen, source, declared, notes = self._facts(model)
         return SnapshotEntry(
             name=model.name,
             version=model.version,
@@ -158,6 +152,4 @@ class Ledger:
             listed=source.listed,
             declared=declared,
             notes=notes,
-            load_seconds=load_seconds,
-            memory=dict(memory),
         )

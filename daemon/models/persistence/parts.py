@@ -7,6 +7,8 @@ from typing import Any, Protocol
 class Keeping(Protocol):
     """A service, as in daemon/extension.py."""
 
+    measures: bool
+
     def keep(self, *, last: bool) -> Mapping[str, Any] | None: ...
 
     def restore(self, kept: Any) -> None: ...
@@ -50,6 +52,16 @@ class KeptParts:
             where = copy_aside()
             for name, why in unusable.items():
                 self._report(f"the extension `{name}` cannot use its part of the snapshot: {why}; {where}")
+
+    @property
+    def measurements(self) -> frozenset[str]:
+        """The names of the parts that are measurements."""
+        return frozenset(name for name, service in self.services.items() if service.measures)
+
+    def measured(self) -> dict[str, Any]:
+        """Return these parts; those that have nothing to keep are missing."""
+        own = {name: self.services[name].keep(last=True) for name in self.measurements}
+        return {name: part for name, part in own.items() if part is not None}
 
     def kept(self, *, last: bool) -> dict[str, Any]:
         """Return the parts for the next snapshot; `last` as in `Service.keep`."""

@@ -86,7 +86,6 @@ class Restoring:
             request, texts, root, unpacked, entry.archive, listed=entry.listed, restored=True,
             declared=entry.declared, notes=entry.notes,
         )  # fmt: skip
-        model.residence.recall(entry.load_seconds, entry.memory)
         self._registrar.live.add(model)
         if unpacked is not None:
             self._directories.use(unpacked)

@@ -50,7 +50,6 @@ class SnapshotEntry:
         listed: whether `--models` or `load_models` named the archive.
         declared: the inputs of a typed or built-in handler; None for any other, and if a later tsctl wrote another.
         notes: the worker's sentences for the model's author.
-        load_seconds, memory: as in `Residence`, when the file was last written; None and empty before the first load.
     """
 
     name: str
@@ -63,8 +62,6 @@ class SnapshotEntry:
     listed: bool = False
     declared: Declared | None = None
     notes: tuple[str, ...] = ()
-    load_seconds: float | None = None
-    memory: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,12 +10,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from tsctl.daemon.core.errors import NotRemembered
 from tsctl.daemon.models.persistence import snapshot
 from tsctl.daemon.models.persistence.earlier import CHANGE, earlier_after
 from tsctl.daemon.models.persistence.encoding import SnapshotEncoder, encode_snapshot
-from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, EarlierModel, Snapshot, SnapshotEntry
+from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, EarlierModel, Snapshot
 
 _log = logging.getLogger("tsctl.daemon.models")
 
@@ -32,6 +33,7 @@ class SnapshotFile:
         kept: names of unpacked directories that the file on the disk refers to; None if that is unknown,
             because the file was broken.
         handed: names of unpacked directories of versions that the file does not hold, and another daemon takes over.
+        measurements: the names of the parts of extensions whose changes alone are none.
         reserved: the models that were reserved when the file was written: what changes of them is part of one change.
     """
 
@@ -45,6 +47,7 @@ class SnapshotFile:
         self.kept: frozenset[str] | None = frozenset()
         self.handed: frozenset[str] = frozenset()
         self.reserved: frozenset[str] = frozenset()
+        self.measurements: frozenset[str] = frozenset()
         snapshot.remove_drafts(file.parent)
         self._encoder = SnapshotEncoder()
         self._written: bytes | None = self._encoder.encode(self.last)  # the file's content; None if unknown
@@ -93,8 +96,8 @@ class SnapshotFile:
     async def save(self, present: Callable[[], tuple[Snapshot, frozenset[str]]]) -> None:
         """Write the present state to the file; return when it is on the disk.
 
-        Other times or memory of loads are written with any other change, and by `keep_measured`, but are none alone: a
-        daemon that has started would write the file anew for them.
+        Other measurements are written with any other change, and by `keep_measured`, but are none alone: a daemon that
+        has started would write the file anew for them.
 
         Args:
             present: returns the state to write, without earlier ones, and the reserved models; called when the
@@ -107,9 +110,7 @@ class SnapshotFile:
             now, reserved = present()
             earlier = earlier_after(self._saved, now, change=CHANGE.get(), time=time.time(), reserved=self.reserved)
             now = replace(now, earlier=earlier)
-            known = {(each.name, each.version): each for each in self._saved.models}
-            same = tuple(_but_measured(known.get((each.name, each.version)), each) for each in now.models)
-            if self._encoder.encode(replace(now, models=same)) == self._written:
+            if self._encoder.encode(replace(now, extensions=self._but_measured(now))) == self._written:
                 return  # nothing has changed, or the previous write contained the change
             content = self._encoder.encode(now)
             try:
@@ -119,28 +120,23 @@ class SnapshotFile:
                 raise NotRemembered(self._file, str(error.strerror)) from error
             self.reserved = reserved
 
-    async def keep_measured(self, measured: Mapping[tuple[str, str], tuple[float | None, Mapping[str, int]]]) -> None:
-        """Write the time of the last load and the memory of versions that the file holds; all else stays as it is.
-
-        Args:
-            measured: name and version → as in `SnapshotEntry`.
-        """
+    async def keep_measured(self, measured: Mapping[str, Any]) -> None:
+        """Write these parts of extensions; all else stays as it is."""
         async with self._lock:
             if self._written is None:  # the disk may have a later state than this object
                 return
-            models = tuple(
-                replace(entry, load_seconds=found[0], memory=dict(found[1]))
-                if (found := measured.get((entry.name, entry.version))) is not None
-                else entry
-                for entry in self._saved.models
-            )
-            if models == self._saved.models:
+            now = replace(self._saved, extensions={**self._saved.extensions, **measured})
+            if now.extensions == self._saved.extensions:
                 return
-            now = replace(self._saved, models=models)
             try:
                 await self._write(now, self._encoder.encode(now))
             except OSError as error:
-                _log.warning("what loads took is forgotten: cannot write %s: %s", self._file, error.strerror)
+                _log.warning("what was measured is forgotten: cannot write %s: %s", self._file, error.strerror)
+
+    def _but_measured(self, now: Snapshot) -> dict[str, Any]:
+        """Return the parts of extensions with the measurements that the file holds."""
+        others = {name: part for name, part in now.extensions.items() if name not in self.measurements}
+        return others | {name: part for name, part in self._saved.extensions.items() if name in self.measurements}
 
     async def _write(self, now: Snapshot, content: bytes) -> None:
         try:
@@ -163,10 +159,3 @@ class SnapshotFile:
             said = f"the snapshot is broken, so no model is restored; the file is kept as {aside}: {error}"
         _log.error("%s", said)
         self.notes.append(f"warning: {said}")
-
-
-def _but_measured(old: SnapshotEntry | None, new: SnapshotEntry) -> SnapshotEntry:
-    """Return the old entry if nothing has changed since but what the last load took."""
-    if old is None or old is new or replace(old, load_seconds=new.load_seconds, memory=new.memory) != new:
-        return new
-    return old

@@ -16,15 +16,15 @@ help: while an operator's command is being carried out, and while one client's r
 unhealthy while any worker is missing, and healthy for five minutes after all have failed.
 """
 
+from tsctl.daemon.workers.pool import Pool
 
-def is_healthy(*, ready: int, wanted: int, recovering: int, hopeless: bool, coming_up: bool) -> bool:
-    """Return whether a version lets `/ping` be 200.
+
+def is_healthy(pool: Pool, *, coming_up: bool) -> bool:
+    """Return whether a version with this pool lets `/ping` be 200.
 
     Args:
-        recovering: workers that ended while they ran a request, and are being replaced.
-        hopeless: every worker has failed, and none is started again.
-        coming_up: none has been ready since the last command that changed the number of workers, or retried.
+        coming_up: no worker has been ready since the last command that changed the number of workers, or retried.
     """
-    if ready or not wanted:
+    if pool.ready or not pool.wanted:
         return True
-    return not hopeless and (coming_up or bool(recovering))
+    return not pool.hopeless and (coming_up or bool(pool.recovering))

@@ -91,7 +91,7 @@ def test_the_description_of_the_api_has_the_parameters(house: House) -> None:
     kinds = {each["name"]: each["schema"]["type"] for each in command["parameters"] if each["in"] == "query"}
     assert list(kinds) == NAMES.split(", ")
     assert (kinds["batch_size"], kinds["queue_timeout"], kinds["batching"]) == ("integer", "number", "string")
-    assert (kinds["job_queue_bytes"], kinds["pinned"]) == ("string", "boolean")
+    assert (kinds["job_queue_bytes"], kinds["group_by_length"]) == ("string", "boolean")
 
 
 NAMES = ", ".join(row.rest for row in MODEL_SETTINGS if row.rest and row.changes)

@@ -150,39 +150,3 @@ def test_this_process_uses_memory_and_one_that_has_ended_does_not(tmp_path: Path
 
     assert mine.memory > 1_000_000 and mine.cpu > 0
     assert process_facts(0) == process_facts(7, tmp_path) == (0, 0.0)
-
-
-def test_a_model_that_comes_and_goes_is_shown_with_its_end(tmp_path: Path) -> None:
-    house = House(tmp_path, models_memory="1GiB")
-    house.put("m", config="loading: on_demand\nkeepAlive: 1m")
-
-    async def begin() -> None:
-        await house.tell("POST", "/models?url=m")
-        house.send("POST", "/predictions/m", b"a")
-        house.clock.advance(1.0)
-
-    asyncio.run(begin())
-    document = ask(house, "/tsctl/live")
-    residence = document["models"][0]["residence"]
-
-    assert (residence["state"], residence["reason"], residence["pinned"]) == ("loaded", "request", False)
-    assert residence["unloadsAt"] - residence["lastUsed"] == pytest.approx(60.0, abs=0.01)
-    assert document["memory"]["budget"] == {"host": 2**30}
-    assert 0 < document["memory"]["used"]["host"] < 2**30, "the size of its files, before it was measured"
-
-
-def test_without_a_budget_no_memory_is_told(house: House) -> None:
-    assert ask(house, "/tsctl/live")["memory"] == {"budget": {}, "used": {}}
-
-
-def test_a_loaded_model_that_stays_has_no_end(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    house.put("m", config="loading: on_demand\npinned: true")
-    asyncio.run(house.tell("POST", "/models?url=m"))
-    asyncio.run(house.tell("POST", "/models/m/1.0/load?synchronous=false"))
-    house.clock.advance(1.0)
-
-    residence = ask(house, "/tsctl/live")["models"][0]["residence"]
-
-    assert (residence["state"], residence["reason"], residence["unloadsAt"]) == ("loaded", "operator", None)
-    assert (residence["pinned"], residence["lastUsed"]) == (True, None)

@@ -48,7 +48,7 @@ def submit(bench: Cached, job: Job) -> None:
     """Do as `submission.submit` does."""
     job.elsewhere = bench.cache.watch(job, FACTS)
     if job.elsewhere:
-        bench.model.take(job)
+        bench.model.taken.add(job)
     else:
         bench.model.submit(job)
 

@@ -7,7 +7,7 @@ from tests.kit.daemon import NEVER, until
 from tsctl.daemon.extensions.optimizing.due import ATTEMPTS, LEAST_BUSY, PAUSES
 from tsctl.daemon.extensions.optimizing.state import TrialState
 from tsctl.daemon.models.archives.sample import Sample
-from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.handlers.wire import Loaded, Optimized
 

@@ -52,9 +52,7 @@ CAPABILITIES = (
     ),
     _capability(
         "residency",
-        r"[Rr]esiden(?:ce|cy)|\bresident\b|(?i:on_demand)|[Ss]taffing|\b[Uu]nload",
-        "daemon/models/residency/",
-        "daemon/api/residency/",
+        r"[Rr]esiden(?:ce|cy)|\bresident\b|(?i:on_demand)|[Ss]taffing|models_memory|model_keep_alive|keepAlive",
     ),
     _capability(
         "optimizing",

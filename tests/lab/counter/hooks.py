@@ -23,8 +23,6 @@ HOOKS = (
     Hook("a function is called after the route of a model has changed", "shadowing", r"routes\.changed$"),
     Hook("an attribute of a version wraps the receivers of an answer", "shadowing", r"^RequestWatcher$"),
     Hook("functions are called before each request of a version", "shadowing", r"^model\.arrivals$"),
-    Hook("a version asks for its memory to be decided on", "residency", r"^reconsider$"),
-    Hook("attributes of a service are set by the assembly", "residency", r"residency\.meter$"),
     Hook("a tracer of a version is told of its jobs and batches", "tracing", r"^VersionTracer$"),
     Hook("the dispatcher asks about each arriving and each lost job", "quarantine", r"^Screening$"),
     Hook("a subclass of the dispatcher", "sequences", r"^SequenceDispatcher$"),

@@ -40,6 +40,7 @@ from tsctl.daemon.models.build import ArchiveTexts, ModelFactory
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.retirement import LiveVersions
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion, Source
@@ -236,10 +237,11 @@ class World:
         engine, clock = Engine(self), MarkingClock(self.loop)
         source = Source(request.url, Path(_NOWHERE), None, manifest, {})
         served = engine.served = clock.served = Served(len(self.served) + 1)
-        served.model = ModelVersion(
-            source, settings, engine, clock, cores=4, placement=self.placement, request=request,
+        resources = Resources(
+            engine=engine, clock=clock, cores=4, placement=self.placement,
             dispatcher=SequenceDispatcher if settings.sequences else QuarantineDispatcher,
         )  # fmt: skip
+        served.model = ModelVersion(source, settings, resources, request=request)
         open_sequences(served.model, USUAL)
         watch_for_suspects(served.model)
         served.suspecting = quarantine_of(served.model)

@@ -27,7 +27,7 @@ from tsctl.daemon.lifecycle.upgrade.new import Predecessor, check_snapshot, load
 from tsctl.daemon.metrics.totals import Totals
 from tsctl.daemon.models.persistence.startup import Startup
 from tsctl.daemon.models.registrar import no_progress
-from tsctl.daemon.models.version import ModelState
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.workers.engine import LoadFailure
 
 

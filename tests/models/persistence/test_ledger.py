@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from tests.kit.daemon import StubDaemon
+from tests.kit.services import NotedDaemon
 from tsctl.daemon.models.persistence.snapshot import read_snapshot
 
 
@@ -69,15 +70,15 @@ async def test_a_directory_goes_when_the_snapshot_no_longer_names_it(tmp_path: P
 async def test_a_directory_of_a_version_that_could_not_start_goes_with_the_next_change_whatever_is_measured_before(
     tmp_path: Path,
 ) -> None:
-    bench = StubDaemon(tmp_path)
-    model, other = await bench.register(bench.mar()), await bench.register(bench.mar("other"))
+    bench = NotedDaemon(tmp_path)
+    model, _ = await bench.register(bench.mar()), await bench.register(bench.mar("other"))
     registrar, memory = bench.registrar, bench.registrar.ledger.memory
     assert model.source.unpacked is not None
 
     bench.registry.discard(model)
     memory.discard(model.name, model.version)
     registrar.directories.release(model.source.unpacked)
-    other.residence.recall(40.0, {})
+    bench.service.measures, bench.service.kept = True, {"seconds": 40.0}
     await registrar.ledger.keep_measured()
     await registrar.ledger.save()
 

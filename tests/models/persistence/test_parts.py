@@ -49,6 +49,23 @@ async def test_a_service_that_keeps_nothing_has_no_part(tmp_path: Path) -> None:
     assert (await bench.restart()).service.restored == []
 
 
+async def test_measurements_are_written_with_any_change_and_at_the_end_and_are_no_change_alone(tmp_path: Path) -> None:
+    bench = NotedDaemon(tmp_path)
+    bench.service.measures = True
+    await left_by(bench, None)
+    before = bench.snapshot.read_bytes()
+
+    bench.service.kept = {"seconds": 1}
+    await bench.registrar.ledger.save()
+    assert bench.snapshot.read_bytes() == before
+    await bench.register(bench.mar("n"))
+    assert parts_in(bench) == {"noted": {"seconds": 1}}
+    bench.service.kept = {"seconds": 2}
+    await bench.registrar.ledger.keep_measured()
+
+    assert parts_in(bench) == {"noted": {"seconds": 2, "last": True}}
+
+
 async def test_without_restoring_nothing_is_taken_up(tmp_path: Path) -> None:
     bench = NotedDaemon(tmp_path)
     await left_by(bench, {"a": 1})
@@ -94,6 +111,8 @@ def test_parts_are_restored_in_the_order_of_the_services_and_one_that_fails_does
     order: list[str] = []
 
     class Named:
+        measures = False
+
         def __init__(self, name: str) -> None:
             self._name = name
 

@@ -11,8 +11,8 @@ from tests.kit.daemon import NEVER, StubDaemon, until
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.models.persistence.startup import Startup
 from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.settings import Overrides
-from tsctl.daemon.models.version import ModelState
 from tsctl.daemon.workers.engine import LoadFailure
 
 

@@ -14,8 +14,8 @@ from tsctl.daemon.core.errors import NotRemembered, WorkersFailed
 from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.persistence import snapshot
 from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.settings import Overrides
-from tsctl.daemon.models.version import ModelState
 from tsctl.daemon.workers.engine import LoadFailure
 
 BROKEN = LoadFailure("ValueError: bad weights")

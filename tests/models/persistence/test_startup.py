@@ -16,8 +16,8 @@ from tsctl.daemon.core.errors import NoReadyWorker
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
 from tsctl.daemon.models.persistence.startup import Listing, Startup, StartupPlan, parse_listings, plan
 from tsctl.daemon.models.registrar import Registration, no_progress
+from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.settings import Overrides
-from tsctl.daemon.models.version import ModelState
 from tsctl.daemon.workers.cores import usable_cores
 
 

@@ -101,19 +101,13 @@ def test_a_wide_screen_has_the_reason_of_a_batch_in_words() -> None:
     assert any(line.endswith("a request had been held for the maximum delay") for line in lines)
 
 
-ABSENT = {
-    "state": "unloaded", "since": 1940.0, "why": "idle for 1m", "reason": "idle", "onDemand": True, "held": False,
-    "pinned": False, "lastUsed": 1880.0, "unloadsAt": None, "keepAlive": 60.0, "loads": {}, "unloads": {"idle": 1},
-    "loadSeconds": 0.5, "memory": {"host": 72 * 2**20}, "template": 0,
-}  # fmt: skip
 TABLE = """
 tsctl 9.9 · pid 42 · up 16 min 41 s                                                                             00:33:21
-4 models, 2 ready · 800 requests/s · 40 errors/s · 7 queued · 0 CPUs · 600M memory · 200M of 1.0G budget
-0B of 2.0G budget gpu0
+4 models, 2 ready · 800 requests/s · 40 errors/s · 7 queued · 0 CPUs · 600M memory
 
   MODEL   READY  REQ/S  ERR/S  P50 ms  P99 ms  BATCH  QUEUE   CPU    MEM  ACTIVITY
 > broken    0/1      0      0       -       -      -      0     0   200M  failed: RuntimeError: no weights
-  gone      0/0      0      0       -       -      -      0     0     0B  unloaded: idle
+  gone      0/0      0      0       -       -      -      0     0     0B  unloaded
   m         1/1    400     20      14      14    4.0      7     0   200M                                               █
   other     1/1    400     20      14      14    4.0      0     0   200M                                               █
 
@@ -160,16 +154,15 @@ def drawn(lines: list[Line]) -> list[str]:
     return [text.rstrip() for text in texts(lines)]
 
 
-def test_the_table_has_what_each_model_does_or_why_not_the_budget_of_memory_and_the_latest_events() -> None:
-    gone = model("gone", state="unloaded", ready=0, wanted=0, workers=[], residence=ABSENT)
+def test_the_table_has_what_each_model_does_or_why_not_and_the_latest_events() -> None:
+    gone = model("gone", state="unloaded", ready=0, wanted=0, workers=[])
     broken = model("broken", state="failed", ready=0, lastError="RuntimeError: \x1b[31mno weights\nsecond line")
     pairs = [busy(queued=7), busy("other"), (gone, gone), (broken, broken)]
-    memory = {"budget": {"host": 2**30, "gpu0": 2**31}, "used": {"host": 200 * 2**20, "gpu0": 0}}
     past = Past()
-    past.take(live(2000.0, *(before for before, _ in pairs)) | {"memory": memory})
-    past.take(live(2001.0, *(after for _, after in pairs)) | {"memory": memory})
+    past.take(live(2000.0, *(before for before, _ in pairs)))
+    past.take(live(2001.0, *(after for _, after in pairs)))
 
-    assert drawn(screen(past, View(), ScreenSize(120, 16), EVENTS[:3])) == TABLE.strip("\n").splitlines()
+    assert drawn(screen(past, View(), ScreenSize(120, 15), EVENTS[:3])) == TABLE.strip("\n").splitlines()
 
 
 def test_one_version_has_its_batches_the_newest_first_its_share_workers_and_events() -> None:
@@ -185,29 +178,6 @@ def test_one_version_has_its_batches_the_newest_first_its_share_workers_and_even
     lines = drawn(detail(past, ("m", "2.0"), batches, EVENTS[:2], ScreenSize(80, 22)))
 
     assert lines == DETAIL.strip("\n").splitlines()
-
-
-@pytest.mark.parametrize(
-    ("columns", "state"), [(120, "unloaded: idle"), (76, "unloaded")], ids=["with room", "without room"]
-)
-def test_an_unloaded_model_says_why_if_there_is_room(columns: int, state: str) -> None:
-    gone = model("m", state="unloaded", ready=0, wanted=0, workers=[], residence=ABSENT)
-
-    lines = texts(screen(past_of((gone, gone)), View(), ScreenSize(columns, 24)))
-
-    assert next(line for line in lines if line.startswith("> m")).endswith(f"  {state}")
-
-
-def test_a_model_that_comes_and_goes_shows_since_when_why_and_what_it_takes() -> None:
-    gone = model("m", state="unloaded", ready=0, wanted=0, workers=[], residence=ABSENT)
-
-    lines = texts(detail(past_of((gone, gone)), ("m", "1.0"), [], [], ScreenSize(80, 24)))
-
-    at = next(index for index, line in enumerate(lines) if line.startswith("unloaded for"))
-    assert lines[at : at + 2] == [
-        "unloaded for 1 min 1 s: idle for 1m · last used 2 min 1 s ago",
-        "takes 72.0 MiB on host when loaded",
-    ]
 
 
 def test_a_version_that_is_gone_is_told() -> None:

@@ -1,0 +1,29 @@
+"""`POST /models/MODEL/VERSION/load` and `/unload`: an operator's commands on a version's workers."""
+
+from typing import Any
+
+from tsctl.daemon.api.management.parameters import Parameters
+from tsctl.daemon.api.management.progress import Command
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.models.loading import load, unload
+from tsctl.daemon.models.registrar import Progress, Registrar
+from tsctl.daemon.models.version import ModelVersion
+
+LOAD, UNLOAD = ACTIONS = ("load", "unload")
+
+
+def loading_command(model: ModelVersion, registrar: Registrar, exchange: Exchange, action: str) -> Command:
+    """Return the command of an action; by query `synchronous`, true by default: wait until the workers are ready."""
+    synchronous = Parameters(exchange.request).flag("synchronous", True)
+    named = f'Model "{model.name}" Version: {model.version}'
+
+    async def command(progress: Progress) -> tuple[int, Any]:
+        if action == UNLOAD:
+            await unload(model, registrar.ledger)
+            return 200, {"status": f"{named} unloaded; no request loads it"}
+        await load(model, registrar.ledger, synchronous=synchronous, progress=progress)
+        if not synchronous:
+            return 202, {"status": "Processing worker updates..."}
+        return 200, {"status": f"{named} loaded, {model.pool.ready} of {model.pool.wanted} workers ready"}
+
+    return command

@@ -1,1 +1,0 @@
-"""Versions in memory and out of it: the commands, the documents and the metrics."""

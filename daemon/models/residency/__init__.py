@@ -1,1 +1,0 @@
-"""Which versions are in memory: loaded on demand, unloaded when idle or to make room, held by an operator."""

@@ -1,0 +1,16 @@
+"""A registration over stub workers, with the service that loads and unloads versions."""
+
+from tests.kit.daemon import StubDaemon
+from tsctl.daemon.extensions.residency.residency import Residency
+from tsctl.daemon.extensions.residency.service import ResidencyService
+from tsctl.daemon.server.hooks import connect
+from tsctl.daemon.workers.stub import StubEngine
+
+
+class ResidentDaemon(StubDaemon):
+    """A registration with such a service, and no budget of memory."""
+
+    def use(self, engine: StubEngine) -> None:
+        super().use(engine)
+        service = ResidencyService(self.registry, Residency(self.registrar.live, engine.clock, {}))
+        connect(self.registry, self.registrar, {"residency": service})

@@ -1,0 +1,37 @@
+"""An operator's commands: load a version now, or unload it and keep it so."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.kit.daemon import StubDaemon
+from tsctl.daemon.core.errors import NoReadyWorker
+from tsctl.daemon.models.loading import load, unload
+from tsctl.daemon.models.registrar import no_progress
+
+
+async def test_a_model_that_is_always_loaded_can_be_unloaded_and_keeps_its_number_of_workers(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar(), workers=2)
+
+    await unload(model, bench.registrar.ledger)
+    assert (model.word, model.min_workers, model.pool.wanted, model.available) == ("unloaded", 2, 0, False)
+    await load(model, bench.registrar.ledger, synchronous=True, progress=no_progress)
+
+    assert model.pool.ready == 2
+
+
+async def test_a_version_that_was_unloaded_stays_so_over_a_restart_until_it_is_loaded_or_scaled(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    model = await bench.register(bench.mar(), workers=3)
+    await unload(model, bench.registrar.ledger)
+    assert bench.remembered["m/1.0"].request.held
+
+    restarted = await bench.restart()
+    model = restarted.registry.find("m")
+    with pytest.raises(NoReadyWorker, match="`tsctl load m` brings it back"):
+        model.submit(restarted.client.job("b"))
+    await restarted.registrar.scale(model, 1, 1, synchronous=True, progress=no_progress)
+
+    assert (model.word, model.pool.ready) == ("ready", 1)
+    assert not restarted.remembered["m/1.0"].request.held
