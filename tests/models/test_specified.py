@@ -1,0 +1,51 @@
+"""Services may change the configuration of a version's workers, or refuse the version, when it is built."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.kit.daemon import StubDaemon
+from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.extension import Service
+from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.server.hooks import connect
+from tsctl.daemon.workers.engine import WorkerSpec
+from tsctl.daemon.workers.stub import StubEngine
+
+
+class Specifying(Service):
+    """Gives all workers an engine of its own, and adds `word` to that engine's facts.
+
+    Args:
+        refused: the model that cannot be served.
+    """
+
+    def __init__(self, word: str, engine: StubEngine, refused: str = "") -> None:
+        self._word, self._engine, self._refused = word, engine, refused
+
+    def specify(self, settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
+        if spec.model_name == self._refused:
+            raise InvalidModel(f"{settings.workers} workers of {self._refused} cannot be.")
+        return replace(spec, engine=self._engine, own=f"{spec.own or ''}{self._word}")
+
+
+async def test_each_service_completes_the_configuration_and_its_engine_starts_the_workers(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    other = StubEngine(bench.engine.clock)
+    connect(bench.registry, bench.registrar, {name: Specifying(name, other) for name in "ab"})
+
+    await bench.register(bench.mar())
+
+    assert ([each.spec.own for each in other.workers], bench.engine.workers) == (["ab"], [])
+
+
+async def test_a_version_that_a_service_refuses_is_not_registered(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    connect(bench.registry, bench.registrar, {"a": Specifying("a", bench.engine, refused="m")})
+
+    with pytest.raises(InvalidModel, match=re.escape("1 workers of m cannot be.")):
+        await bench.register(bench.mar())
+
+    assert (bench.names, bench.engine.workers) == ([], [])
