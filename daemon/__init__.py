@@ -47,6 +47,8 @@ daemon never imports torch, so it starts in well under a second; the command lin
       optimizing/      the fastest set of optimisations of a model, found by trials while it serves
       ranks/           models that several processes or GPUs run together
       ray/             workers on a Ray cluster: the bridge, a source of processes as templates are
+      residency/       models that a request loads, and that are unloaded when idle; a budget of memory for all of them
+      cache/           answers that are given again to equal requests
       rollouts/        a new version takes over step by step, and goes back by itself
       routing/         commands for the shares of a model's versions; the shares where versions are shown
       scaling/         how many workers a version has, where a target of the waiting time is set

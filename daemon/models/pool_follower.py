@@ -1,4 +1,4 @@
-"""What follows from the changes of a version's pool: for its metrics, its events, and the requests that wait."""
+"""The follower of a version's pool: its metrics, its events, and the requests that wait."""
 
 from collections.abc import Sequence
 from typing import Protocol

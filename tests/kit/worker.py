@@ -110,7 +110,7 @@ class FakeLife:
     def socket_closed(self) -> None:
         """Do nothing: the process may have ended."""
 
-    def rank_lost(self, lost: Any) -> None:
+    def member_lost(self, lost: Any) -> None:
         """Do nothing: the process is about to exit."""
 
 

@@ -27,7 +27,7 @@ def service_of(kernel: Kernel, metrics: Sequence[MetricRow]) -> "ResidencyServic
 
 
 class KeptLoad(msgspec.Struct):
-    """What the last load of a version took, as in `Residence`: the snapshot keeps it."""
+    """The costs of a version's last load, as in `Residence`: the snapshot keeps them."""
 
     seconds: float
     memory: dict[str, int]

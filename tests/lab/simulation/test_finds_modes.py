@@ -180,7 +180,7 @@ ERRORS = [
     row("refuses pieces of who reads", "only who does not read is told that the rest is dropped", RowFlow,
         passed=lambda flow, cost: flow.refuse()),
     row("cuts who reads", "only who does not read is cut", RowFlow, drained=nothing),
-    row("does not hear of a killed rank", "who ends of itself makes suspects", WorkerProcess, rank_lost=nothing),
+    row("does not hear of a killed rank", "who ends of itself makes suspects", WorkerProcess, member_lost=nothing),
     row("runs two of a sequence", "a batch has one request of a sequence", Sequences, __init__=Around(
         lambda once, sequences, name, headers, overlapping=False: once(sequences, name, headers, overlapping=True))),
     row("does not wait for the one before", "one request of a sequence runs at a time", Sequences,
