@@ -20,6 +20,7 @@ from tsctl.daemon.extensions.quarantine.quarantine import Quarantine
 from tsctl.daemon.extensions.quarantine.screening import Screening
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.persistence.ledger import Ledger
+from tsctl.daemon.models.pool_follower import PoolFollower
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers import pool, slot
 from tsctl.daemon.workers.engine import Worker
@@ -128,7 +129,7 @@ ERRORS = [
         abandon=Around(lambda once, asked, job: job.phase is JobPhase.QUEUED and once(asked, job))),
     row("holds for too long", "nobody is held for more than the maximum delay", Fixed,
         decide=Around(held_for_too_long)),
-    row("is not woken by an idle worker", "no idle worker stands beside a batch that is due", ModelVersion,
+    row("is not woken by an idle worker", "no idle worker stands beside a batch that is due", PoolFollower,
         worker_idle=nothing),
     row("sends one too many", "a batch has from one job to the batch size", Dispatcher,
         _take=Around(lambda once, dispatcher, count: once(dispatcher, count + 1))),

@@ -15,7 +15,7 @@ from tsctl.daemon.extensions.sequences import dispatcher as sequence_dispatcher
 from tsctl.daemon.extensions.sequences.dispatcher import SequenceDispatcher
 from tsctl.daemon.extensions.sequences.marks import SequenceMark
 from tsctl.daemon.extensions.sequences.table import OpenSequence, Sequences
-from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.models.pool_follower import PoolFollower
 from tsctl.daemon.workers.engine import Worker, WorkerSpec
 from tsctl.daemon.workers.flows import RowFlow
 from tsctl.daemon.workers.inflight import InFlight
@@ -170,7 +170,7 @@ ERRORS = [
         give_back=Around(blamed_for_others)),
     row("does not run rows again", "a request is tried again if its worker went away", RowsInFlight,
         expire_all=Around(lambda once, rows, retry, reply: once(rows, False, reply))),
-    row("is not woken by a free place", "no request waits beside a free place", ModelVersion, worker_idle=nothing),
+    row("is not woken by a free place", "no request waits beside a free place", PoolFollower, worker_idle=nothing),
     row("lets a suspect join others", "what may end its worker travels alone", RowPool,
         lone=property(lambda pool: bool(pool._idle))),
     row("does not reserve a worker", "the pool knows who is idle", RowPool,
