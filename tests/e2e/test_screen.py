@@ -91,7 +91,7 @@ def test_output_of_a_checked_handler_stands_above_the_live_line(open_screen: Ope
         ("tsctl check handler.py", "loading step 2"),
         ("tsctl check handler.py --input sample.json", "running sample.json"),
         ("tsctl tune waits --input waits.json --clients 4", "measuring"),
-        ("tsctl optimize waits --input waits.json", "measuring"),
+        ("tsctl optimize waits --input waits.json", "waits with none"),
     ],
     ids=["check loads", "check runs", "tune", "optimize"],
 )
