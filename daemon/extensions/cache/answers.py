@@ -52,6 +52,7 @@ class AnswerCache:
         full: called when answers leave before their time, or one is not kept for want of room.
 
     Attributes:
+        seconds, most: as given.
         bytes: of the answers that are kept.
         hits, shared, misses: requests that were answered from the cache, with the answer of an equal one that ran at
             the time, and by a worker.
@@ -60,8 +61,8 @@ class AnswerCache:
     def __init__(self, model: ModelVersion, seconds: float, most: int, full: Callable[[], None]) -> None:
         self._model = model
         self._clock = model.clock
-        self._seconds = seconds
-        self._most = most
+        self.seconds = seconds
+        self.most = most
         self._full = full
         self._kept: OrderedDict[bytes, KeptAnswer] = OrderedDict()  # the one that was asked for longest ago is first
         self._running: dict[bytes, tuple[Job, list[Job]]] = {}  # digest → the request that runs, equal ones that wait
@@ -178,7 +179,7 @@ class AnswerCache:
 
     def _keep(self, key: bytes, reply: Reply, began: float) -> KeptAnswer | None:
         """Return an answer as it is given again, None if it may not be; it stays in the cache if there is room."""
-        seconds = seconds_of(reply, self._seconds)
+        seconds = seconds_of(reply, self.seconds)
         if not seconds:
             return None
         headers = [header for header in reply.headers if header[0].lower() != "age"]
@@ -198,16 +199,16 @@ class AnswerCache:
 
     def _make_room(self, size: int) -> bool:
         """Let answers leave until so many bytes fit; return whether they do: at most some leave at once."""
-        if size > self._most:
+        if size > self.most:
             return False
         now, early = self._clock.now(), False
         for _ in range(IN_A_TURN):
-            if self.bytes + size <= self._most:
+            if self.bytes + size <= self.most:
                 break
             oldest, leaving = next(iter(self._kept.items()))
             early = early or now < leaving.until
             self._drop(oldest)
-        fits = self.bytes + size <= self._most
+        fits = self.bytes + size <= self.most
         if early or not fits:
             self._full()
         return fits

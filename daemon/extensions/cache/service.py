@@ -24,9 +24,8 @@ class CacheService(Service):
         self._recurring = kernel.recurring
 
     def attach(self, model: ModelVersion) -> None:
-        if (
-            model.settings.cache is None or not model.dispatcher.sends_batches
-        ):  # the answers of sequences depend on them
+        # The answer to a piece of a sequence depends on what came before: a cache would give a wrong one.
+        if model.settings.cache is None or not model.dispatcher.sends_batches:
             return
         seconds, most = limits_of(model.settings.cache)
         model.watchers += (AnswerCache(model, seconds, most, partial(self._note_full, model)),)
@@ -35,10 +34,9 @@ class CacheService(Service):
         cache = cache_of(model)
         if cache is None:
             return {}
-        seconds, most = limits_of(model.settings.cache)
         return {
             "cache": {
-                "seconds": seconds, "bytes": most, "answers": len(cache), "bytesKept": cache.bytes,
+                "seconds": cache.seconds, "bytes": cache.most, "answers": len(cache), "bytesKept": cache.bytes,
                 "hits": cache.hits, "shared": cache.shared, "misses": cache.misses,
             }
         }  # fmt: skip

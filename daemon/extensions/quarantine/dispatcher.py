@@ -11,8 +11,6 @@ from tsctl.daemon.extensions.quarantine.quarantine import Quarantine, Quarantine
 from tsctl.daemon.extensions.quarantine.screening import Screening
 from tsctl.daemon.workers.engine import Worker
 
-_CRASHED = (Fate.CRASHED, Fate.CRASHED_ALONE)
-
 
 class QuarantineDispatcher(Dispatcher):
     """As `Dispatcher`; `watch_for_suspects` must be called before the first job.
@@ -35,7 +33,7 @@ class QuarantineDispatcher(Dispatcher):
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         fate = outcomes[0].fate
-        crashed = fate in _CRASHED
+        crashed = fate is Fate.CRASHED or fate is Fate.CRASHED_ALONE
         if crashed:
             self.quarantine.blame(outcomes, self._screening.compare_waiting)
         super().ended(worker, batch, outcomes, seconds)
