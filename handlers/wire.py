@@ -93,6 +93,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     `ranks`: None for a worker that is one process.
     `gpus`: the GPUs that the handler may use, by the daemon's numbers; it sees only these, and counts them from 0.
         Empty if it uses `gpu_id` alone.
+    `device_type`: `auto` allows the CPU where torch cannot use the GPU.
     """
 
     model_name: str
@@ -112,6 +113,7 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     mode: Mode = "batch"
     ranks: Ranks | None = None
     gpus: list[int] = []
+    device_type: str | None = None
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):

@@ -21,6 +21,7 @@ from tsctl.handlers.builtin.support.whole_numbers import dtype_for, is_whole
 from tsctl.handlers.requests.kinds import Kind, answer, kind_of
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.gpu import check_gpu
 from tsctl.handlers.sdk.per_batch import PerBatch
 from tsctl.handlers.sdk.plain_model import PlainModel
 from tsctl.handlers.sdk.stages import report_stages
@@ -135,13 +136,14 @@ class BaseHandler:
         """Load the model onto its device, and the class names.
 
         Raises:
-            HandlerError: the archive holds no model that can be loaded.
+            HandlerError: the archive holds no model that can be loaded, or torch cannot use the GPU.
         """
         properties = context.system_properties
         gpu_id = properties.get("gpu_id")
-        on_gpu = gpu_id is not None and torch.cuda.is_available()  # in this order: a template must not call CUDA
-        self.map_location = "cuda" if on_gpu else "cpu"
-        self.device = torch.device(f"cuda:{gpu_id}" if on_gpu else "cpu")
+        if gpu_id is not None:  # a template must not call CUDA
+            check_gpu(int(gpu_id))
+        self.map_location = "cpu" if gpu_id is None else "cuda"
+        self.device = torch.device("cpu" if gpu_id is None else f"cuda:{gpu_id}")
         self.context = context
         self.manifest = context.manifest
         self.model_yaml_config = context.model_yaml_config

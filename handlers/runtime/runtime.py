@@ -18,6 +18,7 @@ from tsctl.handlers.runtime.isolation import Allowance, may_isolate
 from tsctl.handlers.sdk.built_in import declaration_under
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.gpu import check_after_load, on_the_cpu
 from tsctl.handlers.sdk.loader import EntryPoint, load_handler
 from tsctl.handlers.tensor_heads import InferHead
 from tsctl.handlers.tensors.views import Views
@@ -117,13 +118,19 @@ class Runtime:
 
     @classmethod
     def load(cls, load: wire.Load) -> "Runtime":
-        """Import the handler and initialize it; errors of the handler's code propagate."""
+        """Import the handler and initialize it; errors of the handler's code propagate.
+
+        Raises:
+            HandlerError: torch cannot use the GPU, and the model has no `deviceType: auto`.
+        """
+        gpu = load.gpu_id
+        note = on_the_cpu(gpu) if gpu is not None and load.device_type == "auto" else ""
         context = Context(
             load.model_name,
             load.model_dir,
             load.manifest,
             load.batch_size,
-            load.gpu_id,
+            None if note else gpu,
             model_yaml_config=read_model_config(load),
             limit_max_image_pixels=os.environ.get("TS_LIMIT_MAX_IMAGE_PIXELS", "true") != "false",
         )
@@ -131,6 +138,10 @@ class Runtime:
         entry = load_handler(load.handler, Path(load.model_dir), _typed_entry)
         entry = _as_declared(entry, context.model_yaml_config.get("inputs"))
         entry.initialize(context)
+        if note:
+            entry.notes.append(note)
+        elif gpu is not None:
+            check_after_load(gpu)
         return cls(entry, context, load.isolate)
 
     def set_batch_size(self, most: int) -> None:

@@ -1,0 +1,111 @@
+"""No worker that was given a GPU runs on the CPU in silence: on a machine where torch finds none."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from tests.handlers.samples import write
+from tsctl.handlers import wire
+from tsctl.handlers.builtin.base import BaseHandler
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.errors import HandlerError
+from tsctl.handlers.sdk.gpu import remedy_of
+
+pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+FALLS_BACK = """
+    import torch
+
+    class Handler:
+        def initialize(self, context):
+            gpu = context.system_properties["gpu_id"]
+            usable = gpu is not None and torch.cuda.is_available()
+            self.device = f"cuda:{gpu}" if usable else "cpu"
+
+        def handle(self, data, context):
+            return [f"{self.device} {context.system_properties['gpu_id']}" for _ in data]
+"""
+TYPED = "def predict(words: list[str]) -> list[str]:\n    return words\n"
+STEPPED = "async def handle(data, context):\n    return data\n"
+
+
+def load(directory: Path, mode: wire.Mode = "batch", gpu_id: int | None = 0, device_type: str | None = None) -> Runtime:
+    from tsctl.handlers.worker import runtime_class
+
+    message = wire.Load("m", "1.0", str(directory), "mine.py", {}, 1, 1, gpu_id, mode=mode, device_type=device_type)
+    return runtime_class(mode).load(message)
+
+
+def test_a_built_in_handler_with_a_gpu_that_torch_cannot_use_fails_with_torchs_reason(tmp_path: Path) -> None:
+    write(tmp_path / "net.py", "import torch\nclass Net(torch.nn.Module): ...\n")
+    context = Context("m", str(tmp_path), {"model": {"modelFile": "net.py"}}, batch_size=1, gpu_id=1)
+
+    with pytest.raises(HandlerError, match=r"given GPU 1, but torch .* cannot use it: .*; .*deviceType: auto"):
+        BaseHandler().initialize(context)
+
+
+@pytest.mark.parametrize(
+    ("source", "mode"),
+    [
+        pytest.param(FALLS_BACK, "batch", id="a class that chooses its device"),
+        pytest.param(TYPED, "batch", id="a typed function"),
+        pytest.param(STEPPED, "async", id="an asynchronous function"),
+    ],
+)
+def test_a_handler_of_a_user_does_not_fall_back_in_silence(tmp_path: Path, source: str, mode: wire.Mode) -> None:
+    write(tmp_path / "mine.py", source)
+
+    with pytest.raises(HandlerError, match="given GPU 0, but torch"):
+        load(tmp_path, mode)
+
+
+def test_with_the_device_type_auto_it_runs_on_the_cpu_and_says_so(tmp_path: Path) -> None:
+    write(tmp_path / "mine.py", FALLS_BACK)
+
+    runtime = load(tmp_path, device_type="auto")
+
+    assert [answer.body for answer in runtime.run([wire.Row("r", [], [])])] == [b"cpu None"]
+    assert len(runtime.notes) == 1
+    assert runtime.notes[0].startswith("runs on the CPU: torch cannot use GPU 0: ")
+
+
+def test_a_worker_without_a_gpu_does_not_touch_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.init", lambda: pytest.fail("CUDA was touched"))
+    write(tmp_path / "mine.py", FALLS_BACK)
+
+    assert load(tmp_path, gpu_id=None, device_type="auto").notes == []
+
+
+@pytest.mark.parametrize(
+    ("reason", "remedy"),
+    [
+        pytest.param("Torch not compiled with CUDA enabled", "build of torch with CUDA", id="a wheel for the CPU"),
+        pytest.param(
+            "The NVIDIA driver on your system is too old (found version 12020)", "update the NVIDIA driver",
+            id="an old driver",
+        ),
+        pytest.param(
+            "CUDA error: no kernel image is available for execution on the device", "architecture", id="a wheel"
+            " without the card's architecture",
+        ),
+        pytest.param("No CUDA GPUs are available", "device files", id="a device that is hidden or closed"),
+        pytest.param("CUDA error: out of memory", "nvidia-smi", id="anything else"),
+    ],
+)  # fmt: skip
+def test_each_reason_has_its_remedy(reason: str, remedy: str) -> None:
+    assert remedy in remedy_of(reason)
+
+
+def test_the_program_tells_of_each_gpu() -> None:
+    command = [sys.executable, "-P", "-m", "tsctl.handlers.sdk.gpu", "1"]
+
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+    found = json.loads(said)
+    assert found["gpu"] == 0
+    assert found["reason"]
+    assert found["remedy"]
