@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import msgspec
 
 from tsctl.handlers import wire
+from tsctl.handlers.gpu_memory import HeldMemory
 from tsctl.handlers.memory import give_memory_back, keep_memory
 from tsctl.handlers.names import COMPILE
 from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
@@ -134,9 +135,7 @@ def join_ranks(load: wire.Load, connection: DaemonConnection) -> "Leader | None"
         OSError: a rank cannot be started.
     """
     if load.gpus:
-        from tsctl.handlers.process.ranks.environment import visible_devices
-
-        os.environ[VISIBLE] = visible_devices(os.environ.get(VISIBLE), load.gpus)
+        os.environ[VISIBLE] = ",".join(load.gpus)
     if load.ranks is None or load.ranks.rank:
         return None
     from tsctl.handlers.process.ranks.leader import Leader
@@ -164,6 +163,7 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
         if message.cpus:
             os.sched_setaffinity(0, message.cpus)  # before a library starts threads, which inherit the affinity
         leader = join_ranks(message, connection)
+        memory = HeldMemory(message.gpus)
         runtime, optimized = load_model(message, prepared)
         if message.ranks is None:
             rows, batches = alone(message.mode, runtime, connection, message.threads)
@@ -182,7 +182,9 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
     seconds = time.perf_counter() - began
     notes = [sendable(each) for each in runtime.notes]
     measured = runtime.measured()
-    connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes))
+    held = memory.after_load()
+    connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes, held))
+    memory.keep_telling(lambda now: connection.send(wire.GpuMemory(now)))
     if rows is not None:
         rows.converse()
         runtime.close()

@@ -4,8 +4,8 @@ A worker whose torch cannot use its GPU fails its load with torch's reason, unle
 then it runs on the CPU, and says so in its notes. Nothing here is called on the CPU: in a template, which forks, CUDA
 must not be touched.
 
-`python -P -m tsctl.handlers.sdk.gpu COUNT` runs a kernel on each of so many GPUs, for `tsctl doctor`: a line of JSON
-for each that has been tried, the reason of its failure or an empty text. A driver that hangs takes this process along.
+`python -P -m tsctl.handlers.sdk.gpu NUMBER` runs a kernel on the only GPU that it sees, for `tsctl doctor`, and prints
+the reason of the failure, or an empty text, as JSON. A driver that hangs takes this process along.
 """
 
 import json
@@ -89,10 +89,9 @@ def on_the_cpu(gpu: int) -> str:
     return f"runs on the CPU: torch cannot use GPU {gpu}: {reason}; {remedy_of(reason)}" if reason else ""
 
 
-def main(count: int) -> None:
-    for gpu in range(count):
-        reason = unusable(gpu, runs=True)
-        print(json.dumps({"gpu": gpu, "reason": reason, "remedy": reason and remedy_of(reason)}), flush=True)  # noqa: T201
+def main(number: int) -> None:
+    reason = unusable(0, runs=True)
+    print(json.dumps({"gpu": number, "reason": reason, "remedy": reason and remedy_of(reason)}))  # noqa: T201
 
 
 if __name__ == "__main__":

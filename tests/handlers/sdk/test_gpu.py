@@ -100,12 +100,12 @@ def test_each_reason_has_its_remedy(reason: str, remedy: str) -> None:
     assert remedy in remedy_of(reason)
 
 
-def test_the_program_tells_of_each_gpu() -> None:
-    command = [sys.executable, "-P", "-m", "tsctl.handlers.sdk.gpu", "1"]
+def test_the_program_tells_why_a_gpu_is_unusable_under_its_number() -> None:
+    command = [sys.executable, "-P", "-m", "tsctl.handlers.sdk.gpu", "3"]
 
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     found = json.loads(said)
-    assert found["gpu"] == 0
+    assert found["gpu"] == 3
     assert found["reason"]
     assert found["remedy"]

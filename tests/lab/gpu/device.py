@@ -1,5 +1,6 @@
 """Which device is measured, and one sentence where there is none."""
 
+import os
 from dataclasses import dataclass
 
 CPU = "cpu"
@@ -28,11 +29,11 @@ def look() -> Seen:
     """Ask torch and the daemon's code; initializes CUDA only if there is a GPU."""
     import torch
 
-    from tsctl.daemon.workers.gpus import count_gpus
+    from tsctl.daemon.core.machine.cards import ask_cards, find_cards, used_cards
 
-    usable = torch.cuda.device_count()
+    usable, counted = torch.cuda.device_count(), len(used_cards(os.environ, find_cards(ask_cards).cards))
     name = torch.cuda.get_device_name(0) if usable else ""
-    return Seen(str(torch.__version__), torch.version.cuda is not None, usable, count_gpus(), name)
+    return Seen(str(torch.__version__), torch.version.cuda is not None, usable, counted, name)
 
 
 def refusal(device: str, seen: Seen) -> str:
