@@ -27,7 +27,7 @@ def seen_by(gpu_ids: Sequence[int], names: Sequence[str], *, alone: bool) -> tup
     """Return the number of a worker's GPU among those that it sees, and the names of these for CUDA.
 
     A worker with one GPU sees all, and finds its own by the daemon's number, as in TorchServe. One with several sees
-    only these, and so does one with a part of a GPU (MIG): of parts CUDA finds one in a process, the first.
+    only these; and so does any where there are parts of GPUs (MIG), of which CUDA finds one in a process, the first.
 
     Args:
         gpu_ids: the worker's; empty for the CPU.
@@ -36,7 +36,7 @@ def seen_by(gpu_ids: Sequence[int], names: Sequence[str], *, alone: bool) -> tup
     """
     if not gpu_ids:
         return None, []
-    if alone and not (names and names[gpu_ids[0]].startswith("MIG-")):
+    if alone and not any(name.startswith("MIG-") for name in names):
         return gpu_ids[0], list(names)
     return 0, [names[gpu] if names else str(gpu) for gpu in gpu_ids]
 

@@ -43,6 +43,7 @@ def test_a_place_that_was_given_back_is_taken_first() -> None:
         pytest.param((1,), ["2", "0"], True, 1, ["2", "0"], id="in the daemon's order"),
         pytest.param((1, 2), ["0", "1", "2"], False, 0, ["1", "2"], id="a worker with several sees these alone"),
         pytest.param((1,), ["MIG-a", "MIG-b"], True, 0, ["MIG-b"], id="CUDA finds one part of a GPU in a process"),
+        pytest.param((1,), ["MIG-a", "GPU-b"], True, 0, ["GPU-b"], id="and nothing else beside one"),
         pytest.param((1,), [], True, 1, [], id="without names nothing is hidden"),
     ],
 )

@@ -60,8 +60,9 @@ def gpu(facts: DoctorFacts) -> Verdict:
             text = f"{_count(found.devices, 'NVIDIA GPU')} without a driver: models run on the processor"
             return Verdict(WARNING, text, "install the NVIDIA driver; in a container: `docker run --gpus all`")
         return Verdict(OK, "none; models run on the processor")
-    noun = "MIG part" if found.parts else "NVIDIA GPU"
-    text = f"{_count(found.found, noun)}, driver {found.driver or 'unknown'}"
+    text = f"{_count(found.found, 'NVIDIA GPU')}, driver {found.driver or 'unknown'}"
+    if found.parts:
+        text += ", parts (MIG) as one each"
     if found.visible < found.found:
         text += f", {found.visible} left by CUDA_VISIBLE_DEVICES"
     if found.names:
@@ -73,7 +74,10 @@ def gpu(facts: DoctorFacts) -> Verdict:
         return Verdict(PROBLEM, text, "add the user to the group of the device files, or set CUDA_VISIBLE_DEVICES=")
     failed = [each for each in found.tried if each.reason]
     if failed:
-        reasons = "; ".join(f"GPU {each.gpu}: {each.reason}" for each in failed)
+        by_reason: dict[str, list[str]] = {}
+        for each in failed:
+            by_reason.setdefault(each.reason, []).append(f"GPU {each.gpu}")
+        reasons = "; ".join(f"{', '.join(gpus)}: {reason}" for reason, gpus in by_reason.items())
         remedies = "; ".join(dict.fromkeys(each.remedy for each in failed))
         text += f"; torch {facts.installation.torch} runs no kernel on {reasons}: workers on a GPU fail"
         return Verdict(PROBLEM, text, f"{remedies}; or serve on the processor: `tsctl start --gpus 0`")

@@ -217,8 +217,7 @@ class Residency:
 
     def _note_memory(self, model: ModelVersion, memory: Memory) -> None:
         if memory.get("host") and residence_of(model).state is ResidenceState.LOADED:
-            on_gpus = total(_on_devices(worker.gpu_memory) for worker in model.pool.workers)
-            residence_of(model).memory = on_gpus | dict(memory)
+            residence_of(model).memory = self._on_gpus(model) | dict(memory)
             if self.limits:
                 self.reconsider()
 
@@ -237,14 +236,25 @@ class Residency:
 
     def _memory_of(self, model: ModelVersion) -> Memory:
         """Return the bytes as measured, else as estimated; on GPUs, where the workers are or would be."""
-        residence = residence_of(model)
-        measured = residence.memory or {"host": self._estimate(model).host}
-        told = [size for device, size in measured.items() if device != "host"]
-        if not model.pool.spec.devices or (told and residence.state is ResidenceState.LOADED):
-            return measured
-        workers = model.pool.gpus_of(max(1, residence.least))
-        each = sum(told) // max(1, sum(workers.values())) if told else self._estimate(model).gpu
-        return {"host": measured.get("host", 0)} | _on_devices({gpu: count * each for gpu, count in workers.items()})
+        measured = residence_of(model).memory or {"host": self._estimate(model).host}
+        return self._on_gpus(model) | {"host": measured.get("host", 0)}
+
+    def _on_gpus(self, model: ModelVersion) -> dict[str, int]:
+        """Return the bytes on each GPU: as the workers tell, and for others as much as they do, else as before."""
+        pool, residence = model.pool, residence_of(model)
+        if not pool.spec.devices:
+            return {}
+        places = pool.gpus_of(max(1, residence.least))
+        told = [size for worker in pool.workers for size in worker.gpu_memory.values()]
+        before = [size for device, size in residence.memory.items() if device != "host"]
+        if told:
+            each = max(told)
+        else:
+            each = sum(before) // max(1, sum(places.values())) if before else self._estimate(model).gpu
+        if not pool.workers:
+            return {f"gpu{gpu}": count * each for gpu, count in places.items()}
+        holding = [worker.gpu_memory or dict.fromkeys(worker.gpu_ids, each) for worker in pool.workers]
+        return {f"gpu{gpu}": sum(held.get(gpu, 0) for held in holding) for gpu in places}
 
     def _estimate(self, model: ModelVersion) -> "FirstLoad":
         """Return what the first load is expected to take; nothing without a budget."""
@@ -285,10 +295,6 @@ def _state_of(model: ModelVersion) -> ResidenceState:
     held = residence.state is ResidenceState.HELD
     leaving = (held and not model.pool.empty) or (model.stopping and residence.present)
     return ResidenceState.UNLOADING if leaving else residence.state
-
-
-def _on_devices(gpus: Mapping[int, int]) -> dict[str, int]:
-    return {f"gpu{gpu}": size for gpu, size in gpus.items()}
 
 
 def _note_warm(model: ModelVersion, memory: Memory) -> None:

@@ -87,3 +87,26 @@ def test_a_loaded_model_takes_what_its_workers_tell(tmp_path: Path) -> None:
 
     assert residence_of(model).memory == {"host": 3, "gpu0": 15 * GIB}
     assert stub.residency.used()["gpu0"] == 15 * GIB
+
+
+def test_a_worker_that_is_loading_counts_as_much_as_one_that_is_loaded(tmp_path: Path) -> None:
+    stub = house(gpus=2)
+    stub.sizes["m"] = 3
+    stub.engine.gpu_memory = 15 * GIB
+    model = add(stub, tmp_path, "m", 12 * GIB, gpus=2, placement=Placement(2))
+    stub.ask(model)
+    stub.clock.advance(10.0)
+    model.scale(2, 2)
+    stub.clock.settle()
+
+    assert stub.residency.used() == {"host": 3, "gpu0": 15 * GIB, "gpu1": 15 * GIB}
+
+
+def test_what_was_told_is_expected_of_the_next_load_wherever_that_is(tmp_path: Path) -> None:
+    stub, placement = house(gpus=2), Placement(2)
+    stub.sizes["m"] = 3
+    model = add(stub, tmp_path, "m", 12 * GIB, gpus=2, placement=placement)
+    residence_of(model).memory = {"host": 3, "gpu0": 15 * GIB}
+    placement.take([0])
+
+    assert stub.residency._memory_of(model) == {"host": 3, "gpu1": 15 * GIB}

@@ -86,8 +86,8 @@ CASES = [
     ("memory", facts("memory", available=50 * MIB), PROBLEM, "no worker can start"),
     ("GPU", facts("gpus", devices=2), WARNING, "2 NVIDIA GPUs without a driver"),
     (
-        "GPU", facts("gpus", **GPU, tried=(TriedGpu(0), TriedGpu(1, "no kernel image", "install another torch"))),
-        PROBLEM, "torch 2.6.0+cpu runs no kernel on GPU 1: no kernel image: workers on a GPU fail",
+        "GPU", facts("gpus", **GPU, tried=(TriedGpu(0), *(TriedGpu(gpu, "no kernel", "x") for gpu in (1, 2)))),
+        PROBLEM, "torch 2.6.0+cpu runs no kernel on GPU 1, GPU 2: no kernel: workers on a GPU fail",
     ),
     ("GPU", facts("gpus", **GPU, tried=(TriedGpu(0),), hung=60.0), PROBLEM, "torch has hung for 60 s on GPU 1"),
     ("GPU", facts("gpus", **GPU, troubles=("GPU 1 is not used: x",)), WARNING, "GPU 1 is not used: x"),
@@ -139,7 +139,7 @@ def test_a_gpu_with_its_driver_and_torch_is_fine() -> None:
 def test_the_parts_of_a_gpu_are_called_so() -> None:
     given = facts("gpus", **(GPU | {"found": 2, "visible": 2}), parts=True)
 
-    assert examine(given)["GPU"] == Verdict(OK, "2 MIG parts, driver 550.54.15")
+    assert examine(given)["GPU"] == Verdict(OK, "2 NVIDIA GPUs, driver 550.54.15, parts (MIG) as one each")
 
 
 def test_of_several_answers_the_worst_ones_count() -> None:
