@@ -82,7 +82,8 @@ def gpus(found: Mapping[int, Card]) -> Iterator[MetricFamily]:
     totals: list[tuple[Labels, float]] = [
         ({"gpu": str(gpu), "name": card.name, "uuid": card.uuid}, card.total) for gpu, card in found.items()
     ]
-    yield family("tsctl_gpu_memory_total_bytes", "gauge", "Memory of a GPU, with its name", totals)
+    if totals:
+        yield family("tsctl_gpu_memory_total_bytes", "gauge", "Memory of a GPU, with its name", totals)
 
 
 def gpu_values(found: Mapping[int, Card]) -> dict[str, list[tuple[str, float]]]:

@@ -88,6 +88,7 @@ class Assembly:
 
         def status() -> dict[str, Any]:
             document = status_document(config, urls, models.registry, started, Fields(extended).listed)
+            document["gpus"] = gpus.document
             document |= observation.supervision.document
             for each in extended:
                 document |= each.document()

@@ -56,6 +56,7 @@ def _all() -> Iterator[Metric]:
         yield family(name, "gauge", text, [(of, 0)])
     for name, kind, text in (gauges.MEMORY, gauges.PROCESSOR):
         yield family(name, kind, text, [(of | {"worker": ""}, 0)])
+    yield family(*gauges.GPU_MEMORY, [(of | {"worker": "", "gpu": ""}, 0)])
     for row in (row for extension in EXTENSIONS for row in extension.metrics):
         yield family(row.name, row.kind, row.help, [(dict.fromkeys(row.labels, ""), 0)])
 

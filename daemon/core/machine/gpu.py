@@ -6,6 +6,7 @@ seconds of an answer get the same.
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.machine.cards import (
@@ -63,6 +64,11 @@ class Gpus:
         found = FoundCards() if count == 0 else find_cards(lambda: ask_cards(START_TIMEOUT))
         cards = used_cards(environment, found.cards, count)
         return cls(clock, cards, names=names_for_cuda(cards, found.cards), troubles=found.troubles)
+
+    @property
+    def document(self) -> list[dict[str, Any]]:
+        """The GPUs as they were found at the start, by their numbers; `memory` in bytes, 0 where nobody tells."""
+        return [{"name": card.name, "uuid": card.uuid, "memory": card.total} for card in self.cards]
 
     @property
     def any(self) -> bool:

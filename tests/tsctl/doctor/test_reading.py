@@ -229,6 +229,7 @@ def test_the_exit_code_says_whether_it_would_serve(
     tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TSCTL_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # no GPU of this machine is tried
     with socket.create_server(("127.0.0.1", 0)) as listening:
         monkeypatch.setenv("TSCTL_INFERENCE_ADDRESS", f"127.0.0.1:{listening.getsockname()[1]}")
         broken, text = invoke("doctor", "--json"), invoke("doctor")
