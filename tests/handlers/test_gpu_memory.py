@@ -1,5 +1,7 @@
 """What a worker holds on its GPUs, as it tells itself."""
 
+import subprocess
+import sys
 from collections.abc import Sequence
 
 import pytest
@@ -22,7 +24,25 @@ GIB = 2**30
     ],
 )
 def test_after_a_load(before: list[int], after: list[int], reserved: list[int], held: list[int]) -> None:
-    assert held_after_load(before, after, reserved) == held
+    assert held_after_load(before, after, reserved, [True] * len(reserved)) == held
+
+
+def test_a_worker_that_has_not_touched_a_gpu_holds_nothing_there() -> None:
+    assert held_after_load([80, 80], [20, 70], [0, 8], [False, True]) == [0, 10]
+
+
+def test_this_process_has_no_context_and_a_child_may_have_one() -> None:
+    """In a process of its own, because others of this run may have used CUDA."""
+    program = """
+import subprocess
+from tsctl.handlers.gpu_memory import may_use
+print(may_use(2))
+with subprocess.Popen(["cat"], stdin=subprocess.PIPE):
+    print(may_use(2))
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines() == ["[False, False]", "[True, True]"]
 
 
 def test_then_it_grows_with_torchs_allocator() -> None:
@@ -51,7 +71,7 @@ class Card:
 
 def test_a_worker_tells_after_its_load_and_when_that_has_changed() -> None:
     card = Card()
-    held = HeldMemory(["0"], card.read, card.allocated)
+    held = HeldMemory(["0"], card.read, card.allocated, lambda count: [True] * count)
     card.free, card.reserved = 60 * GIB, 19 * GIB
     loaded, same = held.after_load(), held.news()
     card.reserved = 30 * GIB
