@@ -40,9 +40,9 @@ def load(directory: Path, mode: wire.Mode = "batch", gpu_id: int | None = 0, dev
     return runtime_class(mode).load(message)
 
 
-def test_a_built_in_handler_with_a_gpu_that_torch_cannot_use_fails_with_torchs_reason(tmp_path: Path) -> None:
-    write(tmp_path / "net.py", "import torch\nclass Net(torch.nn.Module): ...\n")
-    context = Context("m", str(tmp_path), {"model": {"modelFile": "net.py"}}, batch_size=1, gpu_id=1)
+def test_a_built_in_handler_with_a_gpu_that_torch_cannot_use_fails_with_torchs_reason(model_dir: Path) -> None:
+    write(model_dir / "net.py", "import torch\nclass Net(torch.nn.Module): ...\n")
+    context = Context("m", str(model_dir), {"model": {"modelFile": "net.py"}}, batch_size=1, gpu_id=1)
 
     with pytest.raises(HandlerError, match=r"given GPU 1, but torch .* cannot use it: .*; .*deviceType: auto"):
         BaseHandler().initialize(context)
@@ -56,28 +56,28 @@ def test_a_built_in_handler_with_a_gpu_that_torch_cannot_use_fails_with_torchs_r
         pytest.param(STEPPED, "async", id="an asynchronous function"),
     ],
 )
-def test_a_handler_of_a_user_does_not_fall_back_in_silence(tmp_path: Path, source: str, mode: wire.Mode) -> None:
-    write(tmp_path / "mine.py", source)
+def test_a_handler_of_a_user_does_not_fall_back_in_silence(model_dir: Path, source: str, mode: wire.Mode) -> None:
+    write(model_dir / "mine.py", source)
 
     with pytest.raises(HandlerError, match="given GPU 0, but torch"):
-        load(tmp_path, mode)
+        load(model_dir, mode)
 
 
-def test_with_the_device_type_auto_it_runs_on_the_cpu_and_says_so(tmp_path: Path) -> None:
-    write(tmp_path / "mine.py", FALLS_BACK)
+def test_with_the_device_type_auto_it_runs_on_the_cpu_and_says_so(model_dir: Path) -> None:
+    write(model_dir / "mine.py", FALLS_BACK)
 
-    runtime = load(tmp_path, device_type="auto")
+    runtime = load(model_dir, device_type="auto")
 
     assert [answer.body for answer in runtime.run([wire.Row("r", [], [])])] == [b"cpu None"]
     assert len(runtime.notes) == 1
     assert runtime.notes[0].startswith("runs on the CPU: torch cannot use GPU 0: ")
 
 
-def test_a_worker_without_a_gpu_does_not_touch_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_without_a_gpu_does_not_touch_cuda(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch.cuda.init", lambda: pytest.fail("CUDA was touched"))
-    write(tmp_path / "mine.py", FALLS_BACK)
+    write(model_dir / "mine.py", FALLS_BACK)
 
-    assert load(tmp_path, gpu_id=None, device_type="auto").notes == []
+    assert load(model_dir, gpu_id=None, device_type="auto").notes == []
 
 
 @pytest.mark.parametrize(
