@@ -114,6 +114,7 @@ def alike(load: wire.Load) -> wire.Load:
 def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runtime, list[wire.Optimized]]:
     """Return the prepared model if it matches `load`, else load and optimise; ready for the first batch."""
     if prepared is None or alike(prepared.load) != alike(load):
+        set_threads(load.threads)  # a template has one; what a handler starts while it loads shares these
         prepared = prepare(load)
     runtime, optimized = prepared.runtime, prepared.optimized
     runtime.set_batch_size(load.batch_size)

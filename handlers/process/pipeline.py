@@ -58,7 +58,7 @@ def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
 
 
 class Passed:
-    """What a batch has behind itself: the next one may follow.
+    """The stages that a batch has behind itself, in which the next one may follow.
 
     Attributes:
         read: its inference was asked for, or it has ended.
