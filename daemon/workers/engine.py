@@ -30,6 +30,7 @@ ENDS: dict[str, str] = {
     "code": "the worker exited of itself",
     "signal": "a signal ended the worker, other than SIGKILL",
     "killed": "a SIGKILL that the daemon did not send: most likely the kernel's, out of memory",
+    "gpu": "an error broke the worker's GPU context, so that it left",
     "memory": "the worker exceeded its limit of memory",
     "startup_timeout": "the model was not loaded in time",
     "response_timeout": "a batch was not answered in time",

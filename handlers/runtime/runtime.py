@@ -14,6 +14,7 @@ from tsctl.handlers.requests.kinds import Kind, kind_of
 from tsctl.handlers.requests.rows import decode_rows, encode_item, headers_of, items_of
 from tsctl.handlers.runtime.compiling import mypyc_attr
 from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
+from tsctl.handlers.runtime.gpu_context import GpuContext
 from tsctl.handlers.runtime.isolation import Allowance, may_isolate
 from tsctl.handlers.sdk.built_in import declaration_under
 from tsctl.handlers.sdk.context import Context
@@ -89,6 +90,7 @@ class Runtime:
         isolation: the isolation of the last batch if its rows ran alone, else None.
         failures: the first exceptions of the last batch that became answers.
         views: the arrays of running requests, and those that the handler keeps.
+        gpu: told of each exception of the handler: some leave a process that must end.
 
     Args:
         isolate: whether rows run alone after the handler raised for their batch; None: only if `handle` is ours.
@@ -113,6 +115,7 @@ class Runtime:
         self._isolate = False  # for the running batch
         self._allowance = Allowance(time.perf_counter())
         self.views = Views()
+        self.gpu = GpuContext()
         self._outputs = self.config.get("outputs") or ()  # as the daemon has checked them
 
     @classmethod
@@ -147,6 +150,7 @@ class Runtime:
         other = Runtime(self._entry, self._context.beside(), self._may_isolate)
         other._allowance = self._allowance  # shared by the worker; two threads may spend the same second
         other.views = self.views
+        other.gpu = self.gpu
         return other
 
     def optimize(
@@ -199,8 +203,14 @@ class Runtime:
 
     def fail(self, rows: Sequence[wire.Row], error: BaseException) -> list[wire.Answer]:
         """Return the answers to all rows of a call that could not be finished."""
-        self._note_failure(range(len(rows)), tell_failure(error, self._model_dir))
+        self._note_failure(range(len(rows)), self._tell(error))
         return [failed(row, error) for row in rows]
+
+    def _tell(self, error: BaseException) -> str:
+        """Write a traceback to the model's log, and return it; a worker whose GPU is lost with it ends here."""
+        told = tell_failure(error, self._model_dir)
+        self.gpu.check(error)
+        return told
 
     def _read_rows(self, rows: Sequence[wire.Row]) -> tuple[list[Any], dict[int, UnreadablePayload]]:
         """Return what the handler finds in `data`, and the unreadable rows among these."""
@@ -278,13 +288,14 @@ class Runtime:
         try:
             items = items_of(self._entry.handle(data, self._context), len(rows))
         except InvalidResult as error:
-            tell_failure(error, self._model_dir)
+            self._tell(error)
             return [failed(row, error) for row in rows]
         except BaseException as error:
             if not self.own_handle and issubclass(type(error), UnreadableRows) and _are_rows(error, len(rows)):
                 raise
-            told = tell_failure(error, self._model_dir)
+            told = self._tell(error)
             alone = len(rows) == 1 or not self._isolate or pieces.sent or not may_isolate(error, processors)
+            alone = alone or bool(self.gpu.broken)
             if alone or self._allowance.left(time.perf_counter()) <= 0:
                 self._note_failure(numbers, told)
                 return [failed(row, error) for row in rows]
@@ -298,7 +309,7 @@ class Runtime:
         for raised in {id(item): item for item in items if is_exception(item)}.values():
             if not isinstance(raised, (UnreadablePayload, NotSerialisable)):
                 rows_of = [number for number, item in zip(numbers, items, strict=True) if item is raised]
-                self._note_failure(rows_of, tell_failure(raised, self._model_dir))
+                self._note_failure(rows_of, self._tell(raised))
         answers = [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
         if not wants_bytes or pieces.sent:
             return answers
@@ -339,7 +350,7 @@ class Runtime:
         except (NotSerialisable, InvalidResult) as error:
             return failed(row, error)
         except BaseException as error:  # noqa: BLE001 - of the item's class, or of objects that the handler set
-            tell_failure(error, self._model_dir)
+            self._tell(error)
             return failed(row, error)
 
 

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from tsctl.handlers import wire
 from tsctl.handlers.requests.rows import headers_of, items_of
-from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
+from tsctl.handlers.runtime.failures import bad_request, failed
 from tsctl.handlers.runtime.runtime import BatchPieces, Runtime, SendPieces, is_exception
 from tsctl.handlers.sdk.context import RequestProcessor
 from tsctl.handlers.sdk.streaming import NEXT
@@ -184,7 +184,7 @@ class SteppedRuntime(Runtime):
         ends = True
         raised = item if is_exception(item) else stop
         if isinstance(raised, BaseException):
-            self._note_failure([index], tell_failure(raised, self._model_dir))
+            self._note_failure([index], self._tell(raised))
             if raised is stop:
                 return failed(active.row, raised), True
         elif stop is not None:
