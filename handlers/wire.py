@@ -316,7 +316,8 @@ class Cut(msgspec.Struct, array_like=True, tag=7):
 
 
 class Isolation(msgspec.Struct, array_like=True):
-    """The handler raised for a batch and its rows ran alone: how many failed, and for how many seconds they ran."""
+    """The handler raised for a batch and its rows ran alone, or in halves where memory did not suffice: how many
+    failed, and for how many seconds they ran."""
 
     failed: Count
     seconds: Seconds
@@ -334,6 +335,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
 
     `seconds` is measured in the worker and includes isolation. `failures` are the first exceptions of the batch.
     `kept`: the offsets in the arena of all values, of this batch and earlier ones, whose memory the handler still uses.
+    `too_large`: the fewest rows for which memory did not suffice together, and would alone; 0 for none.
     """
 
     batch: int
@@ -343,6 +345,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
     isolation: Isolation | None = None
     failures: Annotated[list[HandlerFailure], Meta(max_length=MOST_FAILURES)] = []
     kept: Annotated[list[Count], Meta(max_length=MOST_KEPT)] = []
+    too_large: Count = 0
 
 
 class Round(msgspec.Struct, array_like=True, tag=8):

@@ -29,7 +29,8 @@ from tsctl.handlers.process.threads import set_threads
 from tsctl.handlers.requests.excerpt import excerpt, message_of
 from tsctl.handlers.requests.tracebacks import describe_error, has_author_frames
 from tsctl.handlers.runtime import compat
-from tsctl.handlers.runtime.gpu_context import breakage, is_out_of_memory, touch_gpus
+from tsctl.handlers.runtime.gpu_context import breakage, touch_gpus
+from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.runtime.warmup import warm_up
 from tsctl.handlers.sdk.errors import HandlerError

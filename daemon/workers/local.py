@@ -407,6 +407,8 @@ class LocalWorker:
         if done.isolation is not None:  # isolated runs are not part of the batch's duration
             seconds = max(0.0, seconds - done.isolation.seconds)
             self._spec.isolated(done.isolation)
+        if done.too_large:
+            self._spec.too_large(done.too_large)
         self._batches.ended(self, batch, outcomes, seconds)
         if self.state is WorkerState.DRAINING and not self.in_flight:
             self._leave()

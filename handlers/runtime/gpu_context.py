@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 
 from tsctl.handlers.requests.excerpt import excerpt, message_of
+from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
 from tsctl.handlers.texts.encodable import class_of
 
 # Codes of which the description of `cudaError_t` (CUDA Runtime API, Data types) says "the process must be terminated
@@ -78,14 +79,6 @@ def code_of(error: BaseException) -> int | None:
         return None
     code = getattr(error, "error_code", -1)
     return code if type(code) is int else -1
-
-
-def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error says that memory does not suffice, the GPU's or the machine's."""
-    kind = type(error)  # not `isinstance`, which reads an instance's `__class__`, too
-    if issubclass(kind, MemoryError):
-        return True
-    return issubclass(kind, RuntimeError) and "out of memory" in message_of(error)
 
 
 def _names_cuda(error: BaseException) -> bool:
