@@ -37,8 +37,8 @@ def split_handler(handler: str) -> tuple[str, str]:
 
 
 # The names that `optimize:` accepts, in the order of application. See handlers/optimize.
-OPTIMIZATIONS = ("fast_images", "scaled_decode", "fold", "channels_last", "bf16", "int8", "compile")
-COMPILE = "compile"
+OPTIMIZATIONS = ("fast_images", "scaled_decode", "fold", "channels_last", "bf16", "int8", "compile", "graph")
+COMPILE, GRAPH = "compile", "graph"
 NO_OPTIMIZATION = "none"  # excludes also the handler's defaults
 # Alone, as a setting: the daemon finds the fastest set by a trial. Before other names, in a worker's order: a trial has
 # chosen them, so the worker applies what the trial has kept, and nothing that would delay its first answer.
@@ -52,6 +52,7 @@ DEFAULT_OPTIMIZATIONS: dict[tuple[str, str], tuple[str, ...]] = {
     BUILT_IN["image_classifier"]: ("fast_images", "fold", "channels_last"),
     BUILT_IN["image_segmenter"]: ("fast_images", "fold", "channels_last"),
 }
+DEFAULT_ON_GPU = (GRAPH,)  # of a handler that has defaults
 
 
 def parse_optimizations(value: object) -> tuple[str, ...]:

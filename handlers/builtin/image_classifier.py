@@ -16,12 +16,16 @@ def middle(image: Image.Image) -> Image.Image:
 
     Otherwise a PNG of 80 bytes, 2000 × 1 pixels, would be resized to 512 000 × 256: 1 GiB.
     """
-    width, height = image.size
+    box = middle_of(*image.size)
+    return image if box == (0, 0, *image.size) else image.crop(box)
+
+
+def middle_of(width: int, height: int) -> tuple[int, int, int, int]:
+    """Return what `middle` keeps of an image: left, top, right, bottom."""
     longest = LONGEST * min(width, height)
-    if max(width, height) <= longest:
-        return image
-    left, top = max(0, width - longest) // 2, max(0, height - longest) // 2
-    return image.crop((left, top, left + min(width, longest), top + min(height, longest)))
+    kept_width, kept_height = min(width, longest), min(height, longest)
+    left, top = (width - kept_width) // 2, (height - kept_height) // 2
+    return left, top, left + kept_width, top + kept_height
 
 
 class ImageClassifier(VisionHandler):

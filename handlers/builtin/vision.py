@@ -38,12 +38,17 @@ class VisionHandler(BaseHandler):
     Attributes:
         least_side: as in `decode_image`, for images that are resized anyway.
         spread: how `prepare` maps over the rows of a batch.
+        read_image: reads an image file in place of `decode_image` and `image_processing`; None: these do. Takes the
+            file, and `admit` of `decode_image`.
+        join: makes one tensor on the handler's device of the rows' tensors; None: they are stacked and copied.
     """
 
     image_processing: Any
     # Of the class: a handler's own `__init__` may not call ours, as that of TorchServe's example of micro-batches.
     least_side: int | None = None
     spread: Callable[..., Iterable[Any]] = map
+    read_image: Callable[[bytes | bytearray, Callable[[int], None]], torch.Tensor] | None = None
+    join: Callable[[list[torch.Tensor]], torch.Tensor] | None = None
 
     def initialize(self, context: Context) -> None:
         super().initialize(context)
@@ -77,6 +82,8 @@ class VisionHandler(BaseHandler):
                 raise UnreadablePayload(f"The request's text is not a base64-encoded image: {error}") from error
         if isinstance(payload, (bytes, bytearray)):
             with admission(within) as admit:
+                if self.read_image is not None:
+                    return self.read_image(payload, admit)
                 image = decode_image(payload, least_side=self.least_side, admit=admit)
                 tensor: torch.Tensor = self.image_processing(image)
                 del image  # before others are admitted
@@ -98,7 +105,8 @@ class VisionHandler(BaseHandler):
         Raises:
             UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
         """
-        return torch.stack(decode_rows(data, self.decode_row)).to(self.device)
+        rows = decode_rows(data, self.decode_row)
+        return torch.stack(rows).to(self.device) if self.join is None else self.join(rows)
 
     def example(self) -> bytes:
         """Return a synthetic row payload, for checks that need one."""

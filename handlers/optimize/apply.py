@@ -4,6 +4,7 @@ A default of the handler that cannot be applied, or drifts beyond its tolerance,
 for by name that cannot be applied, or drifts, has the model rejected: the operator counts on the optimisation.
 """
 
+import gc
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +58,8 @@ def optimize(
         HandlerError: an optimisation asked for by name cannot be applied or drifts too far, or `optimizeTolerance` is
             invalid.
     """
-    wanted = chosen(asked, type(handler))
+    on_gpu = _is_on_gpu(handler)
+    wanted = chosen(asked, type(handler), on_gpu=on_gpu)
     if not wanted:
         return []
     if clash := clash_of(wanted):
@@ -83,6 +85,9 @@ def optimize(
         outcomes = _without(wanted, error)
     for outcome in outcomes:
         _note(outcome)
+    if on_gpu:  # of models that were compared: other workers of this GPU, and its budget, can have it
+        gc.collect()
+        torch.cuda.empty_cache()
     return outcomes
 
 
@@ -176,8 +181,13 @@ def read_tolerances(config: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(value) for name, value in given.items()}
 
 
+def _is_on_gpu(handler: Any) -> bool:
+    device = getattr(handler, "device", None)  # of a handler that is no BaseHandler: anything
+    return isinstance(device, torch.device) and device.type == "cuda"
+
+
 def _where(handler: Any) -> str:
-    if handler.device is not None and handler.device.type == "cuda":
+    if _is_on_gpu(handler):
         return torch.cuda.get_device_name(handler.device)
     return str(read_processor())
 

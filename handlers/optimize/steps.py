@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from tsctl.handlers.builtin import fast_images, scaled_decode
-from tsctl.handlers.optimize import bfloat16, folding, inductor
+from tsctl.handlers.optimize import bfloat16, folding, graph, inductor
 from tsctl.handlers.optimize.apart import Apart
 from tsctl.handlers.optimize.checks.agreement import agreement
 from tsctl.handlers.optimize.checks.drift import TF32_TOLERANCE, TOLERANCES, drift
@@ -118,6 +118,7 @@ class Steps:
             "bf16": self._bf16,
             "int8": self._int8,
             "compile": self._compile,
+            "graph": self._graph,
         }
 
     @cached_property
@@ -174,6 +175,9 @@ class Steps:
             return max(TF32_TOLERANCE, TOLERANCES[name])
         # Precision lost by bf16 stays lost in later steps.
         return TOLERANCES["bf16" if "bf16" in self.done else name]
+
+    def _run(self, rows: int) -> Any:
+        return self.infer(self.preprocess(rows))
 
     def _of(self, row: Mapping[str, Any], rows: int) -> Any:
         return self.handler.preprocess([dict(row) for _ in range(rows)])
@@ -268,10 +272,26 @@ class Steps:
         if not self._compiles:
             raise NotApplied("its code is not kept compiled here, and compiling would delay the first answer")
         compiled = self.handler.model = inductor.Compiled(self.handler.model, self.handler.device).eval()
-        inductor.compile_sizes(compiled, lambda size: self.infer(self.preprocess(size)), self.batch_size)
+        inductor.compile_sizes(compiled, self._run, self.batch_size)
         if self.handler.device.type == "cpu":  # elsewhere no weights are packed
             full = self.preprocess(self.batch_size)
             self.full_drift = compiled.compile_full(lambda: self.infer(full))
+
+    def _graph(self) -> None:
+        reason = graph.refusal(self.handler.device)
+        if reason:
+            raise NotApplied(reason)
+        eager, graphed = self.handler.model, graph.Graphed(self.handler.model, graph.CudaCapture(self.handler.device))
+        self.handler.model = graphed.eval()
+        for size in graph.sizes(self.batch_size):
+            graphed.capture(partial(self._run, size))
+        full = self.preprocess(self.batch_size)
+        self.handler.model = eager
+        expected = [self.infer(full), self.infer(full[1:])] if self.batch_size > 1 else [self.infer(full)]
+        self.handler.model = graphed
+        self.infer(full / 2)  # the rows beyond a shorter batch are others' then
+        answers = [self.infer(full[1:])] if self.batch_size > 1 else []
+        self.full_drift = drift(expected, [self.infer(full), *answers])
 
     def _packages(self) -> Packages | None:
         """Return the model as libraries, as they were kept or are made now; None where torch.compile has to do."""

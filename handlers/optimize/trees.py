@@ -21,3 +21,15 @@ def map_tensors(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> A
         for key in value:
             value[key] = map_tensors(value[key], change)
     return value
+
+
+def tensors_of(value: Any) -> list[torch.Tensor]:
+    """Return the tensors within, in order."""
+    found: list[torch.Tensor] = []
+
+    def note(tensor: torch.Tensor) -> torch.Tensor:
+        found.append(tensor)
+        return tensor
+
+    map_tensors(value, note)
+    return found

@@ -15,6 +15,9 @@ GPU_ID = None if DEVICE.type == "cpu" else DEVICE.index or 0
 # How far two orders of the same sums may be apart: convolutions on a GPU use TF32, with a mantissa of 10 bits.
 ROUNDING = 1e-6 if GPU_ID is None else TF32_TOLERANCE
 
+# The optimisations that `image_classifier` has by default.
+USUAL = ["fast_images", "fold", "channels_last", *([] if GPU_ID is None else ["graph"])]
+
 Handler = TypeVar("Handler", bound=BaseHandler)
 
 

@@ -63,11 +63,12 @@ def command(
       bf16                  bfloat16, where the hardware has a fast path for it
       int8                  8-bit integers instead, on processors with VNNI
       compile               torch.compile, for every batch size before readiness
+      graph                 a CUDA graph for each batch size, on GPUs
       none                  no optimization
 
-    The default of the built-in image handlers is channels_last,fold,fast_images. Each is compared
-    with the model without; `tsctl describe` shows the drift of the answers, and the gain. A
-    default that is no faster here is left out; one that you name is kept, with a warning.
+    The default of the built-in image handlers is channels_last,fold,fast_images; on a GPU graph, too.
+    Each is compared with the model without; `tsctl describe` shows the drift of the answers. A default
+    that drifts is left out.
 
     With --replace, the registered version serves until every worker of the new archive is ready;
     then new requests go to the new workers, and the old workers finish their requests. No request

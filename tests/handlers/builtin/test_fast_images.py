@@ -10,6 +10,7 @@ from PIL import Image
 from tsctl.handlers.builtin import fast_images
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.sdk.errors import UnreadablePayload
 
 
 def encoded(image: Image.Image, image_format: str = "PNG") -> bytes:
@@ -81,3 +82,61 @@ def test_the_example_is_the_same_each_time_and_no_plain_colour() -> None:
     assert example_image() == example_image()
     assert (image.size, image.mode) == ((500, 375), "RGB")
     assert min(high - low for low, high in image.getextrema()) > 128  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(("width", "height"), [(500, 375), (100, 60), (2000, 1), (1, 1), (1001, 667)])
+@pytest.mark.parametrize("quality", [30, 90])
+def test_a_jpeg_that_torchvision_decodes_has_the_pixels_of_pillow(width: int, height: int, quality: int) -> None:
+    buffer = io.BytesIO()
+    picture(width, height).save(buffer, "JPEG", quality=quality)
+    handler = ImageClassifier()
+    fast_images.use(handler)
+    by_torchvision = handler.decode_row({"body": buffer.getvalue()})
+
+    handler.read_image = None  # Pillow decodes
+
+    assert torch.equal(by_torchvision, handler.decode_row({"body": buffer.getvalue()}))
+
+
+def test_pillow_is_not_asked_for_the_pixels_of_a_plain_jpeg(monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = ImageClassifier()
+    fast_images.use(handler)
+    monkeypatch.setattr(fast_images, "decode_image", lambda *_, **__: pytest.fail("Pillow was asked"))
+
+    assert handler.decode_row({"body": encoded(picture(300, 200), "JPEG")}).shape == (3, 224, 224)
+
+
+@pytest.mark.parametrize("orientation", [3, 6, 8])
+def test_a_jpeg_is_turned_upright(orientation: int) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    buffer = io.BytesIO()
+    picture(300, 200).save(buffer, "JPEG", exif=exif)
+    usual, fast = both(buffer.getvalue())
+
+    assert fast_images.pixel_drift(usual, fast) <= 1.001 / 255
+
+
+def test_a_jpeg_that_is_cut_off_is_refused_as_pillow_refuses_it() -> None:
+    cut = encoded(picture(300, 200), "JPEG")[:2000]
+    handler = ImageClassifier()
+    with pytest.raises(UnreadablePayload) as usual:
+        handler.decode_row({"body": cut})
+    fast_images.use(handler)
+
+    with pytest.raises(UnreadablePayload) as fast:
+        handler.decode_row({"body": cut})
+
+    assert str(fast.value) == str(usual.value)
+
+
+def test_a_jpeg_that_torchvision_cannot_decode_is_admitted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> torch.Tensor:
+        raise RuntimeError("not this one")
+
+    body = encoded(picture(300, 200), "JPEG")
+    monkeypatch.setattr(fast_images, "decode_jpeg", refuse)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100_000)  # twice the 60 000 would wait for itself
+    usual, fast = both(body)
+
+    assert fast_images.pixel_drift(usual, fast) <= 1.001 / 255

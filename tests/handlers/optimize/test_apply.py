@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from tests.handlers.device import DEVICE, GPU_ID, ROUNDING
+from tests.handlers.device import DEVICE, GPU_ID, ROUNDING, USUAL
 from tests.handlers.optimize.loading import answer, done, loaded
 from tests.handlers.optimize.nets import put_archive
 from tsctl.handlers.builtin import scaled_decode
@@ -24,7 +24,6 @@ from tsctl.handlers.optimize.checks.drift import TOLERANCES
 from tsctl.handlers.sdk.errors import HandlerError
 
 TOLERATED = "1.0e-03" if GPU_ID is None else "1.0e-02"  # with TF32
-USUAL = ["fast_images", "fold", "channels_last"]
 
 
 class Mine(ImageClassifier):

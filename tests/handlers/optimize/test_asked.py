@@ -37,8 +37,20 @@ def test_chosen(asked: tuple[str, ...] | None, handler: type, expected: dict[str
 
     assert got == expected
     assert list(got) == [
-        name for name in ("fast_images", "fold", "channels_last", "bf16", "int8", "compile") if name in got
+        name for name in ("fast_images", "fold", "channels_last", "bf16", "int8", "compile", "graph") if name in got
     ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "handler", "expected"),
+    [
+        pytest.param(None, ImageClassifier, USUAL | {"graph": False}, id="what has defaults has a graph"),
+        pytest.param(("none",), ImageClassifier, {}, id="none is none"),
+        pytest.param(("bf16",), Mine, {"bf16": True}, id="what has none has none"),
+    ],
+)
+def test_chosen_on_a_gpu(asked: tuple[str, ...] | None, handler: type, expected: dict[str, bool]) -> None:
+    assert chosen(asked, handler, on_gpu=True) == expected
 
 
 @pytest.mark.parametrize(
@@ -58,7 +70,7 @@ def test_names_are_read_from_text_and_lists(value: object, names: tuple[str, ...
 def test_what_is_no_list_of_names_is_refused_with_the_names(value: object) -> None:
     with pytest.raises(
         ValueError,
-        match=r"^`auto`, or a list of none, fast_images, scaled_decode, fold, channels_last, bf16, int8, compile$",
+        match=r"^`auto`, or a list of none, fast_images, scaled_decode, fold, channels_last, bf16, int8, compile, graph$",  # noqa: E501
     ):
         parse_optimizations(value)
 

@@ -6,13 +6,12 @@ from pathlib import Path
 import pytest
 from torch import nn
 
+from tests.handlers.device import USUAL
 from tests.handlers.optimize.loading import answer, done, loaded
 from tsctl.handlers import wire
 from tsctl.handlers.optimize import check, folding, inductor
 from tsctl.handlers.optimize.checks import outcomes
 from tsctl.handlers.optimize.packages import keeping
-
-USUAL = ["fast_images", "fold", "channels_last"]
 
 
 @pytest.fixture(autouse=True)
@@ -63,7 +62,7 @@ def test_nothing_is_compiled_for_it(
     monkeypatch.setattr(inductor, "refusal", lambda model, device: "")
     done(loaded(model_dir, entry), "none", "fold")
     [file] = kept.iterdir()  # as if `compile` had been tried, and its code removed since
-    wanted = {"fast_images": False, "fold": False, "channels_last": False, "compile": True}
+    wanted = dict.fromkeys(USUAL, False) | {"compile": True}
     facts = json.loads(file.read_text())["facts"] | {"wanted": wanted}
     with outcomes.entry_of(facts) as record:
         record.keep([wire.Optimized(name, True, 0.0, 0.1) for name in wanted])

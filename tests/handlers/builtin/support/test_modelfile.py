@@ -129,6 +129,9 @@ def test_a_package_of_aotinductor_that_does_not_run_here_is_refused(
     model_dir: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unpacked = tmp_path_factory.mktemp("unpacked")
+    monkeypatch.setenv(
+        "TORCHINDUCTOR_CACHE_DIR", str(model_dir / "cache")
+    )  # of a process that has compiled nothing yet
     monkeypatch.setenv("TMPDIR", str(unpacked))
     monkeypatch.setattr(tempfile, "tempdir", None)
     with zipfile.ZipFile(model_dir / "model.pt2", "w") as package:

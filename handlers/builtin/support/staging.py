@@ -1,0 +1,56 @@
+"""One pinned copy a batch to a GPU, of bytes, on a stream of its own; they are normalised there.
+
+    rows ──stack──▶ pinned memory ──stream of copies──▶ the GPU ──▶ float32, scaled and shifted
+
+A copy from pinned memory occupies neither this thread nor, on its own stream, the kernels of the batch before. On an
+H100, 32 images of 224 × 224: float32 from pageable memory 1.48 ms, bytes from pinned memory 0.10 ms
+(`python -m tests.lab.gpu.parts`). torch keeps pinned memory for the next batch, and the copy's memory on the GPU until
+what was started on the other stream has read it.
+"""
+
+from collections.abc import Sequence
+
+import torch
+
+
+class Staging:
+    """Makes one normalised batch of rows.
+
+    Args:
+        device: a GPU.
+        scale, shift: float32, shape (channels, 1, 1): a byte times `scale` plus `shift` is what the model takes.
+    """
+
+    def __init__(self, device: torch.device, scale: torch.Tensor, shift: torch.Tensor) -> None:
+        self._device = device
+        self._scale, self._shift = scale, shift
+        self._scale_there, self._shift_there = scale.to(device), shift.to(device)
+        self._copies = torch.cuda.Stream(device)
+
+    def __call__(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Return the batch on the device: float32, shape (rows, channels, height, width).
+
+        Args:
+            rows: one shape, on the CPU; uint8 as decoded, or float32 and normalised already.
+        """
+        if any(row.dtype != torch.uint8 for row in rows):
+            return torch.stack([self._normalised_here(row) for row in rows]).to(self._device)
+        return self._normalised(self._copied(rows))
+
+    def _copied(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
+        # As they lie in memory, the channels of a pixel side by side: copied in lines.
+        pinned = torch.empty((len(rows), *rows[0].permute(1, 2, 0).shape), dtype=torch.uint8, pin_memory=True)
+        torch.stack([row.permute(1, 2, 0) for row in rows], out=pinned)
+        kernels = torch.cuda.current_stream(self._device)
+        with torch.cuda.stream(self._copies):
+            there = pinned.to(self._device, non_blocking=True)
+        kernels.wait_stream(self._copies)
+        there.record_stream(kernels)
+        return there.permute(0, 3, 1, 2)
+
+    def _normalised(self, pixels: torch.Tensor) -> torch.Tensor:
+        batch = pixels.to(torch.float32, memory_format=torch.contiguous_format)
+        return batch.mul_(self._scale_there).add_(self._shift_there)
+
+    def _normalised_here(self, row: torch.Tensor) -> torch.Tensor:
+        return row if row.dtype != torch.uint8 else row.to(torch.float32).mul_(self._scale).add_(self._shift)
