@@ -364,7 +364,7 @@ class MemberLost(msgspec.Struct, array_like=True, tag=9):
     killed: bool
 
 
-class GpuLost(msgspec.Struct, array_like=True, tag=10):
+class GpuLost(msgspec.Struct, array_like=True, tag=11):
     """The worker ends: its GPU context is broken, and only a new process can use the GPU.
 
     What it has in flight is not answered, and ends as that of any worker that dies.

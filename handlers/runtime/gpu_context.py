@@ -29,6 +29,7 @@ BREAKING = frozenset({
     721,  # tensor memory leak
     911,  # external device
 })  # fmt: skip
+CAPTURING = range(900, 909)  # what a stream's capture into a graph forbids, until it ends: nothing is broken
 _FROM_CUDA = re.compile("cuda|cudnn|cublas|nccl|triton", re.IGNORECASE)
 _MOST = 100  # exceptions that are followed from one to its cause
 LONGEST = 300  # characters of an error's text in a sentence
@@ -47,7 +48,7 @@ def touch_gpus() -> BaseException | None:
             if torch.cuda.memory_reserved(device):  # waiting for another one would make a context there
                 torch.cuda.synchronize(device)
     except Exception as error:  # noqa: BLE001 - whatever it is, the GPU cannot be used
-        return error
+        return None if code_of(error) in CAPTURING else error
     return None
 
 

@@ -88,6 +88,40 @@ def test_of_any_other_error_of_cuda_the_gpu_says_whether_it_can_still_be_used(er
     assert breakage(error, lambda: RuntimeError()) == "its GPU context is broken: RuntimeError"
 
 
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        pytest.param(None, None, id="it can be used"),
+        pytest.param(of_driver(ASSERT, 710), "710", id="it is broken"),
+        pytest.param(
+            of_driver("CUDA error: operation not permitted when stream is capturing", 900),
+            None,
+            id="another lane captures",
+        ),
+    ],
+)
+def test_all_gpus_in_use_are_waited_for(
+    raised: BaseException | None, expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[int | None] = []
+
+    def synchronize(device: int | None = None) -> None:
+        waited.append(device)
+        if raised is not None and device is not None:
+            raise raised
+
+    cuda = torch.cuda
+    monkeypatch.setattr(cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(cuda, "device_count", lambda: 3)
+    monkeypatch.setattr(cuda, "memory_reserved", lambda device: device)  # nothing on the first
+    monkeypatch.setattr(cuda, "synchronize", synchronize)
+
+    error = gpu_context.touch_gpus()
+
+    assert (error if expected is None else str(gpu_context.code_of(error or KeyError()))) == expected
+    assert waited == ([None, 1, 2] if raised is None else [None, 1])
+
+
 def test_without_a_gpu_in_use_nothing_is_broken() -> None:
     if torch.cuda.is_initialized():
         pytest.skip("this process uses a GPU")
