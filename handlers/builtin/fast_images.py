@@ -11,7 +11,8 @@ which a worker's threads wait. Sixteen threads on 16 cores read 4 283 images/s s
 """
 
 import io
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -21,9 +22,14 @@ from PIL import Image
 from torch.nn.functional import interpolate
 
 from tsctl.handlers.builtin import torchvision_import  # noqa: F401 - registers torchvision's operators
-from tsctl.handlers.builtin.support.decoders import Decoders
+from tsctl.handlers.builtin.base import payload_of
+from tsctl.handlers.builtin.support.decoders import Decoders, admission
+from tsctl.handlers.builtin.support.readers import Readers
 from tsctl.handlers.builtin.support.staging import Staging
+from tsctl.handlers.names import DEFAULT_OPTIMIZATIONS
 from tsctl.handlers.requests.images import decode_image
+
+_log = logging.getLogger(__name__)
 
 RESIZED, CROP = 256, 224  # pixels: the shorter side, and the square crop
 MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -57,12 +63,49 @@ def use(handler: Any) -> bool:
         return prepare(middle(image))
 
     handler.image_processing = process
-    if decodes_as_usual(handler):  # a user's own may not be thread-safe
-        handler.spread = Decoders().map
-        on_gpu = handler.device.type == "cuda" and type(handler).preprocess is VisionHandler.preprocess
-        handler.read_image = partial(_read, handler, normalises=not on_gpu)
-        handler.join = Staging(handler.device, _SCALE, _SHIFT) if on_gpu else None
+    if not decodes_as_usual(handler):  # a user's own may not be thread-safe
+        return True
+    handler.spread = Decoders().map
+    handler.read_image = partial(_read, handler)
+    if handler.device.type == "cuda" and type(handler).preprocess is VisionHandler.preprocess:
+        handler.read_image = lambda encoded, admit: pixels_of(encoded, admit, handler.least_side)
+        handler.join = Staging(handler.device, _SCALE, _SHIFT)
+        if handler.readers is not None:
+            handler.spread = partial(_spread, handler, handler.readers)
     return True
+
+
+def readers_for(handler: Any, threads: int, rows: int) -> Readers | None:
+    """Start the processes that read images for a handler whose model will be on a GPU.
+
+    Returns:
+        None if it does not have this fast path by default, or its process has called CUDA, or must not be forked.
+    """
+    kind = type(handler)
+    if (kind.__module__, kind.__qualname__) not in DEFAULT_OPTIMIZATIONS or not is_usual(handler):
+        return None
+    if torch.cuda.is_initialized():
+        return None
+    try:
+        return Readers(_read_apart, threads, (3, CROP, CROP), rows)
+    except OSError as error:
+        _log.warning("the worker reads images by itself: no process for that can be started: %s", error)
+        return None
+
+
+def _read_apart(encoded: bytes, least_side: int | None) -> torch.Tensor:
+    with admission() as admit:
+        return pixels_of(encoded, admit, least_side)
+
+
+def _spread(handler: Any, readers: Readers, decode: Callable[[Any], Any], rows: Sequence[Any]) -> Iterable[Any]:
+    """Map `decode` over rows, but let the readers have those that are files."""
+    payloads = [payload_of(row) for row in rows]
+    files = [index for index, each in enumerate(payloads) if isinstance(each, (bytes, bytearray))]
+    made: list[Any] = [None] * len(rows)
+    for index, outcome in zip(files, readers.read([payloads[each] for each in files], handler.least_side), strict=True):
+        made[index] = outcome
+    return [decode(row) if each is None else each for row, each in zip(rows, made, strict=True)]
 
 
 def is_usual(handler: Any) -> bool:
@@ -97,32 +140,57 @@ def prepare(image: Image.Image) -> torch.Tensor:
     return _normalised(_square(torch.from_numpy(np.array(image)).permute(2, 0, 1)))
 
 
-def _read(handler: Any, encoded: bytes | bytearray, admit: Admit, *, normalises: bool) -> torch.Tensor:
-    """Read an image file.
-
-    Args:
-        normalises: False leaves a plain JPEG's pixels as they are: uint8, shape (3, 224, 224).
+def pixels_of(encoded: bytes | bytearray, admit: Admit, least_side: int | None = None) -> torch.Tensor:
+    """Return the pixels of an image file, resized and cropped: uint8, shape (3, 224, 224).
 
     Raises:
         UnreadablePayload: it is no image.
         TooManyPixels: `admit` raised it.
     """
-    size = _plain_size(encoded, handler.least_side)
-    if size is not None:
-        admit(size[0] * size[1])
-        admit = _admitted
-        try:
-            pixels = _square(_middle(_decoded(encoded)))
-            return _normalised(pixels) if normalises else pixels
-        except RuntimeError:
-            pass  # Pillow reads it after all, or says why it cannot
+    from tsctl.handlers.builtin.image_classifier import middle
+    from tsctl.handlers.builtin.vision import as_rgb
+
+    admit = _once(admit)
+    pixels = _plain_pixels(encoded, admit, least_side)
+    if pixels is not None:
+        return pixels
+    image = middle(as_rgb(decode_image(encoded, least_side=least_side, admit=admit)))
+    return _square(torch.from_numpy(np.array(image)).permute(2, 0, 1))
+
+
+def _read(handler: Any, encoded: bytes | bytearray, admit: Admit) -> torch.Tensor:
+    """Return the row of an image file: float32, as the model takes it; raises as `pixels_of` does."""
+    admit = _once(admit)
+    pixels = _plain_pixels(encoded, admit, handler.least_side)
+    if pixels is not None:
+        return _normalised(pixels)
     image = decode_image(encoded, least_side=handler.least_side, admit=admit)
     tensor: torch.Tensor = handler.image_processing(image)
     return tensor
 
 
-def _admitted(pixels: int) -> None:
-    """Admit what has been."""
+def _once(admit: Admit) -> Admit:
+    """Return what admits the pixels of one image once, also where a second decoder asks for them again."""
+    asked: list[int] = []
+
+    def admit_once(pixels: int) -> None:
+        if not asked:
+            asked.append(pixels)
+            admit(pixels)
+
+    return admit_once
+
+
+def _plain_pixels(encoded: bytes | bytearray, admit: Admit, least_side: int | None) -> torch.Tensor | None:
+    """Return as `pixels_of` the pixels of a file that torchvision decodes; None for all that Pillow has to read."""
+    size = _plain_size(encoded, least_side)
+    if size is None:
+        return None
+    admit(size[0] * size[1])
+    try:
+        return _square(_middle(_decoded(encoded)))
+    except RuntimeError:
+        return None  # Pillow reads it after all, or says why it cannot
 
 
 def _plain_size(encoded: bytes | bytearray, least_side: int | None) -> tuple[int, int] | None:

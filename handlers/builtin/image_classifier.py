@@ -61,4 +61,6 @@ class ImageClassifier(VisionHandler):
         """
         probabilities = torch.softmax(data, dim=1)
         best, classes = torch.topk(probabilities, min(self.topk, probabilities.shape[1]), dim=1)
-        return map_class_to_label(best.tolist(), self.mapping, classes.tolist())
+        # In one copy from a GPU, for which this waits; a double holds both exactly.
+        scores, numbers = torch.stack((best.to(torch.float64), classes.to(torch.float64))).tolist()
+        return map_class_to_label(scores, self.mapping, [[int(number) for number in row] for row in numbers])

@@ -3,7 +3,7 @@
 import base64
 import functools
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from PIL import Image
@@ -16,6 +16,9 @@ from tsctl.handlers.requests.images import decode_image
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.sdk.timer import timed
+
+if TYPE_CHECKING:
+    from tsctl.handlers.builtin.support.readers import Readers
 
 
 def as_rgb(image: Image.Image) -> Image.Image:
@@ -40,6 +43,7 @@ class VisionHandler(BaseHandler):
         spread: how `prepare` maps over the rows of a batch.
         read_image: reads an image file in place of `decode_image` and `image_processing`; None: these do. Takes the
             file, and `admit` of `decode_image`.
+        readers: processes that read images for a worker on a GPU.
         join: makes one tensor on the handler's device of the rows' tensors; None: they are stacked and copied.
     """
 
@@ -49,8 +53,13 @@ class VisionHandler(BaseHandler):
     spread: Callable[..., Iterable[Any]] = map
     read_image: Callable[[bytes | bytearray, Callable[[int], None]], torch.Tensor] | None = None
     join: Callable[[list[torch.Tensor]], torch.Tensor] | None = None
+    readers: "Readers | None" = None
 
     def initialize(self, context: Context) -> None:
+        if context.system_properties.get("gpu_id") is not None:
+            from tsctl.handlers.builtin.fast_images import readers_for
+
+            self.readers = readers_for(self, torch.get_num_threads(), context.system_properties["batch_size"])
         super().initialize(context)
         if not context.system_properties.get("limit_max_image_pixels", True):
             Image.MAX_IMAGE_PIXELS = None  # the operator expects images that Pillow rejects as decompression bombs

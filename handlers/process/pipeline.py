@@ -4,7 +4,8 @@
     lane 2                  preprocess 2 ▸ inference 2 ▸ postprocess 2
 
 Each stage has one thread, which runs one batch after the other in order of arrival; a lane carries one batch through
-all stages, with its own context. A batch behaves as without a pipeline: the lane runs `Runtime.run`.
+all stages, with its own context. The next batch is read once inference of this one is asked for: so none overtakes. A
+batch behaves as without a pipeline: the lane runs `Runtime.run`.
 
 A pipeline pays off where the stages wait for different things: a GPU, a disk, a network. Where all stages compute on
 the same cores there is no gain: reading a batch on all threads and then inferring on all threads is never slower than
@@ -15,7 +16,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 from tsctl.handlers import wire
 from tsctl.handlers.runtime.runtime import Runtime, SendPieces, no_pieces
@@ -25,7 +26,18 @@ from tsctl.handlers.sdk.per_batch import own_values
 LANES = 2
 STAGES = ("prepare", "preprocess", "inference", "postprocess")
 _THREAD = {"prepare": "preprocess"}  # both read the rows
-Done = Callable[[list[wire.Answer], wire.Isolation | None, list[wire.HandlerFailure]], None]
+
+
+class Ran(NamedTuple):
+    """A batch that has run; the attributes are those of `Runtime`."""
+
+    answers: list[wire.Answer]
+    isolation: wire.Isolation | None
+    failures: list[wire.HandlerFailure]
+    too_large: int
+
+
+Done = Callable[[Ran], None]
 
 
 def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
@@ -56,6 +68,22 @@ def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
     return ours and handler.device.type != "cpu"
 
 
+class Passed:
+    """The stages that a batch has behind itself, in which the next one may follow.
+
+    Attributes:
+        read: its inference was asked for, or it has ended.
+        inferred: so was its `postprocess`.
+    """
+
+    def __init__(self) -> None:
+        self.read, self.inferred = threading.Event(), threading.Event()
+
+    def end(self) -> None:
+        self.read.set()
+        self.inferred.set()
+
+
 class Pipeline:
     """Runs batches, at most `lanes` of them at the same time.
 
@@ -81,13 +109,15 @@ class Pipeline:
         self._runtimes = [runtime, *(runtime.beside() for _ in range(lanes - 1))]
         self._last: Future[None] = Future()
         self._last.set_result(None)
+        self._newest = Passed()
+        self._newest.end()
+        self._of_lane = threading.local()  # `before` and `own`: of the batch that the lane carries, and the one before
 
     def submit(self, rows: Sequence[wire.Row], done: Done, send: SendPieces = no_pieces) -> None:
         """Start a batch; block while all lanes are taken.
 
         Args:
-            done: called with the answers, the isolation if the rows ran alone, and the failures; on another thread,
-                batch after batch in order of arrival.
+            done: called with what came of the batch; on another thread, batch after batch in order of arrival.
 
         Raises:
             Exception: an earlier `done` raised it.
@@ -95,7 +125,8 @@ class Pipeline:
         self._free.acquire()
         if self._last.done():
             self._last.result()
-        self._last = self._lanes.submit(self._run, rows, done, send, self._last)
+        before, self._newest = self._newest, Passed()
+        self._last = self._lanes.submit(self._run, rows, done, send, self._last, before, self._newest)
 
     def set_threads(self, count: int) -> None:
         """Divide so many threads among the stages, from each stage's next batch on."""
@@ -119,18 +150,30 @@ class Pipeline:
                 delattr(self._handler, stage_name)
         self._last.result()
 
-    def _run(self, rows: Sequence[wire.Row], done: Done, send: SendPieces, before: Future[None]) -> None:
+    def _run(
+        self,
+        rows: Sequence[wire.Row],
+        done: Done,
+        send: SendPieces,
+        last: Future[None],
+        before: Passed,
+        own: Passed,
+    ) -> None:
+        """Carry a batch through the stages, behind the one before."""
         runtime = self._runtimes.pop()
+        self._of_lane.before, self._of_lane.own = before, own
         try:
+            before.read.wait()
             # The model too: an explanation replaces it.
             with own_values(self._handler, context=None, model=self._handler.model):
                 answers = runtime.run(rows, send)
-                isolation, failures = runtime.isolation, runtime.failures
+                ran = Ran(answers, runtime.isolation, runtime.failures, runtime.too_large)
         finally:
+            own.end()
             self._runtimes.append(runtime)
         try:
-            before.result()
-            done(answers, isolation, failures)
+            last.result()
+            done(ran)
         finally:
             self._free.release()
 
@@ -145,6 +188,16 @@ class Pipeline:
                 with own_values(self._handler, context=context, model=model):
                     return run(*args, **kwargs)
 
-            return thread.submit(in_its_context).result()
+            before, own = getattr(self._of_lane, "before", None), getattr(self._of_lane, "own", None)
+            if before is None or own is None:  # on a thread of the handler's
+                return thread.submit(in_its_context).result()
+            if stage == "postprocess":
+                before.inferred.wait()
+            waiting = thread.submit(in_its_context)
+            if stage == "inference":
+                own.read.set()
+            elif stage == "postprocess":
+                own.inferred.set()
+            return waiting.result()
 
         return take_turn

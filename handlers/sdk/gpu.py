@@ -8,8 +8,11 @@ must not be touched.
 the reason of the failure, or an empty text, as JSON. A driver that hangs takes this process along.
 """
 
+import contextlib
 import json
+import os
 import sys
+import threading
 
 from tsctl.handlers.sdk.errors import HandlerError
 
@@ -83,9 +86,30 @@ def check_after_load(gpu: int) -> None:
         raise HandlerError(refusal(gpu, reason))
 
 
+def unusable_apart(gpu: int) -> str:
+    """Do as `unusable`, in a forked process: handlers may fork before they use CUDA, and not after.
+
+    In this one where threads run, whose locks a forked process would keep for ever.
+    """
+    if threading.active_count() > 1:
+        return unusable(gpu, runs=True)
+    told, tell = os.pipe()
+    pid = os.fork()
+    if not pid:
+        with contextlib.suppress(BaseException):
+            os.write(tell, unusable(gpu, runs=True).encode())
+            os._exit(0)
+        os._exit(1)
+    os.close(tell)
+    with open(told, encoding="utf-8") as reading:
+        reason = reading.read()
+    _, status = os.waitpid(pid, 0)
+    return reason or (f"a process that tried it ended with {os.waitstatus_to_exitcode(status)}" if status else "")
+
+
 def on_the_cpu(gpu: int) -> str:
     """Return a note for a model with `deviceType: auto` that cannot use the GPU; empty if it can."""
-    reason = unusable(gpu, runs=True)
+    reason = unusable_apart(gpu)
     return f"runs on the CPU: torch cannot use GPU {gpu}: {reason}; {remedy_of(reason)}" if reason else ""
 
 

@@ -38,19 +38,34 @@ class Staging:
         return self._normalised(self._copied(rows))
 
     def _copied(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
-        # As they lie in memory, the channels of a pixel side by side: copied in lines.
-        pinned = torch.empty((len(rows), *rows[0].permute(1, 2, 0).shape), dtype=torch.uint8, pin_memory=True)
-        torch.stack([row.permute(1, 2, 0) for row in rows], out=pinned)
+        pinned = side_by_side(rows)
+        if pinned is None:
+            pinned = torch.empty((len(rows), *rows[0].shape), dtype=torch.uint8, pin_memory=True)
+            torch.stack(list(rows), out=pinned)
         kernels = torch.cuda.current_stream(self._device)
         with torch.cuda.stream(self._copies):
             there = pinned.to(self._device, non_blocking=True)
         kernels.wait_stream(self._copies)
         there.record_stream(kernels)
-        return there.permute(0, 3, 1, 2)
+        return there
 
     def _normalised(self, pixels: torch.Tensor) -> torch.Tensor:
-        batch = pixels.to(torch.float32, memory_format=torch.contiguous_format)
-        return batch.mul_(self._scale_there).add_(self._shift_there)
+        return pixels.to(torch.float32).mul_(self._scale_there).add_(self._shift_there)
 
     def _normalised_here(self, row: torch.Tensor) -> torch.Tensor:
         return row if row.dtype != torch.uint8 else row.to(torch.float32).mul_(self._scale).add_(self._shift)
+
+
+def side_by_side(rows: Sequence[torch.Tensor]) -> torch.Tensor | None:
+    """Return rows that follow one another in one memory as one tensor of them, without a copy; None for others."""
+    first, size = rows[0], rows[0].numel()
+    memory, start = first.untyped_storage().data_ptr(), first.storage_offset()
+    if not all(
+        row.untyped_storage().data_ptr() == memory
+        and row.storage_offset() == start + place * size
+        and row.is_contiguous()
+        and row.shape == first.shape
+        for place, row in enumerate(rows)
+    ):
+        return None
+    return torch.as_strided(first, (len(rows), *first.shape), (size, *first.stride()), start)

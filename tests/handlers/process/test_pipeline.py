@@ -14,7 +14,7 @@ from tests.handlers.samples import context_of
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
-from tsctl.handlers.process.pipeline import STAGES, Pipeline, suits
+from tsctl.handlers.process.pipeline import STAGES, Pipeline, Ran, suits
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.errors import HandlerError, UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.loader import EntryPoint
@@ -74,7 +74,7 @@ class Run:
         self.answers: list[list[wire.Answer]] = []
 
     def submit(self, *rows: wire.Row) -> None:
-        self.pipeline.submit(rows, lambda answers, isolation, failures: self.answers.append(answers))
+        self.pipeline.submit(rows, lambda ran: self.answers.append(ran.answers))
 
     @property
     def bodies(self) -> list[list[bytes]]:
@@ -134,6 +134,17 @@ def test_batches_are_answered_in_the_order_they_came(run: Run, tracing: Tracing)
     run.pipeline.close()
 
     assert [batch[0].status for batch in run.answers] == [200, 503]
+
+
+def test_no_batch_overtakes_another_in_any_stage(run: Run, tracing: Tracing) -> None:
+    # Of a hundred, because two lanes that race come in this order by chance, too.
+    names = [str(number) for number in range(100)]
+    for name in names:
+        run.submit(row(name))
+    run.pipeline.close()
+
+    for stage in ("preprocess", "inference", "postprocess"):
+        assert [who for each, who, _ in tracing.seen if each == stage] == names
 
 
 def test_a_batch_that_fails_fails_alone(run: Run) -> None:
@@ -215,7 +226,7 @@ def test_no_more_batches_are_under_way_than_there_are_lanes(tracing: Tracing, tm
 
 
 def test_what_done_raises_comes_out(run: Run) -> None:
-    def gone(answers: list[wire.Answer], isolation: wire.Isolation | None, failures: list[wire.HandlerFailure]) -> None:
+    def gone(ran: Ran) -> None:
         raise BrokenPipeError("the daemon has gone")
 
     run.pipeline.submit([row("a")], gone)

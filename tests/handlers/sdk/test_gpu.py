@@ -1,6 +1,7 @@
 """No worker that was given a GPU runs on the CPU in silence: on a machine where torch finds none."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import HandlerError
-from tsctl.handlers.sdk.gpu import remedy_of
+from tsctl.handlers.sdk.gpu import remedy_of, unusable_apart
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 FALLS_BACK = """
@@ -71,6 +72,25 @@ def test_with_the_device_type_auto_it_runs_on_the_cpu_and_says_so(model_dir: Pat
     assert [answer.body for answer in runtime.run([wire.Row("r", [], [])])] == [b"cpu None"]
     assert len(runtime.notes) == 1
     assert runtime.notes[0].startswith("runs on the CPU: torch cannot use GPU 0: ")
+
+
+def test_with_auto_the_gpu_is_tried_in_another_process_because_the_handler_may_fork(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tsctl.handlers.sdk.gpu.unusable", lambda gpu, *, runs: f"process {os.getpid()} of GPU {gpu}")
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+
+    reason = unusable_apart(2)
+
+    assert reason.endswith(" of GPU 2")
+    assert reason != f"process {os.getpid()} of GPU 2"
+
+
+def test_a_process_that_dies_with_the_gpu_is_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tsctl.handlers.sdk.gpu.unusable", lambda gpu, *, runs: os._exit(3))
+    monkeypatch.setattr("threading.active_count", lambda: 1)
+
+    assert unusable_apart(0) == "a process that tried it ended with 3"
 
 
 def test_a_worker_without_a_gpu_does_not_touch_cuda(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,136 @@
+"""Processes read the images of a batch; what they cannot read, or no longer, is left to the worker."""
+
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsctl.handlers.builtin.support.readers import Readers, shares
+from tsctl.handlers.sdk.errors import UnreadablePayload
+
+Start = Callable[..., Readers]
+
+
+@pytest.fixture
+def start() -> Iterator[Start]:
+    before, started = torch.get_num_threads(), []
+
+    def begin(threads: int = 1, rows: int = 8, read: Callable[..., torch.Tensor] = first_byte) -> Readers:
+        torch.set_num_threads(threads)
+        started.append(Readers(read, threads, (1,), rows))
+        return started[-1]
+
+    yield begin
+    torch.set_num_threads(before)
+    for each in started:
+        each.close()
+
+
+def first_byte(encoded: bytes, least_side: int | None) -> torch.Tensor:
+    """Take a file for its first byte; some are told apart by it."""
+    if encoded == b"bad":
+        raise UnreadablePayload("it is bad")
+    if encoded == b"worse":
+        raise ValueError("unexpected")
+    if encoded == b"wide":
+        return torch.zeros(2, dtype=torch.uint8)
+    if encoded == b"who":
+        return torch.tensor([os.getpid() % 256], dtype=torch.uint8)
+    if encoded == b"die":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return torch.tensor([least_side or encoded[0]], dtype=torch.uint8)
+
+
+def told(readers: Readers, *files: bytes, least_side: int | None = None) -> list[object]:
+    """Return for each row its pixel, the reason why it is unreadable, or None."""
+    made = readers.read(files, least_side)
+    return [each.item() if isinstance(each, torch.Tensor) else each and str(each) for each in made]
+
+
+@given(st.integers(0, 100), st.integers(0, 20))
+def test_each_row_is_in_one_share_and_none_is_empty(rows: int, readers: int) -> None:
+    got = shares(rows, readers)
+
+    assert [row for start, end in got for row in range(start, end)] == list(range(rows if readers else 0))
+    assert all(start < end for start, end in got)
+    assert len(got) == min(rows, readers)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 9])
+def test_rows_come_back_in_their_order(start: Start, threads: int) -> None:
+    assert told(start(threads), *(bytes([number]) for number in range(8))) == list(range(8))
+
+
+def test_a_batch_of_more_rows_than_there_is_room_for_is_read_in_parts(start: Start) -> None:
+    assert told(start(rows=3), *(bytes([number]) for number in range(8))) == list(range(8))
+
+
+def test_an_empty_batch_is_read(start: Start) -> None:
+    assert told(start()) == []
+
+
+def test_what_was_read_stays_when_the_next_batch_is(start: Start) -> None:
+    readers = start()
+    [first] = readers.read([b"a"], None)
+    readers.read([b"b"], None)
+
+    assert isinstance(first, torch.Tensor) and first.item() == ord("a")
+
+
+def test_rows_side_by_side_are_one_memory_that_can_be_copied_at_once(start: Start) -> None:
+    rows = start().read([b"a", b"b"], None)
+
+    assert all(isinstance(row, torch.Tensor) for row in rows)
+    assert rows[0].untyped_storage().data_ptr() == rows[1].untyped_storage().data_ptr()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(("file", "outcome"), [(b"bad", "it is bad"), (b"worse", None), (b"wide", None)])
+def test_a_row_that_fails_fails_alone(start: Start, file: bytes, outcome: str | None) -> None:
+    assert told(start(2), b"a", file, b"c") == [ord("a"), outcome, ord("c")]
+
+
+def test_the_least_side_of_now_is_passed_on(start: Start) -> None:
+    readers = start()
+
+    assert told(readers, b"a", least_side=7) == [7]
+    assert told(readers, b"a") == [ord("a")]
+
+
+def test_as_many_read_as_there_are_threads_for(start: Start) -> None:
+    readers = start(9)  # three, of four threads at most
+    files = [b"who"] * 8
+
+    assert len(set(told(readers, *files))) == 3
+    torch.set_num_threads(5)
+    assert len(set(told(readers, *files))) == 2
+
+
+def test_the_share_of_one_that_dies_is_left_to_the_worker_and_the_others_go_on(
+    start: Start, caplog: pytest.LogCaptureFixture
+) -> None:
+    readers = start(8)
+    with caplog.at_level(logging.WARNING):
+        assert told(readers, b"a", b"b", b"die", b"d") == [ord("a"), ord("b"), None, None]
+
+    assert told(readers, b"a", b"b") == [ord("a"), ord("b")]
+    assert told(readers, b"die") == [None]
+    assert told(readers, b"a") == [None]
+    assert [record.getMessage() for record in caplog.records] == [
+        "a process that reads images has died; 1 are left, and the worker itself",
+        "a process that reads images has died; 0 are left, and the worker itself",
+    ]
+
+
+def test_they_end_when_they_are_closed(start: Start) -> None:
+    readers = start(8)
+    pids = [reader.pid for reader in readers._readers]
+    readers.close()
+
+    for pid in pids:
+        with pytest.raises(ChildProcessError):
+            os.waitpid(pid, os.WNOHANG)
