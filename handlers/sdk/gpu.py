@@ -36,6 +36,8 @@ def remedy_of(reason: str) -> str:
 def unusable(gpu: int, *, runs: bool) -> str:
     """Return why torch cannot use the GPU of this number, in torch's words; empty if it can. Imports torch.
 
+    One whose memory is full can be used: the load that needs some fails, and is tried again.
+
     Args:
         runs: whether to run a kernel, which makes a context: that takes memory on the GPU, some 500 MiB on an H100.
     """
@@ -49,6 +51,8 @@ def unusable(gpu: int, *, runs: bool) -> str:
         if runs:
             torch.ones(1, device=f"cuda:{gpu}").add(1).item()
     except (RuntimeError, AssertionError) as error:  # the latter by a build without CUDA
+        if "out of memory" in str(error):
+            return ""
         return next(iter(str(error).strip().splitlines()), type(error).__name__).rstrip(".")
     return ""
 

@@ -15,7 +15,7 @@ from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import HandlerError
-from tsctl.handlers.sdk.gpu import remedy_of, unusable_apart
+from tsctl.handlers.sdk.gpu import remedy_of, unusable, unusable_apart
 
 pytestmark = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 FALLS_BACK = """
@@ -101,6 +101,26 @@ def test_a_worker_without_a_gpu_does_not_touch_cuda(model_dir: Path, monkeypatch
 
 
 @pytest.mark.parametrize(
+    ("error", "reason"),
+    [
+        pytest.param(AssertionError("Torch not compiled with CUDA enabled"), "Torch not compiled with CUDA enabled",
+                     id="a build without CUDA"),
+        pytest.param(RuntimeError("CUDA error: no kernel image.\nSearch for it"), "CUDA error: no kernel image",
+                     id="the first line of an error"),
+        pytest.param(torch.OutOfMemoryError("CUDA out of memory. Tried"), "", id="a full GPU is no unusable one"),
+        pytest.param(RuntimeError("CUDA error: out of memory"), "", id="nor where there is no room for a context"),
+    ],
+)  # fmt: skip
+def test_the_reason_is_torchs(error: BaseException, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def init() -> None:
+        raise error
+
+    monkeypatch.setattr("torch.cuda.init", init)
+
+    assert unusable(0, runs=True) == reason
+
+
+@pytest.mark.parametrize(
     ("reason", "remedy"),
     [
         pytest.param("Torch not compiled with CUDA enabled", "build of torch with CUDA", id="a wheel for the CPU"),
@@ -113,7 +133,7 @@ def test_a_worker_without_a_gpu_does_not_touch_cuda(model_dir: Path, monkeypatch
             " without the card's architecture",
         ),
         pytest.param("No CUDA GPUs are available", "device files", id="a device that is hidden or closed"),
-        pytest.param("CUDA error: out of memory", "nvidia-smi", id="anything else"),
+        pytest.param("CUDA error: unknown error", "nvidia-smi", id="anything else"),
     ],
 )  # fmt: skip
 def test_each_reason_has_its_remedy(reason: str, remedy: str) -> None:
