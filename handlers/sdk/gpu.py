@@ -23,6 +23,7 @@ _REMEDIES = {
     "no kernel image": "install a build of torch that has kernels for this GPU's architecture",
     "no NVIDIA driver": "install the NVIDIA driver; in a container: `docker run --gpus all`",
     "No CUDA GPUs": "see that the process may open the device files /dev/nvidia*, and CUDA_VISIBLE_DEVICES",
+    "busy or unavailable": "end the other program on it, or let several use it: `nvidia-smi --compute-mode=DEFAULT`",
     "invalid device ordinal": "name the number of usable GPUs: `tsctl start --gpus N`",
     "only sees": "name the number of usable GPUs: `tsctl start --gpus N`",
 }
