@@ -13,6 +13,7 @@ SUFFIX = ".cpython-312-x86_64-linux-gnu.so"
 FILES = {
     "tsctl/daemon/http/router.py": b"routes = {}\n",
     f"tsctl/daemon/http/router{SUFFIX}": b"ELF",
+    "tsctl/daemon/http/interpreted.py": b"",
     "tsctl-0.1.0.dist-info/METADATA": b"Name: tsctl\n",
 }
 
@@ -40,7 +41,7 @@ def tree(tmp_path: Path) -> Path:
 def test_the_compiled_modules_come_to_lie_beside_their_sources_and_nothing_else_does(wheel: Path, tree: Path) -> None:
     assert unpack.refusal(wheel, tree, SUFFIX) == ""
 
-    unpack.unpack(wheel, tree, tree.parent / "site")
+    unpack.unpack(wheel, tree, tree.parent / "site")  # which lacks a module that is not compiled
 
     assert (tree / "daemon" / "http" / f"router{SUFFIX}").read_bytes() == b"ELF"
     assert sorted(path.name for path in tree.iterdir()) == ["daemon", "tsctl"]

@@ -1,6 +1,7 @@
 """Put the compiled modules of .whl/ beside the sources, the version into SITE: `python3 -m tests.lab.gpu.unpack SITE`.
 
 Compiled modules win over the sources beside them. So nothing is unpacked that another Python, or other sources, made.
+Modules that are not compiled may have changed since.
 """
 
 import sys
@@ -24,12 +25,13 @@ def refusal(wheel: Path | None, tree: Path, suffix: str) -> str:
     if wheel is None:
         return f"there is no wheel of tsctl in .whl: {REMEDY}"
     with zipfile.ZipFile(wheel) as archive:
-        names = archive.namelist()
-        if not any(name.endswith(suffix) for name in names):
+        names = set(archive.namelist())
+        sources = sorted({f"{name.removesuffix(suffix)}.py" for name in names if name.endswith(suffix)} & names)
+        if not sources:
             return f"`{wheel.name}` has no modules for this Python, which imports `{suffix}`: {REMEDY}"
-        for name in names:
+        for name in sources:
             source = tree / name
-            if name.endswith(".py") and (not source.is_file() or source.read_bytes() != archive.read(name)):
+            if not source.is_file() or source.read_bytes() != archive.read(name):
                 return f"`{wheel.name}` was made of other sources, `{name}` differs: {REMEDY}"
     return ""
 
