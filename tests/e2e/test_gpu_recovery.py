@@ -54,7 +54,7 @@ def test_a_classifier_whose_context_is_broken_runs_the_batch_on_another_worker(
 
 def test_a_batch_size_that_does_not_fit_is_learnt(idle: Served, tmp_path: Path) -> None:
     start_on(idle, cards_or_skip(tmp_path, memory=2 << 30))
-    idle.register("on_card", "--batch-size", "8", "--max-delay", "100")
+    idle.register("on_card", "--batch-size", "8", "--max-delay", "100", "--isolate")
 
     with ThreadPoolExecutor(16) as clients:  # 8 rows need 2 400 MiB, 4 half of it
         statuses = [answer.status for answer in clients.map(lambda _: ask(idle, 300), range(64))]
