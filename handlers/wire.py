@@ -7,7 +7,8 @@
     daemon → worker   Share, if there is an arena; Load, then Predict … ; Threads, BatchSize at any time; Credit for a
                       batch that has sent Chunks; end of stream: leave
     worker → daemon   Hello, then Loaded or LoadFailed, then for each Predict any number of Chunks and one Done,
-                      preceded by Started if the worker runs several batches at once; Cut if clients do not read
+                      preceded by Started if the worker runs several batches at once; Cut if clients do not read;
+                      GpuLost at any time, before it leaves
     rank 0 → rank n   what the daemon sends, and NextCall: a worker can be a group of processes (process/ranks)
 
 A worker whose model runs row by row (`Load.mode`) takes batches of one row, up to its capacity at the same time, and
@@ -51,6 +52,7 @@ MOST_HEADERS = 1000  # of one response
 EXIT_LOAD_FAILED = 3  # exit code of a worker that cannot load its model: a restart will not help
 EXIT_DISCONNECTED = 76  # exit code of a worker whose handler closed its connection (EX_PROTOCOL of sysexits.h)
 EXIT_MEMBER_LOST = 77  # exit code of a worker that is a group of processes, after MemberLost
+EXIT_GPU_LOST = 78  # exit code of a worker whose GPU context is broken, after GpuLost
 
 BrokenMessage = msgspec.DecodeError  # raised by the decoders for bytes that are not a valid message
 
@@ -269,11 +271,15 @@ class Loaded(msgspec.Struct, array_like=True, tag=2):
 
 
 class LoadFailed(msgspec.Struct, array_like=True, tag=3):
-    """The model cannot be loaded. `traceback` is the handler's, without our frames."""
+    """The model cannot be loaded. `traceback` is the handler's, without our frames.
+
+    `passing`: another worker may load the model: this one has lost its GPU.
+    """
 
     error: Text
     traceback: Text
     out_of_memory: bool = False
+    passing: bool = False
 
 
 class Started(msgspec.Struct, array_like=True, tag=6):
@@ -310,7 +316,8 @@ class Cut(msgspec.Struct, array_like=True, tag=7):
 
 
 class Isolation(msgspec.Struct, array_like=True):
-    """The handler raised for a batch and its rows ran alone: how many failed, and for how many seconds they ran."""
+    """The handler raised for a batch and its rows ran alone, or in halves where memory did not suffice: how many
+    failed, and for how many seconds they ran."""
 
     failed: Count
     seconds: Seconds
@@ -328,6 +335,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
 
     `seconds` is measured in the worker and includes isolation. `failures` are the first exceptions of the batch.
     `kept`: the offsets in the arena of all values, of this batch and earlier ones, whose memory the handler still uses.
+    `too_large`: the fewest rows for which memory did not suffice together, and would alone; 0 for none.
     """
 
     batch: int
@@ -337,6 +345,7 @@ class Done(msgspec.Struct, array_like=True, tag=4):
     isolation: Isolation | None = None
     failures: Annotated[list[HandlerFailure], Meta(max_length=MOST_FAILURES)] = []
     kept: Annotated[list[Count], Meta(max_length=MOST_KEPT)] = []
+    too_large: Count = 0
 
 
 class Round(msgspec.Struct, array_like=True, tag=8):
@@ -355,9 +364,18 @@ class MemberLost(msgspec.Struct, array_like=True, tag=9):
     killed: bool
 
 
+class GpuLost(msgspec.Struct, array_like=True, tag=11):
+    """The worker ends: its GPU context is broken, and only a new process can use the GPU.
+
+    What it has in flight is not answered, and ends as that of any worker that dies.
+    """
+
+    reason: Text
+
+
 Frame = bytes | bytearray | memoryview
 ToWorker = Share | Load | Predict | Threads | BatchSize | Credit | Cancel | NextCall
-ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut | Round | MemberLost
+ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut | Round | MemberLost | GpuLost
 
 _encoder = msgspec.msgpack.Encoder()
 _decode_for_worker: Callable[[Frame], ToWorker] = msgspec.msgpack.Decoder(ToWorker).decode

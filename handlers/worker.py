@@ -11,6 +11,7 @@ import logging
 import os
 import sys
 import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, NoReturn
@@ -28,6 +29,8 @@ from tsctl.handlers.process.threads import set_threads
 from tsctl.handlers.requests.excerpt import excerpt, message_of
 from tsctl.handlers.requests.tracebacks import describe_error, has_author_frames
 from tsctl.handlers.runtime import compat
+from tsctl.handlers.runtime.gpu_context import breakage, touch_gpus
+from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.runtime.warmup import warm_up
 from tsctl.handlers.sdk.errors import HandlerError
@@ -53,8 +56,7 @@ def load_failure(error: BaseException, model_dir: str = "") -> wire.LoadFailed:
     text = describe_error(error, model_dir, bare=bare)
     name, message = class_of(error), message_of(error).strip()
     summary = excerpt(f"{name}: {message.splitlines()[0]}" if message else name)
-    out_of_memory = issubclass(kind, MemoryError) or (issubclass(kind, RuntimeError) and "CUDA" in message)
-    return wire.LoadFailed(sendable(summary), sendable(text), out_of_memory)
+    return wire.LoadFailed(sendable(summary), sendable(text), is_out_of_memory(error))
 
 
 class Prepared(NamedTuple):
@@ -114,6 +116,7 @@ def alike(load: wire.Load) -> wire.Load:
 def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runtime, list[wire.Optimized]]:
     """Return the prepared model if it matches `load`, else load and optimise; ready for the first batch."""
     if prepared is None or alike(prepared.load) != alike(load):
+        set_threads(load.threads)  # a template has one; what a handler starts while it loads shares these
         prepared = prepare(load)
     runtime, optimized = prepared.runtime, prepared.optimized
     runtime.set_batch_size(load.batch_size)
@@ -144,8 +147,23 @@ def join_ranks(load: wire.Load, connection: DaemonConnection) -> "Leader | None"
     return Leader(load, connection.send, end_with)
 
 
-def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int:
+def raise_if_gpu_lost() -> None:
+    """Raise the error that has broken the GPU context while the model loaded, if one has.
+
+    What a warm-up has begun may fail only now, and an optimisation that failed was given up without a further look.
+    """
+    error = touch_gpus()
+    if error is not None:
+        raise error
+
+
+def serve(
+    connection: DaemonConnection, prepared: Prepared | None = None, end: Callable[[int, str], None] | None = None
+) -> int:
     """Load the model of the first message and run batches; return the exit code.
+
+    Args:
+        end: ends this process with an exit code, and a sentence for the model's log; by default `end_with`.
 
     Raises:
         Disconnected: the handler closed the connection.
@@ -165,6 +183,7 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
             os.sched_setaffinity(0, message.cpus)  # before a library starts threads, which inherit the affinity
         leader = join_ranks(message, connection)
         runtime, optimized = load_model(message, prepared)
+        raise_if_gpu_lost()
         if message.ranks is None:
             rows, batches = alone(message.mode, runtime, connection, message.threads)
         else:
@@ -174,8 +193,12 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
     except BaseException as error:  # noqa: BLE001 - user code may raise anything
         failed = load_failure(error, message.model_dir)
         tell(failed.traceback)
+        lost = breakage(error)
+        if lost:
+            connection.send(wire.GpuLost(sendable(lost)))
+            failed.passing = True
         connection.send(failed if leader is None else leader.load_failed(failed))
-        return wire.EXIT_LOAD_FAILED
+        return wire.EXIT_GPU_LOST if lost else wire.EXIT_LOAD_FAILED
     if leader is not None and (others := leader.loaded()) is not None:
         connection.send(others)
         return wire.EXIT_LOAD_FAILED
@@ -183,6 +206,7 @@ def serve(connection: DaemonConnection, prepared: Prepared | None = None) -> int
     notes = [sendable(each) for each in runtime.notes]
     measured = runtime.measured()
     connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes))
+    runtime.gpu.leave = partial(leave_gpu, connection, end or end_with)
     if rows is not None:
         rows.converse()
         runtime.close()
@@ -245,6 +269,14 @@ def end_with(code: int, text: str) -> NoReturn:
     """End this process from any thread, with a sentence in the model's log."""
     tell(text)
     leave(code)
+
+
+def leave_gpu(connection: DaemonConnection, end: Callable[[int, str], None], why: str) -> None:
+    """End this process from any thread: its GPU context is broken. The daemon gives what is in flight to others."""
+    try:
+        connection.send(wire.GpuLost(sendable(why)))
+    finally:
+        end(wire.EXIT_GPU_LOST, f"this worker ends: {why}")
 
 
 def main(arguments: list[str]) -> int:

@@ -106,7 +106,7 @@ def ours(metrics: Metrics) -> Iterator[MetricFamily]:
     ]
     text = "Expired requests, by where they were (in the queue, or with a worker) and whose limit it was"
     yield family("tsctl_requests_expired_total", "counter", text, expired)
-    text = "Failed batches whose requests were run again, each alone"
+    text = "Failed batches whose requests were run again, each alone or in halves"
     isolated = [(la, v.isolated) for la, v in counted]
     yield family("tsctl_isolated_batches_total", "counter", text, isolated)
     failed = [(la, v.failed_alone) for la, v in counted]

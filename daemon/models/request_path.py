@@ -62,6 +62,7 @@ class RequestPath:
     Attributes:
         by_rows: workers run requests on their own, not in batches.
         traffic: the learned model of requests and batches.
+        too_large: called with the number of rows for which a worker's memory did not suffice together.
     """
 
     def __init__(
@@ -75,10 +76,13 @@ class RequestPath:
         listeners: dict[Callable[[], None], None],
     ) -> None:
         name, clock, self._metrics = source.manifest.model_name, resources.clock, metrics
+        self.too_large: list[Callable[[int], None]] = []
+        self._settings = settings
+        self._most: int | None = None
         spec = worker_spec(
             source.manifest, source.directory, settings,
             in_place=source.unpacked is None, python=source.python, log=resources.log,
-            isolated=metrics.batch_isolated, measured=metrics.emitted.take,
+            isolated=metrics.batch_isolated, too_large=self._tell_too_large, measured=metrics.emitted.take,
             share=resources.dispatcher.share,
         )  # fmt: skip
         spec = resources.specify(settings, spec)
@@ -105,15 +109,30 @@ class RequestPath:
 
     def change(self, settings: ModelSettings) -> None:
         """Apply new settings."""
+        self._settings = settings
+        size = self._batch_size()
         self.queue.max_jobs, self.queue.max_bytes = settings.queue_jobs, settings.queue_bytes
-        self.traffic.batch_size = settings.batch_size
+        self.traffic.batch_size = size
         self.dispatcher.collector = self._collector(settings)
         self._limit_waiting(settings)
-        self.pool.set_limits(settings.batch_size, settings.response_timeout, settings.startup_timeout)
+        self.pool.set_limits(size, settings.response_timeout, settings.startup_timeout)
 
     def _collector(self, settings: ModelSettings) -> Collector:
         rows = mode_of(settings) != "batch"
-        return make_collector(settings.policy, settings.batch_size, settings.max_delay, self.traffic, rows=rows)
+        return make_collector(settings.policy, self._batch_size(), settings.max_delay, self.traffic, rows=rows)
+
+    def limit_batches(self, most: int | None) -> None:
+        """Send at most so many requests in a batch from now on, also where the settings allow more; None: as these."""
+        self._most = most
+        self.change(self._settings)
+
+    def _batch_size(self) -> int:
+        size: int = self._settings.batch_size
+        return size if self._most is None else min(size, self._most)
+
+    def _tell_too_large(self, rows: int) -> None:
+        for call in self.too_large:
+            call(rows)
 
     def _limit_waiting(self, settings: ModelSettings) -> None:
         """Set how long a job may wait, also for jobs that wait already."""

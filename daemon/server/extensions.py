@@ -2,6 +2,7 @@
 
 from tsctl.daemon.extension import Extension
 from tsctl.daemon.extensions.cache import CacheExtension
+from tsctl.daemon.extensions.fitting import FittingExtension
 from tsctl.daemon.extensions.grouping import GroupingExtension
 from tsctl.daemon.extensions.grpc import GrpcExtension
 from tsctl.daemon.extensions.keys import KeysExtension
@@ -36,6 +37,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     RecordingExtension(),
     TracingExtension(),
     GroupingExtension(),
+    FittingExtension(),
     KeysExtension(),
     OpenAIExtension(),
     OipExtension(),

@@ -30,6 +30,7 @@ ENDS: dict[str, str] = {
     "code": "the worker exited of itself",
     "signal": "a signal ended the worker, other than SIGKILL",
     "killed": "a SIGKILL that the daemon did not send: most likely the kernel's, out of memory",
+    "gpu": "an error broke the worker's GPU context, so that it left",
     "memory": "the worker exceeded its limit of memory",
     "startup_timeout": "the model was not loaded in time",
     "response_timeout": "a batch was not answered in time",
@@ -66,7 +67,8 @@ class WorkerSpec:
         metrics: the declared metrics (see `tsctl.handlers.wire.Load`).
         log: called with the worker's output.
         measured: called with the handler's measurements, whenever it reports some.
-        isolated: called for each batch whose jobs ran alone.
+        isolated: called for each batch whose jobs ran alone, or in halves.
+        too_large: called with the number of rows for which a worker's memory did not suffice together.
     """
 
     model_name: str
@@ -98,6 +100,7 @@ class WorkerSpec:
     log: OutputLog = field(default=lambda text, pid, stream: None)
     measured: Callable[[Sequence[Measurement]], None] = field(default=lambda measurements: None)
     isolated: Callable[[Isolation], None] = field(default=lambda isolation: None)
+    too_large: Callable[[int], None] = field(default=lambda rows: None)
 
     @property
     def processes(self) -> int:

@@ -310,6 +310,10 @@ class LocalWorker:
                 self.in_flight.start(message.batch)
             case wire.MemberLost():
                 self._process.member_lost(message)
+            case wire.GpuLost():
+                self._process.gpu_lost(message)
+                self._disconnect()
+                self._set_leave_timer(LEAVE_TIME, lambda: self._process.kill(message.reason, "gpu"))
             case wire.Hello() if self.state is WorkerState.STARTING:
                 self.state = advance(self.state, WorkerEvent.HELLO)
                 self._told_batch_size = self._spec.batch_size
@@ -330,7 +334,9 @@ class LocalWorker:
                 self._set_leave_timer(
                     LEAVE_TIME, lambda: self._process.kill("it did not leave after its load failed", LOAD_FAILED)
                 )
-                failure = LoadFailure(message.error, message.traceback, out_of_memory=message.out_of_memory)
+                failure = LoadFailure(
+                    message.error, message.traceback, not message.passing, out_of_memory=message.out_of_memory
+                )
                 self._events.load_failed(self, failure)
             case _:
                 pass  # stopped while loading
@@ -401,6 +407,8 @@ class LocalWorker:
         if done.isolation is not None:  # isolated runs are not part of the batch's duration
             seconds = max(0.0, seconds - done.isolation.seconds)
             self._spec.isolated(done.isolation)
+        if done.too_large:
+            self._spec.too_large(done.too_large)
         self._batches.ended(self, batch, outcomes, seconds)
         if self.state is WorkerState.DRAINING and not self.in_flight:
             self._leave()

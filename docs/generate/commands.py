@@ -63,6 +63,7 @@ def exit_codes() -> str:
     workers = {
         str(wire.EXIT_LOAD_FAILED): "The model could not be loaded: another worker would not help.",
         str(wire.EXIT_DISCONNECTED): "The handler took away the worker's connection to the daemon.",
+        str(wire.EXIT_GPU_LOST): "The worker's GPU context was broken: only a new process can use the GPU.",
     }
     return f"""# Exit codes
 

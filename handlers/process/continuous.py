@@ -133,6 +133,7 @@ class Continuous:
         self._scarce = min([window.room for window in self._windows]) <= 0
         if sent.ends:
             sent.ends[0].measured = self._runtime.measured()
+            sent.ends[0].too_large = self._runtime.too_large
         self._connection.send(sent)
 
     def _all_pass(self, stepped: Sequence[Stepped]) -> bool:

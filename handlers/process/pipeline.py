@@ -16,7 +16,7 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 from tsctl.handlers import wire
 from tsctl.handlers.runtime.runtime import Runtime, SendPieces, no_pieces
@@ -26,7 +26,18 @@ from tsctl.handlers.sdk.per_batch import own_values
 LANES = 2
 STAGES = ("prepare", "preprocess", "inference", "postprocess")
 _THREAD = {"prepare": "preprocess"}  # both read the rows
-Done = Callable[[list[wire.Answer], wire.Isolation | None, list[wire.HandlerFailure]], None]
+
+
+class Ran(NamedTuple):
+    """A batch that has run; the attributes are those of `Runtime`."""
+
+    answers: list[wire.Answer]
+    isolation: wire.Isolation | None
+    failures: list[wire.HandlerFailure]
+    too_large: int
+
+
+Done = Callable[[Ran], None]
 
 
 def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
@@ -58,7 +69,7 @@ def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
 
 
 class Passed:
-    """What a batch has behind itself: the next one may follow.
+    """The stages that a batch has behind itself, in which the next one may follow.
 
     Attributes:
         read: its inference was asked for, or it has ended.
@@ -106,8 +117,7 @@ class Pipeline:
         """Start a batch; block while all lanes are taken.
 
         Args:
-            done: called with the answers, the isolation if the rows ran alone, and the failures; on another thread,
-                batch after batch in order of arrival.
+            done: called with what came of the batch; on another thread, batch after batch in order of arrival.
 
         Raises:
             Exception: an earlier `done` raised it.
@@ -157,13 +167,13 @@ class Pipeline:
             # The model too: an explanation replaces it.
             with own_values(self._handler, context=None, model=self._handler.model):
                 answers = runtime.run(rows, send)
-                isolation, failures = runtime.isolation, runtime.failures
+                ran = Ran(answers, runtime.isolation, runtime.failures, runtime.too_large)
         finally:
             own.end()
             self._runtimes.append(runtime)
         try:
             last.result()
-            done(answers, isolation, failures)
+            done(ran)
         finally:
             self._free.release()
 

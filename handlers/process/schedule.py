@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from tsctl.handlers import wire
 from tsctl.handlers.process.connection import DaemonConnection
@@ -11,6 +11,9 @@ from tsctl.handlers.process.threads import set_threads
 from tsctl.handlers.runtime.compiling import mypyc_attr
 from tsctl.handlers.runtime.runtime import Runtime, SendPieces
 from tsctl.handlers.sdk.errors import HandlerError
+
+if TYPE_CHECKING:
+    from tsctl.handlers.process.pipeline import Ran
 
 
 class Running(Protocol):
@@ -112,7 +115,8 @@ class InTurn:
         answers = pieces.last(self._run(batch.rows, pieces))
         seconds = time.perf_counter() - began - pieces.waited
         measured, failures, kept = runtime.measured(), runtime.failures, runtime.views.end(batch)
-        connection.send(wire.Done(batch.batch, answers, seconds, measured, runtime.isolation, failures, kept))
+        isolation, too_large = runtime.isolation, runtime.too_large
+        connection.send(wire.Done(batch.batch, answers, seconds, measured, isolation, failures, kept, too_large))
 
     def set_threads(self, count: int) -> None:
         set_threads(count)
@@ -141,16 +145,17 @@ class Overlapped:
         self._connection.send(wire.Started(batch.batch))
         pieces = Pieces(self._connection, batch.batch)
 
-        def done(
-            answers: Sequence[wire.Answer], isolation: wire.Isolation | None, failures: list[wire.HandlerFailure]
-        ) -> None:
-            last = pieces.last(list(answers))
+        def done(ran: "Ran") -> None:
+            last = pieces.last(ran.answers)
             now = time.perf_counter()
             # Without the overlap with the batch before: during it, this batch either waited or cost nothing.
             seconds, self._ended = max(0.0, now - max(began, self._ended) - pieces.waited), now
             measured = self._runtime.measured()
             kept = self._runtime.views.end(batch)
-            self._connection.send(wire.Done(batch.batch, last, seconds, measured, isolation, failures, kept))
+            end = wire.Done(
+                batch.batch, last, seconds, measured, ran.isolation, ran.failures, kept, ran.too_large
+            )  # fmt: skip
+            self._connection.send(end)
 
         self._pipeline.submit(batch.rows, done, pieces)
 

@@ -9,6 +9,7 @@ from tsctl.handlers.requests.advice import advice_for
 from tsctl.handlers.requests.excerpt import excerpt, message_of
 from tsctl.handlers.requests.rows import failure
 from tsctl.handlers.requests.tracebacks import describe_error
+from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, PredictionException, UnreadablePayload
 from tsctl.handlers.texts.encodable import class_of, text_of
 
@@ -52,6 +53,6 @@ def failed(row: wire.Row, error: BaseException) -> wire.Answer:
     if issubclass(kind, NotSerialisable):
         return failure(f"Unsupported model output data type. {message_of(error)} (Request {row.id})")
     what = _in_words(error)
-    if issubclass(kind, MemoryError) or "CUDA" in what:
+    if is_out_of_memory(error) or "CUDA" in what:
         return failure(f"Out of resources. {what} (Request {row.id})", 507)
     return failure(f"Prediction failed: {what} (Request {row.id}){advice_for(row)}")

@@ -2,6 +2,9 @@
 
 Exceptions: errors that a handler raises on purpose stand, and the reruns delay other batches. Reruns therefore take at
 most a tenth of a worker's time; beyond that limit a batch fails whole.
+
+Where memory does not suffice for a batch, its halves run instead, and theirs, down to single rows: in at most about
+three times the batch's own time, and seldom, as the daemon learns of it. So that limit is not theirs.
 """
 
 from collections.abc import Sequence

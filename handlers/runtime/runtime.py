@@ -14,7 +14,9 @@ from tsctl.handlers.requests.kinds import Kind, kind_of
 from tsctl.handlers.requests.rows import decode_rows, encode_item, headers_of, items_of
 from tsctl.handlers.runtime.compiling import mypyc_attr
 from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
+from tsctl.handlers.runtime.gpu_context import GpuContext
 from tsctl.handlers.runtime.isolation import Allowance, may_isolate
+from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
 from tsctl.handlers.sdk.built_in import declaration_under
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
@@ -86,9 +88,11 @@ class Runtime:
         config: the archive's `model-config.yaml`.
         declared: the inputs of a typed or built-in handler; None for any other, and for one that gets arrays.
         notes: sentences for the model's author.
-        isolation: the isolation of the last batch if its rows ran alone, else None.
+        isolation: the isolation of the last batch if its rows ran alone, or in halves, else None.
+        too_large: of the last batch, the fewest rows that did not fit into memory together; 0 for none.
         failures: the first exceptions of the last batch that became answers.
         views: the arrays of running requests, and those that the handler keeps.
+        gpu: told of each exception of the handler: some leave a process that must end.
 
     Args:
         isolate: whether rows run alone after the handler raised for their batch; None: only if `handle` is ours.
@@ -105,6 +109,9 @@ class Runtime:
         self._handler_time = 0.0  # seconds in the handler's own code, for the running batch
         self.own_handle = entry.own_handle
         self.isolation: wire.Isolation | None = None
+        self.too_large = 0
+        self._unfit = 0  # rows of the running batch for which memory did not suffice even alone
+        self._crowded = False  # memory did not suffice for a call of the running batch
         self.failures: list[wire.HandlerFailure] = []
         self.declared = entry.declared
         self.notes = entry.notes
@@ -113,6 +120,7 @@ class Runtime:
         self._isolate = False  # for the running batch
         self._allowance = Allowance(time.perf_counter())
         self.views = Views()
+        self.gpu = GpuContext()
         self._outputs = self.config.get("outputs") or ()  # as the daemon has checked them
 
     @classmethod
@@ -147,6 +155,7 @@ class Runtime:
         other = Runtime(self._entry, self._context.beside(), self._may_isolate)
         other._allowance = self._allowance  # shared by the worker; two threads may spend the same second
         other.views = self.views
+        other.gpu = self.gpu
         return other
 
     def optimize(
@@ -187,6 +196,8 @@ class Runtime:
         self._send = send
         self._isolate, self.isolation = isolate and self._may_isolate, None
         self._handler_time = 0.0
+        self.too_large = self._unfit = 0
+        self._crowded = False
         if self.failures:
             self.failures = []
         try:
@@ -199,8 +210,14 @@ class Runtime:
 
     def fail(self, rows: Sequence[wire.Row], error: BaseException) -> list[wire.Answer]:
         """Return the answers to all rows of a call that could not be finished."""
-        self._note_failure(range(len(rows)), tell_failure(error, self._model_dir))
+        self._note_failure(range(len(rows)), self._tell(error))
         return [failed(row, error) for row in rows]
+
+    def _tell(self, error: BaseException) -> str:
+        """Write a traceback to the model's log, and return it; a worker whose GPU is lost with it ends here."""
+        told = tell_failure(error, self._model_dir)
+        self.gpu.check(error)
+        return told
 
     def _read_rows(self, rows: Sequence[wire.Row]) -> tuple[list[Any], dict[int, UnreadablePayload]]:
         """Return what the handler finds in `data`, and the unreadable rows among these."""
@@ -275,30 +292,40 @@ class Runtime:
         processors = self._context.request_processor or ()
         pieces = self._context.send_pieces = BatchPieces(self._encode, self._send, rows, numbers)
         began = time.perf_counter()
+        crowded = False
+        answers: list[wire.Answer] | None = None
         try:
             items = items_of(self._entry.handle(data, self._context), len(rows))
         except InvalidResult as error:
-            tell_failure(error, self._model_dir)
+            self._tell(error)
             return [failed(row, error) for row in rows]
         except BaseException as error:
             if not self.own_handle and issubclass(type(error), UnreadableRows) and _are_rows(error, len(rows)):
                 raise
-            told = tell_failure(error, self._model_dir)
-            alone = len(rows) == 1 or not self._isolate or pieces.sent or not may_isolate(error, processors)
-            if alone or self._allowance.left(time.perf_counter()) <= 0:
+            told = self._tell(error)
+            crowded = is_out_of_memory(error)
+            again = len(rows) > 1 and self._isolate and not pieces.sent and may_isolate(error, processors)
+            if not again or self.gpu.broken or not (crowded or self._allowance.left(time.perf_counter()) > 0):
                 self._note_failure(numbers, told)
-                return [failed(row, error) for row in rows]
+                answers = [failed(row, error) for row in rows]
             items = None
         finally:
             self._handler_time += time.perf_counter() - began
         if items is None:
-            pieces.send = no_pieces  # a thread left by the failed batch must not answer rows that run again
             # Outside the `except` block, so that the exception and the memory of its frames are freed.
-            return self._handle_alone(rows, numbers)
+            if crowded:
+                make_room(collect=self._crowded)  # once more: something else holds the memory
+                self._crowded = True
+            if answers is not None:
+                if crowded:
+                    self._note_crowded(len(rows))
+                return answers
+            pieces.send = no_pieces  # a thread left by the failed batch must not answer rows that run again
+            return self._handle_halves(rows, numbers) if crowded else self._handle_alone(rows, numbers)
         for raised in {id(item): item for item in items if is_exception(item)}.values():
             if not isinstance(raised, (UnreadablePayload, NotSerialisable)):
                 rows_of = [number for number, item in zip(numbers, items, strict=True) if item is raised]
-                self._note_failure(rows_of, tell_failure(raised, self._model_dir))
+                self._note_failure(rows_of, self._tell(raised))
         answers = [self._encode(index, row, item) for index, (row, item) in enumerate(zip(rows, items, strict=True))]
         if not wants_bytes or pieces.sent:
             return answers
@@ -323,6 +350,28 @@ class Runtime:
         self.isolation = wire.Isolation(sum(bool(answer.error) for answer in answers), ended - began)
         return answers
 
+    def _handle_halves(self, rows: Sequence[wire.Row], numbers: Sequence[int]) -> list[wire.Answer]:
+        """Run the handler on each half of rows for which memory did not suffice together."""
+        began, unfit = time.perf_counter(), self._unfit
+        half = (len(rows) + 1) // 2
+        answers: list[wire.Answer] = []
+        for part in (slice(half), slice(half, len(rows))):
+            self._send([])  # the batch is still running
+            data, unreadable = self._read_rows(rows[part])
+            answers += self._handle_readable(rows[part], data, unreadable, numbers[part])
+        if self._unfit == unfit:  # otherwise one row may be all that is too large
+            self._note_crowded(len(rows))
+        failed_rows = sum(bool(answer.error) for answer in answers)
+        self.isolation = wire.Isolation(failed_rows, time.perf_counter() - began)
+        return answers
+
+    def _note_crowded(self, rows: int) -> None:
+        """Note that memory did not suffice for so many rows together."""
+        if rows == 1:
+            self._unfit += 1
+        else:
+            self.too_large = min(self.too_large or rows, rows)
+
     def _encode(self, index: int, row: wire.Row, item: Any) -> wire.Answer:
         """Return the answer to one row. An item that is an exception, or cannot be encoded, fails only its own row."""
         if is_exception(item):
@@ -339,7 +388,7 @@ class Runtime:
         except (NotSerialisable, InvalidResult) as error:
             return failed(row, error)
         except BaseException as error:  # noqa: BLE001 - of the item's class, or of objects that the handler set
-            tell_failure(error, self._model_dir)
+            self._tell(error)
             return failed(row, error)
 
 

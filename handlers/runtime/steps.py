@@ -10,7 +10,8 @@ from typing import Any, Generic, TypeVar
 
 from tsctl.handlers import wire
 from tsctl.handlers.requests.rows import headers_of, items_of
-from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
+from tsctl.handlers.runtime.failures import bad_request, failed
+from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
 from tsctl.handlers.runtime.runtime import BatchPieces, Runtime, SendPieces, is_exception
 from tsctl.handlers.sdk.context import RequestProcessor
 from tsctl.handlers.sdk.streaming import NEXT
@@ -102,6 +103,7 @@ class SteppedRuntime(Runtime):
         self.failures = []
         self.further = False
         self._handler_time = 0.0
+        self.too_large = 0
         try:
             return self._step(batch, cancelled, send)
         except BaseException as error:  # noqa: BLE001 - of objects that the handler put in place of ours
@@ -142,12 +144,19 @@ class SteppedRuntime(Runtime):
         context.cancelled = list(cancelled)
         context.send_pieces = BatchPieces(self._encode, send, rows, numbers)
         began = time.perf_counter()
+        answers: list[wire.Answer] = []
+        crowded = False
         try:
             items = items_of(self._entry.handle(data, context), len(rows))
         except BaseException as error:  # noqa: BLE001 - user code may raise anything
-            return [(answer, True) for answer in self.fail(rows, error)]
+            answers, crowded = self.fail(rows, error), is_out_of_memory(error)
         finally:
             self._handler_time += time.perf_counter() - began
+        if crowded:  # outside the `except` block, so that the memory of the exception's frames is freed
+            make_room()
+            self._note_crowded(len(rows))
+        if answers:
+            return [(answer, True) for answer in answers]
         self._called = len(rows)
         stops = self._ask_criteria(items)
         if batch.begun and stops.count(False) == len(items) and {*map(type, items)} == {str}:
@@ -184,7 +193,7 @@ class SteppedRuntime(Runtime):
         ends = True
         raised = item if is_exception(item) else stop
         if isinstance(raised, BaseException):
-            self._note_failure([index], tell_failure(raised, self._model_dir))
+            self._note_failure([index], self._tell(raised))
             if raised is stop:
                 return failed(active.row, raised), True
         elif stop is not None:

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from tsctl.handlers import wire
 from tsctl.handlers.requests.rows import headers_of, items_of
-from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
+from tsctl.handlers.runtime.failures import bad_request, failed
+from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
 from tsctl.handlers.runtime.runtime import Runtime, is_exception
 from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.tensor_heads import InferHead
@@ -77,7 +78,11 @@ class TaskRuntime(Runtime):
         except BaseException as error:
             if issubclass(type(error), asyncio.CancelledError) and _is_cancelled():
                 raise
-            return Answered(failed(row, error), time.perf_counter() - began, tell_failure(error, self._model_dir))
+            answered = Answered(failed(row, error), time.perf_counter() - began, self._tell(error))
+            crowded = is_out_of_memory(error)
+        if crowded:  # outside the `except` block, so that the memory of the exception's frames is freed
+            make_room()
+        return answered
 
     async def _answer(self, row: wire.Row, send: Callable[[wire.Answer], None]) -> Answered:
         one = self.beside()
@@ -100,7 +105,7 @@ class TaskRuntime(Runtime):
         [item] = items_of(await self._entry.handle(data, context), 1)
         seconds = time.perf_counter() - began
         self._tally.add("gauge", "HandlerTime", "ms", self._labels, seconds * 1000)
-        traceback = tell_failure(item, self._model_dir) if is_exception(item) else ""
+        traceback = self._tell(item) if is_exception(item) else ""
         answer = one._encode(0, row, item)
         if row.infer is not None and not begun:
             from tsctl.handlers.tensors.rows import as_asked

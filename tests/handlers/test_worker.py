@@ -217,6 +217,7 @@ def test_exit_is_a_failure_to_load(model_dir: Path) -> None:
     [
         (MemoryError(), True),
         (RuntimeError("CUDA out of memory"), True),
+        (RuntimeError("CUDA error: invalid device ordinal"), False),
         (RuntimeError("shapes differ"), False),
         (ValueError("CUDA"), False),
     ],

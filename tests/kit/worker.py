@@ -35,12 +35,14 @@ class WorkerLog:
     events: list[str] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     exits: list[Exit] = field(default_factory=list)
+    failures: list[LoadFailure] = field(default_factory=list)
 
     def loaded(self, worker: Worker) -> None:
         self.events.append("loaded")
 
     def load_failed(self, worker: Worker, failure: LoadFailure) -> None:
         self.events.append(f"load failed: {failure.error}")
+        self.failures.append(failure)
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
         self.events.append(f"ended {batch.id} after {seconds:g}")
@@ -111,6 +113,9 @@ class FakeLife:
         """Do nothing: the process may have ended."""
 
     def member_lost(self, lost: Any) -> None:
+        """Do nothing: the process is about to exit."""
+
+    def gpu_lost(self, lost: Any) -> None:
         """Do nothing: the process is about to exit."""
 
 

@@ -119,7 +119,7 @@ note       `handle(None)` failed.
 waits      GPU is missing
 last exit  killed: it was over its memory limit of 4 GiB
 expired    3 in the queue, 1 with a worker
-isolated   batches run again row by row: 3, requests that also failed alone: 4
+isolated   batches run again row by row or in halves: 3, requests that also failed alone: 4
 
 Workers
 PID  NODE        STATE     MEMORY  STARTED

@@ -11,7 +11,7 @@ from tests.kit.worker import LoneWorker, PlayedProcess
 from tests.lab.fuzz.targets.conversation import LIES
 from tsctl.daemon.core.job import Batch, Fate
 from tsctl.daemon.workers.engine import UNREACHABLE, Exit
-from tsctl.daemon.workers.local import LocalWorker
+from tsctl.daemon.workers.local import LEAVE_TIME, LocalWorker
 from tsctl.daemon.workers.state import WorkerState
 from tsctl.handlers import wire
 
@@ -309,3 +309,36 @@ def batch_of(bench: Conversation, number: int, size: int) -> Batch:
     job = bench.client.job("a", body=b"x" * size)
     job.send()
     return Batch(number, [job], "full")
+
+
+def test_a_worker_that_has_lost_its_gpu_gets_nothing_more_and_its_requests_come_back() -> None:
+    bench = ready(retry=True)
+    jobs = [*bench.predict(1, "ab"), *bench.predict(2, "cd")]
+
+    bench.process.say(wire.GpuLost("its GPU context is broken"))
+    assert bench.worker.state is WorkerState.DRAINING
+    bench.process.life.over(Exit(wire.EXIT_GPU_LOST, "its GPU context is broken", crashed=True, kind="gpu"))
+
+    assert bench.log.events[1:] == [
+        "lost", "ended 2 after 0", "ended 1 after 0", "exited: its GPU context is broken",
+    ]  # fmt: skip
+    fates = {outcome.job: (outcome.fate, outcome.retry) for outcome in bench.log.outcomes}
+    assert fates == dict(zip(jobs, [(Fate.CRASHED, True)] * 2 + [(Fate.UNSTARTED, True)] * 2, strict=True))
+
+
+def test_a_worker_that_has_lost_its_gpu_and_does_not_leave_is_killed() -> None:
+    bench = ready()
+
+    bench.process.say(wire.GpuLost("its GPU context is broken"))
+    bench.clock.advance(LEAVE_TIME)
+
+    assert bench.process.life.killed == ["its GPU context is broken"]
+
+
+@pytest.mark.parametrize("passing", [True, False])
+def test_a_load_that_failed_with_the_gpu_may_succeed_in_another_worker(passing: bool) -> None:
+    bench = Conversation()
+
+    bench.process.say(wire.LoadFailed("AcceleratorError", "", passing=passing))
+
+    assert [failure.permanent for failure in bench.log.failures] == [not passing]

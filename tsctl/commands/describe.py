@@ -259,7 +259,9 @@ def _isolated(isolated: dict[str, int]) -> list[tuple[str, str]]:
     if not isolated["batches"]:
         return []
     batches, failed = isolated["batches"], isolated["requestsFailed"]
-    return [("isolated", f"batches run again row by row: {batches}, requests that also failed alone: {failed}")]
+    return [
+        ("isolated", f"batches run again row by row or in halves: {batches}, requests that also failed alone: {failed}")
+    ]
 
 
 def _quarantined(quarantine: dict[str, int] | None) -> list[tuple[str, str]]:

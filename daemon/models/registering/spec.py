@@ -61,6 +61,7 @@ def worker_spec(
     log: OutputLog,
     measured: Callable[[Sequence[Measurement]], None],
     isolated: Callable[[Isolation], None],
+    too_large: Callable[[int], None] = lambda rows: None,
     share: int = 1,
 ) -> WorkerSpec:
     """Return the configuration of a version's workers; the arguments are those of `WorkerSpec` and of `Source`.
@@ -91,6 +92,7 @@ def worker_spec(
         log=log,
         measured=measured,
         isolated=isolated,
+        too_large=too_large,
     )
     for extension in EXTENSIONS:
         spec = extension.specify(settings, spec)

@@ -54,6 +54,7 @@ class WorkerProcess:
         self.killed_because = ""
         self._killed_kind = STOPPED
         self._member_lost: wire.MemberLost | None = None
+        self._gpu_lost: wire.GpuLost | None = None
         self._clock = clock
         self._source = source
         self._tell_over = over
@@ -107,6 +108,10 @@ class WorkerProcess:
     def member_lost(self, lost: wire.MemberLost) -> None:
         """Note why the process is about to exit."""
         self._member_lost = lost
+
+    def gpu_lost(self, lost: wire.GpuLost) -> None:
+        """Note why the process is about to exit."""
+        self._gpu_lost = lost
 
     def kill(self, because: str, kind: str = STOPPED) -> None:
         """Kill the process and its children; the first reason, and its kind of `ENDS`, are the reported ones."""
@@ -200,6 +205,8 @@ class WorkerProcess:
         if code == wire.EXIT_MEMBER_LOST and self._member_lost is not None:
             lost = self._member_lost
             return Exit(code, lost.reason, last, crashed=not lost.killed, kind="killed" if lost.killed else "code")
+        if code == wire.EXIT_GPU_LOST and self._gpu_lost is not None:
+            return Exit(code, self._gpu_lost.reason, last, crashed=True, kind="gpu")
         if code == wire.EXIT_DISCONNECTED:
             return Exit(code, "its handler closed its connection to the daemon", last, crashed=True, kind="protocol")
         return Exit(code, f"it exited with code {code}", last, crashed=True, kind="code")

@@ -151,6 +151,8 @@ class RowWorker(LocalWorker):
             outcomes = outcomes_of(batch, done)
         else:
             outcomes = [Outcome(batch.jobs[0], None, Fate.CANCELLED, reason=CANCELLED)]
+        if done.too_large:
+            self._spec.too_large(done.too_large)
         self._batches.ended(self, batch, outcomes, done.seconds)
         if self.state is WorkerState.DRAINING and not self._rows:
             self._leave()

@@ -80,6 +80,7 @@ class Leader:
         self._rounds = Rounds()
         self._changed = threading.Condition()
         self._failure: wire.LoadFailed | None = None  # of the first other rank
+        self._lost_gpus: dict[int, str] = {}  # rank → how its GPU was lost
         self._closing = False
         self._store: Any = None
         if port is None:
@@ -185,6 +186,8 @@ class Leader:
                 self._rounds.end(LOAD, rank, time.monotonic(), failed=True)
             elif isinstance(message, wire.Loaded):
                 self._rounds.end(LOAD, rank, time.monotonic(), failed=False)
+            elif isinstance(message, wire.GpuLost):
+                self._lost_gpus[rank] = message.reason
             elif isinstance(message, wire.Done):
                 self._rounds.end(message.batch, rank, time.monotonic(), failed=bool(message.failures))
             self._changed.notify_all()
@@ -200,7 +203,8 @@ class Leader:
         else:
             how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
             killed = code == -signal.SIGKILL
-        self._leave(f"rank {other.rank} {how}", killed=killed)
+        lost = self._lost_gpus.get(other.rank)
+        self._leave(f"rank {other.rank} {how}" if lost is None else f"rank {other.rank}: {lost}", killed=killed)
 
     def _give_up(self) -> None:
         if self._failure is not None:

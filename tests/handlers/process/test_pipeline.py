@@ -14,7 +14,7 @@ from tests.handlers.samples import context_of
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
-from tsctl.handlers.process.pipeline import STAGES, Pipeline, suits
+from tsctl.handlers.process.pipeline import STAGES, Pipeline, Ran, suits
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.errors import HandlerError, UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.loader import EntryPoint
@@ -74,7 +74,7 @@ class Run:
         self.answers: list[list[wire.Answer]] = []
 
     def submit(self, *rows: wire.Row) -> None:
-        self.pipeline.submit(rows, lambda answers, isolation, failures: self.answers.append(answers))
+        self.pipeline.submit(rows, lambda ran: self.answers.append(ran.answers))
 
     @property
     def bodies(self) -> list[list[bytes]]:
@@ -226,7 +226,7 @@ def test_no_more_batches_are_under_way_than_there_are_lanes(tracing: Tracing, tm
 
 
 def test_what_done_raises_comes_out(run: Run) -> None:
-    def gone(answers: list[wire.Answer], isolation: wire.Isolation | None, failures: list[wire.HandlerFailure]) -> None:
+    def gone(ran: Ran) -> None:
         raise BrokenPipeError("the daemon has gone")
 
     run.pipeline.submit([row("a")], gone)

@@ -72,6 +72,12 @@ def test_each_row_keeps_its_own_headers_and_status() -> None:
             MemoryError("no room"), 507, "Out of resources. MemoryError: no room", id="no memory is out of resources"
         ),
         pytest.param(
+            RuntimeError("cuDNN error: CUDNN_STATUS_ALLOC_FAILED"),
+            507,
+            "Out of resources. RuntimeError: cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
+            id="nor is an allocation of cuDNN's",
+        ),
+        pytest.param(
             RuntimeError("CUDA error: x"), 507, "Out of resources. RuntimeError: CUDA error: x", id="CUDA is, too"
         ),
     ],

@@ -69,6 +69,9 @@ CAPABILITIES = (
         r"(?i:quarantin)|\b_?[Ss]uspects?\b|[Ss]creening",
     ),
     _capability("grouping", r"\bgrouping\b|LengthGrouping|group_by_length|groupByLength"),
+    _capability(
+        "fitting", r"extensions\.fitting|Fitting[A-Z]|\bfitting_of\b|batch-(?:capped|raised)|tsctl_batches_too_large"
+    ),
     _capability("keys", r"(?i:known_?client)|keys_file|keys-"),
     _capability("grpc", r"(?i:grpc)"),
     _capability("cache", r"settings\.cache\b|AnswerCache|CacheService|cache-full|tsctl_cache_"),

@@ -228,6 +228,15 @@ def test_the_group_ends_with_one_of_its_ranks(make: Make, code: int, lost: wire.
     assert bench.ends.get(timeout=PATIENCE) == (wire.EXIT_MEMBER_LOST, f"this worker ends: {lost.reason}")
 
 
+def test_a_rank_that_has_lost_its_gpu_says_why(make: Make) -> None:
+    bench = make()
+    ready(bench)
+    bench.ranks[0].report(wire.GpuLost("its GPU context is broken: an assert"))
+    bench.ranks[0].die(wire.EXIT_GPU_LOST)
+
+    assert bench.sent.get(timeout=PATIENCE) == wire.MemberLost("rank 1: its GPU context is broken: an assert", False)
+
+
 def test_the_group_ends_if_one_rank_raised_and_another_does_not_end(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:

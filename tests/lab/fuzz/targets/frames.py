@@ -37,6 +37,7 @@ MESSAGES: list[Any] = [
     wire.Cut(1, [0]),
     wire.Round([(1, _ANSWER)], [wire.Done(2, [_ANSWER], 0.25)], [3], [b"more"]),
     wire.MemberLost("rank 1 was killed", True),
+    wire.GpuLost("its GPU context is broken"),
 ]
 
 

@@ -1,0 +1,26 @@
+"""Batches that fit into memory: a version whose batches did not gets smaller ones, and larger ones are tried later.
+
+cap       how many requests a batch may have, and when more are tried: pure functions, without a clock
+fitting   one version: what its workers tell, and the timer for the next try
+service   all versions, as a service of the daemon, with its metric
+"""
+
+from tsctl.daemon.extension import EventRow, Extension, Kernel, MetricRow, Service
+
+
+class FittingExtension(Extension):
+    name = "fitting"
+    events = (
+        EventRow("batch-capped", "warning", "a batch did not fit into a worker's memory: smaller ones are sent"),
+        EventRow("batch-raised", "info", "larger batches are tried again, some time after one did not fit into memory"),
+    )
+    metrics = (
+        MetricRow(
+            "tsctl_batches_too_large_total", "counter", "Batches that did not fit into the memory of their worker"
+        ),
+    )
+
+    def install(self, kernel: Kernel) -> Service:
+        from tsctl.daemon.extensions.fitting.service import FittingService
+
+        return FittingService(kernel, self.metrics[0])

@@ -1,0 +1,89 @@
+"""The cap of one version: its workers tell which batches did not fit, and a timer tries larger ones again."""
+
+from typing import Any
+from weakref import ref
+
+from tsctl.daemon.core.clock import Timer
+from tsctl.daemon.core.timing import duration
+from tsctl.daemon.extensions.fitting.cap import Cap, lowered, raised
+from tsctl.daemon.models.version import ModelVersion
+
+
+class Fitting:
+    """The largest batch that fits into the memory of a version's workers, as far as they tell.
+
+    Attributes:
+        cap: None while batches may be as large as the settings allow.
+        count: batches that did not fit.
+    """
+
+    def __init__(self, model: ModelVersion) -> None:
+        self.cap: Cap | None = None
+        self.count = 0
+        self._model = model
+        self._batch_size = model.settings.batch_size
+        self._timer: Timer | None = None
+        model.path.too_large.append(self)
+        model.change_listeners.append(self._changed)
+
+    def document(self) -> dict[str, Any] | None:
+        """Return the most requests in a batch, how many did not fit, and in how many seconds more are tried."""
+        cap = self.cap
+        if cap is None:
+            return None
+        left = max(0.0, cap.due - self._model.clock.now())
+        return {"most": cap.most, "tooLarge": cap.too_large, "triedInSeconds": round(left, 1)}
+
+    def __call__(self, rows: int) -> None:
+        """Lower the cap: a worker's memory did not suffice for so many rows together."""
+        self.count += 1
+        requests = -(-rows // self._model.dispatcher.share)
+        cap = lowered(self.cap, max(2, requests), self._model.clock.now())
+        if cap is not self.cap:
+            self._set(cap)
+            self._model.reports.add(
+                "batch-capped",
+                f"a batch of {requests} requests did not fit into memory: at most {cap.most} from now on,"
+                f" more are tried in {duration(cap.wait)}",
+            )
+
+    def _due(self) -> None:
+        cap, size = self.cap, self._batch_size
+        if cap is None or self._model.stopping:
+            return
+        more = raised(cap, size, self._model.clock.now())
+        self._set(more)
+        if more is not None:
+            self._model.reports.add(
+                "batch-raised", f"batches of up to {more.most} requests are tried again: {cap.too_large} did not fit"
+            )
+
+    def _changed(self) -> None:
+        """Forget the cap if the batch size was set: its operator may know that it fits now."""
+        size = self._model.settings.batch_size
+        if size != self._batch_size:
+            self._batch_size = size
+            self._set(None)
+
+    def _set(self, cap: Cap | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        before, self.cap = self.cap, cap
+        if cap is not None:
+            # Not `self._due`: an unregistered version must not stay in memory until then.
+            own = ref(self)
+            self._timer = self._model.clock.later(cap.due - self._model.clock.now(), lambda: _due(own()))
+        if (before and before.most) != (cap and cap.most):
+            self._model.path.limit_batches(None if cap is None else cap.most)
+            self._model.dispatcher.wake()
+
+
+def fitting_of(model: ModelVersion) -> Fitting | None:
+    """Return what is known of a version; None if nobody asks its workers."""
+    return next((each for each in model.path.too_large if isinstance(each, Fitting)), None)
+
+
+def _due(fitting: Fitting | None) -> None:
+    if fitting is not None:
+        fitting._due()
