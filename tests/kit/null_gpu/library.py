@@ -40,7 +40,7 @@ def folder() -> Path:
     if compiler is None or lister is None:
         raise Unavailable("there is no C compiler (`cc`, and `nm` that comes with it)")
     text = SOURCE.read_text()
-    key = hashlib.sha256(text.encode())
+    key = hashlib.sha256(text.encode() + Path(__file__).read_bytes())
     for each in (*libraries, Path(compiler)):
         key.update(f"{each} {each.stat().st_size} {each.stat().st_mtime_ns}".encode())
     made = CACHE / key.hexdigest()[:16]
