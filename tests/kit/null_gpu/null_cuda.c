@@ -6,7 +6,7 @@
  * Variables: NULL_CUDA_FOLDER (required), NULL_CUDA_CARDS that CUDA can use (1), NULL_CUDA_LISTED by NVML (1),
  * NULL_CUDA_MEMORY (bytes of each, 2 GiB).
  * Each process that has called CUDA has a file in the folder, by its pid: PAGE bytes with the names of FIELDS, then
- * their values, then pairs (thread id, synchronisations). The test maps it; `broken`, `fuse` and `limit` are for it to write.
+ * their values, then pairs (thread id, how often it waited). The test maps it; it may write `broken`, `fuse` and `limit`.
  */
 #define _GNU_SOURCE
 #include <cuda_runtime_api.h>
@@ -24,7 +24,7 @@
 #define PAGE 4096
 #define CARDS 8
 #define THREADS 128
-/* Copies by the memory on the machine's side; `default_…` are those on the default stream. Bytes are the _bytes, memory,
+/* Copies by the memory on the machine's side; `default_…` are those on the default stream. In bytes: …_bytes, memory,
  * peak, pinned, limit, and `card_N`, the memory in use on card N. Threads wait for streams, cards (device) or events.
  * `fuse` is how many kernels and replays are left until one breaks the context; 0 for none. */
 #define FIELDS(X)                                                                                    \
@@ -84,10 +84,11 @@ static void begin(void) {
     const char *folder = getenv("NULL_CUDA_FOLDER");
     void *file = MAP_FAILED;
     int descriptor = -1;
+    size_t size = PAGE + sizeof *counters;
     snprintf(path, sizeof path, "%s/%d", folder ? folder : "", getpid());
     if (folder) descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (descriptor >= 0 && pwrite(descriptor, names, PAGE, 0) == PAGE && !ftruncate(descriptor, PAGE + sizeof *counters))
-        file = mmap(NULL, PAGE + sizeof *counters, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    if (descriptor >= 0 && pwrite(descriptor, names, PAGE, 0) == PAGE && !ftruncate(descriptor, size))
+        file = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (descriptor >= 0) close(descriptor);
     if (file == MAP_FAILED) { fprintf(stderr, "null card: NULL_CUDA_FOLDER cannot be written: `%s`\n", path); abort(); }
     counters = (Counters *)((char *)file + PAGE);
@@ -108,7 +109,8 @@ static cudaError_t start(void) {
 
 /* ---- memory */
 
-typedef struct Block { char *at; size_t size; enum { DEVICE = 1, PINNED, REGISTERED } kind; int card; struct Block *next; } Block;
+enum { DEVICE = 1, PINNED, REGISTERED }; /* kinds; registered memory is pinned, and was there before */
+typedef struct Block { char *at; size_t size; int kind, card; struct Block *next; } Block;
 static Block *blocks;
 
 static Block *block_of(const void *pointer) {
@@ -227,7 +229,8 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t s, enum cudaStreamCaptureStatus *
     return cudaSuccess;
 }
 cudaError_t cudaStreamGetCaptureInfo(cudaStream_t s, enum cudaStreamCaptureStatus *status, unsigned long long *id,
-                                     cudaGraph_t *graph, const cudaGraphNode_t **d, const cudaGraphEdgeData **e, size_t *n) {
+                                     cudaGraph_t *graph, const cudaGraphNode_t **d, const cudaGraphEdgeData **e,
+                                     size_t *n) {
     if (status) cudaStreamIsCapturing(s, status);
     if (id) *id = counters->captures + 1;
     if (graph) *graph = (cudaGraph_t)1;
@@ -257,7 +260,12 @@ cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t 
     *count = (size_t)graph - 1;
     return cudaSuccess;
 }
-cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t s) { START; burn(); ADD(replays, 1); return cudaSuccess; }
+cudaError_t cudaGraphLaunch(cudaGraphExec_t graph, cudaStream_t s) {
+    START;
+    burn();
+    ADD(replays, 1);
+    return cudaSuccess;
+}
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) { return cudaSuccess; }
 
 /* ---- copies */
@@ -274,7 +282,10 @@ static cudaError_t copy(void *to, const void *from, size_t n, cudaStream_t s) {
         ADD(from_card_bytes, n);
         if (!s) ADD(default_from_card, 1);
     } else ADD(within_card, 1);
-    if (captures(s)) { if ((source == DEVICE) != (target == DEVICE) && (!source || !target)) return spoil(); in_graph++; }
+    if (captures(s)) {
+        if (source != target && (!source || !target)) return spoil(); /* pageable memory */
+        in_graph++;
+    }
     memmove(to, from, n);
     return cudaSuccess;
 }
@@ -292,7 +303,11 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 }
 cudaError_t cudaMemset(void *p, int value, size_t n) { START; memset(p, value, n); return cudaSuccess; }
 cudaError_t cudaMemsetAsync(void *p, int value, size_t n, cudaStream_t s) { return cudaMemset(p, value, n); }
-cudaError_t cudaGetSymbolAddress(void **p, const void *symbol) { static char some[1 << 16]; *p = some; return cudaSuccess; }
+cudaError_t cudaGetSymbolAddress(void **p, const void *symbol) {
+    static char some[1 << 16];
+    *p = some;
+    return cudaSuccess;
+}
 
 /* ---- streams, events, and who waits for them */
 
@@ -391,7 +406,9 @@ cudaError_t cudaGetDeviceCount(int *count) {
     return error ? error : cards ? cudaSuccess : (last = cudaErrorNoDevice);
 }
 cudaError_t cudaGetDevice(int *card) { *card = current; return cudaSuccess; }
-static cudaError_t is_there(int card) { return card >= 0 && card < cards ? cudaSuccess : (last = cudaErrorInvalidDevice); }
+static cudaError_t is_there(int card) {
+    return card >= 0 && card < cards ? cudaSuccess : (last = cudaErrorInvalidDevice);
+}
 cudaError_t cudaSetDevice(int card) {
     START;
     if (is_there(card)) return last;
@@ -489,7 +506,9 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **found, uns
 int cublasCreate_v2(void **h) { return handle(h); }
 int cublasLtCreate(void **h) { return handle(h); }
 int cublasLtMatmulDescCreate(void **h, int compute, int type) { return handle(h); }
-int cublasLtMatrixLayoutCreate(void **h, int type, unsigned long rows, unsigned long columns, long ld) { return handle(h); }
+int cublasLtMatrixLayoutCreate(void **h, int type, unsigned long rows, unsigned long columns, long lead) {
+    return handle(h);
+}
 int cublasLtMatmulPreferenceCreate(void **h) { return handle(h); }
 int cublasGetMathMode(void *h, int *mode) { *mode = 0; return 0; }
 int cublasGetPointerMode_v2(void *h, int *mode) { *mode = 0; return 0; }

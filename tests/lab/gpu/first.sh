@@ -5,6 +5,7 @@
 # In the clone, with .whl/, which `python -m tests.lab gpu-pack` writes elsewhere. OUT names a folder for the results;
 # arguments go to tests.lab.gpu.
 set -o pipefail
+: "${OUT:?names a folder for the results}"
 . "$(dirname "$0")/unpacked.sh"
 
 look() {

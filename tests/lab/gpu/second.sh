@@ -2,6 +2,7 @@
 # The second of two commands, see first.sh: each optimisation alone (parts.py), which has the arguments. At most nine
 # minutes.
 set -o pipefail
+: "${OUT:?names a folder for the results}"
 . "$(dirname "$0")/unpacked.sh"
 
 time timeout 520 python3 -m tests.lab.gpu.parts "$@" 2>&1 | tee "$OUT/second.log"
