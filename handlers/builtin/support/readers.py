@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import torch
 
-from tsctl.handlers.process.forking import die_with
+from tsctl.handlers.lifetime import die_with
 from tsctl.handlers.sdk.errors import UnreadablePayload
 
 _log = logging.getLogger(__name__)

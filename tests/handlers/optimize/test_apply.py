@@ -147,7 +147,7 @@ def test_what_was_applied_before_stays_when_a_later_one_is_taken_back(
 
     reports = done(handler)
 
-    assert [report.applied for report in reports.values()] [:3] == [True, True, False]
+    assert [report.applied for report in reports.values()][:3] == [True, True, False]
     assert isinstance(handler.model.bn1, nn.Identity)
     assert not handler.model.stem.weight.is_contiguous(memory_format=torch.channels_last)
 
