@@ -69,11 +69,17 @@ guard: $(VENV)/.installed
 	$(BIN)/python -m tests.lab.guard $(GUARD)
 
 # Runs the tests of handlers and optimisations on a GPU, measures a served ResNet-50 beside its loop without a server there, and
-# writes docs/benchmarks-gpu.md; under eight minutes. DEVICE=cpu tries all of it without a GPU, GPU="--only benchmark --sources"
-# passes arguments on. Without a GPU, one sentence and exit code 2.
+# writes docs/benchmarks-gpu.md; under nine minutes. DEVICE=cpu tries all of it without a GPU, GPU="--only benchmark --sources"
+# passes arguments on. Without a GPU, one sentence and exit code 2. Where nothing can be installed, as there is no package
+# index, the Python at hand runs it with what `python -m tests.lab gpu-pack` has brought there.
 DEVICE ?= cuda:0
-gpu: $(VENV)/.installed
-	@$(RUN)/python -m tests.lab.gpu --device $(DEVICE) $(GPU)
+gpu:
+	@if $(MAKE) --no-print-directory $(VENV)/.installed; then \
+		$(RUN)/python -m tests.lab.gpu --device $(DEVICE) $(GPU); \
+	else \
+		echo 'nothing could be installed: python3 runs it, with the packages of .whl' >&2; \
+		bash -c '. tests/lab/gpu/unpacked.sh && exec python3 -m tests.lab.gpu --device $(DEVICE) $(GPU)'; \
+	fi
 
 # Harms a daemon in all ways at once for five minutes while clients ask: kills workers, replaces models and the daemon, leaves
 # in the middle; counts what becomes of each request, and prints the seed. CHAOS="--seconds 60 --seed 7" takes a minute.
@@ -116,7 +122,7 @@ release: $(VENV)/.installed
 
 # Removes what make and the tests have made, .venv among it.
 clean:
-	rm -rf $(VENV) site dist .bench .compiled .deploy .fuzz .tools .wheel .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site dist .bench .compiled .deploy .fuzz .null-gpu .tools .wheel .whl .mypy_cache .pytest_cache .ruff_cache
 
 # What follows are files: what the targets above, and `python -m tests.lab`, need.
 

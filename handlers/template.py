@@ -23,10 +23,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tsctl.handlers import orders, wire, worker
+from tsctl.handlers.lifetime import die_with
 from tsctl.handlers.process.forking import (
     NotForkable,
     check_fit,
-    die_with,
     fork_for,
     freeze,
     open_descriptors,

@@ -20,10 +20,11 @@ import msgspec
 
 from tsctl.handlers import wire
 from tsctl.handlers.gpu_memory import HeldMemory
+from tsctl.handlers.lifetime import die_with
 from tsctl.handlers.memory import give_memory_back, keep_memory
 from tsctl.handlers.names import COMPILE
 from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
-from tsctl.handlers.process.forking import die_with, enter_group, start_apart
+from tsctl.handlers.process.forking import enter_group, start_apart
 from tsctl.handlers.process.priority import step_back_if_asked
 from tsctl.handlers.process.schedule import alone
 from tsctl.handlers.process.threads import set_threads

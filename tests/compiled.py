@@ -16,7 +16,6 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from hatch_build import with_extensions
 from tests.environments import Missing, make_environment
 from tests.places import ROOT, place_of
 
@@ -30,6 +29,9 @@ FURTHER = ("tests/test_compiled_modules.py", "tests/lab/")
 @cache
 def modules() -> list[str]:
     """Return the paths of the modules that a wheel compiles."""
+    # Here, as the hook needs hatchling: a machine without an index may lack that, and runs tests, too (tests/lab/gpu).
+    from hatch_build import with_extensions
+
     targets = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
     return with_extensions(targets["wheel"]["hooks"]["custom"]["modules"], ROOT)
 
@@ -48,14 +50,17 @@ def touches_compiled(file: Path) -> bool:
     return re.search(rf"\b(?:{names})\b", file.read_text()) is not None
 
 
-def build(into: Path, source: Path = ROOT) -> Path:
+def build(into: Path, source: Path = ROOT, python: str = sys.executable) -> Path:
     """Build the wheel of this tree, or of another one, compiled; give its path.
+
+    Args:
+        python: the interpreter that it is for.
 
     Raises:
         Missing: it could not be built.
     """
     shutil.rmtree(into, ignore_errors=True)
-    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    command = [python, "-m", "pip", "wheel", "--quiet", "--disable-pip-version-check", "--no-deps"]
     done = subprocess.run([*command, "-w", into, source], env=os.environ | {"TSCTL_COMPILE": "1"})
     if done.returncode:
         raise Missing("the wheel could not be built; what pip said is above")

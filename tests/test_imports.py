@@ -78,12 +78,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     ),
     "handlers": ("handlers",),
     "handlers.builtin": (
-        "handlers.builtin", "handlers.envelopes.openai_wording", "handlers.memory", "handlers.requests",
-        "handlers.sdk",
+        "handlers.builtin", "handlers.envelopes.openai_wording", "handlers.lifetime", "handlers.memory",
+        "handlers.names", "handlers.requests", "handlers.sdk",
     ),
     "handlers.credit": ("handlers.wire",),
     "handlers.envelopes": ("handlers.envelopes", "handlers.requests", "handlers.sdk"),
     "handlers.frame_reader": ("handlers.wire",),
+    "handlers.lifetime": (),
     "handlers.memory": (),
     "handlers.names": (),
     "handlers.optimize": (
@@ -97,11 +98,13 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.orders": ("handlers.texts", "handlers.wire"),
     "handlers.process.priority": (),
     "handlers.process": (
-        "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.memory", "handlers.orders",
+        "handlers.process", "handlers.credit", "handlers.frame_reader", "handlers.lifetime", "handlers.memory",
+        "handlers.orders",
         "handlers.requests", "handlers.runtime", "handlers.sdk", "handlers.wire",
     ),
     "handlers.ray": (
-        "handlers.ray", "handlers.frame_reader", "handlers.orders", "handlers.process.forking", "handlers.wire",
+        "handlers.ray", "handlers.frame_reader", "handlers.lifetime", "handlers.orders", "handlers.process.forking",
+        "handlers.wire",
     ),
     "handlers.ray.messages": ("handlers.orders", "handlers.texts"),
     "handlers.requests": (

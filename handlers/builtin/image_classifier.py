@@ -1,31 +1,12 @@
 """`image_classifier`: an image in, its most probable classes out."""
 
 import torch
-from PIL import Image
 
 from tsctl.handlers.builtin.support.labels import map_class_to_label
 from tsctl.handlers.builtin.torchvision_import import transforms
-from tsctl.handlers.builtin.vision import VisionHandler, as_rgb
+from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.requests.images import as_rgb, middle
 from tsctl.handlers.sdk.timer import timed
-
-LONGEST = 16  # times as long as wide
-
-
-def middle(image: Image.Image) -> Image.Image:
-    """Crop a very long image to its middle, a superset of the later square crop.
-
-    Otherwise a PNG of 80 bytes, 2000 × 1 pixels, would be resized to 512 000 × 256: 1 GiB.
-    """
-    box = middle_of(*image.size)
-    return image if box == (0, 0, *image.size) else image.crop(box)
-
-
-def middle_of(width: int, height: int) -> tuple[int, int, int, int]:
-    """Return what `middle` keeps of an image: left, top, right, bottom."""
-    longest = LONGEST * min(width, height)
-    kept_width, kept_height = min(width, longest), min(height, longest)
-    left, top = (width - kept_width) // 2, (height - kept_height) // 2
-    return left, top, left + kept_width, top + kept_height
 
 
 class ImageClassifier(VisionHandler):

@@ -8,7 +8,8 @@ from PIL import Image
 from tsctl.handlers.builtin.base import PreparedRow, decode_rows, is_prepared, prepare_rows
 from tsctl.handlers.builtin.support.labels import map_class_to_label
 from tsctl.handlers.builtin.torchvision_import import transforms
-from tsctl.handlers.builtin.vision import VisionHandler, as_rgb
+from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.requests.images import as_rgb
 from tsctl.handlers.requests.pixels import Pixels
 from tsctl.handlers.requests.rows import items_of
 from tsctl.handlers.sdk.errors import UnreadablePayload, UnreadableRows

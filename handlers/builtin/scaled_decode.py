@@ -13,7 +13,7 @@ from PIL import Image
 
 from tsctl.handlers.builtin import fast_images
 from tsctl.handlers.builtin.base import payload_of
-from tsctl.handlers.builtin.fast_images import RESIZED
+from tsctl.handlers.builtin.support.pixels import RESIZED
 from tsctl.handlers.requests.images import decode_image
 
 LEAST_SIDE = 2 * RESIZED  # pixels

@@ -39,7 +39,7 @@ class TextHandler(BaseHandler):
         super().initialize(context)
         self.initialized = False
         path = Path(self.get_source_vocab_path(context))
-        self.source_vocab = read_weights(path, self.model_yaml_config, torch.device("cpu"))
+        self.source_vocab = read_weights(path, self.model_yaml_config)
         self.initialized = True
 
     def get_source_vocab_path(self, ctx: Context) -> str:

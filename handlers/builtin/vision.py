@@ -2,8 +2,9 @@
 
 import base64
 import functools
+import logging
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from PIL import Image
@@ -12,24 +13,14 @@ from tsctl.handlers.builtin.base import BaseHandler, decode_rows, payload_of, pr
 from tsctl.handlers.builtin.support.decoders import admission
 from tsctl.handlers.builtin.support.example_image import example_image
 from tsctl.handlers.builtin.support.insights import captum_attr
+from tsctl.handlers.builtin.support.readers import Readers
+from tsctl.handlers.names import DEFAULT_OPTIMIZATIONS
 from tsctl.handlers.requests.images import decode_image
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.sdk.timer import timed
 
-if TYPE_CHECKING:
-    from tsctl.handlers.builtin.support.readers import Readers
-
-
-def as_rgb(image: Image.Image) -> Image.Image:
-    """Convert an image of any mode to RGB; transparent pixels become white. An RGB image is returned as it is."""
-    if image.mode.startswith("I;16"):  # Pillow would clip: all values from 256 to 65535 would become white
-        image = image.convert("I").point(lambda value: value / 256).convert("L")
-    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
-        image = image.convert("RGBA")
-        ground = Image.new("RGBA", image.size, "white")
-        image = Image.alpha_composite(ground, image)
-    return image if image.mode == "RGB" else image.convert("RGB")
+_log = logging.getLogger(__name__)
 
 
 class VisionHandler(BaseHandler):
@@ -53,16 +44,31 @@ class VisionHandler(BaseHandler):
     spread: Callable[..., Iterable[Any]] = map
     read_image: Callable[[bytes | bytearray, Callable[[int], None]], torch.Tensor] | None = None
     join: Callable[[list[torch.Tensor]], torch.Tensor] | None = None
-    readers: "Readers | None" = None
+    readers: Readers | None = None
 
     def initialize(self, context: Context) -> None:
         if context.system_properties.get("gpu_id") is not None:
-            from tsctl.handlers.builtin.fast_images import readers_for
-
-            self.readers = readers_for(self, torch.get_num_threads(), context.system_properties["batch_size"])
+            self.readers = self._start_readers(context.system_properties["batch_size"])
         super().initialize(context)
         if not context.system_properties.get("limit_max_image_pixels", True):
             Image.MAX_IMAGE_PIXELS = None  # the operator expects images that Pillow rejects as decompression bombs
+
+    def _start_readers(self, rows: int) -> Readers | None:
+        """Start the processes that read images, which must be there before this one calls CUDA.
+
+        Returns:
+            None for a handler that does not read images as they do by default, and where none can be started.
+        """
+        kind = type(self)
+        if (kind.__module__, kind.__qualname__) not in DEFAULT_OPTIMIZATIONS or torch.cuda.is_initialized():
+            return None
+        from tsctl.handlers.builtin.support.pixels import CROP  # with torchvision, which not every handler needs
+
+        try:
+            return Readers(_read_apart, torch.get_num_threads(), (3, CROP, CROP), rows)
+        except OSError as error:
+            _log.warning("the worker reads images by itself: no process for that can be started: %s", error)
+            return None
 
     def decode_row(self, row: Any) -> torch.Tensor:
         """Return one row's tensor: the result of `image_processing`, or float32 from nested lists.
@@ -136,3 +142,10 @@ class VisionHandler(BaseHandler):
             Nested lists of that shape: integrated gradients (Sundararajan et al., ICML 2017) over 15 steps, from zero.
         """
         return self.ig.attribute(tensor_data, target=target, n_steps=15).tolist()
+
+
+def _read_apart(encoded: bytes, least_side: int | None) -> torch.Tensor:
+    from tsctl.handlers.builtin.support.pixels import pixels_of
+
+    with admission() as admit:
+        return pixels_of(encoded, admit, least_side)

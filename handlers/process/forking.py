@@ -10,34 +10,25 @@ to the parent at the time of the call.
 """
 
 import contextlib
-import ctypes
 import gc
 import os
 import random
 import select
-import signal
 import sys
 import time
 from collections.abc import Callable, Collection
 from functools import partial
 
+from tsctl.handlers.lifetime import die_with
 from tsctl.handlers.memory import give_memory_back
 from tsctl.handlers.process.threads import set_threads
 
-_PR_SET_PDEATHSIG = 1  # prctl(2)
 PIPE_BYTES = 65536
 _ADOPTION = 10.0  # seconds until the intermediate process must have ended
 
 
 class NotForkable(Exception):
     """This process must not be forked; the message gives the reason."""
-
-
-def die_with(parent: int) -> None:
-    """Make the kernel kill this process when its parent dies, even in the middle of a batch."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != parent:  # the parent died before the call
-        os._exit(0)
 
 
 def enter_group(directory: str) -> None:

@@ -1,4 +1,4 @@
-"""Decode images, without torch."""
+"""Decode images, and bring them into one form, without torch."""
 
 import io
 from collections.abc import Callable
@@ -6,6 +6,8 @@ from collections.abc import Callable
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload
+
+LONGEST = 16  # times as long as wide
 
 
 def decode_image(
@@ -63,3 +65,31 @@ def _decode_smaller(image: Image.Image, least_side: int) -> None:
     shorter = min(image.size)
     if shorter >= 2 * least_side:
         image.draft(image.mode, (image.width * least_side // shorter, image.height * least_side // shorter))
+
+
+def as_rgb(image: Image.Image) -> Image.Image:
+    """Convert an image of any mode to RGB; transparent pixels become white. An RGB image is returned as it is."""
+    if image.mode.startswith("I;16"):  # Pillow would clip: all values from 256 to 65535 would become white
+        image = image.convert("I").point(lambda value: value / 256).convert("L")
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        ground = Image.new("RGBA", image.size, "white")
+        image = Image.alpha_composite(ground, image)
+    return image if image.mode == "RGB" else image.convert("RGB")
+
+
+def middle(image: Image.Image) -> Image.Image:
+    """Crop a very long image to its middle, a superset of the later square crop.
+
+    Otherwise a PNG of 80 bytes, 2000 × 1 pixels, would be resized to 512 000 × 256: 1 GiB.
+    """
+    box = middle_of(*image.size)
+    return image if box == (0, 0, *image.size) else image.crop(box)
+
+
+def middle_of(width: int, height: int) -> tuple[int, int, int, int]:
+    """Return what `middle` keeps of an image: left, top, right, bottom."""
+    longest = LONGEST * min(width, height)
+    kept_width, kept_height = min(width, longest), min(height, longest)
+    left, top = (width - kept_width) // 2, (height - kept_height) // 2
+    return left, top, left + kept_width, top + kept_height

@@ -192,6 +192,11 @@ MADE = {
         ("python -m docs.generate.console",),
         (".venv/.browser-installed",),
     ),
+    "gpu-pack": _lab(
+        "what `make gpu`, and tests/lab/gpu/first.sh and second.sh, need on a machine with a GPU and no package index, "
+        "into .whl/: tsctl compiled for its Python, and three wheels. --python 3.12 --interpreter PATH",
+        "gpu.pack",
+    ),
     "image": Program(
         "the image of the Dockerfile; BUILD='podman build' names another program. --build-arg NAME=VALUE is passed on",
         ('${BUILD:-docker build} "$@" --tag tsctl .',),

@@ -142,7 +142,7 @@ def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any
     model: nn.Module
     if weights is None or not config.get("weightsOnly", True):
         model = classes[0]()
-        state = None if weights is None else read_weights(weights, config, device)
+        state = None if weights is None else read_weights(weights, config)
         if isinstance(state, nn.Module):
             model = state
         elif weights is not None:
@@ -150,7 +150,7 @@ def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any
         return model.to(device).eval()
 
     def load(model: nn.Module) -> None:
-        state = read_weights(weights, config, device, mapped=copies_weights(model))
+        state = read_weights(weights, config, mapped=copies_weights(model))
         _load_state(model, state, weights, model_file)
 
     return construct_and_load(classes[0], load).to(device).eval()
@@ -161,8 +161,10 @@ def _load_state(model: nn.Module, state: Any, weights: Path, model_file: Path) -
         model.load_state_dict(state)
 
 
-def read_weights(weights: Path, config: Mapping[str, Any], device: torch.device, *, mapped: bool = False) -> Any:
+def read_weights(weights: Path, config: Mapping[str, Any], *, mapped: bool = False) -> Any:
     """Read a file written by `torch.save`; with `weights_only=True`, unless `config` sets `weightsOnly: false`.
+
+    They are read into main memory, where the model is made: so they go to a GPU once, with the model.
 
     Args:
         mapped: tensors may be pages of the file, for a caller that copies them at once: the file may change later.
@@ -173,7 +175,7 @@ def read_weights(weights: Path, config: Mapping[str, Any], device: torch.device,
     weights_only = config.get("weightsOnly", True)
     try:
         mapped = mapped and weights_only and zipfile.is_zipfile(weights)  # torch maps no file of its oldest format
-        return torch.load(weights, map_location=device, weights_only=weights_only, mmap=mapped)
+        return torch.load(weights, map_location="cpu", weights_only=weights_only, mmap=mapped)
     except pickle.UnpicklingError as error:
         if not weights_only:
             raise

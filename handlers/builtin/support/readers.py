@@ -27,19 +27,32 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
+import msgspec
 import torch
 
-from tsctl.handlers.process.forking import die_with
+from tsctl.handlers.lifetime import die_with
 from tsctl.handlers.sdk.errors import UnreadablePayload
 
 _log = logging.getLogger(__name__)
 
 THREADS = 4  # of a reader: more would wait for its lock
-_ORDER = struct.Struct("<III")  # the place of the first row, the number of rows, and `least_side` or 0
-_LENGTH = struct.Struct("<I")  # before each file, and before each outcome
-_READ, _LEFT = b"", b"\0"  # outcomes: the pixels are there; the worker has to read the row. Any other: why it cannot be
+_LENGTH = struct.Struct("<I")  # before an order, and before the outcomes
+_READ, _LEFT = "", "\0"  # outcomes: the pixels are there; the worker has to read the row. Any other: why it cannot be
 Read = Callable[[bytes, int | None], torch.Tensor]
 Outcome = torch.Tensor | UnreadablePayload | None
+
+
+class _Order(msgspec.Struct, array_like=True):
+    """Rows to read; their files follow.
+
+    Attributes:
+        place: of the first row.
+        lengths: of their files.
+    """
+
+    place: int
+    lengths: list[int]
+    least_side: int | None
 
 
 class _Reader(NamedTuple):
@@ -97,7 +110,7 @@ class Readers:
         told = [_LEFT] * len(files)
         for reader, start, end in asked:
             with self._reaching(reader):
-                told[start:end] = [_heard(reader.file) for _ in range(start, end)]
+                told[start:end] = msgspec.msgpack.decode(_heard(reader.file), type=list[str])
         pixels = self._kept(len(files))
         return [_outcome(each, pixels[place]) for place, each in enumerate(told)]
 
@@ -153,18 +166,22 @@ def shares(rows: int, readers: int) -> list[tuple[int, int]]:
     return list(itertools.pairwise(ends))
 
 
-def _outcome(told: bytes, pixels: torch.Tensor) -> Outcome:
+def _outcome(told: str, pixels: torch.Tensor) -> Outcome:
     if told == _READ:
         return pixels
-    return None if told == _LEFT else UnreadablePayload(told.decode())
+    return None if told == _LEFT else UnreadablePayload(told)
 
 
 def _ask(file: io.BufferedRWPair, files: Sequence[bytes | bytearray], place: int, least_side: int | None) -> None:
-    file.write(_ORDER.pack(place, len(files), least_side or 0))
+    _say(file, _Order(place, [len(each) for each in files], least_side))
     for each in files:
-        file.write(_LENGTH.pack(len(each)))
         file.write(each)
     file.flush()
+
+
+def _say(file: io.BufferedRWPair, what: object) -> None:
+    text = msgspec.msgpack.encode(what)
+    file.write(_LENGTH.pack(len(text)) + text)
 
 
 def _exactly(file: io.BufferedRWPair, length: int) -> bytes:
@@ -183,22 +200,23 @@ def _heard(file: io.BufferedRWPair) -> bytes:
 def _serve(file: io.BufferedRWPair, read: Read, threads: int, pixels: torch.Tensor) -> None:
     """Read images until the worker has ended; each begins as soon as its file is there."""
 
-    def attempt(place: int, encoded: bytes, least_side: int | None) -> bytes:
+    def attempt(place: int, encoded: bytes, least_side: int | None) -> str:
         try:
             pixels[place].copy_(_as_announced(read(encoded, least_side), pixels[place]))
         except UnreadablePayload as error:
-            return str(error).encode(errors="replace") or _LEFT
+            return str(error).encode(errors="replace").decode() or _LEFT
         except Exception:  # noqa: BLE001 - the worker meets it, and tells it
             return _LEFT
         return _READ
 
     with ThreadPoolExecutor(threads, "read", initializer=_compute_alone) as pool, contextlib.suppress(EOFError):
         while True:
-            place, rows, least_side = _ORDER.unpack(_exactly(file, _ORDER.size))
-            waiting = [pool.submit(attempt, place + row, _heard(file), least_side or None) for row in range(rows)]
-            for each in waiting:
-                told = each.result()
-                file.write(_LENGTH.pack(len(told)) + told)
+            order = msgspec.msgpack.decode(_heard(file), type=_Order)
+            waiting = [
+                pool.submit(attempt, place, _exactly(file, length), order.least_side)
+                for place, length in enumerate(order.lengths, order.place)
+            ]
+            _say(file, [each.result() for each in waiting])
             file.flush()
 
 

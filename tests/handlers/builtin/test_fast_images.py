@@ -9,6 +9,7 @@ from PIL import Image
 
 from tsctl.handlers.builtin import fast_images
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.support import pixels
 from tsctl.handlers.builtin.support.example_image import example_image
 from tsctl.handlers.sdk.errors import UnreadablePayload
 
@@ -135,7 +136,7 @@ def test_a_jpeg_that_torchvision_cannot_decode_is_admitted_once(monkeypatch: pyt
         raise RuntimeError("not this one")
 
     body = encoded(picture(300, 200), "JPEG")
-    monkeypatch.setattr(fast_images, "decode_jpeg", refuse)
+    monkeypatch.setattr(pixels, "decode_jpeg", refuse)
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100_000)  # twice the 60 000 would wait for itself
     usual, fast = both(body)
 

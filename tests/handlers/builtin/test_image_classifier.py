@@ -11,7 +11,8 @@ from PIL import Image
 
 from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of, write
-from tsctl.handlers.builtin.image_classifier import ImageClassifier, middle
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.requests.images import middle
 
 # Its logits are the means of red, green and blue, and their opposites: six classes.
 NET = """

@@ -17,8 +17,8 @@ from tsctl.handlers import wire
 from tsctl.handlers.builtin.object_detector import ObjectDetector
 from tsctl.handlers.builtin.support import decoders
 from tsctl.handlers.builtin.support.decoders import admission
-from tsctl.handlers.builtin.vision import VisionHandler, as_rgb
-from tsctl.handlers.requests.images import decode_image
+from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.requests.images import as_rgb, decode_image
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.errors import InvalidResult, UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.loader import EntryPoint

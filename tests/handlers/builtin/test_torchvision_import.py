@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[3]
 
 def run(program: str, first: Path = ROOT) -> list[str]:
     """Run a program whose modules are looked for in a folder first; return the words that it prints."""
-    environment = os.environ | {"PYTHONPATH": f"{first}:{ROOT}"}
+    places = [str(first), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
     return done.stdout.split()
 

@@ -13,8 +13,8 @@ from torchvision.transforms.functional import to_tensor
 
 from tests.handlers.samples import context_of, write
 from tsctl.handlers.builtin.base import PreparedRow
-from tsctl.handlers.builtin.vision import VisionHandler, as_rgb
-from tsctl.handlers.requests.images import decode_image
+from tsctl.handlers.builtin.vision import VisionHandler
+from tsctl.handlers.requests.images import as_rgb, decode_image
 from tsctl.handlers.sdk.errors import UnreadablePayload
 
 ORIENTATION, X_RESOLUTION = 0x0112, 0x011A

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from tests.handlers.device import VARIABLE
 from tests.handlers.optimize.loading import answer, done, loaded
 from tsctl.handlers.optimize import check
 from tsctl.handlers.optimize.apply import optimize
@@ -97,7 +99,8 @@ def test_in_a_template_the_check_leaves_the_process_untouched_until_its_outcome_
     model_dir: Path, entry: dict[str, str]
 ) -> None:
     program = [sys.executable, "-c", TEMPLATE, str(model_dir), json.dumps(entry)]
-    ended = subprocess.run(program, capture_output=True, text=True, check=True, cwd=ROOT, timeout=60)
+    on_cpu = os.environ | {VARIABLE: "cpu"}  # a template never calls CUDA, which a fork could not use
+    ended = subprocess.run(program, capture_output=True, text=True, check=True, cwd=ROOT, env=on_cpu, timeout=60)
     seen, told, folded = json.loads(ended.stdout.splitlines()[-1])
 
     assert seen == [True, True]

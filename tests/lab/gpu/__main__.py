@@ -16,7 +16,8 @@ from pathlib import Path
 
 from tests.compiled import COMPILED, run_compiled
 from tests.lab.benchmarks import machine
-from tests.lab.gpu import page, rounds, tests
+from tests.lab.gpu import bound, page, rounds, tests
+from tests.lab.gpu.bound import Bound
 from tests.lab.gpu.device import CPU, Seen, look, refusal
 from tests.lab.gpu.served import doctor
 from tests.places import ROOT
@@ -31,6 +32,7 @@ def benchmark(device: str, seen: Seen, plan: rounds.Plan, tested: tests.Outcome 
     network = SMALL if device == CPU else NETWORK
     began = time.monotonic()
     measured = rounds.all_of(network, device, plan)
+    limit = None if device == CPU else bounded(network, device)
     facts = {
         "device": device,
         "GPU": seen.name,
@@ -40,7 +42,16 @@ def benchmark(device: str, seen: Seen, plan: rounds.Plan, tested: tests.Outcome 
         **machine.facts(),
         "measured in": f"{time.monotonic() - began:.0f} s",
     }
-    return page.page(facts, measured, tested)
+    return page.page(facts, measured, tested, limit)
+
+
+def bounded(network: str, device: str) -> Bound | None:
+    """Measure the bound; None if that fails, which is no reason to lose what is measured already."""
+    try:
+        return bound.measure(network, device)
+    except RuntimeError as error:
+        print(f"the bound was not measured: {error}", file=sys.stderr)
+        return None
 
 
 def main(arguments: list[str]) -> int:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from statistics import median
 
+from tests.lab.gpu import bound
+from tests.lab.gpu.bound import Bound
 from tests.lab.gpu.rounds import Measured
 from tests.lab.gpu.tests import Outcome
 
@@ -16,6 +18,10 @@ another file.
   its default optimisations; the photograph is decoded, cut and normalised for each request.
 * **Loop**: the same handler in a process without a server. One thread reads the next batches while another runs the
   model.
+* **Bound**: the least of three that a server needs, each measured alone in the same run, without our handler: decoding
+  by torchvision to uint8, on all cores but {bound.SPARED}, in processes of {bound.THREADS} threads; the model as a CUDA
+  graph in bfloat16, at a batch of {bound.BATCH} that is on the card; the bus, which copies such a batch of uint8 from
+  pinned memory. The loop shares our handler's limits, and may be far below.
 * **Served**: a real daemon with one worker, a closed loop of four clients for each row of a batch, over HTTP from the
   same machine. Loop and daemon run in turns; the ratio is the median of the rounds' ratios. The goal is at least
   {GOAL:.2f}.
@@ -31,20 +37,20 @@ NOT_YET = f"""{TITLE}
 {METHOD}"""
 
 
-def table(measured: Sequence[Measured]) -> str:
+def table(measured: Sequence[Measured], limit: Bound | None) -> str:
     """Write a row for each batch size."""
-    lines = [
-        "| batch size | clients | loop, images/s | served, images/s | ratio | GPU busy | p50 | p99 | errors |",
-        "|---" * 9 + "|",
-    ]
+    head = ("batch size", "clients", "loop, images/s", "served, images/s", "ratio", "of the bound", "GPU busy", "p50")
+    lines = [f"| {' | '.join((*head, 'p99', 'errors'))} |", "|---" * 10 + "|"]
     for each in measured:
         busy = [reading for reading in each.busy if reading is not None]
+        rate = median(load.rate for load in each.served)
         cells = [
             str(each.batch),
             str(each.clients),
             f"{median(each.loop):.1f}",
-            f"{median(load.rate for load in each.served):.1f}",
+            f"{rate:.1f}",
             f"{each.ratio:.2f}",
+            "not measured" if limit is None else f"{rate / limit.rate:.2f}",
             f"{median(busy):.0f} %" if busy else "not read",
             milliseconds(median(load.p50 for load in each.served)),
             milliseconds(median(load.p99 for load in each.served)),
@@ -66,6 +72,14 @@ def triton_table(measured: Sequence[Measured]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def bounds(limit: Bound) -> str:
+    """Write the parts of the bound, in images a second, and which of them it is."""
+    parts = {"decoding": limit.decode, "the model": limit.model, "the bus": limit.bus}
+    told = ", ".join(f"{name} {rate:.0f}" for name, rate in parts.items())
+    which = {"decode": "decoding", "model": "the model", "bus": "the bus"}[limit.by]
+    return f"The bound is {limit.rate:.0f} images/s, by {which} (images/s on {limit.cores} cores: {told})."
+
+
 def verdict(measured: Sequence[Measured]) -> str:
     """Write whether the goal is met, and by which batch sizes it is not."""
     short = [f"{each.batch} ({each.ratio:.2f})" for each in measured if each.ratio < GOAL]
@@ -76,12 +90,13 @@ def verdict(measured: Sequence[Measured]) -> str:
     )
 
 
-def page(facts: Mapping[str, str], measured: Sequence[Measured], tested: Outcome | None) -> str:
+def page(facts: Mapping[str, str], measured: Sequence[Measured], tested: Outcome | None, limit: Bound | None) -> str:
     """Write the page.
 
     Args:
         facts: name → value, of the machine and the run.
         tested: None if the tests were not run.
+        limit: None on the CPU, which decodes and runs the model on the same cores.
     """
     parts = [TITLE]
     if facts["device"] == "cpu":
@@ -89,7 +104,9 @@ def page(facts: Mapping[str, str], measured: Sequence[Measured], tested: Outcome
             "**These are not figures of a GPU**: the measurement was tried on the CPU, with a small network.\n"
         )
     parts += ["\n".join(f"* {name}: {value}" for name, value in facts.items() if value) + "\n", METHOD]
-    parts += [f"## {facts['network']}, JPEG in\n", table(measured), verdict(measured) + "\n"]
+    parts += [f"## {facts['network']}, JPEG in\n", table(measured, limit)]
+    parts += [bounds(limit) + "\n"] if limit is not None else []
+    parts += [verdict(measured) + "\n"]
     parts += ["## By Triton's method\n", triton_table(measured)]
     if tested is not None:
         counts = ", ".join(f"{count} {word}" for word, count in tested.counts.items())

@@ -26,12 +26,11 @@ from sklearn import datasets
 from torch.nn.functional import interpolate
 from torchvision.io import ImageReadMode, decode_jpeg
 
-from tsctl.handlers.builtin.fast_images import CROP, _resized, prepare
-from tsctl.handlers.builtin.image_classifier import middle
+from tsctl.handlers.builtin.support.pixels import CROP, prepare, resized
 from tsctl.handlers.optimize import folding
 from tsctl.handlers.optimize.bfloat16 import Bfloat16
 from tsctl.handlers.optimize.inductor import Compiled, compile_sizes
-from tsctl.handlers.requests.images import decode_image
+from tsctl.handlers.requests.images import decode_image, middle
 
 Run = Callable[[], Any]
 TODAY, HALVED = "fold + channels_last (today's defaults)", "today's + bf16"
@@ -185,7 +184,7 @@ class Parts:
 
     def _by_torchvision(self) -> torch.Tensor:
         pixels = decode_jpeg(self._raw, mode=ImageReadMode.RGB)
-        height, width = _resized(pixels.shape[-2], pixels.shape[-1])
+        height, width = resized(pixels.shape[-2], pixels.shape[-1])
         pixels = interpolate(pixels[None], (height, width), mode="bilinear", antialias=True)[0]
         top, left = round((height - CROP) / 2), round((width - CROP) / 2)
         return pixels[:, top : top + CROP, left : left + CROP]

@@ -1,12 +1,8 @@
 #!/usr/bin/env bash
-# The second of two commands, see first.sh: each optimisation alone (parts.py), and models that a compiler compiles. At most
-# nine minutes.
+# The second of two commands, see first.sh: each optimisation alone (parts.py), which has the arguments. At most nine
+# minutes.
 set -o pipefail
+: "${OUT:?names a folder for the results}"
 . "$(dirname "$0")/unpacked.sh"
 
-{
-    time timeout 400 python3 -m tests.lab.gpu.parts
-    time timeout 110 env TSCTL_TEST_DEVICE=cuda:0 python3 -m pytest -q -p no:cacheprovider -o faulthandler_timeout=60 \
-        -m heavy -W ignore::UserWarning --tb=short \
-        tests/handlers/optimize/test_inductor.py tests/handlers/builtin/support/test_modelfile.py
-} 2>&1 | tee "$OUT/second.log"
+time timeout 520 python3 -m tests.lab.gpu.parts "$@" 2>&1 | tee "$OUT/second.log"

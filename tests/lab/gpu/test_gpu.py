@@ -1,11 +1,16 @@
 """What `make gpu` judges: when a measurement is stable, and whether the goal is met."""
 
+import subprocess
+import sys
+
 import pytest
 
-from tests.lab.gpu import page, windows
+from tests.lab.gpu import bound, page, tests, windows
 from tests.lab.gpu.__main__ import PAGE, main
+from tests.lab.gpu.bound import Bound
 from tests.lab.gpu.load import Load
 from tests.lab.gpu.rounds import Measured
+from tests.places import ROOT
 
 
 def load(rate: float, mean: float = 0.01) -> Load:
@@ -36,9 +41,16 @@ def test_the_goal_is_judged_by_the_median_of_the_rounds(rate: float, verdict: st
     triton = windows.Stabilised(rate, 0.03, 0.031, 0.05, 3, True)
     measured = Measured(32, 128, [1000.0, 1100.0, 900.0], [load(rate)] * 3, [80.0, None, 90.0], triton)
 
-    made = page.page({"device": "cuda:0", "GPU": "Some Card", "network": "resnet50"}, [measured], None)
+    made = page.page(
+        {"device": "cuda:0", "GPU": "Some Card", "network": "resnet50"},
+        [measured],
+        None,
+        Bound(14, 7542.0, 11500.0, 320000.0),
+    )
 
     assert f"The goal of 0.90 {verdict}" in made
+    assert "The bound is 7542 images/s, by decoding (images/s on 14 cores: decoding 7542, the model 11500, " in made
+    assert f" | {rate / 7542:.2f} | 85 % | " in made
 
 
 def test_the_committed_page_says_that_nothing_is_measured_yet_or_names_the_gpu() -> None:
@@ -46,3 +58,65 @@ def test_the_committed_page_says_that_nothing_is_measured_yet_or_names_the_gpu()
 
     assert text == page.NOT_YET or "\n* GPU: " in text
     assert "These are not figures of a GPU" not in text
+
+
+@pytest.mark.parametrize(
+    ("cores", "threads"), [(1, [1]), (2, [1]), (4, [2]), (8, [3, 3]), (16, [4, 4, 3, 3]), (64, [4] * 14 + [3] * 2)]
+)
+def test_all_cores_but_two_decode_in_processes_of_few_threads(cores: int, threads: list[int]) -> None:
+    assert bound.shares(cores) == threads
+
+
+@pytest.mark.parametrize(
+    ("cores", "gib", "count"),
+    [
+        pytest.param(16, 80, 8, id="half of the cores"),
+        pytest.param(16, 4, 2, id="as many as the card has memory for"),
+        pytest.param(2, 80, 1, id="two cores"),
+        pytest.param(16, None, 8, id="on the processor"),
+        pytest.param(1, 1, 1, id="at least one"),
+    ],
+)
+def test_processes_share_the_card(cores: int, gib: int | None, count: int) -> None:
+    assert tests.processes(cores, None if gib is None else gib << 30) == count
+
+
+def test_what_is_left_out_is_there() -> None:
+    assert [file for files in tests.LEFT_OUT.values() for file in files if not (ROOT / file).is_file()] == []
+
+
+def test_pytest_s_counts_are_read() -> None:
+    assert tests.outcomes("14 failed, 1786 passed, 5 skipped, 1 error in 77.19s (0:01:17)") == {
+        "failed": 14, "passed": 1786, "skipped": 5, "error": 1,
+    }  # fmt: skip
+
+
+# What a machine with a GPU and torch has none of, and `gpu-pack` does not bring either.
+LACKS = (
+    "hatchling",
+    "captum",
+    "moto",
+    "flask",
+    "pexpect",
+    "python_multipart",
+    "opentelemetry",
+    "s3fs",
+    "gcsfs",
+    "mypy",
+)
+BARE = """
+import sys
+
+class Lacks:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in sys.argv[1:]:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Lacks())
+import tests.conftest, tests.handlers.conftest, tests.lab.gpu.__main__, tests.lab.gpu.parts
+"""
+
+
+@pytest.mark.slow
+def test_the_programs_for_a_bare_machine_need_nothing_that_is_missing_there() -> None:
+    subprocess.run([sys.executable, "-c", BARE, *LACKS], cwd=ROOT, check=True)

@@ -1,0 +1,120 @@
+"""A real daemon whose workers are on null cards (tests/kit/null_gpu): there is no GPU on the machines of the tests."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e.on_cards import BATCH, PIXELS, pack_image_classifier, send_batch, start_on
+from tests.e2e.served import Served, eventually, running
+from tests.e2e.test_workers import worker_pids
+from tests.kit.null_gpu.cards import Cards, Delta, OnCards, cards_or_skip
+
+LATER = pytest.mark.skip("not true yet")
+
+
+@pytest.fixture(scope="module")
+def cards(tmp_path_factory: pytest.TempPathFactory) -> Cards:
+    return cards_or_skip(tmp_path_factory.mktemp("null"), 2)
+
+
+@pytest.fixture(scope="module")
+def served(cards: Cards, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A daemon on two cards with a template, and a model with a worker on each."""
+    served = Served(tmp_path_factory.mktemp("served"))
+    served.environment["TSCTL_TEMPLATE"] = "true"
+    start_on(served, cards)
+    try:
+        served.register("on_card", "--workers", "2")
+        yield served
+    finally:
+        served.stop()
+
+
+@pytest.fixture(scope="module")
+def classifies(served: Served, cards: Cards) -> OnCards:
+    """A worker with an image classifier that has run a batch: a first one makes what later ones find."""
+    served.tsctl("register", pack_image_classifier(served, "images"), "--workers", "1")
+    send_batch(served, "images")
+    [pid] = worker_pids(served, "images")
+    return cards.of(pid)
+
+
+@pytest.fixture(scope="module")
+def batch(served: Served, classifies: OnCards) -> Delta:
+    """What a batch of images did."""
+    with Delta(classifies) as done:
+        send_batch(served, "images")
+    return done
+
+
+def test_each_worker_has_a_card(served: Served, cards: Cards) -> None:
+    used = [(cards.of(pid)["card_0"] > 0, cards.of(pid)["card_1"] > 0) for pid in worker_pids(served, "on_card")]
+
+    assert sorted(used) == [(False, True), (True, False)]
+
+
+def test_answers_come_from_the_workers(served: Served, cards: Cards) -> None:
+    before = {pid: cards.of(pid).copies_to_card for pid in worker_pids(served, "on_card")}
+
+    answers = [served.ask("/predictions/on_card", b"1") for _ in range(4)]
+
+    assert {answer.status for answer in answers} == {200}
+    told = [int(answer.body.split()[0]) for answer in answers]
+    assert {pid: cards.of(pid).copies_to_card - copies for pid, copies in before.items()} == {
+        pid: told.count(pid) for pid in before
+    }
+
+
+def test_a_batch_that_does_not_fit_is_told_from_a_broken_context(served: Served, cards: Cards) -> None:
+    before = worker_pids(served, "on_card")
+
+    failed = served.ask("/predictions/on_card", b"3000")
+
+    assert (failed.status, "CUDA out of memory" in failed.json["message"]) == (507, True)
+    assert served.ask("/predictions/on_card", b"1").status == 200
+    assert worker_pids(served, "on_card") == before
+
+
+def test_a_batch_of_images_is_one_pinned_copy_of_their_bytes_beside_the_kernels(batch: Delta) -> None:
+    assert (batch["to_card_pinned"], batch["to_card_pageable"], batch["default_to_card"]) == (1, 0, 0)
+    assert batch["to_card_bytes"] == BATCH * PIXELS
+
+
+def test_a_batch_of_images_is_one_replay_of_a_graph_and_takes_no_memory(batch: Delta) -> None:
+    assert (batch["replays"], batch["captures"], batch["allocations"]) == (1, 0, 0)
+
+
+def test_one_thread_waits_for_a_batch_of_images_and_once(batch: Delta) -> None:
+    assert batch.waits == [1]
+
+
+@LATER
+def test_the_answers_to_a_batch_of_images_are_one_pinned_copy(batch: Delta) -> None:
+    assert (batch["from_card_pinned"], batch["from_card_pageable"]) == (1, 0)
+
+
+@LATER
+def test_no_copy_of_a_batch_of_images_is_on_the_default_stream(batch: Delta) -> None:
+    assert (batch["default_to_card"], batch["default_from_card"]) == (0, 0)
+
+
+@LATER
+def test_nobody_waits_for_a_stream_but_for_an_event(batch: Delta) -> None:
+    assert (batch["stream_syncs"], batch["device_syncs"]) == (0, 0)
+
+
+def test_neither_the_daemon_nor_a_template_calls_cuda_and_nobody_forks_after_it(
+    served: Served, cards: Cards, classifies: OnCards
+) -> None:
+    assert {each.pid for each in cards if running(each.pid)} == {*worker_pids(served, "on_card"), classifies.pid}
+    assert {each["forks"] for each in cards} == {0}
+
+
+def test_a_model_that_is_unloaded_leaves_nothing_on_a_card(served: Served, cards: Cards) -> None:
+    before = cards.in_use()
+    served.register("on_card", "--workers", "1", name="another")
+    assert cards.in_use() > before
+
+    served.tsctl("unregister", "another")
+
+    eventually(lambda: cards.in_use() == before, lambda: f"the cards are as before: {[*cards]}")

@@ -1,0 +1,208 @@
+"""What the machine allows: the slowest of decoding, the model on the card, and the bus, each alone.
+
+The loop (loop.py) shares our handler, and its limits. These three share nothing with it:
+
+* decode: JPEG to 224 × 224 pixels of uint8 by torchvision, in processes of four threads, on all cores but two;
+* model: its bfloat16 CUDA graph at a batch of 32, the images on the card;
+* bus: copies of such batches, uint8, from pinned memory.
+
+    python -m tests.lab.gpu.bound decode THREADS     for each number of seconds on stdin, one line with images
+    python -m tests.lab.gpu.bound card NETWORK DEVICE     one line: images a second of the model, and of the bus
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING, Any
+
+from tests.lab.benchmarks import models
+from tests.lab.benchmarks.environments import ROOT
+
+if TYPE_CHECKING:
+    import torch
+
+BATCH = 32
+SPARED = 2  # cores: the daemon's, and that of the thread that feeds the card
+THREADS = 4  # of a process: more of them wait for the interpreter's lock. 16 × 1: 4 474 images/s, 4 × 4: 7 542
+SECONDS = 3.0
+TURNS = 20
+RESIZED, CROP = 256, 224  # pixels of the shorter side, and of what is cut from the middle
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """Images a second.
+
+    Attributes:
+        cores: on which was decoded.
+        decode, model, bus: of each part alone.
+    """
+
+    cores: int
+    decode: float
+    model: float
+    bus: float
+
+    @property
+    def rate(self) -> float:
+        return min(self.decode, self.model, self.bus)
+
+    @property
+    def by(self) -> str:
+        """The part that bounds."""
+        return min(("decode", "model", "bus"), key=lambda name: float(getattr(self, name)))
+
+
+def shares(cores: int) -> list[int]:
+    """Return the threads of each process that decodes, where so many cores are there."""
+    left = max(1, cores - SPARED)
+    count = -(-left // THREADS)
+    return [left // count + (number < left % count) for number in range(count)]
+
+
+def measure(network: str, device: str) -> Bound:
+    """Measure all three, the card while nobody decodes.
+
+    Raises:
+        RuntimeError: a process ended; the reason is above.
+    """
+    decoding = shares(len(os.sched_getaffinity(0)))
+    models.resnet(network)  # makes the photograph
+    card = json.loads(_line(_start("card", network, device)))
+    return Bound(sum(decoding), _decode(decoding), card["model"], card["bus"])
+
+
+def _decode(threads: list[int]) -> float:
+    """Return what the processes decode at the same time."""
+    with ExitStack() as stack:
+        processes = [stack.enter_context(_start("decode", str(each))) for each in threads]
+        for process in processes:
+            _line(process)
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write(f"{SECONDS}\n")
+            process.stdin.close()
+        return sum(float(_line(process)) for process in processes) / SECONDS
+
+
+def _start(*arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", __spec__.name, *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def _line(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    line = process.stdout.readline()
+    if not line:
+        raise RuntimeError(f"{process.args!r} ended with exit code {process.wait()}; the reason is above")
+    return line
+
+
+def decoder(body: bytes) -> Callable[[], Any]:
+    """Return what prepares an image once."""
+    import torch
+    from torch.nn.functional import interpolate
+    from torchvision.io import ImageReadMode, decode_jpeg
+
+    file = torch.frombuffer(bytearray(body), dtype=torch.uint8)
+
+    def decode() -> torch.Tensor:
+        pixels = decode_jpeg(file, mode=ImageReadMode.RGB)
+        height, width = pixels.shape[-2:]
+        scale = RESIZED / min(height, width)
+        size = (round(height * scale), round(width * scale))
+        pixels = interpolate(pixels[None], size, mode="bilinear", antialias=True)[0]
+        top, left = (size[0] - CROP) // 2, (size[1] - CROP) // 2
+        return pixels[:, top : top + CROP, left : left + CROP].contiguous()
+
+    return decode
+
+
+def serve_decoding(threads: int) -> None:
+    """Decode for so many seconds when told to; print how many images."""
+    import torch
+
+    decode = decoder((models.MODELS / "photo.jpg").read_bytes())
+    decode()
+    print("ready", flush=True)
+    end = time.perf_counter() + float(sys.stdin.readline())
+
+    def work(_: int) -> int:
+        torch.set_num_threads(1)
+        count = 0
+        while time.perf_counter() < end:
+            decode()
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(threads) as pool:
+        print(sum(pool.map(work, range(threads))), flush=True)
+
+
+def card(network: str, device: "torch.device") -> dict[str, float]:
+    """Return images a second of the model's graph, and of the bus."""
+    import torch
+    import torchvision
+
+    from tsctl.handlers.optimize import folding
+
+    torch.cuda.set_device(device)
+    model = getattr(torchvision.models, network)().eval()
+    folding.fold(model)
+    model = model.to(device, torch.bfloat16, memory_format=torch.channels_last)
+    images = torch.zeros(BATCH, 3, CROP, CROP, device=device, dtype=torch.bfloat16)
+    images = images.to(memory_format=torch.channels_last)
+    graph = graphed(model, images)
+    there = torch.empty(BATCH, 3, CROP, CROP, device=device, dtype=torch.uint8)
+    pinned = torch.zeros(there.shape, dtype=torch.uint8).pin_memory()
+    runs = {"model": graph, "bus": lambda: there.copy_(pinned, non_blocking=True)}
+    return {name: BATCH / seconds(run, device) for name, run in runs.items()}
+
+
+def graphed(model: "torch.nn.Module", images: "torch.Tensor") -> Callable[[], Any]:
+    """Capture the model on these images; return what replays it."""
+    import torch
+
+    side = torch.cuda.Stream()
+    with torch.cuda.stream(side), torch.inference_mode():
+        for _ in range(3):
+            model(images)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.inference_mode(), torch.cuda.graph(graph):
+        model(images)
+    return graph.replay
+
+
+def seconds(run: Callable[[], Any], device: "torch.device") -> float:
+    """Return the median time of a run, until the card has done it."""
+    import torch
+
+    times = []
+    for _ in range(TURNS + 3):
+        torch.cuda.synchronize(device)
+        began = time.perf_counter()
+        run()
+        torch.cuda.synchronize(device)
+        times.append(time.perf_counter() - began)
+    return median(times[3:])
+
+
+def main(arguments: list[str]) -> None:
+    if arguments[0] == "decode":
+        serve_decoding(int(arguments[1]))
+    else:
+        import torch
+
+        print(json.dumps(card(arguments[1], torch.device(arguments[2]))), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
