@@ -54,7 +54,7 @@ def refusal(device: str, seen: Seen) -> str:
         return f"There is no GPU `{device}`: torch {seen.torch} can use {seen.usable}. To measure, {remedy}"
     if seen.daemon < seen.usable:
         return (
-            f"torch can use {seen.usable} GPUs, and the daemon counts {seen.daemon} in /proc/driver/nvidia/gpus,"
-            " so that its workers would run on the CPU: mount that directory into the container."
+            f"torch can use {seen.usable} GPUs, and the daemon counts {seen.daemon}: `tsctl doctor` tells what NVML"
+            " says, and `tsctl start --gpus N` has the last word."
         )
     return ""
