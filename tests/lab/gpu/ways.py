@@ -101,10 +101,16 @@ def measure(name: str, network: str, device: str) -> None:
             running.stop()
 
 
+def _known(name: str) -> str:
+    if name not in WAYS:
+        raise argparse.ArgumentTypeError(f"`{name}` is none of {', '.join(WAYS)}")
+    return name
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.gpu.ways", description="Serve in several ways.")
     parser.add_argument("--device", default="cuda:0", help="`cuda:0`, or `cpu` to try it with a small network")
-    parser.add_argument("ways", nargs="*", default=list(WAYS), choices=list(WAYS), metavar="NAME", help=", ".join(WAYS))
+    parser.add_argument("ways", nargs="*", type=_known, default=list(WAYS), metavar="NAME", help=", ".join(WAYS))
     given = parser.parse_args(arguments)
     for name in given.ways:
         measure(name, "resnet18" if given.device == CPU else "resnet50", given.device)
