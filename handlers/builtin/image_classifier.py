@@ -3,6 +3,7 @@
 import torch
 
 from tsctl.handlers.builtin.support.labels import map_class_to_label
+from tsctl.handlers.builtin.support.staging import on_host
 from tsctl.handlers.builtin.torchvision_import import transforms
 from tsctl.handlers.builtin.vision import VisionHandler
 from tsctl.handlers.requests.images import as_rgb, middle
@@ -42,6 +43,7 @@ class ImageClassifier(VisionHandler):
         """
         probabilities = torch.softmax(data, dim=1)
         best, classes = torch.topk(probabilities, min(self.topk, probabilities.shape[1]), dim=1)
-        # In one copy from a GPU, for which this waits; a double holds both exactly.
-        scores, numbers = torch.stack((best.to(torch.float64), classes.to(torch.float64))).tolist()
+        # In one copy from a GPU; a double holds both exactly.
+        both = torch.stack((best.to(torch.float64), classes.to(torch.float64)))
+        scores, numbers = on_host(both).tolist()
         return map_class_to_label(scores, self.mapping, [[int(number) for number in row] for row in numbers])

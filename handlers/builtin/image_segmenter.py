@@ -5,6 +5,7 @@ from typing import Any
 import torch
 
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.support.staging import on_host
 from tsctl.handlers.builtin.vision import VisionHandler
 from tsctl.handlers.sdk.timer import timed
 
@@ -27,5 +28,5 @@ class ImageSegmenter(VisionHandler):
             data: `out`, the logits, floating point, shape (rows, classes, height, width).
         """
         probabilities, classes = torch.softmax(data["out"], dim=1).max(dim=1)
-        pixels: list[Any] = torch.stack([classes.to(probabilities.dtype), probabilities], dim=3).tolist()
+        pixels: list[Any] = on_host(torch.stack([classes.to(probabilities.dtype), probabilities], dim=3)).tolist()
         return pixels

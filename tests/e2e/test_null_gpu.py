@@ -9,8 +9,6 @@ from tests.e2e.served import Served, eventually, running
 from tests.e2e.test_workers import worker_pids
 from tests.kit.null_gpu.cards import Cards, Delta, OnCards, cards_or_skip
 
-LATER = pytest.mark.skip("not true yet")
-
 
 @pytest.fixture(scope="module")
 def cards(tmp_path_factory: pytest.TempPathFactory) -> Cards:
@@ -88,17 +86,14 @@ def test_one_thread_waits_for_a_batch_of_images_and_once(batch: Delta) -> None:
     assert batch.waits == [1]
 
 
-@LATER
 def test_the_answers_to_a_batch_of_images_are_one_pinned_copy(batch: Delta) -> None:
     assert (batch["from_card_pinned"], batch["from_card_pageable"]) == (1, 0)
 
 
-@LATER
 def test_no_copy_of_a_batch_of_images_is_on_the_default_stream(batch: Delta) -> None:
     assert (batch["default_to_card"], batch["default_from_card"]) == (0, 0)
 
 
-@LATER
 def test_nobody_waits_for_a_stream_but_for_an_event(batch: Delta) -> None:
     assert (batch["stream_syncs"], batch["device_syncs"]) == (0, 0)
 

@@ -18,13 +18,15 @@ class OnDevice(Peer):
 
     Args:
         device: `cpu` or `cuda:N`.
+        further: lines of model-config.yaml.
     """
 
     name = "tsctl"
     tolerance = ROUGH  # of a probability: convolutions on a GPU use TF32
 
-    def __init__(self, device: str) -> None:
+    def __init__(self, device: str, further: str = "") -> None:
         self._device = device
+        self._further = further
 
     def install(self) -> str:
         return "the working tree"
@@ -33,7 +35,7 @@ class OnDevice(Peer):
         store = setup.folder / "store"
         store.mkdir()
         # A worker on the CPU reads ahead only if it is asked to: so both devices are served in the same way.
-        further = f"pipeline: true\njobQueueSize: {QUEUE}\n"
+        further = f"pipeline: true\njobQueueSize: {QUEUE}\n{self._further}"
         if self._device != "cpu":
             further += f"deviceIds: [{self._device.removeprefix('cuda:')}]\n"
         mar = models.archive(setup.served, store, setup.batch_size, setup.delay, further)
@@ -43,13 +45,13 @@ class OnDevice(Peer):
         return Running(process, port, f"/predictions/{setup.served.name}", setup.folder / "output.log", ("handlers",))
 
 
-def start(network: str, device: str, batch: int, folder: Path) -> Running:
+def start(network: str, device: str, batch: int, folder: Path, further: str = "") -> Running:
     """Start the daemon, and wait until it answers rightly.
 
     Raises:
         DidNotStart: it does not in time.
     """
-    peer = OnDevice(device)
+    peer = OnDevice(device, further)
     served = models.resnet(network).within(peer.tolerance)
     return peer.start(Setup(served, folder, batch, DELAY))
 

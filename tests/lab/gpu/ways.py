@@ -1,0 +1,121 @@
+"""ResNet-50 served in several ways, and where its time goes: `python -m tests.lab.gpu.ways [--device cuda:0] [NAME …]`.
+
+For each way: requests a second with enough clients and with one, latency, how busy the GPU was, and how many cores each
+process took: the worker, the processes that read images for it, and the daemon. The names are those of WAYS.
+"""
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.lab.benchmarks import models
+from tests.lab.benchmarks.peers.peer import DidNotStart
+from tests.lab.gpu import load, served
+from tests.lab.gpu.busy import watched
+from tests.lab.gpu.device import CPU
+
+WARM_UP, SECONDS, ALONE = 3.0, 5.0, 2.0
+LEAST = 0.1  # cores: a process of less is not told
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to serve.
+
+    Attributes:
+        further: lines of model-config.yaml.
+        clients: of a closed loop, for each row of a batch.
+    """
+
+    batch: int = 32
+    clients: int = 4
+    further: str = ""
+
+
+WAYS: Mapping[str, Way] = {
+    "default": Way(),
+    "clients": Way(clients=6),
+    "small": Way(batch=8),
+    "plain": Way(further="optimize: [none]\n"),
+    "eager": Way(further="optimize: [none, fast_images, fold, channels_last]\n"),
+    "bf16": Way(further="optimize: [bf16]\n", clients=6),
+    "bf16-large": Way(batch=64, further="optimize: [bf16]\n", clients=6),
+}
+
+
+def cpu_seconds() -> dict[int, float]:
+    """Return the CPU time of each process, by its id."""
+    found = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()  # from the third on, proc(5)
+            except OSError:
+                continue  # it has ended
+            found[int(folder.name)] = (int(fields[11]) + int(fields[12])) / _TICKS
+    return found
+
+
+def command_of(pid: int) -> str:
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+    except OSError:
+        return "ended"
+    return " ".join(word.decode(errors="replace") for word in words[1:5])
+
+
+def measure(name: str, network: str, device: str) -> None:
+    """Serve in one way, and print what was measured."""
+    way = WAYS[name]
+    body = models.resnet(network).body.read_bytes()
+    with tempfile.TemporaryDirectory(prefix="tsctl-gpu-") as folder:
+        try:
+            running = served.start(network, device, way.batch, Path(folder), way.further)
+        except DidNotStart as reason:
+            print(f"{name}: {reason}", flush=True)
+            return
+        try:
+            clients = way.clients * way.batch
+            load.run(running.port, running.target, body, clients, WARM_UP)
+            before, began = cpu_seconds(), time.monotonic()
+            with watched(device.removeprefix("cuda:")) as busy:
+                many = load.run(running.port, running.target, body, clients, SECONDS)
+            took, after = time.monotonic() - began, cpu_seconds()
+            alone = load.run(running.port, running.target, body, 1, ALONE)
+            print(
+                f"{name}, batch {way.batch}: {many.rate:.0f}/s of {clients} clients, {many.errors} errors,"
+                f" p50 {1000 * many.p50:.1f} ms, p99 {1000 * many.p99:.1f} ms, GPU busy {busy.percent} %;"
+                f" one client {alone.rate:.0f}/s, p50 {1000 * alone.p50:.2f} ms"
+            )
+            cores = {pid: (seconds - before.get(pid, 0.0)) / took for pid, seconds in after.items()}
+            for pid, used in sorted(cores.items(), key=lambda each: -each[1]):
+                if used >= LEAST:
+                    print(f"    {used:5.2f} cores  {pid} {command_of(pid)}", flush=True)
+        finally:
+            running.stop()
+
+
+def _known(name: str) -> str:
+    if name not in WAYS:
+        raise argparse.ArgumentTypeError(f"`{name}` is none of {', '.join(WAYS)}")
+    return name
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.gpu.ways", description="Serve in several ways.")
+    parser.add_argument("--device", default="cuda:0", help="`cuda:0`, or `cpu` to try it with a small network")
+    parser.add_argument("ways", nargs="*", type=_known, default=list(WAYS), metavar="NAME", help=", ".join(WAYS))
+    given = parser.parse_args(arguments)
+    for name in given.ways:
+        measure(name, "resnet18" if given.device == CPU else "resnet50", given.device)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
