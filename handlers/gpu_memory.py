@@ -123,7 +123,7 @@ class HeldMemory:
         return now
 
     def keep_telling(self, tell: Callable[[list[int]], None]) -> None:
-        """Tell of changes from now on, in a thread, until telling fails; on the CPU never."""
+        """Start a thread that tells of changes until telling fails; none on the CPU."""
 
         def look() -> None:
             while not pause.wait(LOOK_EVERY):

@@ -29,13 +29,13 @@ class NvmlError(Exception):
         self.code = code
 
 
-class _Memory(ctypes.Structure):
+class _DriverMemory(ctypes.Structure):
     """nvmlMemory_t."""
 
     _fields_ = [(name, ctypes.c_ulonglong) for name in ("total", "free", "used")]
 
 
-class _Memory2(ctypes.Structure):
+class _DriverMemory2(ctypes.Structure):
     """nvmlMemory_v2_t: what the driver keeps for itself does not count as used."""
 
     _fields_ = [
@@ -136,10 +136,10 @@ class Nvml:
 
     def _memory(self, handle: ctypes.c_void_p) -> Any:
         if hasattr(self._library, "nvmlDeviceGetMemoryInfo_v2"):
-            told = _Memory2(version=ctypes.sizeof(_Memory2) | 2 << 24)
+            told = _DriverMemory2(version=ctypes.sizeof(_DriverMemory2) | 2 << 24)
             self._call("nvmlDeviceGetMemoryInfo_v2", handle, ctypes.byref(told))
             return told
-        older = _Memory()
+        older = _DriverMemory()
         self._call("nvmlDeviceGetMemoryInfo", handle, ctypes.byref(older))
         return older
 

@@ -169,8 +169,8 @@ def use(monkeypatch: pytest.MonkeyPatch, load: Callable[[str], Any]) -> None:
 
 
 def test_the_structures_are_those_of_nvml_h() -> None:
-    assert ctypes.sizeof(nvml._Memory2) == 40
-    assert ctypes.sizeof(nvml._Memory) == 24
+    assert ctypes.sizeof(nvml._DriverMemory2) == 40
+    assert ctypes.sizeof(nvml._DriverMemory) == 24
 
 
 def test_the_program_prints_one_document_whatever_the_machine_is() -> None:

@@ -159,7 +159,7 @@ class Machine:
 
 
 def try_gpus(names: Sequence[str], timeout: float = _GPU_TIMEOUT) -> tuple[str, float]:
-    """Have torch run a kernel on each GPU, in a process for each; of parts of GPUs CUDA sees one in a process.
+    """Run a kernel of torch on each GPU, in a process for each; of parts of GPUs CUDA sees one in a process.
 
     Returns:
         A line of JSON for each, and for how many seconds the one after them hung.
