@@ -12,7 +12,6 @@ TorchServe's rules, is served by these. A note says which of two is served.
 
 import importlib
 import importlib.util
-import inspect
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -59,13 +58,11 @@ class EntryPoint:
     def initialize(self, context: Context) -> None:
         """Load the model. A module function is called once without data, as TorchServe does.
 
-        A function that fails on that call because it has no loading branch is ready; `notes` tells so. A coroutine
-        function is not called: it could not load before there is an event loop.
+        A function that fails on that call because it has no loading branch is ready; `notes` tells so. Coroutines are
+        for runtime/awaited.py.
         """
         if self.instance is not None:
             self.instance.initialize(context)
-            return
-        if inspect.iscoroutinefunction(self.handle):
             return
         try:
             self.handle(None, context)
@@ -187,7 +184,7 @@ def _handle_is_ours(instance: Any) -> bool:
 
 
 class _Choice:
-    """What of a module is served, and what is not.
+    """The choice of what a module serves, and what it does not.
 
     Args:
         place: of the module, as people name it: `handler.py`.
