@@ -6,8 +6,6 @@ Receives Load, then Predict after Predict, until the daemon closes its end. Fram
 """
 
 import contextlib
-import io
-import logging
 import os
 import sys
 import time
@@ -24,6 +22,7 @@ from tsctl.handlers.memory import give_memory_back, keep_memory
 from tsctl.handlers.names import COMPILE
 from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
 from tsctl.handlers.process.forking import enter_group, start_apart
+from tsctl.handlers.process.log_output import log_to_output
 from tsctl.handlers.process.priority import step_back_if_asked
 from tsctl.handlers.process.schedule import alone
 from tsctl.handlers.process.threads import set_threads
@@ -222,16 +221,6 @@ def serve(
     batches.close()
     runtime.close()
     return 0
-
-
-def log_to_output() -> None:
-    """Send a handler's log records to the model's log unformatted (as in TorchServe), line by line, in UTF-8."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)
-            with contextlib.suppress(OSError):  # it was a file, and is a pipe now: the encoding is set all the same
-                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
 
 
 def tell(text: str) -> None:
