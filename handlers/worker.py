@@ -30,6 +30,7 @@ from tsctl.handlers.requests.excerpt import excerpt, message_of
 from tsctl.handlers.requests.tracebacks import describe_error, has_author_frames
 from tsctl.handlers.runtime import compat
 from tsctl.handlers.runtime.gpu_context import breakage, touch_gpus
+from tsctl.handlers.runtime.main_module import look_in
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.runtime.warmup import warm_up
@@ -78,6 +79,7 @@ def prepare(load: wire.Load) -> Prepared:
         sys.dont_write_bytecode = True
     sys.path.insert(0, load.model_dir)
     compat.install()
+    look_in(Path(load.model_dir))
     return Prepared(load, runtime_class(load.mode).load(load))
 
 
