@@ -6,8 +6,6 @@ Receives Load, then Predict after Predict, until the daemon closes its end. Fram
 """
 
 import contextlib
-import io
-import logging
 import os
 import sys
 import time
@@ -25,6 +23,7 @@ from tsctl.handlers.memory import give_memory_back, keep_memory
 from tsctl.handlers.names import COMPILE
 from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
 from tsctl.handlers.process.forking import enter_group, start_apart
+from tsctl.handlers.process.log_output import log_to_output
 from tsctl.handlers.process.priority import step_back_if_asked
 from tsctl.handlers.process.schedule import alone
 from tsctl.handlers.process.threads import set_threads
@@ -32,6 +31,7 @@ from tsctl.handlers.requests.excerpt import excerpt, message_of
 from tsctl.handlers.requests.tracebacks import describe_error, has_author_frames
 from tsctl.handlers.runtime import compat
 from tsctl.handlers.runtime.gpu_context import breakage, touch_gpus
+from tsctl.handlers.runtime.main_module import look_in
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.runtime.warmup import warm_up
@@ -80,6 +80,7 @@ def prepare(load: wire.Load) -> Prepared:
         sys.dont_write_bytecode = True
     sys.path.insert(0, load.model_dir)
     compat.install()
+    look_in(Path(load.model_dir))
     return Prepared(load, runtime_class(load.mode).load(load))
 
 
@@ -224,16 +225,6 @@ def serve(
     batches.close()
     runtime.close()
     return 0
-
-
-def log_to_output() -> None:
-    """Send a handler's log records to the model's log unformatted (as in TorchServe), line by line, in UTF-8."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)
-            with contextlib.suppress(OSError):  # it was a file, and is a pipe now: the encoding is set all the same
-                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
 
 
 def tell(text: str) -> None:

@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,7 +145,7 @@ class Runtime:
         )
         context.metrics.declare(load.metrics)
         entry = load_handler(load.handler, Path(load.model_dir), _typed_entry)
-        entry = _as_declared(entry, context.model_yaml_config.get("inputs"))
+        entry = _as_declared(_awaited(entry, load.mode), context.model_yaml_config.get("inputs"))
         entry.initialize(context)
         if note:
             entry.notes.append(note)
@@ -411,6 +412,16 @@ def _are_rows(error: Any, rows: int) -> bool:
 def is_exception(item: object) -> bool:
     """Return whether an item is an exception; an instance's `__class__`, which `isinstance` reads, may be its own."""
     return issubclass(type(item), BaseException)
+
+
+def _awaited(entry: EntryPoint, mode: wire.Mode) -> EntryPoint:
+    """Return an entry point that awaits a handler's coroutines; a typed one does so itself."""
+    initialize = getattr(entry.instance, "initialize", None)
+    if entry.read is not None or not (iscoroutinefunction(entry.handle) or iscoroutinefunction(initialize)):
+        return entry
+    from tsctl.handlers.runtime.awaited import AwaitedEntryPoint  # with asyncio, which few handlers need: 20 ms
+
+    return AwaitedEntryPoint(entry, mode)
 
 
 def _as_declared(entry: EntryPoint, inputs: Sequence[Mapping[str, Any]] | None) -> EntryPoint:

@@ -22,9 +22,10 @@ def starting_line(name: str, version: str) -> str:
 
 
 def settings_lines(document: dict[str, Any]) -> list[str]:
-    """Return the line of the batching in force; for a replacement also what it changed and kept."""
+    """Return the line of the batching in force, and the notes; for a replacement also what it changed and kept."""
     size, delay = document["batchSize"], document["maxBatchDelay"]
     lines = [f"Batch size {size}, delay at most {delay:g} ms, batching {document['batching']}"]
+    lines += [f"note: {each}" for each in document.get("notes", ())]
     if document["replaced"]:
         changed = [_change(each) for each in document["changed"]]
         lines.append(f"Changed: {', '.join(changed) or 'no setting'}")
