@@ -7,7 +7,7 @@
 The state is read from the pool, and kept nowhere else: reporting/model_state.py has the table.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Job
@@ -24,7 +24,7 @@ from tsctl.daemon.models.reporting.model_state import CRASHES, NOT_IN_MEMORY, Mo
 from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.request_path import RequestPath, Resources
-from tsctl.daemon.models.request_watcher import RequestWatcher
+from tsctl.daemon.models.request_watcher import ParameterHeader, RequestWatcher
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
 from tsctl.daemon.models.taken_jobs import TakenJobs
 from tsctl.daemon.workers.engine import LoadFailure
@@ -54,6 +54,7 @@ class ModelVersion:
         arrivals: called before each request.
         watchers: see each request before the version gets it.
         taken: the jobs that one of them has taken.
+        parameter_headers: the parameters of requests in tensors that stand for headers.
         change_listeners: called after each change of the settings, and when an operator tries the version again.
     """
 
@@ -84,6 +85,7 @@ class ModelVersion:
         self.arrivals: dict[Callable[[], None], None] = {}
         self.watchers: tuple[RequestWatcher, ...] = ()
         self.taken = TakenJobs(self, lambda: stopping_error(self))
+        self.parameter_headers: Mapping[str, ParameterHeader] = {}
         self.change_listeners: list[Callable[[], None]] = []
         self.metrics = VersionMetrics(self.name, self.version)
         self.reports = VersionReports(resources.events(), self.name, self.version)
