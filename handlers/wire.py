@@ -260,6 +260,7 @@ class Loaded(msgspec.Struct, array_like=True, tag=2):
     Attributes:
         declared: the inputs of a typed or built-in handler; None for any other.
         notes: sentences for the model's author, for example why the call without data was passed over.
+        most_rows: that the model takes at a time; 0 for any number.
     """
 
     seconds: Seconds
@@ -268,6 +269,7 @@ class Loaded(msgspec.Struct, array_like=True, tag=2):
     optimized: Annotated[list[Optimized], Meta(max_length=MOST_LABELS)] = []
     declared: Declared | None = None
     notes: Annotated[list[Text], Meta(max_length=MOST_LABELS)] = []
+    most_rows: Count = 0
 
 
 class LoadFailed(msgspec.Struct, array_like=True, tag=3):

@@ -206,7 +206,8 @@ def serve(
     seconds = time.perf_counter() - began
     notes = [sendable(each) for each in runtime.notes]
     measured = runtime.measured()
-    connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes))
+    most = runtime.most_rows
+    connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes, most))
     runtime.gpu.leave = partial(leave_gpu, connection, end or end_with)
     if rows is not None:
         rows.converse()
