@@ -265,6 +265,7 @@ class Loaded(msgspec.Struct, array_like=True, tag=2):
         declared: the inputs of a typed or built-in handler; None for any other.
         notes: sentences for the model's author, for example why the call without data was passed over.
         gpu_memory: as `held` of `GpuMemory`; empty on the CPU.
+        most_rows: that the model takes at a time; 0 for any number.
     """
 
     seconds: Seconds
@@ -274,6 +275,7 @@ class Loaded(msgspec.Struct, array_like=True, tag=2):
     declared: Declared | None = None
     notes: Annotated[list[Text], Meta(max_length=MOST_LABELS)] = []
     gpu_memory: Held = []
+    most_rows: Count = 0
 
 
 class LoadFailed(msgspec.Struct, array_like=True, tag=3):

@@ -207,8 +207,8 @@ def serve(
     seconds = time.perf_counter() - began
     notes = [sendable(each) for each in runtime.notes]
     measured = runtime.measured()
-    held = memory.after_load()
-    connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes, held))
+    held, most = memory.after_load(), runtime.most_rows
+    connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes, held, most))
     memory.keep_telling(lambda now: connection.send(wire.GpuMemory(now)))
     runtime.gpu.leave = partial(leave_gpu, connection, end or end_with)
     if rows is not None:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import torch
 
 from tsctl.handlers.builtin.support import profiling
+from tsctl.handlers.builtin.support.batches import batches_of, run_within
 from tsctl.handlers.builtin.support.compiling import compiled
 from tsctl.handlers.builtin.support.insights import target_of
 from tsctl.handlers.builtin.support.labels import load_label_mapping
@@ -19,6 +20,7 @@ from tsctl.handlers.builtin.support.modelfile import load_model
 from tsctl.handlers.builtin.support.onnx import is_session, run_session
 from tsctl.handlers.builtin.support.whole_numbers import dtype_for, is_whole
 from tsctl.handlers.requests.kinds import Kind, answer, kind_of
+from tsctl.handlers.sdk.batches import ANY, FileBatches
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.gpu import check_gpu
@@ -117,6 +119,7 @@ class BaseHandler:
     # What TorchServe's handler does not have: of the class, because a handler's own `__init__` may not call this one.
     load_again: Callable[[], Any] | None = None
     plain: PlainModel | None = None
+    _file_batches: FileBatches | None = None
 
     def __init__(self) -> None:
         self.model = None
@@ -151,7 +154,9 @@ class BaseHandler:
         serialized = self.manifest.get("model", {}).get("serializedFile")
         self.model_pt_path = str(model_dir / Path(serialized).name) if serialized else None
         self.load_again = partial(load_model, model_dir, self.manifest, self.model_yaml_config, self.device)
-        self.model = compiled(self.load_again(), self.model_yaml_config)
+        model = self.load_again()
+        self._file_batches = batches_of(model)
+        self.model = compiled(model, self.model_yaml_config)
         self.mapping = load_label_mapping(model_dir / "index_to_name.json")
         self.initialized = True
 
@@ -190,6 +195,12 @@ class BaseHandler:
             data: shape (rows, …). Whole numbers are converted to the model's dtype if the model does not take them
                 (whole_numbers.py).
         """
+        takes = self.file_batches
+        if takes is ANY or args or kwargs or not isinstance(data, torch.Tensor) or not data.dim():
+            return self._run(data, *args, **kwargs)
+        return run_within(takes, self._run, data)
+
+    def _run(self, data: Any, *args: Any, **kwargs: Any) -> Any:
         if is_session(self.model):
             return run_session(self.model, data, *args)
         with torch.inference_mode():
@@ -209,6 +220,13 @@ class BaseHandler:
                 raise first from None
             self.whole_as = dtype
             return result
+
+    @property
+    def file_batches(self) -> FileBatches:
+        """The batches that the model's file takes; any, where the model does not come from a file that tells."""
+        if self._file_batches is None:
+            self._file_batches = batches_of(self.model)
+        return self._file_batches
 
     @timed
     def postprocess(self, data: Any) -> list[Any]:

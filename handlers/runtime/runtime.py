@@ -18,6 +18,7 @@ from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
 from tsctl.handlers.runtime.gpu_context import GpuContext
 from tsctl.handlers.runtime.isolation import Allowance, may_isolate
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
+from tsctl.handlers.sdk.batches import FileBatches
 from tsctl.handlers.sdk.built_in import declaration_under
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
@@ -90,6 +91,7 @@ class Runtime:
         config: the archive's `model-config.yaml`.
         declared: the inputs of a typed or built-in handler; None for any other, and for one that gets arrays.
         notes: sentences for the model's author.
+        most_rows: that the model takes at a time; 0 for any number.
         isolation: the isolation of the last batch if its rows ran alone, or in halves, else None.
         too_large: of the last batch, the fewest rows that did not fit into memory together; 0 for none.
         failures: the first exceptions of the last batch that became answers.
@@ -117,6 +119,7 @@ class Runtime:
         self.failures: list[wire.HandlerFailure] = []
         self.declared = entry.declared
         self.notes = entry.notes
+        self.most_rows = 0
         self._read = entry.read or decode_rows
         self._may_isolate = not entry.own_handle if isolate is None else isolate
         self._isolate = False  # for the running batch
@@ -151,7 +154,13 @@ class Runtime:
             entry.notes.append(note)
         elif gpu is not None:
             check_after_load(gpu)
-        return cls(entry, context, load.isolate)
+        made = cls(entry, context, load.isolate)
+        takes = getattr(entry.instance, "file_batches", None)
+        file = load.manifest.get("model", {}).get("serializedFile") or load.model_name
+        if isinstance(takes, FileBatches) and (told := takes.note(Path(str(file)).name)):
+            made.notes.append(told)
+            made.most_rows = takes.most
+        return made
 
     def set_batch_size(self, most: int) -> None:
         """Update the handler's batch size; values that `initialize` derived from the old one stay."""

@@ -214,14 +214,14 @@ def test_addresses_certificates_and_tokens_are_honoured(tmp_path: Path) -> None:
     lines = (
         "inference_address=https://0.0.0.0:8443", "management_address=https://127.0.0.1:8444",
         "certificate_file=/etc/a.pem", "private_key_file=/etc/a.key", "disable_token_authorization=true",
-        "allowed_urls=https://models/.*",
+        "allowed_urls=https://models/.*", "enable_model_api=true",
     )  # fmt: skip
 
     config = configured(tmp_path, *lines)
 
     assert (config.inference_address, config.management_address) == ("https://0.0.0.0:8443", "https://127.0.0.1:8444")
     assert (config.certificate_file, config.private_key_file) == (Path("/etc/a.pem"), Path("/etc/a.key"))
-    assert config.management_without_token
+    assert config.management_without_token and config.enable_model_api
     assert config.allowed_urls == ("https://models/.*",)
     assert config.notes == ()
 
