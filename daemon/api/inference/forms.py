@@ -40,7 +40,7 @@ def parse_body(content_type: str, body: Payload) -> list[Param]:
         return read
     while not read.advance():
         pass
-    return list(read.params.values())
+    return read.params
 
 
 def read_body(content_type: str, body: Payload) -> list[Param] | Form:
@@ -66,7 +66,7 @@ def read_body(content_type: str, body: Payload) -> list[Param] | Form:
         form = Urlencoded(body)
     else:
         return [Param("body", _mime_type(content_type), body)]
-    return list(form.params.values()) if form.advance() else form
+    return form.params if form.advance() else form
 
 
 def _kind(content_type: str) -> str | None:

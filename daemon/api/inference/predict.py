@@ -7,7 +7,7 @@ from typing import Protocol
 from tsctl.daemon.api.inference.forms import Form, read_body
 from tsctl.daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
 from tsctl.daemon.api.submission import budget_of, is_low, submit
-from tsctl.daemon.core.errors import DaemonError, PredictionFailed
+from tsctl.daemon.core.errors import BadRequest, DaemonError, PredictionFailed
 from tsctl.daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
 from tsctl.daemon.core.timing import Timing
 from tsctl.daemon.http.bounds.sending import NotRead
@@ -38,6 +38,32 @@ def parameters_of(request: Request, wanted: Input | None = None) -> list[Param] 
     if wanted is not None and is_urlencoded(request.content_type):
         return read_raw_form(request.body, wanted)
     return read_body(request.content_type if kind is None else kind, request.body)
+
+
+def check_names(params: Sequence[Param], declared: Declared | None) -> None:
+    """Check that no part of a form would be lost.
+
+    A typed handler finds all parts of a name, and refuses what it does not take. For other handlers the last counts, as
+    in TorchServe; so it does for fields, which forms of web pages repeat, but no file and no input is dropped.
+
+    Raises:
+        BadRequest: a file, or the input of a built-in handler, has the name of another part.
+    """
+    if declared is not None and not declared.built_in:
+        return
+    seen: set[str] = set()
+    for param in params:
+        if param.name in seen and (declared is not None or _is_file(param.name, params)):
+            count = len([each for each in params if each.name == param.name])
+            raise BadRequest(
+                f"The form has {count} parts named `{param.name[:100]}`, and the handler takes one part of a name. Send"
+                " each in a request of its own, or under a name of its own."
+            )
+        seen.add(param.name)
+
+
+def _is_file(name: str, params: Sequence[Param]) -> bool:
+    return any(param.content_type for param in params if param.name == name)  # fields have no type
 
 
 def with_query(request: Request, params: list[Param]) -> list[Param]:
@@ -101,13 +127,15 @@ def predict(
         NoReadyWorker: the version has no worker now or soon.
         Stopping: the version or the daemon is being stopped.
         QueueFull: the version's queue is at its limit.
-        BadRequest: the deadline or the priority is invalid.
+        BadRequest: the deadline or the priority is invalid, or a part of the form would be lost.
         ModelNotAllowed: the client may not use the model.
         BodyTooLong: the client may not send so many bytes.
         TooManyRequests: the client's rate does not allow the request yet.
     """
     request = exchange.request
     try:
+        if infer is None and len(params) > 1:
+            check_names(params, model.declared)
         budget, low = read_time(request, model.settings.client_timeout), is_low(request.priority)
     except DaemonError as error:
         model.metrics.refused(error)

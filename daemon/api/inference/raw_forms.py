@@ -59,7 +59,7 @@ class RawForm:
     """A large body: searched for the field, then either parsed as a form or left whole.
 
     Attributes:
-        params: the parameters, by name; complete when `advance` has returned True.
+        params: the parameters; complete when `advance` has returned True.
     """
 
     def __init__(self, body: Payload, name: str) -> None:
@@ -69,8 +69,8 @@ class RawForm:
         self._form: Urlencoded | None = None
 
     @property
-    def params(self) -> dict[str, Param]:
-        return {"body": Param("body", "", self._body)} if self._form is None else self._form.params
+    def params(self) -> list[Param]:
+        return [Param("body", "", self._body)] if self._form is None else self._form.params
 
     def advance(self) -> bool:
         """Search or parse one slice; return whether that slice was the last.

@@ -58,7 +58,7 @@ def read_fields(body: bytes) -> list[Param]:
     pairs = body.split(b"&", MOST_FIELDS)
     if len(pairs) > MOST_FIELDS and pairs[MOST_FIELDS]:
         raise _too_many()
-    params: dict[str, Param] = {}
+    params: list[Param] = []
     for pair in pairs:
         name, equals, value = pair.partition(b"=")
         if not equals and (not name or len(pairs) == 1 or len(name) > MOST_NAME_BYTES):
@@ -67,9 +67,8 @@ def read_fields(body: bytes) -> list[Param]:
             raise _no_name(pair)
         if len(name) > MOST_NAME_BYTES:
             raise _name_too_long()
-        text = unquote(name).decode("utf-8", "replace")
-        params[text] = Param(text, "", unquote(value))
-    return list(params.values())
+        params.append(Param(unquote(name).decode("utf-8", "replace"), "", unquote(value)))
+    return params
 
 
 def _too_many() -> BadRequest:
@@ -91,11 +90,11 @@ class Urlencoded:
     """The parser of one body.
 
     Attributes:
-        params: the parameters of the fields parsed so far, by name; the last of repeated names wins.
+        params: the parameters of the fields parsed so far, in their order; names may repeat.
     """
 
     def __init__(self, body: Payload) -> None:
-        self.params: dict[str, Param] = {}
+        self.params: list[Param] = []
         self._body = body
         self._state = _NAME
         self._at = 0  # bytes of the body parsed so far
@@ -217,8 +216,7 @@ class Urlencoded:
 
     def _end_empty(self, name: bytes) -> None:
         if name:
-            text = unquote(name).decode("utf-8", "replace")
-            self.params[text] = Param(text, "", b"")
+            self.params.append(Param(unquote(name).decode("utf-8", "replace"), "", b""))
 
     def _end_value(self) -> None:
         value: Payload
@@ -227,6 +225,6 @@ class Urlencoded:
         else:
             value = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         name = unquote(self._name).decode("utf-8", "replace")
-        self.params[name] = Param(name, "", value)
+        self.params.append(Param(name, "", value))
         self._pieces, self._there = [], False
         self._state = _NAME
