@@ -16,27 +16,23 @@ from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, reply_response
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import Head
-from tsctl.handlers.wire import Declared, Input
+from tsctl.handlers.wire import Declared
 
 
-def form_input_of(declared: Declared | None) -> Input | None:
-    """Return the one input of a typed handler, unless that is an image; None for several."""
-    inputs = () if declared is None or declared.built_in else declared.inputs
-    return inputs[0] if len(inputs) == 1 and inputs[0].kind != "image" else None
-
-
-def parameters_of(request: Request, wanted: Input | None = None) -> list[Param] | Form | RawForm:
+def parameters_of(request: Request, declared: Declared | None = None) -> list[Param] | Form | RawForm:
     """Return the parameters of a request's body, or the unfinished form if its first slice was not all of the body.
 
     Args:
-        wanted: the one input of the model, unless that is an image: a urlencoded body may be the input itself.
+        declared: the inputs of the model, of which a urlencoded body may be one; None for a handler that declares none.
 
     Raises:
         BadRequest: the form is malformed or exceeds a limit.
     """
     kind = request.kind
-    if wanted is not None and is_urlencoded(request.content_type):
-        return read_raw_form(request.body, wanted)
+    if declared is not None and is_urlencoded(request.content_type) and declared.inputs:
+        read = read_raw_form(request.body, declared)
+        if read is not None:
+            return read
     return read_body(request.content_type if kind is None else kind, request.body)
 
 
