@@ -13,6 +13,7 @@ from tsctl.daemon.api.guards import Guard
 from tsctl.daemon.api.inference.held import HeldRequests
 from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.inference.turns import Turns
+from tsctl.daemon.api.inference.unpack import Unpacking
 from tsctl.daemon.api.management.routes import management_routes
 from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.api.observing.batches import batches_routes
@@ -124,7 +125,9 @@ class House:
         self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), self.gpus, further=fields.families)
         self._predictions = join(*(each.routes(Audience.CLIENTS) for each in self.services), predictions)
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
-        self._router = Router(join(self._predictions, self._commands, self._measured), self.held.take)
+        self._unpack = Unpacking(self.turns, ReceiveBudget(), None, max_body)
+        everything = join(self._predictions, self._commands, self._measured)
+        self._router = Router(everything, self.held.take, self._unpack)
 
     def _route(self, exchange: Exchange) -> None:
         self._router(exchange)
@@ -139,7 +142,7 @@ class House:
 
     def serve_predictions_alone(self) -> None:
         """Serve the routes of an inference address only."""
-        self._router = Router(self._predictions)
+        self._router = Router(self._predictions, unpack=self._unpack)
 
     def router_behind(self, guard: Guard) -> Router:
         """The routes as they are behind the checks of an endpoint."""
