@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -37,16 +38,19 @@ def fails(data: Any, context: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder for temporary files: of a short name, as pytest's own may be too long for a socket."""
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
 
 
 @pytest.mark.thin
-def test_a_function_is_served_until_the_block_ends(tmp_path: Path) -> None:
+def test_a_function_is_served_until_the_block_ends(temporary: Path) -> None:
     with tsctl.serve(handle, batch_size=4, max_delay=100.0, settings={"batching": "fixed"}) as model:
         with ThreadPoolExecutor(4) as threads:
             answers = list(threads.map(model.predict, ["a", "b", "c", "d"]))
-        (folder,) = tmp_path.glob(f"{PREFIX}*")
+        (folder,) = temporary.glob(f"{PREFIX}*")
         mode = folder.stat().st_mode & 0o777
         workers = [worker["pid"] for worker in model.describe()["workers"]]
 
@@ -54,7 +58,7 @@ def test_a_function_is_served_until_the_block_ends(tmp_path: Path) -> None:
     assert {answer["batch"] for answer in answers} == {4}
     assert mode == 0o700
     assert not any(map(running, workers))
-    assert list(tmp_path.glob(f"{PREFIX}*")) == []
+    assert list(temporary.glob(f"{PREFIX}*")) == []
 
 
 def test_a_function_within_a_function_is_sent_to_the_workers() -> None:
@@ -131,12 +135,12 @@ def test_asyncio_asks_the_same_daemon() -> None:
     assert [answer["body"] for answer in answers] == [str(number) for number in range(20)]
 
 
-def test_a_handler_that_does_not_load_is_told_with_its_traceback(tmp_path: Path) -> None:
+def test_a_handler_that_does_not_load_is_told_with_its_traceback(temporary: Path) -> None:
     with pytest.raises(tsctl.ServeFailed, match="no weights today") as caught:
         tsctl.serve(fails)
 
     assert Path(__file__).name in str(caught.value)
-    assert list(tmp_path.glob(f"{PREFIX}*")) == []
+    assert list(temporary.glob(f"{PREFIX}*")) == []
 
 
 def test_the_daemon_of_the_user_is_left_alone(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,10 +171,10 @@ PROGRAM = """
 """
 
 
-def test_kill_9_of_the_program_ends_daemon_and_workers(tmp_path: Path) -> None:
+def test_kill_9_of_the_program_ends_daemon_and_workers(temporary: Path, tmp_path: Path) -> None:
     script = tmp_path / "program.py"
     script.write_text(textwrap.dedent(PROGRAM))
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
     with subprocess.Popen([sys.executable, script], env=environment, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None
         worker, daemon, folder, *children = program.stdout.readline().split()
@@ -222,20 +226,20 @@ TEST = """
 """
 
 
-def test_the_fixture_serves_a_handler_of_a_test_file(tmp_path: Path) -> None:
+def test_the_fixture_serves_a_handler_of_a_test_file(temporary: Path, tmp_path: Path) -> None:
     (tmp_path / "test_it.py").write_text(textwrap.dedent(TEST))
     command = [sys.executable, "-m", "pytest", "-q", "--import-mode=importlib", "-p", "no:cacheprovider"]
     installed = subprocess.run(
         [*command, "--fixtures"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE
     ).stdout
     plugin = [] if "tsctl_serve" in installed else ["-p", "tsctl.python.pytest_plugin"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(tmp_path)}
+    environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(temporary)}
     done = subprocess.run(
         [*command, *plugin], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=PATIENCE
     )
 
     assert done.returncode == 0, done.stdout
-    assert list(tmp_path.glob(f"{PREFIX}*")) == []
+    assert list(temporary.glob(f"{PREFIX}*")) == []
 
 
 def test_a_client_manages_the_models_of_a_daemon(served: Served) -> None:
