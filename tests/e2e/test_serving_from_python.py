@@ -38,7 +38,7 @@ def fails(data: Any, context: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:  # noqa: ARG001 - pytest's comes first
     """The folder for temporary files: of a short name, as pytest's own may be too long for a socket."""
     with tempfile.TemporaryDirectory(prefix="t-") as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
