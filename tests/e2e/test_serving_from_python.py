@@ -38,8 +38,8 @@ def fails(data: Any, context: Any) -> Any:
 
 
 @pytest.fixture(autouse=True)
-def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:  # noqa: ARG001 - pytest's comes first
-    """The folder for temporary files: of a short name, as pytest's own may be too long for a socket."""
+def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder for temporary files: of a short name, as pytest's own, made before, may be too long for a socket."""
     with tempfile.TemporaryDirectory(prefix="t-") as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
         yield Path(folder)
