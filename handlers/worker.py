@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import msgspec
 
 from tsctl.handlers import wire
+from tsctl.handlers.gpu_memory import HeldMemory
 from tsctl.handlers.lifetime import die_with
 from tsctl.handlers.memory import give_memory_back, keep_memory
 from tsctl.handlers.names import COMPILE
@@ -139,9 +140,7 @@ def join_ranks(load: wire.Load, connection: DaemonConnection) -> "Leader | None"
         OSError: a rank cannot be started.
     """
     if load.gpus:
-        from tsctl.handlers.process.ranks.environment import visible_devices
-
-        os.environ[VISIBLE] = visible_devices(os.environ.get(VISIBLE), load.gpus)
+        os.environ[VISIBLE] = ",".join(load.gpus)
     if load.ranks is None or load.ranks.rank:
         return None
     from tsctl.handlers.process.ranks.leader import Leader
@@ -184,6 +183,7 @@ def serve(
         if message.cpus:
             os.sched_setaffinity(0, message.cpus)  # before a library starts threads, which inherit the affinity
         leader = join_ranks(message, connection)
+        memory = HeldMemory(message.gpus)
         runtime, optimized = load_model(message, prepared)
         raise_if_gpu_lost()
         if message.ranks is None:
@@ -207,7 +207,9 @@ def serve(
     seconds = time.perf_counter() - began
     notes = [sendable(each) for each in runtime.notes]
     measured = runtime.measured()
-    connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes))
+    held, most = memory.after_load(), runtime.most_rows
+    connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes, held, most))
+    memory.keep_telling(lambda now: connection.send(wire.GpuMemory(now)))
     runtime.gpu.leave = partial(leave_gpu, connection, end or end_with)
     if rows is not None:
         rows.converse()

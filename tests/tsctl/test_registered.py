@@ -57,6 +57,10 @@ def test_the_next_command_gives_batches_or_measures_them(size: int, command: str
     assert next_command(ANSWER | {"batchSize": size}) == command
 
 
+def test_no_larger_batch_is_proposed_than_the_models_file_takes() -> None:
+    assert next_command(ANSWER | {"batchSize": 1, "mostRows": 1}) == "tsctl bench net"
+
+
 def test_the_lines_go_to_stderr_and_the_sentence_to_stdout(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("POST /models", ANSWER)
 

@@ -35,9 +35,9 @@ def settings_lines(document: dict[str, Any]) -> list[str]:
 
 
 def next_command(document: dict[str, Any]) -> str:
-    """Return the command that shows the most: a larger batch if requests run alone, else a measurement."""
-    name = document["modelName"]
-    return f"tsctl set {name} --batch-size 8" if document["batchSize"] == 1 else f"tsctl bench {name}"
+    """Return the command that shows the most: a larger batch if requests run alone and may not, else a measurement."""
+    name, alone = document["modelName"], document["batchSize"] == 1 and document.get("mostRows", 0) != 1
+    return f"tsctl set {name} --batch-size 8" if alone else f"tsctl bench {name}"
 
 
 def _change(change: dict[str, Any]) -> str:

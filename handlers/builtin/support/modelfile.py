@@ -25,6 +25,7 @@ import torch
 from torch import nn
 
 from tsctl.handlers.builtin.bare_model import construct_and_load, copies_weights
+from tsctl.handlers.builtin.support.batches import module_of
 from tsctl.handlers.builtin.support.onnx import load_session
 from tsctl.handlers.builtin.support.saved_files import WAYS, first_class, is_weights, refusal_of
 from tsctl.handlers.sdk.errors import HandlerError
@@ -61,7 +62,7 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
         case ".pt2":
             with _refused(f"`{weights_path.name}` is not a torch.export file"):
                 # An exported program has inference mode built in, and no `eval`.
-                return torch.export.load(str(weights_path)).module().to(device)
+                return module_of(torch.export.load(str(weights_path))).to(device)
         case ".so":
             return _load_library(weights_path, device)
         case ".onnx":
