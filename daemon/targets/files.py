@@ -5,13 +5,14 @@ import unicodedata
 import zipfile
 from pathlib import Path
 
-from tsctl.daemon.marfile import NAME
+from tsctl.daemon.marfile import MANIFEST, NAME
 
 WEIGHTS = ".pth"
 MODEL_SUFFIXES = (".pt", ".pt2", ".onnx", WEIGHTS)
 BARE_SUFFIXES = (".py", *MODEL_SUFFIXES)
 ARCHIVE_SUFFIXES = (".mar", ".tar.gz", ".tgz", ".model")
 _FUNCTION = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)", re.DOTALL)
+_SAVED_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # torch.save of torch before 1.6
 _UNNAMED = "model"
 _LONGEST_NAME = 64  # characters of an inferred name
 
@@ -32,6 +33,19 @@ def model_name_of(stem: str) -> str:
     plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
     name = re.sub(r"[^A-Za-z0-9_.]+", "-", plain).strip("-_.")[:_LONGEST_NAME].rstrip("-_.")
     return name if NAME.fullmatch(name) else _UNNAMED
+
+
+def is_of_torch(file: Path) -> bool:
+    """Return whether a file is one that torch writes: by `torch.save`, or TorchScript; whatever its name."""
+    try:
+        with file.open("rb") as opened:
+            if opened.read(len(_SAVED_BEFORE_ZIP)) == _SAVED_BEFORE_ZIP:
+                return True
+        with zipfile.ZipFile(file) as archive:
+            names = archive.namelist()
+    except (OSError, zipfile.BadZipFile, ValueError):
+        return False
+    return MANIFEST not in names and any(name.count("/") == 1 and name.endswith("/data.pkl") for name in names)
 
 
 def is_torchscript(file: Path) -> bool:

@@ -17,7 +17,15 @@ from pathlib import Path
 from tsctl.daemon.marfile import MANIFEST
 from tsctl.daemon.targets.bare import PLAIN_NAMES, VERSION, ServeTarget, bare_target, files_beside, read_handler
 from tsctl.daemon.targets.errors import TargetError
-from tsctl.daemon.targets.files import ARCHIVE_SUFFIXES, BARE_SUFFIXES, MODEL_SUFFIXES, model_name_of, split_function
+from tsctl.daemon.targets.files import (
+    ARCHIVE_SUFFIXES,
+    BARE_SUFFIXES,
+    MODEL_SUFFIXES,
+    is_of_torch,
+    is_torchscript,
+    model_name_of,
+    split_function,
+)
 
 KINDS = "a handler (.py), a model (.pt, .pt2, .onnx, .pth), an archive (.mar), a directory, or module:attribute"
 HANDLER = "handler.py"
@@ -65,10 +73,24 @@ def _read_url(url: str) -> ServeTarget:
 def _read_file(file: Path, function: str) -> ServeTarget:
     if file.suffix in BARE_SUFFIXES:
         return bare_target(file, function)
+    if is_of_torch(file):
+        raise _misnamed(file)
     if file.name.endswith(ARCHIVE_SUFFIXES) or _is_archive(file):
         return ServeTarget(kind="archive", url=str(file), path=file)
     suffix = f"has the suffix `{file.suffix}`" if file.suffix else "has no suffix"
     raise TargetError(f"`{file.name}` {suffix} and cannot be served", f"name {KINDS}")
+
+
+def _misnamed(file: Path) -> TargetError:
+    """Return the error on a file of torch whose suffix does not say what it is: `epoch3.ckpt`, `pytorch_model.bin`."""
+    if is_torchscript(file):
+        return TargetError(f"`{file.name}` is a TorchScript file", f"rename it to `{file.stem}.pt`")
+    stem = file.stem.removesuffix(".pth").removesuffix(".pt")  # checkpoint.pth.tar
+    return TargetError(
+        f"`{file.name}` holds what `torch.save` wrote, such as weights or a checkpoint, and no whole model",
+        f"save `model.state_dict()` as `{stem}.pth`, with the .py file of its class beside it, or name a handler"
+        " (.py) that loads the file",
+    )
 
 
 def _is_archive(file: Path) -> bool:

@@ -231,6 +231,37 @@ def test_torchscript_under_the_name_of_weights_is_told(tmp_path: Path) -> None:
     assert refused("net.pth", tmp_path).hint == "rename it to `net.pt`"
 
 
+def saved(path: Path, *members: str) -> None:
+    """Make a file as torch does."""
+    with zipfile.ZipFile(path, "w") as archive:
+        for member in ("data.pkl", "version", *members):
+            archive.writestr(f"{path.stem}/{member}", b"")
+
+
+@pytest.mark.parametrize("name", ["epoch3.ckpt", "epoch3.bin", "epoch3.pth.tar", "epoch3.model", "epoch3"])
+def test_a_checkpoint_is_no_archive_whatever_its_name(name: str, tmp_path: Path) -> None:
+    saved(tmp_path / name)
+
+    error = refused(name, tmp_path)
+
+    assert error.message.startswith(f"`{name}` holds what `torch.save` wrote")
+    assert "as `epoch3.pth`, with the .py file of its class" in error.hint
+
+
+def test_a_checkpoint_of_an_early_torch_is_known_too(tmp_path: Path) -> None:
+    write_files(tmp_path, {"old.bin": b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.\x80"})
+
+    assert "holds what `torch.save` wrote" in refused("old.bin", tmp_path).message
+
+
+def test_torchscript_under_another_name_is_told(tmp_path: Path) -> None:
+    saved(tmp_path / "model.jit", "constants.pkl")
+
+    error = refused("model.jit", tmp_path)
+
+    assert (error.message, error.hint) == ("`model.jit` is a TorchScript file", "rename it to `model.pt`")
+
+
 @pytest.mark.parametrize(
     ("stem", "name"),
     [

@@ -396,3 +396,34 @@ def test_unregister_takes_a_version(invoke: Invoke, daemon: FakeDaemon) -> None:
     result = invoke("unregister", "net/2.0")
 
     assert result.stdout == "gone\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        pytest.param("Model store has not been configured.", "no file `shp.py`", id="no store"),
+        pytest.param(
+            "Model not found at: shp.py (looked in /s)", "no file `shp.py`, nor in the model store", id="a store"
+        ),
+    ],
+)
+def test_a_name_that_is_nowhere_is_no_file(
+    invoke: Invoke, daemon: FakeDaemon, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, told: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "shop.py").touch()
+    daemon.answer("POST /models", {"code": 404, "type": "ModelNotFoundException", "message": said}, 404)
+
+    result = invoke("register", "shp.py")
+
+    assert result.stderr.splitlines() == [f"error: {told}", "hint: did you mean `shop.py`?"]
+
+
+def test_a_hint_names_the_model_that_was_typed(invoke: Invoke, daemon: FakeDaemon, tmp_path: Path) -> None:
+    said = "Model version 1.0 is already registered for model trial"
+    daemon.answer("POST /models", {"code": 409, "type": "ConflictStatusException", "message": said}, 409)
+    (tmp_path / "shop.py").write_text("def predict(n: int) -> int: return n\n")
+
+    result = invoke("register", tmp_path / "shop.py", "--model-name", "trial")
+
+    assert "hint: choose a name with `--model-name`, or `tsctl unregister trial`" in result.stderr

@@ -12,7 +12,7 @@ from tsctl.errors import CliError
 from tsctl.options import json_option, model_parameters, register_options
 from tsctl.progress import warn, work
 from tsctl.serving.failures import explained, folder_of
-from tsctl.serving.requests import parameters_of, registered_target
+from tsctl.serving.requests import ARCHIVE_NOT_FOUND, not_found, parameters_of, registered_target
 from tsctl.streams import echo
 from tsctl.terminal.registered import show_registered, starting_line
 from tsctl.terminal.verb import Verb
@@ -97,9 +97,12 @@ def command(
             **model_parameters(settings),
         )
     except CliError as error:
+        if target.kind == "archive" and target.path is None and error.kind == ARCHIVE_NOT_FOUND:
+            raise not_found(error, archive, Path.cwd()) from None
         if not target.inferred:  # of an archive, whose author may be another: the whole traceback
             raise
-        raise explained(error, target.model_name, folder_of(target), archive, "--model-name") from None
+        name = model_name or target.model_name
+        raise explained(error, name, folder_of(target), archive, "--model-name") from None
     if no_wait and "modelName" in document:  # TorchServe's sentence does not name the model
         document["status"] = starting_line(document["modelName"], document["modelVersion"])
     if as_json:

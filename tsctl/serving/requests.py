@@ -8,6 +8,7 @@ from typing import Any
 from tsctl.daemon.targets import MODULE, ServeTarget, TargetError, check_syntax, read_target, split_function
 from tsctl.errors import CliError
 
+ARCHIVE_NOT_FOUND = "ModelNotFoundException"  # the kind of the daemon's error
 FALLBACK_BATCH_SIZE = 8  # where neither the user, the handler nor model-config.yaml says one
 
 
@@ -71,6 +72,20 @@ def registered_target(text: str, directory: Path) -> ServeTarget:
     if "/" in text or MODULE.fullmatch(text) or path.exists():
         return checked_target(text, directory)
     return ServeTarget(kind="archive", url=text)
+
+
+def not_found(error: CliError, text: str, directory: Path) -> CliError:
+    """Return the error on a name that neither the directory nor the daemon's model store has.
+
+    Args:
+        error: the daemon's.
+    """
+    try:
+        checked_target(text, directory)
+    except CliError as missing:
+        store = "" if "has not been configured" in error.message else ", nor in the model store"
+        return CliError(f"{missing.message}{store}", missing.hint)
+    return error  # the file has been made meanwhile
 
 
 def parameters_of(target: ServeTarget) -> dict[str, Any]:

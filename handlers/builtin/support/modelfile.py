@@ -12,6 +12,7 @@ Weights are read with `weights_only=True`, which runs no code from the file, unl
 
 import os
 import pickle
+import re
 import tempfile
 import warnings
 import zipfile
@@ -30,6 +31,7 @@ from tsctl.handlers.builtin.support.saved_files import WAYS, first_class, is_wei
 from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.sdk.loader import classes_of, import_file
 
+_UNKNOWN_OPERATOR = re.compile(r"Unknown builtin op: (?P<operator>(?P<library>\w+)::[\w.]*\w)")
 SCRIPT = "__main__."  # before the names of classes that a script defines; see runtime/main_module.py
 
 
@@ -51,11 +53,7 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
         raise HandlerError(refusal)
     match weights_path.suffix:
         case ".pt":
-            refused = _refused(f"`{weights_path.name}` is not a TorchScript file; weights alone need a model file")
-            with refused, warnings.catch_warnings():  # torch calls the format deprecated; the author has chosen it
-                warnings.simplefilter("ignore", FutureWarning)
-                warnings.simplefilter("ignore", DeprecationWarning)
-                return torch.jit.load(str(weights_path), map_location=device).eval()
+            return _load_torchscript(weights_path, device).eval()
         case ".pt2" if is_compiled_package(weights_path):
             with _refused(f"`{weights_path.name}` is not an AOTInductor package for this machine"), _unpacked(device):
                 from torch._inductor import aoti_load_package
@@ -74,6 +72,33 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
                 f"`{weights_path.name}` cannot be loaded without a model file: only .pt (TorchScript), .pt2"
                 f" (torch.export) and .onnx hold a whole model, and this is `{suffix or 'no suffix'}`"
             )
+
+
+def _load_torchscript(path: Path, device: torch.device) -> Any:
+    """Load a TorchScript file, whose operators may be torchvision's, too.
+
+    Raises:
+        HandlerError: it is none, or has an operator that no library in this process defines.
+    """
+    refused = _refused(f"`{path.name}` is not a TorchScript file; weights alone need a model file")
+    with refused, warnings.catch_warnings():  # torch calls the format deprecated; the author has chosen it
+        warnings.simplefilter("ignore", FutureWarning)
+        warnings.simplefilter("ignore", DeprecationWarning)
+        try:
+            return torch.jit.load(str(path), map_location=device)
+        except RuntimeError as error:
+            unknown = _UNKNOWN_OPERATOR.search(str(error))
+            if unknown is None:
+                raise
+        if unknown["library"] == "torchvision":
+            from tsctl.handlers.builtin import torchvision_import  # noqa: F401 - defines its operators
+
+            return torch.jit.load(str(path), map_location=device)
+    raise HandlerError(
+        f"`{path.name}` uses the operator `{unknown['operator']}`, which torch does not have: name a handler"
+        " (`--handler`) that first imports the package which defines it, or calls `torch.ops.load_library` with its .so"
+        " file, and is a subclass of `tsctl.handlers.builtin.BaseHandler`"
+    )
 
 
 def _load_library(path: Path, device: torch.device) -> Any:
@@ -131,7 +156,7 @@ def _refused(sentence: str) -> Iterator[None]:
     except (RuntimeError, TypeError, zipfile.BadZipFile) as error:
         if "CUDA" in str(error):
             raise
-        raise HandlerError(f"{sentence}: {error}") from error
+        raise HandlerError(f"{sentence}: {str(error).strip()}") from error
 
 
 def _load_eager(model_file: Path, weights: Path | None, config: Mapping[str, Any], device: torch.device) -> nn.Module:

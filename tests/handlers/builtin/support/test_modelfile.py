@@ -1,6 +1,7 @@
 """Every way in which an archive may hold a model."""
 
 import shutil
+import subprocess
 import sys
 import tempfile
 import warnings
@@ -209,6 +210,52 @@ def test_weights_that_hold_code_are_loaded_when_the_archive_is_trusted(pickled: 
 
     assert model(torch.ones(1, device=DEVICE)).item() == 5.0
     assert not model.training
+
+
+def script(model_dir: Path, source: str) -> None:
+    """Make a TorchScript file in a process of its own, where operators can be defined that are unknown here."""
+    made = write(model_dir / "make.py", source)  # a file: torch.jit.script reads it
+    subprocess.run([sys.executable, "-W", "ignore", made], cwd=model_dir, check=True, timeout=300)
+
+
+def test_an_operator_that_no_library_has_defined_is_named_with_the_remedy(model_dir: Path) -> None:
+    script(
+        model_dir,
+        """
+        import torch
+        library = torch.library.Library("mine", "DEF")
+        library.define("twice(Tensor x) -> Tensor")
+        class Twice(torch.nn.Module):
+            def forward(self, x):
+                return torch.ops.mine.twice(x)
+        torch.jit.script(Twice()).save("custom.pt")
+        """,
+    )
+
+    with pytest.raises(HandlerError) as refused:
+        load(model_dir, serializedFile="custom.pt")
+
+    assert str(refused.value).startswith("`custom.pt` uses the operator `mine::twice`, which torch does not have: name")
+    assert refused.value.__cause__ is None, "the sentence needs no traceback"
+
+
+def test_operators_of_torchvision_need_no_handler(model_dir: Path) -> None:
+    script(
+        model_dir,
+        """
+        import torch, torchvision
+        class Boxes(torch.nn.Module):
+            def forward(self, x):
+                return torchvision.ops.nms(x[:, :4], x[:, 4], 0.5)
+        torch.jit.script(Boxes()).save("boxes.pt")
+        """,
+    )
+    loads = "import sys; from pathlib import Path; import torch; from tsctl.handlers.builtin.support.modelfile import *"
+    call = "load_model(Path('.'), {'model': {'serializedFile': 'boxes.pt'}}, {}, torch.device('cpu'))"
+    kept = f"{call}(torch.tensor([[0.0, 0, 2, 2, 0.9]] * 2)).tolist()"
+    check = f"{loads}; assert 'torchvision' not in sys.modules; assert {kept} == [0]"
+
+    subprocess.run([sys.executable, "-c", check], cwd=model_dir, check=True, timeout=300)
 
 
 @pytest.fixture
