@@ -315,7 +315,7 @@ async def test_the_parameters_of_a_sequence_are_its_headers(tmp_path: Path, stre
 async def test_what_is_not_served_is_refused_by_its_name_as_over_http(tmp_path: Path) -> None:
     region, classes = {"shared_memory_region": {"string_param": "r"}}, {"classification": {"int64_param": 3}}
     tensor: dict[str, Any] = {"name": "a", "datatype": "INT32", "shape": (2,)}
-    cases = {
+    cases: dict[str, dict[str, Any]] = {
         "Input a has the parameter `shared_memory_region`": {"inputs": [tensor | {"parameters": region}]},
         "Output o has the parameter `shared_memory_region`": {"outputs": [{"name": "o", "parameters": region}]},
         "Output o has the parameter `classification`": {"outputs": [{"name": "o", "parameters": classes}]},
