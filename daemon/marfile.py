@@ -172,16 +172,16 @@ class Packing:
         ):
             if path_or_none is not None:
                 add(path_or_none.name, path_or_none, what)
-        for name, path in (self.beside | self.weights()).items():
+        for name, path in {**self.beside, **self.weights()}.items():
             add(name, path, "file")
         for pattern in filter(None, self.extra_files.split(",")):
             found = sorted(glob.glob(pattern)) or [pattern]
             for extra in map(Path, found):
                 if extra.is_dir():
                     for inner in sorted(extra.rglob("*")):
-                        name = inner.relative_to(extra)
-                        if inner.is_file() and not is_dropped(name):
-                            placed = extra.name / name if extra.name in self.kept else name
+                        below = inner.relative_to(extra)
+                        if inner.is_file() and not is_dropped(below):
+                            placed = extra.name / below if extra.name in self.kept else below
                             add(placed.as_posix(), inner, "extra file")
                 else:
                     add(extra.name, extra, "extra file")

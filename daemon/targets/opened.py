@@ -27,8 +27,8 @@ _PATTERN = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
-    """What Python files name as paths.
+class OpenedPaths:
+    """The paths that Python files name.
 
     Attributes:
         files: below the folder, by their paths from it; of a folder that is named, all that is in it.
@@ -41,7 +41,7 @@ class Opened:
     outside: dict[str, Path] = field(default_factory=dict)
 
 
-def opened_by(sources: Sequence[Path], folder: Path, config: Path | None = None) -> Opened:
+def opened_by(sources: Sequence[Path], folder: Path, config: Path | None = None) -> OpenedPaths:
     """Return the files and folders that Python files open beside themselves.
 
     Args:
@@ -49,7 +49,7 @@ def opened_by(sources: Sequence[Path], folder: Path, config: Path | None = None)
         folder: relative paths begin there, as they do at the root of an archive.
         config: model-config.yaml, whose `warmup` names samples; None for none.
     """
-    found = Opened()
+    found = OpenedPaths()
     for source in sources:
         tree = parse(source)
         for text in _paths_in(tree, lambda text: _exists(folder, text)) if tree is not None else ():
@@ -70,7 +70,7 @@ def folders_named(sources: Sequence[Path], config: Path | None, folders: Sequenc
     return {name for name in names if any(text.partition("/")[0] == name for text in said)}
 
 
-def _add(found: Opened, folder: Path, text: str, source: Path) -> None:
+def _add(found: OpenedPaths, folder: Path, text: str, source: Path) -> None:
     path = folder / text
     inside = Path(text)
     if ".." in inside.parts:
@@ -174,5 +174,6 @@ def _leaves(node: ast.AST) -> list[ast.Constant]:
 
 def _joined(node: ast.AST) -> list[str]:
     """Return the texts that a join of several parts ends with; empty unless there are two at least."""
-    texts = [each.value for each in _leaves(node)]
-    return texts if len(texts) > 1 and all(isinstance(each, str) for each in texts) else []
+    values = [each.value for each in _leaves(node)]
+    texts = [value for value in values if isinstance(value, str)]
+    return texts if len(texts) > 1 and len(texts) == len(values) else []
