@@ -233,6 +233,14 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "default_workers_per_model",
     ),
     Setting(
+        "gpus",
+        None,
+        parse_number,
+        "N",
+        "GPUs to use: the first N, 0 for none; all that are found by default.",
+        "number_of_gpu",
+    ),
+    Setting(
         "default_handler",
         None,
         str,

@@ -30,7 +30,7 @@ from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.errors import Forbidden
 from tsctl.daemon.http.messages import Request
-from tsctl.daemon.http.router import Hold, Route, Router, join
+from tsctl.daemon.http.router import Hold, Route, Router, Unpack, join
 from tsctl.daemon.tables import PROTOCOLS
 
 
@@ -80,6 +80,7 @@ class Guard:
         management: Mapping[str, Route],
         metrics: Mapping[str, Route],
         hold: Hold | None = None,
+        unpack: Unpack | None = None,
     ) -> Router:
         """Return the endpoint's application."""
         tables: list[Mapping[str, Route]] = []
@@ -91,7 +92,7 @@ class Guard:
             tables.append(guarded(management, self.management))
         if self.endpoint.metrics and not self.endpoint.inference:  # with predictions it is behind their check
             tables.append(metrics)
-        return Router(join(*tables), hold)
+        return Router(join(*tables), hold, unpack)
 
 
 def guard(

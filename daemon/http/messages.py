@@ -110,6 +110,7 @@ class Request:
         timed: the header `x-tsctl-timing` asks for the times of the answer.
         client: the sender, if it is known; None before its key is checked, and where none is required.
         model_version: the header `x-model-version` as sent, None without.
+        coding: the header `Content-Encoding` as sent; None without, and once the body is unpacked.
     """
 
     def __init__(
@@ -130,6 +131,7 @@ class Request:
         timed: bool = False,
         client: LimitedClient | None = None,
         model_version: str | None = None,
+        coding: str | None = None,
     ) -> None:
         self.method = method
         self.target = target
@@ -147,6 +149,7 @@ class Request:
         self.timed = timed
         self.client = client
         self.model_version = model_version
+        self.coding = coding
 
     def __repr__(self) -> str:
         return f"<Request {self.id} {self.method} {self.target} of {len(self.body)} bytes>"
@@ -157,7 +160,7 @@ class Request:
         """Return another request with the same head but for these headers, of a client that is not known yet."""
         return Request(
             self.method, self.target, headers, body, self.http_1_0, self.keep_alive, began, received, self.budget,
-            self.priority, "", request_id, self.kind, self.timed, None, self.model_version,
+            self.priority, "", request_id, self.kind, self.timed, None, self.model_version, self.coding,
         )  # fmt: skip
 
     @property

@@ -15,6 +15,7 @@ from tsctl.daemon.http.exchange import Exchange
 Route = Callable[[Exchange, list[str]], Coroutine[Any, Any, None] | None]
 ELSEWHERE: Final = "*"  # no request's first segment is routed to it
 Hold = Callable[[Exchange, DaemonError, Callable[[Exchange], None]], bool]
+Unpack = Callable[[Exchange, Callable[[Exchange], None]], Coroutine[Any, Any, None] | None]
 
 _log = logging.getLogger("tsctl.daemon.http")
 
@@ -51,18 +52,24 @@ class Router:
             with all segments.
         hold: called with an exchange that a route refused at once, the error, and this router; returns whether it takes
             the exchange, to answer it or route it again later.
+        unpack: called with an exchange whose body is in a coding, and this router, which it calls with the body
+            unpacked; None where no body is.
     """
 
-    def __init__(self, routes: Mapping[str, Route], hold: Hold | None = None) -> None:
+    def __init__(self, routes: Mapping[str, Route], hold: Hold | None = None, unpack: Unpack | None = None) -> None:
         self._hold = hold
+        self._unpack = unpack
         self._routes = dict(routes)
         self._tasks: set[asyncio.Task[None]] = set()  # the loop itself keeps only weak references
 
     def __call__(self, exchange: Exchange) -> None:
         try:
-            segments = exchange.request.path or [""]
+            request = exchange.request
+            segments = request.path or [""]
             route = self._routes.get(segments[0])
-            if route is not None and segments[0] != ELSEWHERE:
+            if request.coding is not None and self._unpack is not None:
+                work = self._unpack(exchange, self)
+            elif route is not None and segments[0] != ELSEWHERE:
                 work = route(exchange, segments[1:])
             elif ELSEWHERE in self._routes:
                 work = self._routes[ELSEWHERE](exchange, segments)

@@ -8,6 +8,7 @@ from functools import partial
 
 from tsctl.daemon.api.cors import cors_headers, with_preflight
 from tsctl.daemon.api.guards import guard
+from tsctl.daemon.api.inference.unpack import Unpacking
 from tsctl.daemon.config.endpoints import Endpoint, address_of
 from tsctl.daemon.extension import Kernel
 from tsctl.daemon.http.bounds.full import connections_within
@@ -51,7 +52,8 @@ def listeners_of(
     config, clock, found = kernel.config, kernel.clock, DaemonListeners()
     limits = HttpLimits(config.max_request_size, config.header_timeout, config.body_timeout, config.keep_alive)
     allowed = {0, os.getuid()}
-    local = Router(join(tables.clients, tables.control), hold)
+    unpacking = partial(Unpacking, kernel.turns, kernel.receiving, kernel.take)
+    local = Router(join(tables.clients, tables.control), hold, unpacking(limits.max_body))
     found.listeners.append(Listener(local, limits, clock, answered, lambda uid: uid in allowed, bounds.arena))
     name = f"control socket {config.socket}"
     found.at_sockets.append(SupervisedListener(name, found.listeners[0], place.control, control=True))
@@ -60,7 +62,7 @@ def listeners_of(
         guarded = guard(endpoint, listening, config, kernel.tokens, kernel.clients, clock.now)
         size = replace(_limits_of(endpoint, limits), pages=guarded.pages)
         cors = cors_headers(config) if endpoint.inference and not endpoint.management else ()
-        router = guarded.router(tables.clients, tables.managers, tables.metrics, hold)
+        router = guarded.router(tables.clients, tables.managers, tables.metrics, hold, unpacking(size.max_body))
         listener = Listener(
             with_preflight(router) if cors else router, size, clock, answered, storage=bounds.arena,
             admit=guarded.admit if guarded.asks else None, receiving=bounds.receiving, sending=sending,

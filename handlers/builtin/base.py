@@ -23,6 +23,7 @@ from tsctl.handlers.requests.kinds import Kind, answer, kind_of
 from tsctl.handlers.sdk.batches import ANY, FileBatches
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.gpu import check_gpu
 from tsctl.handlers.sdk.per_batch import PerBatch
 from tsctl.handlers.sdk.plain_model import PlainModel
 from tsctl.handlers.sdk.stages import report_stages
@@ -39,12 +40,33 @@ def is_prepared(row: Any) -> bool:
     return isinstance(row, PreparedRow) and row.prepared is not None
 
 
+_NAMES = ("data", "body")
+
+
 def payload_of(row: Any) -> Any:
-    """Return the value of a row: its `data`, else its `body`."""
+    """Return the value of a row: its `data`, else its `body`; of an object with one of these members, that member."""
     if not isinstance(row, Mapping):
         return row
     value = row.get("data")
-    return row.get("body") if value is None else value
+    if value is None:
+        value = row.get("body")
+    if isinstance(value, Mapping):  # JSON with the input under the name that a part of a form has
+        value = next((value[name] for name in _NAMES if name in value), value)
+    return value
+
+
+def lacking(row: Any, what: str) -> UnreadablePayload:
+    """Return the error for a row without a value: its parts have other names.
+
+    Args:
+        what: the input, in words.
+    """
+    names = [f"`{str(name)[:100]}`" for name in list(row)[:10]] if isinstance(row, Mapping) else []
+    if not names or any(name in row for name in _NAMES):
+        has = "The request's body is null" if names else "The request has no body"
+    else:
+        has = f"The request has {', '.join(names)}, and the handler takes `data` or `body`"
+    return UnreadablePayload(f"{has}: send {what} (`curl -T FILE`), or as that part (`curl -F data=@FILE`)")
 
 
 def prepare_rows(
@@ -138,13 +160,14 @@ class BaseHandler:
         """Load the model onto its device, and the class names.
 
         Raises:
-            HandlerError: the archive holds no model that can be loaded.
+            HandlerError: the archive holds no model that can be loaded, or torch cannot use the GPU.
         """
         properties = context.system_properties
         gpu_id = properties.get("gpu_id")
-        on_gpu = gpu_id is not None and torch.cuda.is_available()  # in this order: a template must not call CUDA
-        self.map_location = "cuda" if on_gpu else "cpu"
-        self.device = torch.device(f"cuda:{gpu_id}" if on_gpu else "cpu")
+        if gpu_id is not None:  # a template must not call CUDA
+            check_gpu(int(gpu_id))
+        self.map_location = "cpu" if gpu_id is None else "cuda"
+        self.device = torch.device("cpu" if gpu_id is None else f"cuda:{gpu_id}")
         self.context = context
         self.manifest = context.manifest
         self.model_yaml_config = context.model_yaml_config
@@ -171,8 +194,12 @@ class BaseHandler:
             return {}
         unreadable = {}
         for index, row in enumerate(data):
+            payload = payload_of(row)
+            if payload is None:
+                unreadable[index] = lacking(row, "the numbers in JSON")
+                continue
             try:
-                torch.as_tensor(payload_of(row))
+                torch.as_tensor(payload)
             except (TypeError, ValueError, RuntimeError) as error:
                 unreadable[index] = UnreadablePayload(f"The request is not an array of numbers: {error}")
         return unreadable

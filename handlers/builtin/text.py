@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from tsctl.handlers.builtin.base import BaseHandler, payload_of
+from tsctl.handlers.builtin.base import BaseHandler, lacking, payload_of
 from tsctl.handlers.builtin.support import cleaning
 from tsctl.handlers.builtin.support.insights import captum_attr
 from tsctl.handlers.builtin.support.modelfile import read_weights
@@ -61,6 +61,8 @@ class TextHandler(BaseHandler):
             UnreadablePayload: the payload is not a text.
         """
         payload = payload_of(row)
+        if payload is None:
+            raise lacking(row, "the text as it is")
         if isinstance(payload, (bytes, bytearray)):
             try:
                 payload = payload.decode()

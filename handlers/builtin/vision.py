@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from PIL import Image
 
-from tsctl.handlers.builtin.base import BaseHandler, decode_rows, payload_of, prepare_rows
+from tsctl.handlers.builtin.base import BaseHandler, decode_rows, lacking, payload_of, prepare_rows
 from tsctl.handlers.builtin.support.decoders import admission
 from tsctl.handlers.builtin.support.example_image import example_image
 from tsctl.handlers.builtin.support.insights import captum_attr
@@ -26,8 +26,8 @@ _log = logging.getLogger(__name__)
 class VisionHandler(BaseHandler):
     """Decodes each row and stacks the tensors.
 
-    A row is an encoded image (as `data` or `body`), the same in base64, or nested lists of numbers. Subclasses set
-    `image_processing`: PIL image → float32 tensor, all of one shape.
+    A row is an encoded image (as `data` or `body`), the same in base64, also in JSON (`{"data": …}`, `{"b64": …}`), or
+    nested lists of numbers. Subclasses set `image_processing`: PIL image → float32 tensor, all of one shape.
 
     Attributes:
         least_side: as in `decode_image`, for images that are resized anyway.
@@ -89,6 +89,10 @@ class VisionHandler(BaseHandler):
             TooManyPixels: `within` raised it.
         """
         payload = payload_of(row)
+        if payload is None:
+            raise lacking(row, "the image as it is")
+        if isinstance(payload, dict) and list(payload) == ["b64"]:
+            payload = payload["b64"]
         if isinstance(payload, str):
             try:
                 # Without white space: tools that write base64 break its lines.

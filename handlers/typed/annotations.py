@@ -4,11 +4,21 @@ Libraries are recognised by name, so that nothing is imported that the handler h
 """
 
 import types
+from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
 
 import msgspec
 
 from tsctl.handlers.wire import InputKind
+
+LISTS = (list, Sequence)
+_NO_OBJECTS = (
+    msgspec.inspect.NoneType, msgspec.inspect.BoolType, msgspec.inspect.IntType, msgspec.inspect.FloatType,
+    msgspec.inspect.StrType, msgspec.inspect.BytesType, msgspec.inspect.ListType, msgspec.inspect.VarTupleType,
+    msgspec.inspect.TupleType, msgspec.inspect.SetType, msgspec.inspect.LiteralType, msgspec.inspect.EnumType,
+    msgspec.inspect.DateTimeType, msgspec.inspect.DateType, msgspec.inspect.TimeType, msgspec.inspect.UUIDType,
+    msgspec.inspect.DecimalType,
+)  # fmt: skip
 
 
 class Target(NamedTuple):
@@ -18,12 +28,16 @@ class Target(NamedTuple):
         type: the annotation; without None except for JSON.
         dtype: the NumPy type of an array's values; None for any.
         optional: None is allowed: the part may be missing.
+        items: of a list for each row: what its items are decoded to, which may be parts of one name; None for others.
+        objects: the type's values may be JSON objects, or anything.
     """
 
     kind: InputKind
     type: Any
     dtype: Any = None
     optional: bool = False
+    items: "Target | None" = None
+    objects: bool = False
 
 
 def target_of(annotation: Any) -> Target | None:
@@ -40,7 +54,7 @@ def target_of(annotation: Any) -> Target | None:
     if plain is str:
         return Target("text", annotation, optional=optional)
     if plain in (bytes, bytearray):
-        return Target("bytes", plain, optional=optional)
+        return Target("bytes", plain, optional=optional, objects=True)
     if name in ("PIL.Image", "PIL.Image.Image"):
         return Target("image", plain, optional=optional)
     if name == "torch.Tensor":
@@ -48,8 +62,20 @@ def target_of(annotation: Any) -> Target | None:
     if name == "numpy.ndarray" or _full_name(get_origin(plain)) == "numpy.ndarray":
         return Target("array", plain, _dtype_of(plain), optional)
     if is_pydantic(annotation):
-        return Target("json", annotation, optional=optional)
-    return Target("json", whole, optional=optional) if is_json(annotation) else None
+        return Target("json", annotation, optional=optional, objects=True)
+    items = target_of(get_args(annotation)[0]) if get_origin(annotation) in LISTS and get_args(annotation) else None
+    if items is not None and items.kind == "image":
+        return Target("image", annotation, optional=optional, items=items)
+    if not is_json(annotation):
+        return None
+    return Target("json", whole, optional=optional, items=items, objects=_takes_objects(annotation))
+
+
+def _takes_objects(annotation: Any) -> bool:
+    """Return whether a JSON object may be a value of a type, or of a member of a union."""
+    info = msgspec.inspect.type_info(annotation)
+    kinds = info.types if isinstance(info, msgspec.inspect.UnionType) else (info,)
+    return not all(isinstance(each, _NO_OBJECTS) for each in kinds)
 
 
 def without_alias(annotation: Any) -> Any:

@@ -9,8 +9,8 @@ import msgspec
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.pixels import Pixels
 from tsctl.handlers.sdk.errors import UnreadablePayload
-from tsctl.handlers.typed.annotations import is_pydantic
-from tsctl.handlers.typed.body import JSON, Part
+from tsctl.handlers.typed.annotations import Target, is_pydantic
+from tsctl.handlers.typed.body import JSON, Part, member_of
 from tsctl.handlers.typed.signature import Argument
 
 Decode = Callable[[Part], Any]
@@ -24,6 +24,8 @@ def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
         pixels: of the images that are decoded together; a decoder of an image also raises TooManyPixels.
     """
     decode = _BY_KIND[argument.target.kind](argument, pixels)
+    if argument.target.items is not None:
+        decode = _several(argument, argument.target.items, pixels, decode)
     optional = argument.target.optional
 
     def decode_part(part: Part) -> Any:
@@ -37,11 +39,52 @@ def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
     return decode_part
 
 
+def _several(argument: Argument, items: Target, pixels: Pixels, whole: Decode) -> Decode:
+    """Return the decoder of a list: of the parts of one name, or of what one part holds.
+
+    Args:
+        whole: decodes a part that is a list in JSON; of images, one file.
+    """
+    one = _BY_KIND[items.kind](argument._replace(target=items), pixels)
+    images = items.kind == "image"
+
+    def decode_items(parts: list[Part]) -> list[Any]:
+        values = []
+        for part in parts:
+            try:
+                values.append(one(part))
+            except UnreadablePayload as error:
+                raise UnreadablePayload(f"item {len(values) + 1}: {message_of(error)}") from error
+        return values
+
+    def decode(part: Part) -> Any:
+        if part.all is not None:
+            return decode_items(part.all)
+        if not images:
+            return whole(part)
+        listed = part.value if part.parsed else _list_of(part)
+        if isinstance(listed, list):
+            return decode_items([Part(JSON, each, parsed=True) for each in listed])
+        return decode_items([part])
+
+    return decode
+
+
+def _list_of(part: Part) -> Any:
+    """Return the JSON list that a body begins like, which no image does; None for another."""
+    if part.tensor is not None or not bytes(part.value[:64]).lstrip().startswith(b"["):
+        return None
+    try:
+        return msgspec.json.decode(part.value)
+    except (ValueError, RecursionError) as error:
+        raise UnreadablePayload(f"not JSON: {message_of(error)}") from None
+
+
 def _text(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     kind = None if argument.target.type is str else argument.target.type
 
     def decode(part: Part) -> Any:
-        text = part.value if part.parsed else _text_of(part, argument.name)
+        text = part.value if part.parsed else _text_of(part)
         if not isinstance(text, str):
             raise UnreadablePayload(f"expected a text, got {type(text).__name__}")
         return text if kind is None else _converted(text, kind)
@@ -49,14 +92,12 @@ def _text(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     return decode
 
 
-def _text_of(part: Part, name: str) -> Any:
-    if part.content_type == JSON:  # a JSON text, or an object named after the parameter; any other JSON is the text
+def _text_of(part: Part) -> Any:
+    if part.content_type == JSON:  # a JSON text; any other JSON is the text
         try:
             value = msgspec.json.decode(part.value)
         except (ValueError, RecursionError):
             value = None
-        if isinstance(value, dict) and list(value) == [name]:
-            value = value[name]
         if isinstance(value, str):
             return value
     try:
@@ -68,9 +109,9 @@ def _text_of(part: Part, name: str) -> Any:
 
 
 def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
-    kind = argument.target.type
+    kind, name = argument.target.type, argument.name
     if is_pydantic(kind):
-        return _pydantic(kind)
+        return _pydantic(kind, name)
     decoder = msgspec.json.Decoder(kind)
 
     def decode(part: Part) -> Any:
@@ -79,6 +120,9 @@ def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
         try:
             return decoder.decode(part.value)
         except msgspec.ValidationError as error:
+            member = member_of(part, name)
+            if member is not None:
+                return _converted(member.value, kind)
             raise UnreadablePayload(message_of(error)) from None
         except (ValueError, RecursionError) as error:
             raise UnreadablePayload(f"not JSON: {message_of(error)}") from None
@@ -86,11 +130,14 @@ def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     return decode
 
 
-def _pydantic(kind: Any) -> Decode:
+def _pydantic(kind: Any, name: str) -> Decode:
     def decode(part: Part) -> Any:
         try:
             return kind.model_validate(part.value) if part.parsed else kind.model_validate_json(bytes(part.value))
         except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
+            member = member_of(part, name)
+            if member is not None:
+                return decode(member)
             raise UnreadablePayload(_in_one_line(error)) from None
 
     return decode
@@ -123,17 +170,34 @@ def _bytes(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
 def _image(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     from tsctl.handlers.requests.images import decode_image
 
-    return lambda part: decode_image(_bytes_of(part), pixels.most, admit=pixels.admit)
+    return lambda part: decode_image(_file_of(part), pixels.most, admit=pixels.admit)
+
+
+def _file_of(part: Part) -> bytes:
+    """Return the bytes of a file: as they came, or from base64 in JSON or a text, which no image begins like."""
+    if not part.parsed and part.tensor is None:
+        if bytes(part.value[:1]) == b'"':
+            try:
+                return _from_base64(msgspec.json.decode(part.value))
+            except msgspec.DecodeError as error:
+                raise UnreadablePayload(f"not JSON: {message_of(error)}") from None
+        if part.content_type.startswith("text/") and (text := bytes(part.value)).isascii():
+            return _from_base64(text.decode())
+    return _bytes_of(part)
 
 
 def _bytes_of(part: Part) -> bytes:
     """Return a part's bytes; within JSON they are base64."""
     if not part.parsed:
         return bytes(part.value)
-    if not isinstance(part.value, str):
-        raise UnreadablePayload(f"expected a text in base64, got {type(part.value).__name__}")
+    return _from_base64(part.value)
+
+
+def _from_base64(text: Any) -> bytes:
+    if not isinstance(text, str):
+        raise UnreadablePayload(f"expected a text in base64, got {type(text).__name__}")
     try:
-        return base64.b64decode(part.value, validate=True)
+        return base64.b64decode("".join(text.split()), validate=True)  # tools that write base64 break its lines
     except ValueError as error:
         raise UnreadablePayload(f"not base64: {error}") from None
 

@@ -7,16 +7,15 @@ def predict(text: str): yield …                an answer in pieces
 """
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple, get_args, get_origin
 
 from tsctl.handlers import wire
 from tsctl.handlers.sdk.errors import HandlerError
-from tsctl.handlers.typed.annotations import Target, target_of, written
+from tsctl.handlers.typed.annotations import LISTS, Target, target_of, written
 
 _CONTEXT = "context"
 _TORCHSERVES_CONTEXT = ("context", "ctx", "")  # without underscores
-_LISTS = (list, Sequence)
 
 
 class Argument(NamedTuple):
@@ -99,7 +98,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
             if has_default:
                 continue
             raise HandlerError(f"`{name}` needs a type hint for `{parameter.name}`, such as `{parameter.name}: str`")
-        many = get_origin(annotation) in _LISTS and bool(get_args(annotation))
+        many = get_origin(annotation) in LISTS and bool(get_args(annotation))
         target = target_of(get_args(annotation)[0] if many else annotation)
         if target is None:
             if has_default:

@@ -23,6 +23,10 @@ def test_the_batching_in_force_is_one_line() -> None:
     assert settings_lines(ANSWER) == [FIRST]
 
 
+def test_a_note_for_the_author_is_told() -> None:
+    assert settings_lines(ANSWER | {"notes": ["`h.py:predict` is served"]}) == [FIRST, "note: `h.py:predict` is served"]
+
+
 @pytest.mark.parametrize(
     ("changed", "kept", "lines"),
     [

@@ -20,7 +20,7 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
         "archive_bytes", "archive_files",
     ),
     "Workers and handlers": (
-        "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
+        "install_requirements", "default_workers", "gpus", "default_handler", "envelope", "decode_input",
         "limit_image_pixels", "hide_environment",
         "template",
     ),

@@ -2,6 +2,7 @@
 
     multipart/form-data                   one parameter for each part      multipart.py
     application/x-www-form-urlencoded     one parameter for each field     urlencoded.py
+    the same, with the bytes of a file    one parameter, `body`
     anything else                         one parameter, `body`
 
 The rules are TorchServe's (0.12, HttpUtils and Netty's post decoder), so that the same `curl`
@@ -16,7 +17,7 @@ from typing import Final
 
 from tsctl.daemon.api.inference.multipart import FILE_TYPE, Multipart
 from tsctl.daemon.api.inference.options import parse_options
-from tsctl.daemon.api.inference.urlencoded import SLICE, Urlencoded, read_fields
+from tsctl.daemon.api.inference.urlencoded import SLICE, Urlencoded, is_file, read_fields
 from tsctl.daemon.core.arena import Lease, Payload
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param
@@ -40,7 +41,7 @@ def parse_body(content_type: str, body: Payload) -> list[Param]:
         return read
     while not read.advance():
         pass
-    return list(read.params.values())
+    return read.params
 
 
 def read_body(content_type: str, body: Payload) -> list[Param] | Form:
@@ -60,13 +61,15 @@ def read_body(content_type: str, body: Payload) -> list[Param] | Form:
     form: Form
     if kind == "multipart/form-data" and options.get("boundary"):
         form = Multipart(options["boundary"].encode("latin-1"), body)
+    elif kind == "application/x-www-form-urlencoded" and is_file(body):
+        return [Param("body", "", body)]
     elif kind == "application/x-www-form-urlencoded":
         if not isinstance(body, Lease) and len(body) <= SLICE:
             return read_fields(body)
         form = Urlencoded(body)
     else:
         return [Param("body", _mime_type(content_type), body)]
-    return list(form.params.values()) if form.advance() else form
+    return form.params if form.advance() else form
 
 
 def _kind(content_type: str) -> str | None:

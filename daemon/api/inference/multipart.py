@@ -44,7 +44,7 @@ class Multipart:
         boundary: without its hyphens, 1 byte or more.
 
     Attributes:
-        params: the parameters of the parts parsed so far, by name; the last of repeated names wins.
+        params: the parameters of the parts parsed so far, in their order; names may repeat.
 
     Raises:
         BadRequest: the boundary is too long.
@@ -55,7 +55,7 @@ class Multipart:
             raise BadRequest(
                 f"The multipart body is broken: its boundary has {len(boundary)} bytes, at most {MOST_BOUNDARY} count."
             )
-        self.params: dict[str, Param] = {}
+        self.params: list[Param] = []
         self._body = body
         self._delimiter = b"\r\n--" + boundary
         self._state = _START
@@ -116,7 +116,7 @@ class Multipart:
             return _SLICE if limit < len(window) else len(window)
         body, begin, end = self._body, self._begin, start + found
         value = body.part(begin, end) if isinstance(body, Lease) else body[begin:end]
-        self.params[self._name] = Param(self._name, self._kind, value)
+        self.params.append(Param(self._name, self._kind, value))
         return self._after(window, found + len(delimiter))
 
     def _after(self, window: bytes, position: int) -> int:

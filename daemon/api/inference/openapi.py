@@ -23,6 +23,7 @@ _FAILURES = UNKNOWN_CALLER | {
     "404": "The model, version or route does not exist.",
     "408": "The request arrived too slowly.",
     "413": "The body is too large.",
+    "415": "The body is in another Content-Encoding than gzip and deflate.",
     "500": "The worker exited, or exceeded the response timeout.",
     "503": "No worker is ready, the queue is full, or the handler raised.",
     "504": "The request's deadline has passed.",

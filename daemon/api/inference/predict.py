@@ -7,7 +7,7 @@ from typing import Protocol
 from tsctl.daemon.api.inference.forms import Form, read_body
 from tsctl.daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
 from tsctl.daemon.api.submission import budget_of, is_low, submit
-from tsctl.daemon.core.errors import DaemonError, PredictionFailed
+from tsctl.daemon.core.errors import BadRequest, DaemonError, PredictionFailed
 from tsctl.daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
 from tsctl.daemon.core.timing import Timing
 from tsctl.daemon.http.bounds.sending import NotRead
@@ -16,28 +16,50 @@ from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, reply_response
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import Head
-from tsctl.handlers.wire import Declared, Input
+from tsctl.handlers.wire import Declared
 
 
-def form_input_of(declared: Declared | None) -> Input | None:
-    """Return the one input of a typed handler, unless that is an image; None for several."""
-    inputs = () if declared is None or declared.built_in else declared.inputs
-    return inputs[0] if len(inputs) == 1 and inputs[0].kind != "image" else None
-
-
-def parameters_of(request: Request, wanted: Input | None = None) -> list[Param] | Form | RawForm:
+def parameters_of(request: Request, declared: Declared | None = None) -> list[Param] | Form | RawForm:
     """Return the parameters of a request's body, or the unfinished form if its first slice was not all of the body.
 
     Args:
-        wanted: the one input of the model, unless that is an image: a urlencoded body may be the input itself.
+        declared: the inputs of the model, of which a urlencoded body may be one; None for a handler that declares none.
 
     Raises:
         BadRequest: the form is malformed or exceeds a limit.
     """
     kind = request.kind
-    if wanted is not None and is_urlencoded(request.content_type):
-        return read_raw_form(request.body, wanted)
+    if declared is not None and is_urlencoded(request.content_type) and declared.inputs:
+        read = read_raw_form(request.body, declared)
+        if read is not None:
+            return read
     return read_body(request.content_type if kind is None else kind, request.body)
+
+
+def check_names(params: Sequence[Param], declared: Declared | None) -> None:
+    """Check that no part of a form would be lost.
+
+    A typed handler finds all parts of a name, and refuses what it does not take. For other handlers the last counts, as
+    in TorchServe; so it does for fields, which forms of web pages repeat, but no file and no input is dropped.
+
+    Raises:
+        BadRequest: a file, or the input of a built-in handler, has the name of another part.
+    """
+    if declared is not None and not declared.built_in:
+        return
+    seen: set[str] = set()
+    for param in params:
+        if param.name in seen and (declared is not None or _is_file(param.name, params)):
+            count = len([each for each in params if each.name == param.name])
+            raise BadRequest(
+                f"The form has {count} parts named `{param.name[:100]}`, and the handler takes one part of a name. Send"
+                " each in a request of its own, or under a name of its own."
+            )
+        seen.add(param.name)
+
+
+def _is_file(name: str, params: Sequence[Param]) -> bool:
+    return any(param.content_type for param in params if param.name == name)  # fields have no type
 
 
 def with_query(request: Request, params: list[Param]) -> list[Param]:
@@ -101,13 +123,15 @@ def predict(
         NoReadyWorker: the version has no worker now or soon.
         Stopping: the version or the daemon is being stopped.
         QueueFull: the version's queue is at its limit.
-        BadRequest: the deadline or the priority is invalid.
+        BadRequest: the deadline or the priority is invalid, or a part of the form would be lost.
         ModelNotAllowed: the client may not use the model.
         BodyTooLong: the client may not send so many bytes.
         TooManyRequests: the client's rate does not allow the request yet.
     """
     request = exchange.request
     try:
+        if infer is None and len(params) > 1:
+            check_names(params, model.declared)
         budget, low = read_time(request, model.settings.client_timeout), is_low(request.priority)
     except DaemonError as error:
         model.metrics.refused(error)

@@ -21,7 +21,7 @@ from typing import Any
 from tsctl.daemon.api.inference.forms import Form
 from tsctl.daemon.api.inference.openapi import describe_api, describe_model
 from tsctl.daemon.api.inference.paths import INVOKE, LEGACY, VERBS
-from tsctl.daemon.api.inference.predict import form_input_of, parameters_of, predict, with_query
+from tsctl.daemon.api.inference.predict import parameters_of, predict, with_query
 from tsctl.daemon.api.inference.raw_forms import RawForm, take_as_json
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.tensors.declared import tensors_of
@@ -184,7 +184,7 @@ def inference_routes(
 def _parameters(request: Request, model: ModelVersion) -> list[Param] | Form | RawForm:
     """Return the parameters of a request to this model, as `parameters_of`; count a refusal."""
     try:
-        return parameters_of(request, form_input_of(model.declared))
+        return parameters_of(request, model.declared)
     except BadRequest as error:
         model.metrics.refused(error)
         raise

@@ -26,11 +26,11 @@ class Readable(Protocol):
     """A body that is read in slices: a form, or a request in tensors.
 
     Attributes:
-        params: what was read, by name; complete when `advance` has returned True.
+        params: what was read; complete when `advance` has returned True.
     """
 
     @property
-    def params(self) -> dict[str, Param]: ...
+    def params(self) -> list[Param]: ...
 
     def advance(self) -> bool:
         """Read one slice; return whether it was the last. Raise BadRequest for a malformed body."""
@@ -45,7 +45,7 @@ class Reading(Generic[T]):
     """
 
     def __init__(self, steps: Steps[T]) -> None:
-        self.params: dict[str, Param] = {}
+        self.params: list[Param] = []
         self.finished: T | None = None
         self._steps = steps
         self._read: T | None = None
@@ -137,7 +137,7 @@ class Turns:
             if not self.reading:
                 self._idle.set()
         if read:
-            then(list(form.params.values()))
+            then(form.params)
 
     async def _read(self, form: Readable, exchange: Exchange, budget: TimeBudget | None) -> bool:
         """Read a form; return whether the end was reached before the client disconnected."""

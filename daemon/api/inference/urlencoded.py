@@ -27,9 +27,40 @@ SLICE: Final = 64 * 1024  # bytes: at most 1.5 ms, if every byte is `=` (2-core 
 _LARGE: Final = 4096  # decoded bytes; larger values are worth a block in the arena
 _BROKEN = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
+_CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f]")  # in no text, and in the first bytes of any image
+_START: Final = 64
+
 _NAME: Final = 0
 _VALUE: Final = 1
 _SKIPPED: Final = 2
+
+
+def is_file(body: Payload) -> bool:
+    """Return whether a body is no form but a file, as by `curl --data-binary @cat.jpg`, which calls it a form.
+
+    A byte that no text has, before the first `=`, is none of a form. In some formats of images the sign may come before
+    that by chance, in the image's size.
+    """
+    start = first_bytes(body, _START)
+    found = _CONTROL.search(start)
+    if found is None:
+        return False
+    return (
+        b"=" not in start[: found.start()]
+        or start.startswith((b"GIF87a", b"GIF89a"))
+        or (start.startswith(b"RIFF") and start[8:12] == b"WEBP")
+        or (start.startswith(b"BM") and start[6:10] == bytes(4))
+    )
+
+
+def first_bytes(body: Payload, count: int) -> bytes:
+    """Return at most so many bytes from the beginning of a body."""
+    return part_of(body, 0, min(len(body), count))
+
+
+def part_of(body: Payload, start: int, stop: int) -> bytes:
+    """Return a copy of these bytes of a body."""
+    return bytes(body.part(start, stop).view) if isinstance(body, Lease) else body[start:stop]
 
 
 def unquote(text: bytes) -> bytes:
@@ -58,7 +89,7 @@ def read_fields(body: bytes) -> list[Param]:
     pairs = body.split(b"&", MOST_FIELDS)
     if len(pairs) > MOST_FIELDS and pairs[MOST_FIELDS]:
         raise _too_many()
-    params: dict[str, Param] = {}
+    params: list[Param] = []
     for pair in pairs:
         name, equals, value = pair.partition(b"=")
         if not equals and (not name or len(pairs) == 1 or len(name) > MOST_NAME_BYTES):
@@ -67,9 +98,8 @@ def read_fields(body: bytes) -> list[Param]:
             raise _no_name(pair)
         if len(name) > MOST_NAME_BYTES:
             raise _name_too_long()
-        text = unquote(name).decode("utf-8", "replace")
-        params[text] = Param(text, "", unquote(value))
-    return list(params.values())
+        params.append(Param(unquote(name).decode("utf-8", "replace"), "", unquote(value)))
+    return params
 
 
 def _too_many() -> BadRequest:
@@ -91,11 +121,11 @@ class Urlencoded:
     """The parser of one body.
 
     Attributes:
-        params: the parameters of the fields parsed so far, by name; the last of repeated names wins.
+        params: the parameters of the fields parsed so far, in their order; names may repeat.
     """
 
     def __init__(self, body: Payload) -> None:
-        self.params: dict[str, Param] = {}
+        self.params: list[Param] = []
         self._body = body
         self._state = _NAME
         self._at = 0  # bytes of the body parsed so far
@@ -217,8 +247,7 @@ class Urlencoded:
 
     def _end_empty(self, name: bytes) -> None:
         if name:
-            text = unquote(name).decode("utf-8", "replace")
-            self.params[text] = Param(text, "", b"")
+            self.params.append(Param(unquote(name).decode("utf-8", "replace"), "", b""))
 
     def _end_value(self) -> None:
         value: Payload
@@ -227,6 +256,6 @@ class Urlencoded:
         else:
             value = self._pieces[0] if len(self._pieces) == 1 else b"".join(self._pieces)
         name = unquote(self._name).decode("utf-8", "replace")
-        self.params[name] = Param(name, "", value)
+        self.params.append(Param(name, "", value))
         self._pieces, self._there = [], False
         self._state = _NAME

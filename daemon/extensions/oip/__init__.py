@@ -54,6 +54,5 @@ class OipExtension(Extension):
         from tsctl.daemon.extensions.oip.repository import repository_routes
         from tsctl.daemon.extensions.oip.routes import oip_routes
 
-        most, plain = kernel.config.max_request_size, kernel.predictions["v2"]
-        clients = oip_routes(kernel.registry, kernel.ready, most, plain, kernel.turns, kernel.receiving, kernel.take)
+        clients = oip_routes(kernel.registry, kernel.ready, kernel.predictions["v2"], kernel.turns)
         return RoutesService(clients, repository_routes(kernel.registry, kernel.registrar))

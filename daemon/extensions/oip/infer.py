@@ -11,10 +11,8 @@ from tsctl.daemon.api.tensors.forms import InferRequest
 from tsctl.daemon.api.tensors.prepared import HEAD_LENGTH, as_asked, prepare
 from tsctl.daemon.api.tensors.requests import READ_AT_ONCE, parse_steps
 from tsctl.daemon.api.tensors.steps import Steps, finish
-from tsctl.daemon.core.arena import Lease, Payload, Take
+from tsctl.daemon.core.arena import Lease, Payload
 from tsctl.daemon.core.errors import BadRequest, DaemonError
-from tsctl.daemon.extensions.oip.unpack import Unpacked, is_packed, unpack_steps
-from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.http.router import Route
@@ -31,18 +29,12 @@ class InferReader:
     """Reads inference requests, and submits their jobs.
 
     Args:
-        most: bytes of a request body, decompressed.
         turns: reads large requests.
-        receiving: the budget in which decompressed bytes count while they are read.
-        take: for decompressed bytes; None for no arena.
         plain: the route of a request whose body goes to the model as it is.
     """
 
-    def __init__(self, most: int, turns: Turns, receiving: ReceiveBudget, take: Take | None, plain: Route) -> None:
-        self._most = most
+    def __init__(self, turns: Turns, plain: Route) -> None:
         self._turns = turns
-        self._receiving = receiving
-        self._take = take
         self._plain = plain
 
     def read(
@@ -50,7 +42,7 @@ class InferReader:
     ) -> Coroutine[Any, Any, None] | None:
         """Read a request, and submit its job.
 
-        A large or compressed request is read in turns with others, by the coroutine that is returned then.
+        A large request is read in turns with others, by the coroutine that is returned then.
 
         Args:
             path: the request's, for the plain route.
@@ -63,9 +55,7 @@ class InferReader:
         """
         request, model = exchange.request, find()
         try:
-            packed = is_packed(request)
-            length = None if packed else _head_length(request)
-            if packed or _is_long(request.body, length):
+            if _is_long(request.body, _head_length(request)):
                 return self._read_in_turns(exchange, path, find, model, explain, unnamed)
             asked = finish(_steps(request, model))
         except DaemonError as error:
@@ -85,12 +75,8 @@ class InferReader:
         explain: bool,
         unnamed: bool,
     ) -> None:
-        unpacked = Unpacked(self._receiving)
-        reading = Reading(self._unpacked_steps(exchange.request, model, unpacked))
-        try:
-            await self._turns.read(reading, exchange, model.settings.client_timeout, reading.finish)
-        finally:
-            unpacked.end()
+        reading = Reading(_counted_steps(exchange.request, model))
+        await self._turns.read(reading, exchange, model.settings.client_timeout, reading.finish)
         if reading.finished is None:
             return  # the client has left
         (asked,) = reading.finished
@@ -99,17 +85,14 @@ class InferReader:
         elif (work := self._plain(exchange, path)) is not None:
             await work
 
-    def _unpacked_steps(
-        self, request: Request, model: ModelVersion, unpacked: Unpacked
-    ) -> Steps[tuple[InferRequest | None]]:
-        """Return the request as `_steps`, in a tuple; count a refusal."""
-        try:
-            if is_packed(request):
-                yield from unpack_steps(request, self._most, unpacked, self._take)
-            return ((yield from _steps(request, model)),)
-        except DaemonError as error:
-            model.metrics.refused(error)
-            raise
+
+def _counted_steps(request: Request, model: ModelVersion) -> Steps[tuple[InferRequest | None]]:
+    """Return the request as `_steps`, in a tuple; count a refusal."""
+    try:
+        return ((yield from _steps(request, model)),)
+    except DaemonError as error:
+        model.metrics.refused(error)
+        raise
 
 
 def _steps(request: Request, model: ModelVersion) -> Steps[InferRequest | None]:

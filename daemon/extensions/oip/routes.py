@@ -15,11 +15,9 @@ from typing import Any, NamedTuple
 
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
-from tsctl.daemon.core.arena import Take
 from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extensions.oip.infer import InferReader
-from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response
 from tsctl.daemon.http.router import Route
@@ -37,24 +35,18 @@ Document = tuple[dict[str, Any], int]  # and its status
 def oip_routes(
     registry: Registry,
     started: Callable[[], bool],
-    most: int,
     plain: Route,
     turns: Turns | None = None,
-    receiving: ReceiveBudget | None = None,
-    take: Take | None = None,
 ) -> dict[str, Route]:
     """Return the route below `/v2`, by that segment.
 
     Args:
         started: returns whether every model to be served from the start is registered or has failed, and the daemon
             is not stopping.
-        most: bytes of a request body, decompressed.
         plain: the route of requests whose body goes to the model as it is.
         turns: reads large requests; None for a reader of these routes alone.
-        receiving: the budget for bodies, in which decompressed bytes count; None for one without a limit.
-        take: for decompressed bytes; None for no arena.
     """
-    reader = InferReader(most, turns or Turns(), receiving or ReceiveBudget(), take, plain)
+    reader = InferReader(turns or Turns(), plain)
 
     def ready() -> bool:
         return started() and are_ready(answering(registry))

@@ -6,7 +6,7 @@ from tsctl.daemon.http.parsing.target import check_host
 
 NAMES = frozenset((
     b"host", b"content-length", b"transfer-encoding", b"expect", b"x-request-id", b"x-request-deadline-ms",
-    b"x-request-priority", b"x-tsctl-timing", b"x-model-version", b"origin",
+    b"x-request-priority", b"x-tsctl-timing", b"x-model-version", b"origin", b"content-encoding",
 ))  # fmt: skip
 LENGTHS = frozenset(map(len, NAMES))  # so that most names need not be made lower case
 _DIGITS = 20  # of the largest number that the parser takes
@@ -23,7 +23,7 @@ class InterpretedHeaders:
         id: the client's name for the request; empty if there is none, or none that can be used.
         origin: of the web page that asks; None without one.
         host: that such a page asks; empty if none is named, in HTTP/1.0.
-        budget, priority, timed, model_version: see Request.
+        budget, priority, timed, model_version, coding: see Request; the codings of repeated headers are joined.
     """
 
     def __init__(self) -> None:
@@ -34,6 +34,7 @@ class InterpretedHeaders:
         self.priority: str | None = None
         self.timed = False
         self.model_version: str | None = None
+        self.coding: str | None = None
         self.origin: str | None = None
         self.host = ""
         self._host = ""  # the last valid host: nearly always that of the request before
@@ -56,7 +57,7 @@ class InterpretedHeaders:
         self.id = ""
         self.budget = self.priority = None
         self.timed = False
-        self.model_version = self.origin = None
+        self.model_version = self.origin = self.coding = None
         for name, value in headers:
             match name:
                 case b"host":
@@ -91,6 +92,8 @@ class InterpretedHeaders:
                     self.timed = value == "1"
                 case b"x-model-version":
                     self.model_version = value or None
+                case b"content-encoding":
+                    self.coding = value if self.coding is None else f"{self.coding}, {value}"
                 case b"origin":
                     self.origin = value
         if hosts > 1 or (not hosts and not old):

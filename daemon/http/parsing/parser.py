@@ -282,7 +282,7 @@ class Receiver:
         request = Request(
             head.method, head.url.decode("latin-1"), head.headers, b"", head.version == "1.0",
             parser.should_keep_alive() and not self._upgrade, body.began, 0.0, said.budget, said.priority, "",
-            said.id or new_request_id(), None, said.timed, None, said.model_version,
+            said.id or new_request_id(), None, said.timed, None, said.model_version, said.coding,
         )  # fmt: skip
         self._request = request
         if self._on_head is not None and (said.length > 0 or said.chunked):

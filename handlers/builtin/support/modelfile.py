@@ -30,6 +30,8 @@ from tsctl.handlers.builtin.support.saved_files import WAYS, first_class, is_wei
 from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.sdk.loader import classes_of, import_file
 
+SCRIPT = "__main__."  # before the names of classes that a script defines; see runtime/main_module.py
+
 
 def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str, Any], device: torch.device) -> Any:
     """Load the model that the manifest names, ready for inference on `device`.
@@ -177,6 +179,14 @@ def read_weights(weights: Path, config: Mapping[str, Any], *, mapped: bool = Fal
     try:
         mapped = mapped and weights_only and zipfile.is_zipfile(weights)  # torch maps no file of its oldest format
         return torch.load(weights, map_location="cpu", weights_only=weights_only, mmap=mapped)
+    except AttributeError:
+        saved = first_class(weights)
+        if weights_only or not saved.startswith(SCRIPT):
+            raise
+        raise HandlerError(
+            f"`{weights.name}` names the class `{saved}` of the script that saved it, and no file of the model defines"
+            f" `{saved.removeprefix(SCRIPT)}`: put the class into the model's file"
+        ) from None
     except pickle.UnpicklingError as error:
         if not weights_only:
             raise

@@ -43,7 +43,9 @@ def test_a_body_is_one_parameter(content_type: str, kind: str, body: bytes) -> N
     ("body", "params"),
     [
         pytest.param(b"a=1&b=2", [Param("a", "", b"1"), Param("b", "", b"2")], id="each field is one"),
-        pytest.param(b"a=1&b=2&a=3", [Param("a", "", b"3"), Param("b", "", b"2")], id="the last of a name counts"),
+        pytest.param(
+            b"a=1&b=2&a=3", [Param("a", "", b"1"), Param("b", "", b"2"), Param("a", "", b"3")], id="names may repeat"
+        ),
         pytest.param(b"a=x+y%2B%ff", [Param("a", "", b"x y+\xff")], id="values are decoded to bytes"),
         pytest.param(b"%C3%A9+=1", [Param("é ", "", b"1")], id="names are decoded to text"),
         pytest.param(b"%ff=1", [Param("\ufffd", "", b"1")], id="names that are not UTF-8 are mended"),
@@ -114,10 +116,10 @@ def test_a_part_of_a_multipart_form(data: bytes, param: Param) -> None:
     assert parse_body(MULTIPART, multipart(data)) == [param]
 
 
-def test_the_last_part_of_a_name_counts() -> None:
+def test_all_parts_of_a_name_are_read() -> None:
     body = multipart(*(part('form-data; name="k"', value) for value in (b"1", b"2")))
 
-    assert parse_body(MULTIPART, body) == [Param("k", "", b"2")]
+    assert parse_body(MULTIPART, body) == [Param("k", "", b"1"), Param("k", "", b"2")]
 
 
 def test_a_form_without_parts_is_empty() -> None:

@@ -11,6 +11,7 @@ from tests.api.house import House, error, sentence
 from tsctl.daemon.core.job import Job, Param, Reply
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import LoadFailure
+from tsctl.handlers.wire import Declared, Input
 
 
 @pytest.fixture
@@ -96,6 +97,54 @@ def test_a_handler_gets_the_parameters_of_the_body(
     house.send("POST", "/predictions/m", body, f"Content-Type: {content_type}")
 
     assert jobs(house)[0].params == params
+
+
+BOUNDARY = "b-8f3a"
+
+
+def form_of(*parts: tuple[str, bytes, str]) -> tuple[bytes, str]:
+    """Return a form with these parts, each a name, its value and its file's name, and the header of its type."""
+    lines = b""
+    for name, value, file in parts:
+        named = f'; filename="{file}"' if file else ""
+        lines += (
+            f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"{named}\r\n\r\n'.encode() + value + b"\r\n"
+        )
+    return lines + f"--{BOUNDARY}--".encode(), f"Content-Type: multipart/form-data; boundary={BOUNDARY}"
+
+
+BUILT_IN = Declared([Input("data", "image")], batches=True, built_in=True)
+
+
+@pytest.mark.parametrize("declared", [None, BUILT_IN], ids=["TorchServe's form", "a built-in handler"])
+def test_two_files_of_one_name_are_refused_and_none_is_lost(house: House, declared: Declared | None) -> None:
+    house.engine.declared = declared
+    serve(house)
+
+    peer = house.send("POST", "/predictions/m", *form_of(("image", b"1", "a.png"), ("image", b"2", "b.png")))
+
+    told = json.loads(peer.bodies[0])
+    assert (peer.statuses, told["code"]) == ([400], 400)
+    assert told["message"].startswith("The form has 2 parts named `image`, and the handler takes one part of a name.")
+
+
+@pytest.mark.parametrize(
+    ("declared", "status"),
+    [
+        pytest.param(None, 200, id="of TorchServe's form the last counts"),
+        pytest.param(BUILT_IN, 400, id="a built-in handler would lose one"),
+        pytest.param(Declared([Input("tags", "json")], batches=True), 200, id="a typed handler gets all"),
+    ],
+)
+def test_fields_of_one_name(house: House, declared: Declared | None, status: int) -> None:
+    house.engine.declared = declared
+    serve(house)
+
+    peer = house.send("POST", "/predictions/m", *form_of(("tags", b"1", ""), ("tags", b"2", "")))
+
+    assert peer.statuses == [status]
+    if status == 200:
+        assert [param.value for param in jobs(house)[0].params] == [b"1", b"2"]
 
 
 def test_the_body_of_a_job_is_kept_once(house: House) -> None:

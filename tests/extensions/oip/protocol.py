@@ -8,9 +8,9 @@ from typing import Any
 
 from tests.kit.protocols import Body, Cases, Protocol, Sized
 from tests.lab.benchmarks import schemas
+from tsctl.daemon.api.inference.unpack import Unpacked, unpack_steps
 from tsctl.daemon.api.tensors import requests
 from tsctl.daemon.api.tensors.steps import Steps
-from tsctl.daemon.extensions.oip.unpack import Unpacked, unpack_steps
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.messages import Request
 
@@ -29,7 +29,7 @@ def worst_bodies(size: int) -> Iterator[tuple[str, Body]]:
 
 
 def packed(body: bytes) -> Steps[Any]:
-    request = Request("POST", "/", [("content-encoding", "gzip")], body)
+    request = Request("POST", "/", [("content-encoding", "gzip")], body, coding="gzip")
     yield from unpack_steps(request, 64 * 2**20, Unpacked(ReceiveBudget()))
     assert isinstance(request.body, bytes)
     return (yield from requests.parse_steps(request.body))

@@ -72,7 +72,7 @@ async def test_an_unknown_model_is_named(house: House, action: str) -> None:
 
 async def test_an_address_for_predictions_alone_has_no_repository(house: House) -> None:
     await house.serve("m")
-    house._router = Router(oip_routes(house.registry, lambda: True, 1000, house._predictions["v2"]))
+    house._router = Router(oip_routes(house.registry, lambda: True, house._predictions["v2"]))
 
     assert (await house.tell("POST", "/v2/repository/index"))[0] == 404
     assert (await house.tell("POST", "/v2/repository/models/m/unload"))[0] == 404

@@ -36,6 +36,9 @@ def context(model_dir: Path) -> Context:
         pytest.param({"data": None, "body": 2}, 2, id="also when data is none"),
         pytest.param({"data": 0, "body": 2}, 0, id="a falsy value is one"),
         pytest.param({"else": 1}, None, id="neither"),
+        pytest.param({"body": {"data": 1}}, 1, id="of an object, its member data"),
+        pytest.param({"body": {"body": 1}}, 1, id="or body"),
+        pytest.param({"body": {"else": 1}}, {"else": 1}, id="any other object is the payload"),
         pytest.param([1, 2], [1, 2], id="a row that is no mapping is the payload"),
     ],
 )
@@ -75,16 +78,6 @@ def test_the_path_of_the_weights_is_in_the_model_directory(context: Context, mod
     handler.initialize(context)
 
     assert handler.model_pt_path == str(model_dir / "weights.pt")
-
-
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_gpu_that_is_not_there_is_not_used(context: Context) -> None:
-    context.system_properties["gpu_id"] = 0
-    handler = BaseHandler()
-
-    handler.initialize(context)
-
-    assert handler.device == torch.device("cpu")
 
 
 def test_a_batch_is_one_tensor_and_one_list(context: Context) -> None:
@@ -150,6 +143,7 @@ def test_prepare_finds_the_rows_that_are_no_array() -> None:
 
     assert list(unreadable) == [1, 2, 3]
     assert str(unreadable[1]).startswith("The request is not an array of numbers: ")
+    assert str(unreadable[3]).startswith("The request has no body: send the numbers in JSON")
 
 
 def test_prepare_leaves_a_handler_with_its_own_preprocess_alone() -> None:

@@ -94,12 +94,20 @@ def test_an_empty_text_is_answered_too(archive: Path) -> None:
     assert json.loads(answers[0].body) == pytest.approx({"sad": 0.5, "glad": 0.5})
 
 
+def test_a_text_may_be_a_member_of_an_object(archive: Path) -> None:
+    plain, member = run(load(archive), row(b"good"), row(b'{"data": "good"}', "application/json"))
+
+    assert member == plain and plain.status == 200
+
+
 @pytest.mark.parametrize(
     ("unreadable", "sentence"),
     [
         pytest.param(row(b"\xff\xfe"), "The request is not UTF-8 text", id="bytes that are no text"),
         pytest.param(row(b"[1]", "application/json"), "The request should be a text, not a list", id="a list"),
-        pytest.param(row(b"x", name="else"), "The request should be a text, not a NoneType", id="another parameter"),
+        pytest.param(
+            row(b"x", name="else"), "The request has `else`, and the handler takes `data`", id="another parameter"
+        ),
     ],
 )
 def test_a_row_that_is_no_text_fails_alone(archive: Path, unreadable: wire.Row, sentence: str) -> None:

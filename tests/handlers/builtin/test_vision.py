@@ -181,12 +181,32 @@ def test_a_lack_of_memory_is_not_the_images_fault(monkeypatch: pytest.MonkeyPatc
         pytest.param({"a": 1}, "neither an image nor an array", id="an object"),
         pytest.param([[1], [2, 3]], "neither an image nor an array", id="a ragged array"),
         pytest.param(["a"], "neither an image nor an array", id="an array of text"),
-        pytest.param(None, "neither an image nor an array", id="null"),
+        pytest.param(None, "The request's body is null: send the image as it is", id="null"),
     ],
 )
 def test_a_row_that_is_neither_image_nor_array_says_so(payload: object, message: str) -> None:
     with pytest.raises(UnreadablePayload, match=message):
         Plain().decode_row({"body": payload})
+
+
+def test_an_image_in_a_part_of_another_name_is_refused_with_both_names() -> None:
+    with pytest.raises(UnreadablePayload) as refused:
+        Plain().decode_row({"file": encoded(Image.new("L", (2, 2)))})
+
+    has = "The request has `file`, and the handler takes `data` or `body`"
+    assert (
+        str(refused.value) == f"{has}: send the image as it is (`curl -T FILE`), or as that part (`curl -F data=@FILE`)"
+    )
+
+
+@pytest.mark.parametrize("member", ["data", "body", "b64"])
+def test_an_image_in_base64_may_be_a_member_of_an_object(member: str) -> None:
+    text = base64.encodebytes(encoded(Image.new("L", (2, 2)))).decode()
+    handler = Plain()
+
+    handler.decode_row({"body": {member: text}})
+
+    assert handler.modes == ["L"]
 
 
 @pytest.mark.parametrize("mode", ["1", "L", "LA", "RGB", "RGBA", "P", "I;16"])

@@ -31,11 +31,10 @@ def check(data: bytes) -> object:
         assert _parsed(content_type, place) == params
     if params is None:
         return None
-    assert len({param.name for param in params}) == len(params), "two parameters have one name"
-    fields = {param.name: param.value for param in params}
-    written = "&".join(f"{quote_plus(name)}={quote_plus(bytes(value))}" for name, value in fields.items())
+    fields = [(param.name, param.value) for param in params]
+    written = "&".join(f"{quote_plus(name)}={quote_plus(bytes(value))}" for name, value in fields)
     again = _parsed("application/x-www-form-urlencoded", written.encode())
-    assert again == [Param(name, "", value) for name, value in fields.items()]
+    assert again == [Param(name, "", value) for name, value in fields]
     _check_multipart(params)
     return params
 
@@ -54,16 +53,16 @@ def _compare(content_type: str, body: bytes, params: list[Param] | None) -> None
             pair for pair in pairs if b"=" not in pair and pair and len(pairs) > 1 and len(pair) <= MOST_NAME_BYTES
         ]
         fields = [pair.partition(b"=") for pair in pairs if b"=" in pair or pair in empty]
-        read = {(unescaped(name) or b"").decode("utf-8", "replace"): unescaped(value) for name, _, value in fields}
-        assert {param.name: param.value for param in params} == read
+        read = [((unescaped(name) or b"").decode("utf-8", "replace"), unescaped(value)) for name, _, value in fields]
+        assert [(param.name, param.value) for param in params] == read
     elif kind == "multipart/form-data" and options.get("boundary"):
         boundary = options["boundary"].encode("latin-1")
         parts = parts_of(boundary, body)
         if parts is None:
             assert body.lstrip(b"\r\n").startswith((b"--%b " % boundary, b"--%b\t" % boundary))
         else:
-            assert len(params) <= len(parts)
-            assert {param.value for param in params} <= set(parts)
+            assert len(params) == len(parts)
+            assert [param.value for param in params] == list(parts)
             assert not parts or params
 
 
