@@ -10,6 +10,7 @@ Standard library only: the command line imports this module.
 import glob
 import io
 import json
+import mmap
 import os
 import re
 import shutil
@@ -28,6 +29,7 @@ MANIFEST = "MAR-INF/MANIFEST.json"
 FORMATS = ("default", "zip-store", "tgz", "no-archive")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.]*")
 VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9_\-.+]*")
+_LOCATION = re.compile(rb"\x0a\x08location\x12")  # of a StringStringEntryProto: the key, and before the value's length
 _DROPPED = {"__MACOSX", "__pycache__", "MAR-INF"}  # the last: an unpacked archive, packed again
 
 
@@ -100,7 +102,9 @@ class Packing:
     """The contents of an archive: the flags of torch-model-archiver.
 
     Attributes:
-        modules: name in the archive → path, of Python files that the handler imports.
+        beside: name in the archive → path, of files that the handler imports or opens.
+        kept: names of folders among `extra_files` that stay folders; of others the content is at the root, as
+            torch-model-archiver has it.
     """
 
     model_name: str
@@ -112,7 +116,8 @@ class Packing:
     requirements_file: Path | None = None
     config_file: Path | None = None
     runtime: str = "python"
-    modules: Mapping[str, Path] = field(default_factory=dict)
+    beside: Mapping[str, Path] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
 
     def manifest(self) -> dict[str, Any]:
         model: dict[str, Any] = {"modelName": self.model_name}
@@ -167,21 +172,68 @@ class Packing:
         ):
             if path_or_none is not None:
                 add(path_or_none.name, path_or_none, what)
-        for name, path in self.modules.items():
-            add(name, path, "module")
+        for name, path in {**self.beside, **self.weights()}.items():
+            add(name, path, "file")
         for pattern in filter(None, self.extra_files.split(",")):
             found = sorted(glob.glob(pattern)) or [pattern]
             for extra in map(Path, found):
                 if extra.is_dir():
                     for inner in sorted(extra.rglob("*")):
-                        if inner.is_file() and not _dropped(inner.relative_to(extra)):
-                            add(inner.relative_to(extra).as_posix(), inner, "extra file")
+                        below = inner.relative_to(extra)
+                        if inner.is_file() and not is_dropped(below):
+                            placed = extra.name / below if extra.name in self.kept else below
+                            add(placed.as_posix(), inner, "extra file")
                 else:
                     add(extra.name, extra, "extra file")
         return members
 
+    def weights(self) -> dict[str, Path]:
+        """Return the files with the weights of an ONNX model that it keeps apart: name beside the model → path.
 
-def _dropped(path: Path) -> bool:
+        Raises:
+            PackError: the model names a file that is not below its folder.
+        """
+        model = self.serialized_file
+        if model is None or model.suffix != ".onnx" or not model.is_file():
+            return {}
+        apart = {}
+        for name in sorted(external_files(model)):
+            if Path(name).is_absolute() or ".." in Path(name).parts:
+                raise PackError(
+                    f"`{model}` has weights in `{name}`, which is not below its folder: save them beside it"
+                )
+            apart[Path(name).as_posix()] = model.parent / name
+            if not apart[Path(name).as_posix()].is_file():
+                raise PackError(f"`{model}` has weights in `{name}`, and there is no such file beside it")
+        return apart
+
+
+def external_files(model: Path) -> set[str]:
+    """Return the names of the files in which an ONNX model keeps its weights.
+
+    Each tensor of the file says so by an entry with the key `location`, in the bytes of Protocol Buffers: searched for
+    as these bytes, since a model may be larger than memory, and the command line has no package that reads it.
+
+    Raises:
+        PackError: the file cannot be read.
+    """
+    names: set[str] = set()
+    try:
+        with model.open("rb") as file:
+            if not model.stat().st_size:
+                return names
+            with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+                for found in _LOCATION.finditer(data):
+                    length, at = data[found.end()], found.end() + 1
+                    if length > 127:  # two bytes: the file's name is shorter than 16 384
+                        length, at = (length & 127) | data[at] << 7, at + 1
+                    names.add(data[at : at + length].decode())
+    except (OSError, IndexError, UnicodeDecodeError) as error:
+        raise PackError(f"cannot read `{model}`: {error}") from None
+    return names
+
+
+def is_dropped(path: Path) -> bool:
     """Return whether a file of an extra directory stays out; hidden directories do, hidden files do not."""
     return bool(_DROPPED & set(path.parts)) or any(part.startswith(".") for part in path.parts[:-1])
 
@@ -217,13 +269,14 @@ def write_archive(
     target = target_of(packing, directory, archive_format)
     _check_target(target, force=force)
     manifest = json.dumps(packing.manifest(), indent=2).encode()
+    stored = {packing.serialized_file, *packing.weights().values()}
     total, done = sum(path.stat().st_size for path in members.values()), 0
     with tempfile.TemporaryDirectory(prefix=".tsctl-", dir=directory) as temporary:
         draft = Path(temporary) / target.name
         writer = _writer(draft, packing.model_name, archive_format)
         for name, path in members.items():
             # Weights hardly compress (7 % at 20 MB/s): they are stored, which any unzip reads.
-            writer.add_file(name, path, compress=path != packing.serialized_file)
+            writer.add_file(name, path, compress=path not in stored)
             done += path.stat().st_size
             progress(done, total)
         writer.add_bytes(MANIFEST, manifest)

@@ -53,7 +53,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "127.0.0.1:8080",
         str,
         "ADDRESS",
-        "The address of the inference API: HOST:PORT, or `none` for the control socket only.",
+        "The address of the inference API: HOST:PORT, *:PORT for every address, or `none` for the control socket only.",
         "inference_address",
     ),
     Setting(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import tarfile
 import zipfile
 from pathlib import Path
@@ -16,6 +17,7 @@ from tsctl.daemon.marfile import (
     ManifestError,
     PackError,
     Packing,
+    external_files,
     parse_manifest,
     target_of,
     write_archive,
@@ -298,3 +300,63 @@ def test_a_wrong_manifest_is_a_sentence(document: object, sentence: str) -> None
         parse_manifest(document)
 
     assert str(caught.value).startswith(sentence)
+
+
+def write_external(path: Path, *names: str) -> None:
+    """Write a file with the entries of tensors that are in other files, as ONNX has them among other bytes."""
+    entries = [b"\x0a\x08location\x12" + bytes([len(name)]) + name.encode() for name in names]
+    path.write_bytes(b"\x08\x0a" + b"\x12\x04junk".join(entries) + b"\x1a\x00")
+
+
+def test_the_weights_that_an_onnx_model_keeps_apart_are_packed_and_stored(source: Path, tmp_path: Path) -> None:
+    write_external(source / "net.onnx", "net.onnx.data", "more/big.bin", "net.onnx.data")
+    (source / "more").mkdir()
+    for name in ("net.onnx.data", "more/big.bin"):
+        (source / name).write_bytes(b"0" * 1000)
+
+    archive = write_archive(packing(source, serialized_file=source / "net.onnx"), tmp_path / "out")
+
+    with zipfile.ZipFile(archive) as file:
+        held = {each.filename: each.compress_type for each in file.infolist()}
+    stored = {name: held[name] for name in ("net.onnx", "net.onnx.data", "more/big.bin")}
+    assert set(stored.values()) == {zipfile.ZIP_STORED}
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("gone.data", "has weights in `gone.data`, and there is no such file beside it"),
+        ("../net.data", "has weights in `../net.data`, which is not below its folder"),
+        ("/net.data", "has weights in `/net.data`, which is not below its folder"),
+    ],
+)
+def test_weights_that_cannot_be_packed_are_named(name: str, sentence: str, source: Path, tmp_path: Path) -> None:
+    write_external(source / "net.onnx", name)
+
+    with pytest.raises(PackError, match=re.escape(sentence)):
+        write_archive(packing(source, serialized_file=source / "net.onnx"), tmp_path / "out")
+
+
+def test_a_folder_of_extra_files_may_stay_a_folder(source: Path, tmp_path: Path) -> None:
+    extra = str(source / "extra")
+
+    held = contents(write_archive(packing(source, extra_files=extra, kept=frozenset({"extra"})), tmp_path / "out"))
+
+    assert {"extra/labels.json", "extra/deep/table.csv"} <= held.keys()
+
+
+@pytest.mark.slow
+def test_the_files_are_those_that_onnx_itself_writes(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    helper, floats = onnx.helper, onnx.TensorProto.FLOAT
+    values = [helper.make_tensor_value_info(name, floats, [4]) for name in ("x", "y")]
+    weights = [helper.make_tensor(name, floats, [4], b"\0" * 16, raw=True) for name in ("w", "v")]
+    nodes = [helper.make_node("Add", ["x", "w"], ["z"]), helper.make_node("Add", ["z", "v"], ["y"])]
+    model = helper.make_model(helper.make_graph(nodes, "g", values[:1], values[1:], weights))
+    name = f"{'long-' * 30}.data"  # a length of two bytes
+
+    onnx.save(model, tmp_path / "net.onnx", save_as_external_data=True, location=name, size_threshold=0)
+    onnx.save(onnx.load(tmp_path / "net.onnx"), tmp_path / "whole.onnx")
+
+    assert external_files(tmp_path / "net.onnx") == {name}
+    assert external_files(tmp_path / "whole.onnx") == set()

@@ -25,6 +25,7 @@ INFERENCE_PORTS = (8080, 8443)
 MANAGEMENT_PORTS = (8081, 8444)
 METRICS_PORTS = (8082, 8445)
 NO_ADDRESS = "none"
+EVERY_ADDRESS = "::"  # of IPv4 and IPv6
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +158,8 @@ def tls_context(config: Config) -> ssl.SSLContext | None:
 def parse_address(text: str, default_port: int = 8080) -> tuple[str, int]:
     """Parse `HOST:PORT`, `http://HOST:PORT`, `[IPV6]:PORT`, a host, or a port of this machine alone.
 
+    The host `*` is `::`, every address of this machine.
+
     Raises:
         StartError: the text has none of these forms.
     """
@@ -169,7 +172,7 @@ def parse_address(text: str, default_port: int = 8080) -> tuple[str, int]:
     host = host.removeprefix("[").removesuffix("]")
     if not host.strip() or not _PORT.fullmatch(port) or int(port) > 65535 or "/" in host:
         raise StartError(f"`{text}` is no address to listen on", "write HOST:PORT, such as 127.0.0.1:8080")
-    return host, int(port)
+    return EVERY_ADDRESS if host == "*" else host, int(port)
 
 
 def address_of(listening: socket.socket, scheme: str = "http") -> str:

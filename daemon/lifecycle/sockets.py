@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tsctl.daemon import paths
-from tsctl.daemon.config.endpoints import Endpoint, parse_address
+from tsctl.daemon.config.endpoints import EVERY_ADDRESS, Endpoint, parse_address
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.http.listener import Listener, handshake_time
 
@@ -117,10 +117,14 @@ def unlink_if_ours(path: Path, inode: int) -> None:
 def bind_tcp(text: str, flag: str = "--inference-address") -> socket.socket:
     """Bind and listen on an address; port 0 lets the kernel choose. The hint names `flag`.
 
+    `::` and `*` are every address of this machine, of IPv4 and IPv6; of IPv4 alone where the kernel has no IPv6.
+
     Raises:
         StartError: the address is wrong, taken, or not this machine's.
     """
     host, port = parse_address(text)
+    if host == EVERY_ADDRESS and not _has_ipv6():
+        host = "0.0.0.0"
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.socket(family, kind, protocol)
@@ -130,6 +134,8 @@ def bind_tcp(text: str, flag: str = "--inference-address") -> socket.socket:
         raise StartError(f"cannot listen on `{text}`: {error.strerror or error}") from None
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if host == EVERY_ADDRESS:
+            listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)  # whatever net.ipv6.bindv6only says
         listening.bind(address)
         listening.listen(BACKLOG)
     except OSError as error:
@@ -141,6 +147,16 @@ def bind_tcp(text: str, flag: str = "--inference-address") -> socket.socket:
         raise StartError(f"cannot listen on `{text}`: {error.strerror or error}") from None
     listening.setblocking(False)
     return listening
+
+
+def _has_ipv6() -> bool:
+    """Return whether this machine has addresses of IPv6: a kernel may be without, or have it switched off."""
+    try:
+        with socket.socket(socket.AF_INET6, socket.SOCK_STREAM) as probe:
+            probe.bind((EVERY_ADDRESS, 0))
+    except OSError:
+        return False
+    return True
 
 
 def take_place(socket_path: Path, state_dir: Path) -> tuple[Lock, Lock]:

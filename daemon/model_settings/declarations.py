@@ -27,7 +27,7 @@ class DeclaredTensor(NamedTuple):
 
     Attributes:
         shape: the dimensions; -1 is any size.
-        optional: a request may leave the input out.
+        optional: a request may leave the input out, or a handler the output, also one that is asked for.
     """
 
     name: str
@@ -37,17 +37,10 @@ class DeclaredTensor(NamedTuple):
 
 
 class Declarations(ValueKind):
-    """A list of tensors; a tuple of `DeclaredTensor` inside the program.
-
-    Args:
-        inputs: whether these are inputs, which may be optional.
-    """
+    """A list of tensors; a tuple of `DeclaredTensor` inside the program."""
 
     stored = Any
     what = f"a list of tensors such as {_EXAMPLE}"
-
-    def __init__(self, *, inputs: bool) -> None:
-        self.inputs = inputs
 
     def read(self, value: Any) -> tuple[DeclaredTensor, ...]:
         if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
@@ -66,7 +59,7 @@ class Declarations(ValueKind):
 
     def _read_one(self, tensor: Mapping[str, Any]) -> DeclaredTensor:
         name, datatype, shape = tensor.get("name"), tensor.get("datatype"), tensor.get("shape")
-        known = ("name", "datatype", "shape", "optional") if self.inputs else ("name", "datatype", "shape")
+        known = ("name", "datatype", "shape", "optional")
         if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME:
             raise ValueError(f"a `name` in each tensor, as in {_EXAMPLE}")
         if unknown := [key for key in tensor if key not in known]:

@@ -153,12 +153,12 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         yaml="asyncCommunication", default=False, why=_MODE,
     ),
     ModelSetting(
-        name="inputs", kind=Declarations(inputs=True), label="declared inputs",
+        name="inputs", kind=Declarations(), label="declared inputs",
         help="Tensors that the model takes, as the Open Inference Protocol describes them; by default any.",
         yaml="inputs", default=(), why=_DECLARED,
     ),
     ModelSetting(
-        name="outputs", kind=Declarations(inputs=False), label="declared outputs",
+        name="outputs", kind=Declarations(), label="declared outputs",
         help="Tensors that the model returns, as the Open Inference Protocol describes them; by default any.",
         yaml="outputs", default=(), why=_DECLARED,
     ),

@@ -11,6 +11,8 @@ from tsctl.daemon.targets.files import BARE_SUFFIXES as BARE_SUFFIXES
 from tsctl.daemon.targets.files import is_bare as is_bare
 from tsctl.daemon.targets.files import model_name_of as model_name_of
 from tsctl.daemon.targets.files import split_function as split_function
+from tsctl.daemon.targets.opened import folders_named as folders_named
+from tsctl.daemon.targets.opened import opened_by as opened_by
 from tsctl.daemon.targets.source import check_syntax as check_syntax
 from tsctl.daemon.targets.source import local_files as local_files
 from tsctl.daemon.targets.source import top_imports as top_imports

@@ -35,14 +35,17 @@ def encode_outputs(
         declared: the outputs of the archive's model-config.yaml; empty if it declares none.
 
     Raises:
-        InvalidResult: an output is missing, unknown, or not as declared.
+        InvalidResult: an output is unknown, or not as declared; or the row asks for one that is missing and not
+            optional; or there is none at all.
         NotSerialisable: the protocol, or JSON, cannot hold an output.
     """
     if processor.get_response_status_code() >= 400:
         return encode_item(item, processor)  # the handler's own words about what went wrong
     values = _by_name(item, declared)
     declarations = {each["name"]: each for each in declared}
-    wanted = [each.name for each in infer.outputs] or list(declarations or values)
+    wanted = [each.name for each in infer.outputs] or [name for name in declarations or values if name in values]
+    if not infer.outputs and not wanted:
+        wanted = [name for name, each in declarations.items() if not each.get("optional")]  # one is named as missing
     binary = {each.name: each.binary for each in infer.outputs}
     document: dict[str, Any] = {"model_name": context.model_name, "model_version": _version(context)}
     if infer.id:
@@ -51,6 +54,8 @@ def encode_outputs(
     follows: list[bytes] = []
     for name in wanted:
         if name not in values:
+            if declarations.get(name, {}).get("optional"):
+                continue
             raise InvalidResult(f"Invalid model predict output: the handler returned no {name}, but {_names(values)}.")
         datatype, array = _array_of(name, values[name], declarations.get(name))
         described = {"name": name, "datatype": datatype, "shape": list(array.shape)}

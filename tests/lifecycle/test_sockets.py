@@ -9,6 +9,7 @@ import pytest
 
 from tsctl.daemon.config.endpoints import address_of, parse_address
 from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.lifecycle import sockets
 from tsctl.daemon.lifecycle.sockets import Lock, bind_control, bind_tcp, take_place, unlink_if_ours
 
 
@@ -133,6 +134,8 @@ def test_a_socket_path_that_is_too_long_is_refused_before_anything_is_made(tmp_p
         ("[::1]:9000", ("::1", 9000)),
         ("[::1]", ("::1", 8080)),
         ("127.0.0.1:0", ("127.0.0.1", 0)),
+        ("*:9000", ("::", 9000)),
+        ("*", ("::", 8080)),
     ],
 )
 def test_an_address_is_host_and_port(text: str, address: tuple[str, int]) -> None:
@@ -158,6 +161,22 @@ def test_port_zero_lets_the_kernel_choose() -> None:
         assert port != 0
         assert address_of(listening) == f"http://127.0.0.1:{port}"
         assert not listening.getblocking()
+
+
+@pytest.mark.parametrize("text", ["*:0", "[::]:0"])
+def test_a_star_is_every_address_of_ipv4_and_ipv6(text: str) -> None:
+    with bind_tcp(text) as listening:
+        host, port = listening.getsockname()[:2]
+
+        for address in ("127.0.0.1", "::1") if host == "::" else ("127.0.0.1",):
+            socket.create_connection((address, port), timeout=20.0).close()
+
+
+def test_without_ipv6_a_star_is_every_address_of_ipv4(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "_has_ipv6", lambda: False)
+
+    with bind_tcp("*:0") as listening:
+        assert listening.getsockname()[0] == "0.0.0.0"
 
 
 def test_a_port_in_use_is_named() -> None:

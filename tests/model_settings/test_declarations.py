@@ -15,13 +15,13 @@ INPUT: dict[str, Any] = {"name": "INPUT0", "datatype": "INT32", "shape": [-1, 16
 
 @pytest.mark.parametrize("datatype", DATATYPES)
 def test_a_tensor_has_any_datatype_of_the_protocol(datatype: str) -> None:
-    read = Declarations(inputs=True).read([INPUT | {"datatype": datatype}])
+    read = Declarations().read([INPUT | {"datatype": datatype}])
 
     assert read == (DeclaredTensor("INPUT0", datatype, (-1, 16)),)
 
 
 def test_an_input_may_be_optional_and_a_scalar() -> None:
-    kind = Declarations(inputs=True)
+    kind = Declarations()
 
     read = kind.read([{"name": "scale", "datatype": "FP32", "shape": [], "optional": True}])
 
@@ -50,12 +50,7 @@ def test_an_input_may_be_optional_and_a_scalar() -> None:
 )  # fmt: skip
 def test_what_declares_no_tensors_is_refused_with_the_reason(value: Any, expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
-        Declarations(inputs=True).read(value)
-
-
-def test_an_output_is_never_optional() -> None:
-    with pytest.raises(ValueError, match="no `optional` in `INPUT0`"):
-        Declarations(inputs=False).read([INPUT | {"optional": True}])
+        Declarations().read(value)
 
 
 def test_a_wrong_declaration_names_its_file(tmp_path: Path) -> None:

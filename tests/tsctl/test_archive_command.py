@@ -138,6 +138,52 @@ def test_a_handler_is_packed_with_no_further_option(invoke: Invoke, files: Path)
     assert {"mine.py", "clean.py", "app/parts.py", "index_to_name.json"} <= set(in_zip(files / "mine.mar"))
 
 
+def test_what_a_handler_opens_beside_itself_is_packed_with_its_folders_and_named(invoke: Invoke, files: Path) -> None:
+    (files / "mine.py").write_text("""
+from pathlib import Path
+LABELS = (Path(__file__).parent / "more" / "labels.json").read_text()
+def handle(data, context):
+    return [open("words.txt").read() for _ in data]
+""")
+    (files / "words.txt").write_text("")
+
+    result = invoke("archive", "mine.py")
+
+    assert {"mine.py", "more/labels.json", "words.txt"} <= set(in_zip(files / "mine.mar"))
+    assert "more/inner/x.txt" not in in_zip(files / "mine.mar")
+    assert result.stderr == "Packed `mine` 1.0, with `more/labels.json`, `words.txt`\n"
+
+
+def test_what_a_handler_opens_elsewhere_is_named_in_the_refusal(invoke: Invoke, files: Path) -> None:
+    (files.parent / "shared.txt").write_text("")
+    (files / "mine.py").write_text("words = open('../shared.txt')\ndef handle(data, context): ...\n")
+
+    result = invoke("archive", "mine.py")
+
+    assert (result.exit_code, (files / "mine.mar").exists()) == (1, False)
+    assert sentence(result).startswith("`mine.py` names `../shared.txt`, which is not below its folder")
+
+
+@pytest.mark.parametrize(
+    ("handler", "config", "expected"),
+    [
+        ("", "", "labels.json"),
+        ("", "warmup: more\n", "more/labels.json"),
+        ("open('more/labels.json')\n", "", "more/labels.json"),
+    ],
+    ids=["at the root as by torch-model-archiver", "named by the configuration", "named by the handler"],
+)
+def test_a_folder_of_extra_files_is_a_folder_where_it_is_named(
+    invoke: Invoke, files: Path, handler: str, config: str, expected: str
+) -> None:
+    (files / "mine.py").write_text(handler + "def handle(data, context): ...\n")
+    (files / "c.yaml").write_text(config)
+
+    invoke("archive", *REQUIRED, "--handler", "mine.py", "--extra-files", "more", "-c", "c.yaml")
+
+    assert {name for name in in_zip(files / "net.mar") if name.endswith("labels.json")} == {expected}
+
+
 def test_weights_are_packed_with_their_model_file(invoke: Invoke, files: Path) -> None:
     (files / "net.py").write_text("from torch import nn\nclass Net(nn.Module): ...\n")
 

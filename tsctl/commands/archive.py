@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from tsctl.daemon.marfile import FORMATS, PackError, Packing, write_archive
-from tsctl.daemon.targets import ServeTarget, local_files
+from tsctl.daemon.targets import ServeTarget, folders_named, local_files, opened_by, split_function
 from tsctl.errors import CliError
 from tsctl.render import bytes_text, live
 from tsctl.serving.requests import checked_target
@@ -25,6 +25,7 @@ class _Runtime(click.Choice[str]):
         return super().convert(value, param, ctx)
 
 
+_NAMED = 4  # files in a sentence
 _BESIDE = "index_to_name.json"  # labels of the built-in handlers
 
 
@@ -60,8 +61,11 @@ def command(
     """Pack a model into an archive. The options are those of torch-model-archiver.
 
     With TARGET, a handler (handler.py) or a model file as for `tsctl serve`, name, version, handler and
-    files are inferred, and modules that a Python file imports from its folder are packed, too. An option
+    files are inferred. What a Python file imports from its folder, or opens there, is packed, too. An option
     wins over the inferred value. Without TARGET, --model-name, --version and --handler are needed.
+
+    The content of a directory of --extra-files is at the root of the archive, unless the handler, or
+    `warmup` of the configuration, names the directory.
 
     \b
     Formats:
@@ -82,6 +86,9 @@ def command(
     packing = Packing(
         **inferred | {name: value for name, value in said.items() if value is not None},
         extra_files=",".join(filter(None, (extra_files, _labels(found)))),
+        kept=_kept(
+            extra_files, handler or str(inferred.get("handler", "")), config_file or inferred.get("config_file")
+        ),
         requirements_file=requirements_file,
         runtime=runtime,
     )
@@ -96,7 +103,7 @@ def command(
             raise CliError(str(error)) from None
         except OSError as error:
             raise CliError(f"cannot write the archive: {error}") from None
-    echo(f"Packed `{packing.model_name}` {packing.version}", err=True)
+    echo(f"Packed `{packing.model_name}` {packing.version}{_further(packing)}", err=True)
     echo(str(archive))
 
 
@@ -122,6 +129,14 @@ def _inferred(target: ServeTarget) -> dict[str, Any]:
 
     starts = [target.path, beside(target.model_file)]
     files = [file for start in starts if start is not None and start.suffix == ".py" for file in local_files(start)]
+    config = beside(target.config_file)
+    opened = opened_by(files, folder, config)
+    if opened.outside:
+        path, source = next(iter(opened.outside.items()))
+        raise CliError(
+            f"`{source.name}` names `{path}`, which is not below its folder, so that an archive cannot hold it",
+            f"move it into `{folder}`, and name it from there",
+        )
     named = (target.path, beside(target.model_file), beside(target.serialized_file))
     return {
         "model_name": target.model_name,
@@ -129,8 +144,12 @@ def _inferred(target: ServeTarget) -> dict[str, Any]:
         "handler": str(folder / target.handler) if target.kind == "handler" else target.handler,
         "model_file": beside(target.model_file),
         "serialized_file": beside(target.serialized_file),
-        "config_file": beside(target.config_file),
-        "modules": {file.relative_to(folder).as_posix(): file for file in files if file not in named},
+        "config_file": config,
+        "beside": {
+            name: file
+            for name, file in ({each.relative_to(folder).as_posix(): each for each in files} | opened.files).items()
+            if file not in (*named, config)
+        },
     }
 
 
@@ -138,3 +157,20 @@ def _labels(target: ServeTarget | None) -> str:
     """Return the path of the labels beside a target; empty if there are none."""
     labels = None if target is None or target.path is None else target.path.with_name(_BESIDE)
     return str(labels) if labels is not None and labels.is_file() else ""
+
+
+def _kept(extra_files: str, handler: str, config: Path | None) -> frozenset[str]:
+    """Return the names of the extra directories that stay directories, because the handler's files name them."""
+    folders = [path for each in extra_files.split(",") if each and (path := Path(each)).is_dir()]
+    file = Path(split_function(handler)[0])
+    sources = local_files(file) if file.suffix == ".py" and file.is_file() else []
+    return frozenset(folders_named(sources, config, folders))
+
+
+def _further(packing: Packing) -> str:
+    """Return the end of the sentence: what the handler or the model opens, and is packed, too."""
+    names = [name for name in (*packing.beside, *packing.weights()) if not name.endswith(".py")]
+    if not names:
+        return ""
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return f", with {', '.join(f'`{each}`' for each in names[:_NAMED])}{more}"

@@ -18,14 +18,22 @@ Description=Addresses of {plan.unit}
 
 [Socket]
 {addresses}\
-# 0.0.0.0 and [::] are two addresses.
-BindIPv6Only=ipv6-only
+{_families(plan)}
 # Connections that wait while the daemon restarts.
 Backlog=1024
 {_early(plan)}
 [Install]
 WantedBy=sockets.target
 """
+
+
+def _families(plan: ServicePlan) -> str:
+    """Return the line on [::]: every address of IPv4, too, as for the daemon, unless 0.0.0.0 has its own socket."""
+    ports = {address.rpartition(":")[2] for address in plan.addresses if address.startswith("[::]:")}
+    beside = any(address == f"0.0.0.0:{port}" for address in plan.addresses for port in ports)
+    if beside:
+        return "# 0.0.0.0 and [::] are two addresses.\nBindIPv6Only=ipv6-only"
+    return "# [::] is every address, of IPv4, too.\nBindIPv6Only=both"
 
 
 def _early(plan: ServicePlan) -> str:

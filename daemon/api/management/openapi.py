@@ -38,7 +38,7 @@ Paths = Mapping[str, Mapping[str, Operation]]
 _SETTINGS: dict[str, Schema] = {row.rest: row.kind.schema for row in CHANGEABLE.values()}
 _SYNCHRONOUS = {"synchronous": BOOLEAN}
 # The parameters of registering, by query or as members of a JSON object; -1 is TorchServe's "not given".
-_REGISTERING: dict[str, Schema] = {
+REGISTERING: dict[str, Schema] = {
     "url": STRING,
     "model_name": STRING,
     "model_version": STRING,
@@ -144,7 +144,7 @@ def describe_management(further: Paths = MappingProxyType({}), *, own: bool = Fa
         own: describe the routes of the control socket, too.
     """
     paths: dict[str, dict[str, Operation]] = {
-        "/models": {"get": _list(), "post": _command("registerModel", "", _REGISTERING, required="url")}
+        "/models": {"get": _list(), "post": _command("registerModel", "", REGISTERING, required="url")}
     }
     for suffix, path in (("Model", "/models/{model_name}"), ("Version", "/models/{model_name}/{model_version}")):
         named = {"model_version": STRING} if suffix == "Model" else {}

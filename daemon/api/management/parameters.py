@@ -1,10 +1,14 @@
 """The parameters of a management request, from the query or from a JSON body."""
 
+from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.model_settings import MOST, ModelSetting
+
+_SHOWN = 100  # characters of a name in a message
 
 
 class Parameters:
@@ -99,8 +103,36 @@ class Parameters:
         except ValueError as error:
             raise BadRequest(f"{row.rest} is {value!r}; expected {error}.") from None
 
+    def check_names(self, known: Collection[str], settings: Sequence[ModelSetting]) -> None:
+        """Check that every parameter is known, so that none is without effect.
+
+        Args:
+            settings: which may be meant, by their other names.
+
+        Raises:
+            BadRequest: one is unknown; the message names the one that is probably meant.
+        """
+        for name in self._values:
+            if name not in known:
+                raise BadRequest(f"Unknown parameter {name[:_SHOWN]}{_near(name, known, settings)}")
+
     def flag(self, name: str, default: bool) -> bool:
         value = self._values.get(name)
         if value is None:
             return default
         return str(value).lower() == "true"
+
+
+def _near(name: str, known: Collection[str], settings: Sequence[ModelSetting]) -> str:
+    """Return the end of the sentence on an unknown parameter: what to write instead, if that is clear."""
+    asked = _plain(name)
+    for row in settings:  # by its name in model-config.yaml, of the option, or inside the program
+        if asked in map(_plain, filter(None, (row.yaml, row.flag, row.name))):
+            return f"; did you mean {row.rest}?" if row.rest else f". {row.why}".rstrip()
+    plain = {_plain(each): each for each in known}
+    close = get_close_matches(asked, plain, n=1)
+    return f"; did you mean {plain[close[0]]}?" if close else "."
+
+
+def _plain(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()[:_SHOWN]))

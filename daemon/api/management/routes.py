@@ -29,7 +29,7 @@ from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
 from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields
 from tsctl.daemon.api.management.loading import ACTIONS, loading_command
-from tsctl.daemon.api.management.openapi import Paths, describe_management
+from tsctl.daemon.api.management.openapi import REGISTERING, Paths, describe_management
 from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.management.patch import asked_of, change
 from tsctl.daemon.api.management.progress import Command, run
@@ -165,6 +165,7 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
     url = given.text("url", empty=True)
     if url is None:
         raise BadRequest("Parameter url is required.")
+    given.check_names(REGISTERING, MODEL_SETTINGS)
     warnings = given.flag("warnings", False)
     runtime = given.text("runtime")
     if runtime not in (None, "python", "python3"):

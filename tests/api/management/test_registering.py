@@ -198,3 +198,25 @@ async def test_where_registration_is_off_it_is_not_allowed_and_the_rest_is(
     assert "--enable-model-api" in document["message"]
     assert (await house.tell("GET", "/models/m"))[0] == 200
     assert (await house.tell("PUT", "/models/m?min_worker=1"))[0] == 202
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        pytest.param("batchsize", "Unknown parameter batchsize; did you mean batch_size?", id="almost its name"),
+        pytest.param("minWorkers", "Unknown parameter minWorkers; did you mean initial_workers?", id="in the archive"),
+        pytest.param("max-delay", "Unknown parameter max-delay; did you mean max_batch_delay?", id="as an option"),
+        pytest.param("respons_timeout", "Unknown parameter respons_timeout; did you mean response_timeout?", id="typo"),
+        pytest.param("sequenceBatching", "Unknown parameter sequenceBatching. Only the archive can set this, because"
+                     " its handler is written for it.", id="of the archive alone"),
+        pytest.param("zebra", "Unknown parameter zebra.", id="like none"),
+    ],
+)  # fmt: skip
+async def test_a_setting_that_does_not_exist_is_refused_with_the_near_name(
+    tmp_path: Path, name: str, sentence: str
+) -> None:
+    house = House(tmp_path)
+    house.put("m")
+
+    assert await house.tell("POST", f"/models?url=m&{name}=3") == error(400, "BadRequestException", sentence)
+    assert list(house.registry) == []

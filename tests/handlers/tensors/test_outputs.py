@@ -123,6 +123,9 @@ INT8 = {"name": "o", "datatype": "INT8", "shape": [2]}
         ({"p": [1]}, (FP32,), (), "the handler returned p, but model-config.yaml declares o"),
         ({}, (FP32,), (), "the handler returned no o, but nothing"),
         ({"a": [1]}, (), ("b",), "the handler returned no b, but a"),
+        ({"o": [1.0]}, (FP32, FP32 | {"name": "p"}), ("p",), "the handler returned no p, but o"),
+        ({}, (FP32 | {"optional": True}, FP32 | {"name": "p"}), (), "the handler returned no p, but nothing"),
+        (np.ones(1, np.int8), (FP32 | {"optional": True},), (), "the output o is INT8 of shape"),
         ([1], (FP32, BYTES | {"name": "p"}), (), "the handler returned list; expected a dict with o, p"),
         (np.array([1.0]), (FP32,), (), r"output o is FP64 of shape \[1\]; model-config.yaml declares FP32"),
         (np.ones((1, 1), np.float32), (FP32,), (), r"the output o is FP32 of shape \[1, 1\]"),
@@ -155,3 +158,23 @@ def test_a_handler_that_reports_an_error_says_it_in_its_own_words() -> None:
     answer = encoded("too long", FP32, code=422)
 
     assert (answer.status, answer.body) == (422, b"too long")
+
+
+@pytest.mark.parametrize("binary", [False, True], ids=["JSON", "bytes"])
+@pytest.mark.parametrize(
+    ("item", "names", "expected"),
+    [
+        pytest.param({"o": [1.0]}, (), ["o"], id="what is there is sent"),
+        pytest.param({"q": [1.0]}, (), ["q"], id="the optional one alone"),
+        pytest.param({"o": [1.0]}, ("o", "q"), ["o"], id="an optional one may be missing though it is asked for"),
+        pytest.param({"o": [1.0], "q": [2.0]}, ("q",), ["q"], id="what is asked for is sent"),
+    ],
+)
+def test_an_output_may_be_left_out(item: Any, names: tuple[str, ...], expected: list[str], binary: bool) -> None:
+    declared = (FP32, FP32 | {"name": "p"}, FP32 | {"name": "q", "optional": True})
+
+    assert [each.name for each in read(encoded(item, *declared, names=names, binary=binary)).outputs] == expected
+
+
+def test_all_optional_outputs_may_be_left_out() -> None:
+    assert read(encoded({}, FP32 | {"optional": True})).outputs == []

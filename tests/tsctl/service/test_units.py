@@ -93,6 +93,17 @@ def test_an_address_of_the_network_may_be_listened_at_before_it_is_there() -> No
     assert "FreeBind=yes" in lines_of(socket_text(replace(PLAN, addresses=["10.0.0.5:8080"])))
 
 
+@pytest.mark.parametrize(
+    ("addresses", "line"),
+    [
+        (["[::]:8080", "0.0.0.0:8081"], "BindIPv6Only=both"),
+        (["[::]:8080", "0.0.0.0:8080"], "BindIPv6Only=ipv6-only"),
+    ],
+)
+def test_every_address_is_that_of_ipv4_too_unless_it_has_a_socket_of_its_own(addresses: list[str], line: str) -> None:
+    assert line in lines_of(socket_text(replace(PLAN, addresses=addresses)))
+
+
 @needs_analyze
 @pytest.mark.slow
 @pytest.mark.parametrize(
