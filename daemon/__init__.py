@@ -16,7 +16,7 @@ daemon never imports torch, so it starts in well under a second; the command lin
     paths  settings  model_settings  marfile
                        the doors of the command line: where files are, the tables of settings, archives
     core/              floor 1: errors, job, arena (memory shared with workers), clock, logs, states
-      machine/         processes, memory, cgroups and GPUs, as the kernel and nvidia-smi tell
+      machine/         processes, memory, cgroups and GPUs, as the kernel and NVML tell
     events/            what an operator must not miss: one table of kinds, a ring, a file
     config/            values with their origins, TorchServe's config.properties, addresses, tokens
     http/              bytes ↔ requests and answers; knows no models

@@ -78,8 +78,16 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         False,
         parse_boolean,
         "true|false",
-        "Let every client that reaches the management address register code.",
+        "Ask for no token at the management address.",
         "disable_token_authorization",
+    ),
+    Setting(
+        "enable_model_api",
+        None,
+        parse_boolean,
+        "true|false",
+        "Let clients of the management address register and unregister models [default: if they need a token].",
+        "enable_model_api",
     ),
     Setting(
         "token_file",
@@ -223,6 +231,14 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "WORKERS",
         "Workers of a model if neither the registration nor the archive names a number.",
         "default_workers_per_model",
+    ),
+    Setting(
+        "gpus",
+        None,
+        parse_number,
+        "N",
+        "GPUs to use: the first N, 0 for none; all that are found by default.",
+        "number_of_gpu",
     ),
     Setting(
         "default_handler",

@@ -32,6 +32,7 @@ from tsctl.handlers.process.forking import (
     open_descriptors,
     start_anew,
 )
+from tsctl.handlers.process.log_output import log_to_output
 from tsctl.handlers.process.threads import announce_threads, set_threads
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.texts.encodable import sendable
@@ -67,7 +68,7 @@ class TemplateProcess:
             set_threads(1)
             if load is not None:
                 before = open_descriptors()
-                worker.log_to_output()
+                log_to_output()
                 self._prepared = worker.prepare_for_all(load)
                 check_fit(before)
             check_fit()

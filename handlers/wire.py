@@ -93,8 +93,8 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     `mode`: `batch`, whole batches; `continuous`, rows that join and leave between the calls of the handler; `async`,
         rows that run concurrently on an event loop.
     `ranks`: None for a worker that is one process.
-    `gpus`: the GPUs that the handler may use, by the daemon's numbers; it sees only these, and counts them from 0.
-        Empty if it uses `gpu_id` alone.
+    `gpus`: the GPUs that the process sees, by their names for CUDA; `gpu_id` counts them. Empty to change nothing.
+    `device_type`: `auto` allows the CPU where torch cannot use the GPU.
     """
 
     model_name: str
@@ -113,7 +113,8 @@ class Load(msgspec.Struct, array_like=True, tag=1):
     metrics: list[tuple[Kind, str, str, list[str]]] = []
     mode: Mode = "batch"
     ranks: Ranks | None = None
-    gpus: list[int] = []
+    gpus: list[Label] = []
+    device_type: str | None = None
 
 
 class Share(msgspec.Struct, array_like=True, tag=5):
@@ -254,12 +255,17 @@ class Declared(msgspec.Struct, array_like=True):
     built_in: bool = False
 
 
+Held = Annotated[list[Count], Meta(max_length=MOST_LABELS)]
+
+
 class Loaded(msgspec.Struct, array_like=True, tag=2):
     """The model is ready. `own_handle`: the handler defines its own `handle`, which may have side effects.
 
     Attributes:
         declared: the inputs of a typed or built-in handler; None for any other.
         notes: sentences for the model's author, for example why the call without data was passed over.
+        gpu_memory: as `held` of `GpuMemory`; empty on the CPU.
+        most_rows: that the model takes at a time; 0 for any number.
     """
 
     seconds: Seconds
@@ -268,6 +274,8 @@ class Loaded(msgspec.Struct, array_like=True, tag=2):
     optimized: Annotated[list[Optimized], Meta(max_length=MOST_LABELS)] = []
     declared: Declared | None = None
     notes: Annotated[list[Text], Meta(max_length=MOST_LABELS)] = []
+    gpu_memory: Held = []
+    most_rows: Count = 0
 
 
 class LoadFailed(msgspec.Struct, array_like=True, tag=3):
@@ -373,9 +381,15 @@ class GpuLost(msgspec.Struct, array_like=True, tag=11):
     reason: Text
 
 
+class GpuMemory(msgspec.Struct, array_like=True, tag=10):
+    """The bytes that the worker holds on each GPU that it sees have changed; containers hide them from NVML."""
+
+    held: Held
+
+
 Frame = bytes | bytearray | memoryview
 ToWorker = Share | Load | Predict | Threads | BatchSize | Credit | Cancel | NextCall
-ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut | Round | MemberLost | GpuLost
+ToDaemon = Hello | Loaded | LoadFailed | Started | Chunk | Done | Cut | Round | MemberLost | GpuLost | GpuMemory
 
 _encoder = msgspec.msgpack.Encoder()
 _decode_for_worker: Callable[[Frame], ToWorker] = msgspec.msgpack.Decoder(ToWorker).decode

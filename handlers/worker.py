@@ -6,8 +6,6 @@ Receives Load, then Predict after Predict, until the daemon closes its end. Fram
 """
 
 import contextlib
-import io
-import logging
 import os
 import sys
 import time
@@ -19,11 +17,13 @@ from typing import TYPE_CHECKING, NamedTuple, NoReturn
 import msgspec
 
 from tsctl.handlers import wire
+from tsctl.handlers.gpu_memory import HeldMemory
 from tsctl.handlers.lifetime import die_with
 from tsctl.handlers.memory import give_memory_back, keep_memory
 from tsctl.handlers.names import COMPILE
 from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
 from tsctl.handlers.process.forking import enter_group, start_apart
+from tsctl.handlers.process.log_output import log_to_output
 from tsctl.handlers.process.priority import step_back_if_asked
 from tsctl.handlers.process.schedule import alone
 from tsctl.handlers.process.threads import set_threads
@@ -31,6 +31,7 @@ from tsctl.handlers.requests.excerpt import excerpt, message_of
 from tsctl.handlers.requests.tracebacks import describe_error, has_author_frames
 from tsctl.handlers.runtime import compat
 from tsctl.handlers.runtime.gpu_context import breakage, touch_gpus
+from tsctl.handlers.runtime.main_module import look_in
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.runtime.warmup import warm_up
@@ -79,6 +80,7 @@ def prepare(load: wire.Load) -> Prepared:
         sys.dont_write_bytecode = True
     sys.path.insert(0, load.model_dir)
     compat.install()
+    look_in(Path(load.model_dir))
     return Prepared(load, runtime_class(load.mode).load(load))
 
 
@@ -138,9 +140,7 @@ def join_ranks(load: wire.Load, connection: DaemonConnection) -> "Leader | None"
         OSError: a rank cannot be started.
     """
     if load.gpus:
-        from tsctl.handlers.process.ranks.environment import visible_devices
-
-        os.environ[VISIBLE] = visible_devices(os.environ.get(VISIBLE), load.gpus)
+        os.environ[VISIBLE] = ",".join(load.gpus)
     if load.ranks is None or load.ranks.rank:
         return None
     from tsctl.handlers.process.ranks.leader import Leader
@@ -183,6 +183,7 @@ def serve(
         if message.cpus:
             os.sched_setaffinity(0, message.cpus)  # before a library starts threads, which inherit the affinity
         leader = join_ranks(message, connection)
+        memory = HeldMemory(message.gpus)
         runtime, optimized = load_model(message, prepared)
         raise_if_gpu_lost()
         if message.ranks is None:
@@ -206,7 +207,9 @@ def serve(
     seconds = time.perf_counter() - began
     notes = [sendable(each) for each in runtime.notes]
     measured = runtime.measured()
-    connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes))
+    held, most = memory.after_load(), runtime.most_rows
+    connection.send(wire.Loaded(seconds, runtime.own_handle, measured, optimized, runtime.declared, notes, held, most))
+    memory.keep_telling(lambda now: connection.send(wire.GpuMemory(now)))
     runtime.gpu.leave = partial(leave_gpu, connection, end or end_with)
     if rows is not None:
         rows.converse()
@@ -222,16 +225,6 @@ def serve(
     batches.close()
     runtime.close()
     return 0
-
-
-def log_to_output() -> None:
-    """Send a handler's log records to the model's log unformatted (as in TorchServe), line by line, in UTF-8."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(line_buffering=True)
-            with contextlib.suppress(OSError):  # it was a file, and is a pipe now: the encoding is set all the same
-                stream.reconfigure(encoding="utf-8", errors="backslashreplace")
-    logging.basicConfig(stream=sys.stdout, format="%(message)s", level=logging.INFO)
 
 
 def tell(text: str) -> None:

@@ -135,8 +135,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "tsctl", "daemon.config", "daemon.core.errors", "daemon.marfile", "daemon.paths", "daemon.tables",
     ),
     "tsctl.doctor": (
-        "tsctl", "daemon.config", "daemon.core.errors", "daemon.core.machine.cgroups", "daemon.paths",
-        "daemon.workers.cores", "daemon.workers.gpus",
+        "tsctl", "daemon.config", "daemon.core.errors", "daemon.core.machine.cards",
+        "daemon.core.machine.cgroups", "daemon.paths", "daemon.workers.cores",
     ),
     "tsctl.loadgen": ("tsctl.loadgen",),
     "tsctl.python": ("tsctl.python", "tsctl.logs.lines", "daemon.paths", "daemon.targets"),

@@ -1,7 +1,7 @@
 """torchserve's own flags, which `tsctl start` and `tsctl run` also accept.
 
-`--models`, `--ts-config`, `--model-store` and `--log-config` are settings of the daemon (daemon/settings.py). The
-others are in the table here: their effect, or a note that they have none.
+`--models`, `--ts-config`, `--model-store`, `--log-config` and `--enable-model-api` are settings of the daemon
+(daemon/settings.py). The others are in the table here: their effect, or a note that they have none.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -38,12 +38,6 @@ FLAGS: tuple[Flag, ...] = (
         "Same as --management-without-token.",
         "`{flag}` is taken as `--management-without-token`; predictions need a token only if one is configured",
     ),
-    Flag(
-        ("--enable-model-api",),
-        None,
-        "No effect.",
-        "`{flag}` has no effect: models can always be registered, on the control socket",
-    ),
     Flag(("--cpp-log-config",), "FILE", "No effect.", "`{flag}` has no effect: there is no C++ backend here"),
     Flag(
         ("--plugins-path", "--ppath"),
@@ -58,7 +52,10 @@ FLAGS: tuple[Flag, ...] = (
 GROUP = "torchserve's flags"
 
 # All names that torchserve's parser knows, in its order; argparse takes any beginning that only one of them has.
-_NAMES = ("--ts-config", "--model-store", "--models", "--log-config", *(name for flag in FLAGS for name in flag.names))
+_NAMES = (
+    "--ts-config", "--model-store", "--models", "--log-config", "--enable-model-api",
+    *(name for flag in FLAGS for name in flag.names),
+)  # fmt: skip
 _ALSO = {"--model": "--models"}  # two names begin so, and its examples mean this one
 
 # Flags equivalent to a setting: its name and its value.

@@ -49,6 +49,7 @@ LEARNED: tuple[tuple[str, str, Callable[[ModelVersion], float]], ...] = (
 )
 # Each with the label `worker` besides: its place, from 0, so that a restart makes no new series.
 MEMORY = ("tsctl_worker_memory_bytes", "gauge", "Memory of a worker that is in RAM")
+GPU_MEMORY = ("tsctl_worker_gpu_memory_bytes", "gauge", "Memory that a worker holds on a GPU, as it tells")
 PROCESSOR = ("tsctl_worker_cpu_seconds_total", "counter", "Processor time of a worker's process")
 
 
@@ -92,6 +93,15 @@ def processes(registry: Registry) -> Iterator[MetricFamily]:
     ]
     yield family(*MEMORY, [(labels, facts.memory) for labels, facts in found if facts.memory])
     yield family(*PROCESSOR, [(labels, facts.cpu) for labels, facts in found if facts.memory])
+    on_gpus = [
+        (_labels(model) | {"worker": str(place), "gpu": str(gpu)}, size)
+        for model in registry
+        for place, slot in enumerate(model.pool.slots)
+        if slot.worker is not None
+        for gpu, size in slot.worker.gpu_memory.items()
+    ]
+    if on_gpus:
+        yield family(*GPU_MEMORY, on_gpus)
 
 
 def _labels(model: ModelVersion) -> Labels:

@@ -60,7 +60,7 @@ def metrics_routes(
         query = exchange.request.target.partition("?")[2]
         names = [value for name, value in parse_qsl(query, keep_blank_values=True) if name == "name[]"]
         openly = wants_open(exchange.request.header("accept"))
-        found = await gpus.read() if chosen.machine else []
+        found = await gpus.read() if chosen.machine else {}
         told = itertools.chain(
             families.answered(metrics),
             families.clients(metrics),

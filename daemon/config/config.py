@@ -99,6 +99,9 @@ def resolve(flags: Mapping[str, str | None], environment: Mapping[str, str], dir
         sentence = "`config.properties` of this directory is not read; `--ts-config config.properties` reads it"
         notes += (f"note: {sentence}",)
     inference, management = values["inference_address"], values["management_address"]
+    if management is not None and values["enable_model_api"] is None and not token:
+        why = "no token is asked for there; `--enable-model-api` lets every client do so, which can run code here"
+        notes += (f"note: models are not registered or unregistered at {management}, but on the control socket: {why}",)
     if values["cors_allowed_origin"] and inference == management:
         why = "it also takes management commands, which no web page may send; give those an address of their own"
         notes += (f"warning: `cors_allowed_origin` has no effect on {inference}: {why}",)

@@ -49,10 +49,10 @@ MEANINGLESS = frozenset({
     *(_OF_EXTENSIONS.keys() - READ),
     "async_logging",
     "cpp_log_config", "cpu_launcher_args", "cpu_launcher_enable", "debug",
-    "enable_model_api", "initial_distribution_port",
+    "initial_distribution_port",
     "initial_worker_port", "io_ratio", "ipex_enable", "ipex_gpu_enable",
     "max_response_size", "model_server_home", "netty_client_threads",
-    "number_of_gpu", "number_of_netty_threads", "plugins_path", "prefer_direct_buffer", "system_metrics_cmd",
+    "number_of_netty_threads", "plugins_path", "prefer_direct_buffer", "system_metrics_cmd",
     "ts_open_inference_protocol", "tsConfigFile", "use_env_allowed_urls", "use_native_io", "version", "vmargs",
     "workflow_store",
 })  # fmt: skip
@@ -61,9 +61,7 @@ INSTEAD: tuple[tuple[frozenset[str], str], ...] = (
     (frozenset({"workflow_store"}), "workflows are not served; register their models, and call them from one handler"),
     (frozenset({"plugins_path"}), "Java plugins are not loaded; an archive's address may be a path or an https URL"),
     (frozenset({"cpu_launcher_args", "cpu_launcher_enable"}), "`cpus` in model-config.yaml gives workers their cores"),
-    (frozenset({"number_of_gpu"}), "CUDA_VISIBLE_DEVICES, or `deviceIds` in model-config.yaml, chooses GPUs"),
     (frozenset({"ipex_enable", "ipex_gpu_enable"}), "model-config.yaml says how a model is made faster"),
-    (frozenset({"enable_model_api"}), "models can always be registered, on the control socket"),
     (frozenset({"ts_open_inference_protocol"}), "the protocol's routes, /v2/…, are always there"),
     (frozenset({"use_env_allowed_urls"}), "TSCTL_ALLOWED_URLS is always read"),
 )  # fmt: skip

@@ -69,6 +69,12 @@ def read_tokens(config: Config, environment: Mapping[str, str]) -> Tokens:
     return Tokens(management, inference, {name: origin for name, origin in origins.items() if origin})
 
 
+def may_register(config: Config, tokens: Tokens) -> bool:
+    """Return whether models may be registered at a TCP address: as the operator says, else if there is a token."""
+    chosen: bool | None = config.enable_model_api
+    return bool(tokens.management) if chosen is None else chosen
+
+
 def _token(config: Config, setting: str, environment: Mapping[str, str], variable: str) -> tuple[str, str]:
     """Return one token and its origin; both are empty if there is none."""
     file: Path | None = getattr(config, setting)

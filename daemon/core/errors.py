@@ -88,6 +88,17 @@ class MethodNotAllowed(DaemonError):
         super().__init__("Requested method is not allowed, please refer to API document.")
 
 
+class RegistrationOff(MethodNotAllowed):
+    """The address takes no registrations, and no unregistrations."""
+
+    def __init__(self) -> None:
+        DaemonError.__init__(
+            self,
+            "Models are not registered or unregistered at this address: start the daemon with `--enable-model-api`, or"
+            " use the control socket (`tsctl register`).",
+        )
+
+
 class BadRequest(DaemonError):
     """The request is malformed, or a parameter is invalid."""
 

@@ -2,9 +2,9 @@
 
 import socket
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from tsctl.daemon.core.machine.gpu import Gpu
+from tsctl.daemon.core.machine.cards import MIB, Card
 from tsctl.daemon.metrics.exposition import Labels, MetricFamily, family, histograms
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.refusals import OTHER, REASONS
@@ -69,8 +69,8 @@ def machine(values: Mapping[str, float]) -> Iterator[MetricFamily]:
         yield family(name, "gauge", f"{name} of this machine, {unit}", [(HOST, value)])
 
 
-def gpus(found: Iterable[Gpu]) -> Iterator[MetricFamily]:
-    """Yield the gauges of this machine's GPUs."""
+def gpus(found: Mapping[int, Card]) -> Iterator[MetricFamily]:
+    """Yield the gauges of the GPUs, by their numbers."""
     texts = {
         "GPUUtilization": "How busy a GPU is, percent",
         "GPUMemoryUtilization": "How full the memory of a GPU is, percent",
@@ -79,15 +79,20 @@ def gpus(found: Iterable[Gpu]) -> Iterator[MetricFamily]:
     for name, values in gpu_values(found).items():
         labelled = [({"Level": "Host", "DeviceId": index, "Hostname": _hostname}, value) for index, value in values]
         yield family(name, "gauge", texts[name], labelled)
+    totals: list[tuple[Labels, float]] = [
+        ({"gpu": str(gpu), "name": card.name, "uuid": card.uuid}, card.total) for gpu, card in found.items()
+    ]
+    if totals:
+        yield family("tsctl_gpu_memory_total_bytes", "gauge", "Memory of a GPU, with its name", totals)
 
 
-def gpu_values(found: Iterable[Gpu]) -> dict[str, list[tuple[str, float]]]:
+def gpu_values(found: Mapping[int, Card]) -> dict[str, list[tuple[str, float]]]:
     """Return name → each GPU's number and value, without unknown values."""
-    gpus = list(found)
+    cards = [(str(gpu), card) for gpu, card in found.items()]
     return {
-        "GPUUtilization": [(gpu.index, gpu.busy) for gpu in gpus if gpu.busy is not None],
-        "GPUMemoryUtilization": [(gpu.index, 100.0 * gpu.used / gpu.total) for gpu in gpus if gpu.total],
-        "GPUMemoryUsed": [(gpu.index, gpu.used) for gpu in gpus],
+        "GPUUtilization": [(gpu, card.busy) for gpu, card in cards if card.busy is not None],
+        "GPUMemoryUtilization": [(gpu, 100.0 * card.used / card.total) for gpu, card in cards if card.total],
+        "GPUMemoryUsed": [(gpu, card.used / MIB) for gpu, card in cards],
     }
 
 

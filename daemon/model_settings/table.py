@@ -130,9 +130,10 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         default=(), why=_NEW_WORKER,
     ),
     ModelSetting(
-        name="device_type", kind=Choice(("cpu", "gpu")), label="kind of device",
-        help="`cpu` to serve the model without GPUs; by default GPUs are used if there are any.",
-        yaml="deviceType",
+        name="device_type", kind=Choice(("cpu", "gpu", "auto")), label="kind of device",
+        help="`cpu` to serve the model without GPUs; by default GPUs are used if there are any, and a load fails where"
+        " torch cannot use them. `auto` serves the model on the CPU then.",
+        yaml="deviceType", worker="device_type",
         why="Only the archive can set this, because it holds the model in the form that a device runs.",
     ),
     ModelSetting(

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.marfile import Manifest, parse_manifest
 from tsctl.daemon.models.archives.directories import Progress
 from tsctl.daemon.models.archives.manifest import bare_manifest, read_manifest
-from tsctl.daemon.models.archives.model_yaml import read_yaml, without_effect
+from tsctl.daemon.models.archives.model_yaml import check_served, read_yaml, without_effect
 from tsctl.daemon.models.archives.requirements import Environments
 from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
@@ -28,7 +29,7 @@ from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.workers.cores import chosen_threads, usable_cores
 from tsctl.daemon.workers.engine import Engine, WorkerSpec
-from tsctl.daemon.workers.gpus import Placement, count_gpus
+from tsctl.daemon.workers.gpus import Placement
 from tsctl.handlers.wire import Declared
 
 _log = logging.getLogger("tsctl.daemon.models")
@@ -57,7 +58,9 @@ class ModelFactory:
         clock: Clock,
         logs: ModelLogs,
         recurring: Recurring,
+        gpus: Sequence[str] = (),
     ) -> None:
+        """`gpus`: the names for CUDA of the daemon's GPUs."""
         self._config = config
         self._engine = engine
         self._clock = clock
@@ -66,7 +69,7 @@ class ModelFactory:
         self.dispatchers: Sequence[Callable[[ModelSettings], type[Dispatcher] | None]] = ()
         self.specified: Sequence[Callable[[ModelSettings, WorkerSpec], WorkerSpec]] = ()
         self.attached: Sequence[Callable[[ModelVersion], None]] = ()
-        self._placement = Placement(count_gpus())
+        self._placement = Placement(names=gpus)
         self._environments = Environments(paths.environments_dir(config.state_dir), allowed=config.install_requirements)
 
     async def read(self, request: Registration, directory: Path) -> ArchiveTexts:
@@ -128,6 +131,7 @@ class ModelFactory:
         manifest, document = texts
         name, version = manifest.model_name, manifest.model_version
         block = self._config.model_values(name, version)
+        check_served(document, manifest.config_file)
         for key in without_effect(document):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
         # As in TorchServe, a listed model without a number of workers gets one for each core.
@@ -183,7 +187,7 @@ class ModelFactory:
     def _specify(self, settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
         for specify in self.specified:
             spec = specify(settings, spec)
-        return spec
+        return replace(spec, gpu_names=self._placement.names)
 
     def _attach(self, model: ModelVersion) -> ModelVersion:
         for attach in self.attached:

@@ -33,12 +33,19 @@ def change_settings(model: ModelVersion, asked: Mapping[str, Any]) -> None:
         asked: settings that can be changed → values, as in ModelSettings.
 
     Raises:
-        BadRequest: a value is outside its limits, or the model's files are gone; nothing is changed.
+        BadRequest: a value is outside its limits, or more than the model's file takes, or the files are gone; nothing
+            is changed.
         BeingReplaced: a replacement is loading, and the change would be lost.
     """
     check_unclaimed(model)
     check_files(model)
     check(asked)
+    size = asked.get("batch_size", 0)
+    if model.most_rows and size > model.most_rows:
+        raise BadRequest(
+            f"The batch size is to be {size}, and the model's file takes at most {model.most_rows} rows at a time:"
+            " export it with a dynamic first dimension."
+        )
     model.request = replace(model.request, overrides=model.request.overrides.changed(asked, "set"))
     model.change(model.settings.changed(asked, "set"))
     model.reports.add("settings-changed", f"set {', '.join(f'{name} {value}' for name, value in asked.items())}")

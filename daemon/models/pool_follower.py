@@ -26,7 +26,7 @@ class FollowedVersion(AskedVersion, Protocol):
     @property
     def crashing(self) -> bool: ...
 
-    def learn(self, declared: Declared | None, notes: Sequence[str]) -> None: ...
+    def learn(self, declared: Declared | None, notes: Sequence[str], most_rows: int) -> None: ...
 
     def changed(self) -> None: ...
 
@@ -72,7 +72,7 @@ class PoolFollower:
             if not model.was_ready:
                 model.was_ready = True
                 first = next(worker for worker in pool.workers if worker.state is WorkerState.READY)
-                model.learn(first.declared, first.notes)
+                model.learn(first.declared, first.notes, 0 if first.report is None else first.report.most_rows)
         elif model.path.queue.waiting and pool.hopeless and not model.presence.comes:
             model.path.dispatcher.refuse_all(stopping_error(model) if model.stopping else no_worker_error(model))
         model.changed()

@@ -96,6 +96,7 @@ class Registrar:
         metrics: Metrics | None = None,
         live: LiveVersions | None = None,
         recurring: Recurring | None = None,
+        gpus: Sequence[str] = (),
     ) -> None:
         recurring = recurring or Recurring(Events(), clock)
         self.events = recurring.events
@@ -107,7 +108,7 @@ class Registrar:
         limits = Limits(config.archive_bytes, config.archive_files)
         self.directories = Directories(paths.models_dir(config.state_dir), limits, memory.keeps)
         self.archives = Archives(config, self.directories)
-        self.factory = ModelFactory(config, engine, clock, logs, recurring)
+        self.factory = ModelFactory(config, engine, clock, logs, recurring, gpus)
         unused = partial(self.events.add, "part-unused")
         self.ledger = Ledger(registry, memory, self.directories, unused)
         self.retiring = Retiring(clock, logs, self.directories, self.live)

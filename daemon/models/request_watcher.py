@@ -23,6 +23,18 @@ class RequestFacts(NamedTuple):
     repeated: Sequence[Param] | None
 
 
+class ParameterHeader(NamedTuple):
+    """The header that a parameter of a request in tensors stands for.
+
+    Attributes:
+        name: of the header.
+        flag: the parameter is true or false; otherwise a text or a whole number, "" and 0 for none.
+    """
+
+    name: str
+    flag: bool
+
+
 class RequestWatcher(Protocol):
     """Sees the requests that a version is about to get."""
 

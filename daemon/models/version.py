@@ -7,7 +7,7 @@
 The state is read from the pool, and kept nowhere else: reporting/model_state.py has the table.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Job
@@ -16,7 +16,7 @@ from tsctl.daemon.models.admission import check_for_workers, stopping_error
 from tsctl.daemon.models.archives.sample import Sample
 from tsctl.daemon.models.pool_follower import PoolFollower
 from tsctl.daemon.models.presence import Presence
-from tsctl.daemon.models.registering.batch_size import with_default_batch_size
+from tsctl.daemon.models.registering.batch_size import with_default_batch_size, within_file
 from tsctl.daemon.models.registering.source import Source as Source
 from tsctl.daemon.models.replacement import Replacement, ReplacementState
 from tsctl.daemon.models.reporting.health import is_healthy
@@ -24,7 +24,7 @@ from tsctl.daemon.models.reporting.model_state import CRASHES, NOT_IN_MEMORY, Mo
 from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.request_path import RequestPath, Resources
-from tsctl.daemon.models.request_watcher import RequestWatcher
+from tsctl.daemon.models.request_watcher import ParameterHeader, RequestWatcher
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
 from tsctl.daemon.models.taken_jobs import TakenJobs
 from tsctl.daemon.workers.engine import LoadFailure
@@ -46,6 +46,7 @@ class ModelVersion:
         before: the settings of the version that this one replaces, None for a registration.
         declared: the inputs of a typed or built-in handler; None for any other, and until a worker has loaded it.
         notes: sentences of the first worker for the model's author.
+        most_rows: that the model's file takes at a time; 0 for any number, and until a worker has loaded it.
         sample: the latest request that can be sent again, if somebody keeps it.
         path: the parts that requests pass; `queue` to `dispatcher` are its attributes.
         metrics: the version's metrics; shown from the registration on.
@@ -54,6 +55,7 @@ class ModelVersion:
         arrivals: called before each request.
         watchers: see each request before the version gets it.
         taken: the jobs that one of them has taken.
+        parameter_headers: the parameters of requests in tensors that stand for headers.
         change_listeners: called after each change of the settings, and when an operator tries the version again.
     """
 
@@ -79,11 +81,13 @@ class ModelVersion:
         self.replacement: Replacement | None = None
         self.before: SettingsBefore | None = None
         self.declared, self.notes = declared, notes
+        self.most_rows = 0
         self.sample: Sample | None = None
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.arrivals: dict[Callable[[], None], None] = {}
         self.watchers: tuple[RequestWatcher, ...] = ()
         self.taken = TakenJobs(self, lambda: stopping_error(self))
+        self.parameter_headers: Mapping[str, ParameterHeader] = {}
         self.change_listeners: list[Callable[[], None]] = []
         self.metrics = VersionMetrics(self.name, self.version)
         self.reports = VersionReports(resources.events(), self.name, self.version)
@@ -204,16 +208,17 @@ class ModelVersion:
 
     def change(self, settings: ModelSettings) -> None:
         """Apply new settings: waiting jobs are reconsidered, running batches finish."""
-        self.settings = settings
-        self.path.change(settings)
+        self.settings = within_file(settings, self.most_rows)
+        self.path.change(self.settings)
         for listener in self.change_listeners:
             listener()
         self.dispatcher.wake()
 
-    def learn(self, declared: Declared | None, notes: Sequence[str]) -> None:
-        """Note what a worker tells of the handler, and choose the default batch size by that."""
-        self.declared, self.notes = declared, notes
+    def learn(self, declared: Declared | None, notes: Sequence[str], most_rows: int = 0) -> None:
+        """Note what a worker tells of the handler and of the model, and choose the batch size by that."""
+        self.declared, self.notes, self.most_rows = declared, notes, most_rows
         settings = with_default_batch_size(self.settings, self.source.manifest.handler, declared)
+        settings = within_file(settings, most_rows)
         if settings is not self.settings:
             self.reports.add("settings-changed", f"batch size {settings.batch_size}, {settings.origins['batch_size']}")
             self.change(settings)

@@ -1,6 +1,7 @@
 """The assembly of a daemon: its parts, wired. Nothing listens yet, and nothing is started."""
 
 import asyncio
+import os
 import ssl
 import time
 from collections.abc import Sequence
@@ -15,6 +16,7 @@ from tsctl.daemon.api.observing.events import EventsRoute
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.clock import LoopClock
+from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.extension import BackgroundService, Extension, Service
 from tsctl.daemon.http.access_log import AccessLog
 from tsctl.daemon.lifecycle.boot import Boot, BootParts
@@ -64,11 +66,12 @@ class Assembly:
         observation = Observation(paths.events_file(config.state_dir), clock, loop)
         bounds = Bounds(config.max_receiving_bytes, config.max_sending_bytes, clock, observation.recurring)
         template = self.launch.template
-        models = Models(config, clock, observation, bounds.arena, template, foreground=self.foreground)
+        gpus = Gpus.of_this_machine(clock, os.environ, config.gpus)
+        models = Models(config, clock, observation, bounds.arena, template, gpus.names, foreground=self.foreground)
         known = [each.clients(config, clock, observation.events) for each in self.extensions]
         clients = next((each for each in known if each is not None), None)  # of the first that knows any
         kernel = kernel_of(
-            config, tokens, clients, clock, observation, bounds, models,
+            config, tokens, clients, clock, observation, bounds, gpus, models,
             lambda: startup.done and not self.shutdown.wanted.is_set() and observation.supervision.serving,
             lambda *call: answered(*call), lambda: tables.managers,
         )  # fmt: skip
@@ -85,6 +88,7 @@ class Assembly:
 
         def status() -> dict[str, Any]:
             document = status_document(config, urls, models.registry, started, Fields(extended).listed)
+            document["gpus"] = gpus.document
             document |= observation.supervision.document
             for each in extended:
                 document |= each.document()
@@ -106,5 +110,5 @@ class Assembly:
         booted = BootParts(place, models.registry, models.registrar, startup, observation.metrics)
         return Parts(
             booted, kernel, observation, models, services, held, upgrade, urls, listening, status,
-            config.notes,
+            (*config.notes, *(f"warning: {trouble}" for trouble in gpus.troubles)),
         )  # fmt: skip

@@ -28,6 +28,7 @@ def kernel_of(
     clock: Clock,
     observation: Observation,
     bounds: Bounds,
+    gpus: Gpus,
     models: Models,
     serves: Callable[[], bool],
     answered: Callable[[Request, int, float], None],
@@ -45,7 +46,7 @@ def kernel_of(
     return Kernel(
         config, tokens, clients, clock,
         observation.events, observation.recurring, observation.metrics, selection_of(config),
-        Gpus.of_this_machine(clock), registry, models.registrar, ready, turns, bounds.receiving, bounds.send_budget,
+        gpus, registry, models.registrar, ready, turns, bounds.receiving, bounds.send_budget,
         bounds.take, answered, inference_routes(registry, ready, turns), management, observation.soon,
         models.engine.spare, models.engine.templates,
     )  # fmt: skip

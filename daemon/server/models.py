@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from functools import partial
 
 from tsctl.daemon import paths
@@ -22,6 +23,7 @@ class Models:
 
     Args:
         template: as `started` of `LocalEngine`.
+        gpus: the names for CUDA of the daemon's GPUs.
         foreground: the output of workers is printed, too.
 
     Attributes:
@@ -39,6 +41,7 @@ class Models:
         observation: Observation,
         arena: Arena | None,
         template: StartedTemplate | None,
+        gpus: Sequence[str],
         *,
         foreground: bool,
     ) -> None:
@@ -52,5 +55,5 @@ class Models:
         self.registry = Registry()
         self.registrar = Registrar(
             config, self.registry, self.engine, clock, self.logs, observation.metrics,
-            recurring=observation.recurring,
+            recurring=observation.recurring, gpus=gpus,
         )  # fmt: skip

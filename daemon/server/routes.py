@@ -14,6 +14,7 @@ from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.api.observing.batches import batches_routes
 from tsctl.daemon.api.observing.live import live_routes
 from tsctl.daemon.api.openapi import Operation
+from tsctl.daemon.config.tokens import may_register
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Audience, Kernel, Service
 from tsctl.daemon.http.router import Route, join
@@ -132,7 +133,13 @@ def tables_of(
     remote = join(
         managing,
         management_routes(
-            registry, registrar, None, local_paths=False, further=fields.described, operations=fields.operations
+            registry,
+            registrar,
+            None,
+            local_paths=False,
+            further=fields.described,
+            operations=fields.operations,
+            registers=may_register(config, kernel.tokens),
         ),
     )
     return Tables(clients, remote, metrics, control)

@@ -49,6 +49,7 @@ class WorkerSpec:
         devices: ids of the GPUs its workers may use, empty for the CPU.
         gpu_ids: the GPUs of this worker; empty for the CPU.
         gpus_each: how many of them a worker uses.
+        gpu_names: the names for CUDA of all GPUs of the daemon, by their ids; empty if unknown.
         group: the number of processes of a worker that is a group of them, be it of one; None for a lone process.
         chosen_threads: the archive's number of threads for each process; None for a share of the cores.
         startup_timeout, response_timeout: seconds.
@@ -83,6 +84,7 @@ class WorkerSpec:
     devices: Sequence[int] = ()
     gpu_ids: Sequence[int] = ()
     gpus_each: int = 1
+    gpu_names: Sequence[str] = ()
     group: int | None = None
     chosen_threads: int | None = None
     retry: bool | None = None
@@ -155,6 +157,7 @@ class Worker(Protocol):
 
     state: WorkerState
     gpu_ids: Sequence[int]
+    gpu_memory: Mapping[int, int]  # bytes that it holds on each of them, as it has last told; empty before it is ready
     answered: bool  # whether at least one batch was answered
     started: float  # wall-clock seconds since the epoch
     load_time: float  # seconds from the start until the worker was ready; 0.0 before

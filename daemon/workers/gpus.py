@@ -1,15 +1,11 @@
 """Choose the devices of a worker: the least used of those its model may use, counted from 0.
 
 The decision is `choose`, a pure function; `Placement` keeps the count of workers on each device,
-over all models of the daemon.
+over all models of the daemon. Which GPUs there are is core/machine/cards.py.
 """
 
-import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-
-_NVIDIA = Path("/proc/driver/nvidia/gpus")  # one directory for each GPU that the driver has found
 
 
 def choose(allowed: Sequence[int], load: Mapping[int, int], count: int = 1) -> tuple[int, ...]:
@@ -27,45 +23,34 @@ def choose(allowed: Sequence[int], load: Mapping[int, int], count: int = 1) -> t
     return tuple(device for device in allowed if device in least)
 
 
-def visible_entries(environment: Mapping[str, str], found: int) -> list[str]:
-    """Return the GPUs that a worker will see, by their place: each a number or the beginning of a UUID of nvidia-smi.
+def seen_by(gpu_ids: Sequence[int], names: Sequence[str], *, alone: bool) -> tuple[int | None, list[str]]:
+    """Return the number of a worker's GPU among those that it sees, and the names of these for CUDA.
 
-    CUDA numbers the visible ones from 0, and stops at the first entry that is no device
-    (CUDA C Programming Guide, "CUDA environment variables").
+    A worker with one GPU sees all, and finds its own by the daemon's number, as in TorchServe. One with several sees
+    only these; and so does any where there are parts of GPUs (MIG), of which CUDA finds one in a process, the first.
 
     Args:
-        found: how many the driver has found.
+        gpu_ids: the worker's; empty for the CPU.
+        names: of all GPUs, by their numbers; empty if unknown.
+        alone: whether the worker is one process with one GPU.
     """
-    visible = environment.get("CUDA_VISIBLE_DEVICES")
-    if visible is None:
-        return [str(index) for index in range(found)]
-    entries: list[str] = []
-    for entry in visible.split(","):
-        word = entry.strip()
-        named = word.startswith(("GPU-", "MIG-"))
-        if not named and not (word.isdigit() and int(word) < found):
-            break
-        entries.append(word if named else str(int(word)))
-    return entries[:found]
+    if not gpu_ids:
+        return None, []
+    if alone and not any(name.startswith("MIG-") for name in names):
+        return gpu_ids[0], list(names)
+    return 0, [names[gpu] if names else str(gpu) for gpu in gpu_ids]
 
 
-def visible_gpus(environment: Mapping[str, str], found: int) -> int:
-    """Count the GPUs that a worker will see: those found, without those hidden by `CUDA_VISIBLE_DEVICES`."""
-    return len(visible_entries(environment, found))
+def held_by(gpu_ids: Sequence[int], told: Sequence[int]) -> dict[int, int]:
+    """Return GPU → bytes that a worker holds there.
 
-
-def usable_gpus() -> list[str]:
-    """Return this machine's usable NVIDIA GPUs as `visible_entries`, without CUDA and without torch."""
-    try:
-        found = len(list(_NVIDIA.iterdir()))
-    except OSError:
-        found = 0
-    return visible_entries(os.environ, found)
-
-
-def count_gpus() -> int:
-    """Count this machine's usable NVIDIA GPUs."""
-    return len(usable_gpus())
+    Args:
+        gpu_ids: the worker's.
+        told: bytes on each of the GPUs that the worker sees (`seen_by`); empty if it does not know.
+    """
+    if len(told) == len(gpu_ids):
+        return dict(zip(gpu_ids, told, strict=True))
+    return {gpu: told[gpu] for gpu in gpu_ids if gpu < len(told)}
 
 
 class Placement:
@@ -73,10 +58,12 @@ class Placement:
 
     Attributes:
         gpus: the number of GPUs; their ids are 0 … gpus - 1.
+        names: of each for CUDA; empty if unknown.
     """
 
-    def __init__(self, gpus: int = 0) -> None:
-        self.gpus = gpus
+    def __init__(self, gpus: int = 0, names: Sequence[str] = ()) -> None:
+        self.gpus = gpus or len(names)
+        self.names = names
         self._load: Counter[int] = Counter()
 
     def __repr__(self) -> str:
@@ -85,6 +72,15 @@ class Placement:
     def next(self, allowed: Sequence[int], count: int = 1) -> tuple[int, ...]:
         """Return the devices that the next worker would get."""
         return choose(allowed, self._load, count)
+
+    def plan(self, allowed: Sequence[int], count: int, workers: int) -> Counter[int]:
+        """Return device → the number of so many further workers that it would get."""
+        load, planned = Counter(self._load), Counter[int]()
+        for _ in range(workers):
+            devices = choose(allowed, load, count)
+            load.update(devices)
+            planned.update(devices)
+        return planned
 
     def take(self, allowed: Sequence[int], count: int = 1) -> tuple[int, ...]:
         """Choose the devices of a worker that is about to start; to be given back by `release`."""

@@ -6,7 +6,7 @@ The making of its process is in processes/templates/tree.py, the end in processe
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -24,6 +24,7 @@ from tsctl.daemon.workers.engine import (
 )
 from tsctl.daemon.workers.flows import Flows
 from tsctl.daemon.workers.frames import check_measured, late_reply, outcomes_of, piece_of, predict_of, row_of
+from tsctl.daemon.workers.gpus import held_by
 from tsctl.daemon.workers.inflight import CAPACITY, InFlight
 from tsctl.daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of, memory_of_group
 from tsctl.daemon.workers.processes.process import WorkerProcess
@@ -55,6 +56,7 @@ class LocalWorker:
         self.state = WorkerState.STARTING
         self.answered = False
         self.gpu_ids = spec.gpu_ids
+        self.gpu_memory: Mapping[int, int] = {}
         self.started = time.time()
         self.load_time = 0.0
         self.report: wire.Loaded | None = None
@@ -310,6 +312,8 @@ class LocalWorker:
                 self.in_flight.start(message.batch)
             case wire.MemberLost():
                 self._process.member_lost(message)
+            case wire.GpuMemory():
+                self.gpu_memory = held_by(self.gpu_ids, message.held)
             case wire.GpuLost():
                 self._process.gpu_lost(message)
                 self._disconnect()
@@ -324,6 +328,7 @@ class LocalWorker:
                 self.state = advance(self.state, WorkerEvent.LOADED)
                 self.load_time = self._clock.now() - self._began
                 self.report, self.declared, self.notes = message, message.declared, message.notes
+                self.gpu_memory = held_by(self.gpu_ids, message.gpu_memory)
                 self._measured(message.measured)
                 if self._spec.retry is None:
                     self._retry = not message.own_handle

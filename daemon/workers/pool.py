@@ -6,7 +6,8 @@ actual and acts on the plan. The plan is made in slot.py, without a clock.
 
 import dataclasses
 import math
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 from tsctl.daemon.core.clock import Clock, Timer
@@ -279,6 +280,13 @@ class Pool:
     def next_gpu_ids(self) -> Sequence[int]:
         """The GPUs that one more worker would get; empty on the CPU, and on a cluster."""
         return self._placement.next(self._spec.devices, self._spec.gpus_each)
+
+    def gpus_of(self, workers: int) -> Mapping[int, int]:
+        """Return GPU → workers there: the present ones; without any, so many that would start."""
+        present = self.workers
+        if present:
+            return Counter(gpu for worker in present for gpu in worker.gpu_ids)
+        return self._placement.plan(self._spec.devices, self._spec.gpus_each, workers)
 
     def _start(self, slot: Slot) -> None:
         slot.state = SlotState.STARTING

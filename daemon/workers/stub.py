@@ -5,7 +5,7 @@ how long loading and a batch take, and whether loading fails. A test can also ki
 """
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -58,6 +58,7 @@ class StubEngine:
         report: of every worker that has loaded its model.
         declared: the inputs that every worker's handler declares.
         notes: every worker's sentences for the model's author.
+        gpu_memory: bytes that each worker tells to hold on each of its GPUs.
         workers: every worker ever started, in order.
     """
 
@@ -71,6 +72,7 @@ class StubEngine:
     report: Loaded = field(default_factory=lambda: Loaded(0.0, own_handle=False))
     declared: Declared | None = None
     notes: Sequence[str] = ()
+    gpu_memory: int = 0
     workers: list["StubWorker"] = field(default_factory=list)
 
     def start_worker(self, spec: WorkerSpec, events: WorkerListener, batches: BatchEvents) -> "StubWorker":
@@ -100,6 +102,7 @@ class StubWorker:
         self.pid = pid
         self.answered = False
         self.gpu_ids = spec.gpu_ids
+        self.gpu_memory: Mapping[int, int] = {}
         self.node = ""
         self.waits = ""
         self.started = engine.clock.now()
@@ -207,6 +210,7 @@ class StubWorker:
         self.load_time = self._engine.clock.now() - self.started
         self.report = self._engine.report
         self.declared, self.notes = self._engine.declared, self._engine.notes
+        self.gpu_memory = dict.fromkeys(self.gpu_ids, self._engine.gpu_memory)
         self._events.loaded(self)
 
     def _begin(self, batch: Batch) -> None:

@@ -7,7 +7,7 @@ from prometheus_client import Metric
 
 from docs.generate.markdown import code, table
 from tsctl.daemon.api import gauges
-from tsctl.daemon.core.machine.gpu import Gpu
+from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.metrics import families
 from tsctl.daemon.metrics.exposition import family
@@ -46,7 +46,7 @@ def _all() -> Iterator[Metric]:
     yield from families.sums(everything)
     yield from families.last_batches(everything)
     yield from families.machine(HostMonitor().read())
-    yield from families.gpus([Gpu(index="0", busy=0.0, used=1.0, total=2.0)])
+    yield from families.gpus({0: Card(index=0, busy=0.0, used=1, total=2)})
     yield from families.ours(everything)
     yield from families.loop(everything)
     yield from families.servers(everything)
@@ -56,6 +56,7 @@ def _all() -> Iterator[Metric]:
         yield family(name, "gauge", text, [(of, 0)])
     for name, kind, text in (gauges.MEMORY, gauges.PROCESSOR):
         yield family(name, kind, text, [(of | {"worker": ""}, 0)])
+    yield family(*gauges.GPU_MEMORY, [(of | {"worker": "", "gpu": ""}, 0)])
     for row in (row for extension in EXTENSIONS for row in extension.metrics):
         yield family(row.name, row.kind, row.help, [(dict.fromkeys(row.labels, ""), 0)])
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import torch
 
 from tsctl.handlers.builtin.support import profiling
+from tsctl.handlers.builtin.support.batches import batches_of, run_within
 from tsctl.handlers.builtin.support.compiling import compiled
 from tsctl.handlers.builtin.support.insights import target_of
 from tsctl.handlers.builtin.support.labels import load_label_mapping
@@ -19,8 +20,10 @@ from tsctl.handlers.builtin.support.modelfile import load_model
 from tsctl.handlers.builtin.support.onnx import is_session, run_session
 from tsctl.handlers.builtin.support.whole_numbers import dtype_for, is_whole
 from tsctl.handlers.requests.kinds import Kind, answer, kind_of
+from tsctl.handlers.sdk.batches import ANY, FileBatches
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.gpu import check_gpu
 from tsctl.handlers.sdk.per_batch import PerBatch
 from tsctl.handlers.sdk.plain_model import PlainModel
 from tsctl.handlers.sdk.stages import report_stages
@@ -137,6 +140,7 @@ class BaseHandler:
     # What TorchServe's handler does not have: of the class, because a handler's own `__init__` may not call this one.
     load_again: Callable[[], Any] | None = None
     plain: PlainModel | None = None
+    _file_batches: FileBatches | None = None
 
     def __init__(self) -> None:
         self.model = None
@@ -156,13 +160,14 @@ class BaseHandler:
         """Load the model onto its device, and the class names.
 
         Raises:
-            HandlerError: the archive holds no model that can be loaded.
+            HandlerError: the archive holds no model that can be loaded, or torch cannot use the GPU.
         """
         properties = context.system_properties
         gpu_id = properties.get("gpu_id")
-        on_gpu = gpu_id is not None and torch.cuda.is_available()  # in this order: a template must not call CUDA
-        self.map_location = "cuda" if on_gpu else "cpu"
-        self.device = torch.device(f"cuda:{gpu_id}" if on_gpu else "cpu")
+        if gpu_id is not None:  # a template must not call CUDA
+            check_gpu(int(gpu_id))
+        self.map_location = "cpu" if gpu_id is None else "cuda"
+        self.device = torch.device("cpu" if gpu_id is None else f"cuda:{gpu_id}")
         self.context = context
         self.manifest = context.manifest
         self.model_yaml_config = context.model_yaml_config
@@ -170,7 +175,9 @@ class BaseHandler:
         serialized = self.manifest.get("model", {}).get("serializedFile")
         self.model_pt_path = str(model_dir / Path(serialized).name) if serialized else None
         self.load_again = partial(load_model, model_dir, self.manifest, self.model_yaml_config, self.device)
-        self.model = compiled(self.load_again(), self.model_yaml_config)
+        model = self.load_again()
+        self._file_batches = batches_of(model)
+        self.model = compiled(model, self.model_yaml_config)
         self.mapping = load_label_mapping(model_dir / "index_to_name.json")
         self.initialized = True
 
@@ -213,6 +220,12 @@ class BaseHandler:
             data: shape (rows, …). Whole numbers are converted to the model's dtype if the model does not take them
                 (whole_numbers.py).
         """
+        takes = self.file_batches
+        if takes is ANY or args or kwargs or not isinstance(data, torch.Tensor) or not data.dim():
+            return self._run(data, *args, **kwargs)
+        return run_within(takes, self._run, data)
+
+    def _run(self, data: Any, *args: Any, **kwargs: Any) -> Any:
         if is_session(self.model):
             return run_session(self.model, data, *args)
         with torch.inference_mode():
@@ -232,6 +245,13 @@ class BaseHandler:
                 raise first from None
             self.whole_as = dtype
             return result
+
+    @property
+    def file_batches(self) -> FileBatches:
+        """The batches that the model's file takes; any, where the model does not come from a file that tells."""
+        if self._file_batches is None:
+            self._file_batches = batches_of(self.model)
+        return self._file_batches
 
     @timed
     def postprocess(self, data: Any) -> list[Any]:

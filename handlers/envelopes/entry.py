@@ -30,6 +30,10 @@ class EnvelopedEntryPoint(EntryPoint):
         """Load the model, without the envelope."""
         self._entry.initialize(context)
 
+    def close(self) -> None:
+        """End what the entry point within runs between batches."""
+        self._entry.close()
+
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         """Open every request; return those that are unreadable as a whole or in one of their rows."""
         unreadable: dict[int, UnreadablePayload] = {}

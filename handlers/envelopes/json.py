@@ -4,11 +4,11 @@ A row, or a member of a row, of the form `{"b64": text}` becomes bytes.
 """
 
 import base64
-import json
 from typing import Any
 
 from tsctl.handlers.envelopes.envelope import Envelope, Opened
 from tsctl.handlers.envelopes.payload import list_of, object_of
+from tsctl.handlers.requests.arrays import to_json
 from tsctl.handlers.requests.kinds import has_requests
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import NotSerialisable, UnreadablePayload
@@ -23,7 +23,7 @@ class JSONEnvelope(Envelope):
 
     def seal(self, request: Opened, items: list[Any], context: Context) -> str:  # noqa: ARG002
         try:
-            text = json.dumps({"predictions": items})
+            text = to_json({"predictions": items})
         except (TypeError, ValueError, RecursionError) as error:
             raise NotSerialisable(str(error)) from error
         if has_requests(context) and context.get_response_content_type(0) is None:

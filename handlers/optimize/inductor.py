@@ -16,7 +16,7 @@ machine code is cached, and torch rebuilds the rest, which takes 9 s for ResNet-
 
 import importlib.util
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -24,7 +24,7 @@ from torch import nn
 
 from tsctl.handlers.optimize.around import ModelWrapper
 from tsctl.handlers.optimize.checks.drift import drift
-from tsctl.handlers.optimize.compiler import find_compiler
+from tsctl.handlers.optimize.compiler import C_COMPILERS, COMPILERS, find_c_compiler, find_compiler
 from tsctl.handlers.optimize.packages.package import Packages
 from tsctl.handlers.optimize.trees import map_tensors
 
@@ -34,13 +34,18 @@ def refusal(model: Any, device: torch.device) -> str:
     if isinstance(model, torch.jit.ScriptModule):
         return "the model is TorchScript, which torch.compile does not take"
     if device.type == "cuda":
-        there = importlib.util.find_spec("triton") is not None
-        return "" if there else "triton is not installed, which torch.compile needs on a GPU"
-    if find_compiler() is None:
-        named = os.environ.get("CXX")
-        missing = f"`{named}`, which CXX names, is not there" if named else "neither g++ nor clang++ is installed"
-        return f"torch.compile needs a C++ compiler, and {missing}"
-    return ""
+        if importlib.util.find_spec("triton") is None:
+            return "triton is not installed, which torch.compile needs on a GPU"
+        return "" if find_c_compiler() else _missing("C", "CC", C_COMPILERS)
+    return "" if find_compiler() else _missing("C++", "CXX", COMPILERS)
+
+
+def _missing(language: str, variable: str, names: Sequence[str]) -> str:
+    named = os.environ.get(variable)
+    missing = (
+        f"`{named}`, which {variable} names, is not there" if named else f"none of {', '.join(names)} is installed"
+    )
+    return f"torch.compile needs a {language} compiler, and {missing}"
 
 
 class Compiled(ModelWrapper):

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tsctl.handlers import wire
-from tsctl.handlers.requests.arrays import NPY, is_array, to_list, to_npy, wanted_type
+from tsctl.handlers.requests.arrays import NPY, is_array, to_json, to_list, to_npy, wanted_type
 from tsctl.handlers.requests.excerpt import excerpt
 from tsctl.handlers.sdk.context import RequestProcessor
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable
@@ -81,7 +81,8 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
     """Encode the answer to one row.
 
     bytes stay unchanged, str becomes UTF-8, a tensor the output of `torch.save`, and everything else JSON with an
-    indent of two. An array or tensor becomes JSON or an `.npy` file where the client's `Accept` names one of them.
+    indent of two, in which arrays and tensors are lists. An array or tensor becomes JSON or an `.npy` file where the
+    client's `Accept` names one of them.
 
     Raises:
         NotSerialisable: the item cannot be encoded as JSON.
@@ -96,7 +97,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
         body = str.encode(item, "utf-8", "surrogatepass")
     elif is_array(item) and (wanted := wanted_type(processor.get_request_properties().items())):
         try:
-            body = to_npy(item) if wanted == NPY else json.dumps(to_list(item)).encode()
+            body = to_npy(item) if wanted == NPY else to_json(to_list(item)).encode()
         except (TypeError, ValueError) as error:
             raise NotSerialisable(str(error)) from error
         if not any(name.lower() == "content-type" for name, _ in headers):
@@ -107,7 +108,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
         body = buffer.getvalue()
     else:
         try:
-            body = json.dumps(item, indent=2).encode()
+            body = to_json(item, indented=True).encode()
         except (TypeError, ValueError, RecursionError) as error:
             raise NotSerialisable(str(error)) from error
         if not any(name.lower() == "content-type" for name, _ in headers):

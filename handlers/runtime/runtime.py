@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from inspect import iscoroutinefunction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,11 @@ from tsctl.handlers.runtime.failures import bad_request, failed, tell_failure
 from tsctl.handlers.runtime.gpu_context import GpuContext
 from tsctl.handlers.runtime.isolation import Allowance, may_isolate
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
+from tsctl.handlers.sdk.batches import FileBatches
 from tsctl.handlers.sdk.built_in import declaration_under
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
+from tsctl.handlers.sdk.gpu import check_after_load, on_the_cpu
 from tsctl.handlers.sdk.loader import EntryPoint, load_handler
 from tsctl.handlers.tensor_heads import InferHead
 from tsctl.handlers.tensors.views import Views
@@ -88,6 +91,7 @@ class Runtime:
         config: the archive's `model-config.yaml`.
         declared: the inputs of a typed or built-in handler; None for any other, and for one that gets arrays.
         notes: sentences for the model's author.
+        most_rows: that the model takes at a time; 0 for any number.
         isolation: the isolation of the last batch if its rows ran alone, or in halves, else None.
         too_large: of the last batch, the fewest rows that did not fit into memory together; 0 for none.
         failures: the first exceptions of the last batch that became answers.
@@ -115,6 +119,7 @@ class Runtime:
         self.failures: list[wire.HandlerFailure] = []
         self.declared = entry.declared
         self.notes = entry.notes
+        self.most_rows = 0
         self._read = entry.read or decode_rows
         self._may_isolate = not entry.own_handle if isolate is None else isolate
         self._isolate = False  # for the running batch
@@ -125,21 +130,37 @@ class Runtime:
 
     @classmethod
     def load(cls, load: wire.Load) -> "Runtime":
-        """Import the handler and initialize it; errors of the handler's code propagate."""
+        """Import the handler and initialize it; errors of the handler's code propagate.
+
+        Raises:
+            HandlerError: torch cannot use the GPU, and the model has no `deviceType: auto`.
+        """
+        gpu = load.gpu_id
+        note = on_the_cpu(gpu) if gpu is not None and load.device_type == "auto" else ""
         context = Context(
             load.model_name,
             load.model_dir,
             load.manifest,
             load.batch_size,
-            load.gpu_id,
+            None if note else gpu,
             model_yaml_config=read_model_config(load),
             limit_max_image_pixels=os.environ.get("TS_LIMIT_MAX_IMAGE_PIXELS", "true") != "false",
         )
         context.metrics.declare(load.metrics)
         entry = load_handler(load.handler, Path(load.model_dir), _typed_entry)
-        entry = _as_declared(entry, context.model_yaml_config.get("inputs"))
+        entry = _as_declared(_awaited(entry, load.mode), context.model_yaml_config.get("inputs"))
         entry.initialize(context)
-        return cls(entry, context, load.isolate)
+        if note:
+            entry.notes.append(note)
+        elif gpu is not None:
+            check_after_load(gpu)
+        made = cls(entry, context, load.isolate)
+        takes = getattr(entry.instance, "file_batches", None)
+        file = load.manifest.get("model", {}).get("serializedFile") or load.model_name
+        if isinstance(takes, FileBatches) and (told := takes.note(Path(str(file)).name)):
+            made.notes.append(told)
+            made.most_rows = takes.most
+        return made
 
     def set_batch_size(self, most: int) -> None:
         """Update the handler's batch size; values that `initialize` derived from the old one stay."""
@@ -400,6 +421,16 @@ def _are_rows(error: Any, rows: int) -> bool:
 def is_exception(item: object) -> bool:
     """Return whether an item is an exception; an instance's `__class__`, which `isinstance` reads, may be its own."""
     return issubclass(type(item), BaseException)
+
+
+def _awaited(entry: EntryPoint, mode: wire.Mode) -> EntryPoint:
+    """Return an entry point that awaits a handler's coroutines; a typed one does so itself."""
+    initialize = getattr(entry.instance, "initialize", None)
+    if entry.read is not None or not (iscoroutinefunction(entry.handle) or iscoroutinefunction(initialize)):
+        return entry
+    from tsctl.handlers.runtime.awaited import AwaitedEntryPoint  # with asyncio, which few handlers need: 20 ms
+
+    return AwaitedEntryPoint(entry, mode)
 
 
 def _as_declared(entry: EntryPoint, inputs: Sequence[Mapping[str, Any]] | None) -> EntryPoint:

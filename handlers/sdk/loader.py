@@ -4,13 +4,14 @@ The rules are TorchServe's (ts/model_loader.py): the module is a file of the arc
 importable module. A function of the given name (by default `handle`) is the entry point; else the module's one handler
 class is. The first error is reported: a handler file that fails to import is not searched elsewhere.
 
-Beside them, functions with type hints (handlers/typed): the one of the given name, the method `predict` or `handle` of
-a class, or where there is none of these, a function `predict`.
+Beside them, functions with type hints (handlers/typed): the one of the given name, the module's own function `predict`,
+or the method `predict` or `handle` of a class. A function of the module wins over a class with a `predict`, which it
+may use. Where two are alike, a file is refused with the names of both; an archive, whose author may count on
+TorchServe's rules, is served by these. A note says which of two is served.
 """
 
 import importlib
 import importlib.util
-import inspect
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,6 +26,8 @@ from tsctl.handlers.sdk.errors import HandlerError, UnreadablePayload
 from tsctl.handlers.sdk.loading_branch import passed_over
 
 MakeTyped = Callable[[Callable[..., Any], Any], "EntryPoint | None"]
+
+MANIFEST = "MAR-INF/MANIFEST.json"  # in the directory of an archive
 
 
 class EntryPoint:
@@ -55,13 +58,11 @@ class EntryPoint:
     def initialize(self, context: Context) -> None:
         """Load the model. A module function is called once without data, as TorchServe does.
 
-        A function that fails on that call because it has no loading branch is ready; `notes` tells so. A coroutine
-        function is not called: it could not load before there is an event loop.
+        A function that fails on that call because it has no loading branch is ready; `notes` tells so. Coroutines are
+        for runtime/awaited.py.
         """
         if self.instance is not None:
             self.instance.initialize(context)
-            return
-        if inspect.iscoroutinefunction(self.handle):
             return
         try:
             self.handle(None, context)
@@ -103,19 +104,28 @@ def load_handler(handler: str, model_dir: Path, typed: MakeTyped = untyped) -> E
         return built_in
     else:
         module = importlib.import_module(name)
+    place = file.name if file.is_file() else name
     found = getattr(module, function, None)
     if isinstance(found, type):
         return _instantiate(found, typed)
+    choice = _Choice(module, place, strict=":" not in handler and not (model_dir / MANIFEST).is_file())
     if found is not None:
-        return (typed(found, None) if _has_hints(found) else None) or EntryPoint(None, found)
-    handler_class = _handler_class(module, function)
-    if handler_class is not None:
-        return _instantiate(handler_class, typed)
-    predict = getattr(module, "predict", None)
+        choice.prefer("handle", [] if ":" in handler else choice.predict(typed))
+        return choice.noted((typed(found, None) if _has_hints(found) else None) or EntryPoint(None, found))
+    handlers = choice.classes("handle", function)
+    predict: Any = getattr(module, "predict", None)
+    wins = choice.owns(predict) and _has_hints(predict)
+    others = choice.classes("predict", function, beside=handlers, among=wins)
+    if handlers:
+        choice.prefer(handlers[0].__name__, choice.predict(typed) + [each.__name__ for each in others])
+        return choice.noted(_instantiate(handlers[0], typed))
+    if others and not wins:
+        return _instantiate(others[0], typed)
     if callable(predict) and not isinstance(predict, type):
+        choice.pass_over("predict", [each.__name__ for each in others])
         entry = typed(predict, None)
         if entry is not None:
-            return entry
+            return choice.noted(entry)
         raise HandlerError(f"`predict` of {module.__name__}.py takes TorchServe's arguments; call it `handle`")
     names = ", ".join(each.__name__ for each in classes_of(module)) or "none"
     wanted = f"a function `{function}` or exactly one class with a method `handle` or `predict`"
@@ -173,24 +183,87 @@ def _handle_is_ours(instance: Any) -> bool:
     return replaced is None or (micro is not None and isinstance(replaced, micro.MicroBatching))
 
 
-def _handler_class(module: ModuleType, function: str) -> type | None:
-    """Return the module's one handler class; None if no class has a method `handle` or `predict`.
+class _Choice:
+    """The choice of what a module serves, and what it does not.
 
-    Raises:
-        HandlerError: several classes have one.
+    Args:
+        place: of the module, as people name it: `handler.py`.
+        strict: refuse two that are alike, instead of following TorchServe's rules.
     """
-    classes = classes_of(module)
-    for method in ("handle", "predict"):
+
+    def __init__(self, module: ModuleType, place: str, *, strict: bool) -> None:
+        self._module, self._place, self._strict = module, place, strict
+        self._note = ""
+
+    def owns(self, value: object) -> bool:
+        """Return whether a value is a function that the module itself defines."""
+        own = getattr(value, "__module__", "") == self._module.__name__
+        return own and callable(value) and not isinstance(value, type)
+
+    def predict(self, typed: MakeTyped) -> list[str]:
+        """Return `predict` if the module defines a function of this name that could be served."""
+        found: Any = getattr(self._module, "predict", None)
+        try:
+            return ["predict"] if self.owns(found) and _has_hints(found) and typed(found, None) is not None else []
+        except HandlerError:
+            return []  # a helper, whose arguments no request could fill
+
+    def classes(self, method: str, function: str, beside: Sequence[type] = (), *, among: bool = False) -> list[type]:
+        """Return the module's one class with a method, or none.
+
+        Args:
+            among: return all of several, because none of them is served.
+            beside: handlers of the module: of other classes only those count that could be served, too.
+
+        Raises:
+            HandlerError: several classes have one.
+        """
         # TorchServe rejects a second class; we ignore helpers without the method and base classes of the handler.
-        handlers = [each for each in classes if callable(getattr(each, method, None))]
-        handlers = [each for each in handlers if not any(each in other.__mro__[1:] for other in handlers)]
-        if len(handlers) == 1:
-            return handlers[0]
-        if handlers:
-            names = ", ".join(each.__name__ for each in handlers)
+        found = [each for each in classes_of(self._module) if callable(getattr(each, method, None))]
+        found = [each for each in found if not any(each in other.__mro__[1:] for other in found)]
+        if beside:  # a `predict` of a handler is a part of it, and that of a network is the handler's to call
+            bases = {base for each in beside for base in each.__mro__}
+            found = [each for each in found if each not in bases and _could_serve(getattr(each, method), each)]
+        elif len(found) > 1 and not among:
+            names = self._named([each.__name__ for each in found])
             wanted = f"a function `{function}` or exactly one class with a method `{method}`"
-            raise HandlerError(f"{module.__name__}.py needs {wanted}; it has {names}")
-    return None
+            raise HandlerError(
+                f"{self._place} needs {wanted}; it has {names}: name one of them in place of `{self._place}`"
+            )
+        return found
+
+    def prefer(self, served: str, others: Sequence[str]) -> None:
+        """Serve one of several that are alike, as TorchServe does.
+
+        Raises:
+            HandlerError: the module is a file of its author's, and there are others.
+        """
+        if others and self._strict:
+            names = self._named([served, *others])
+            several = f"{self._place} has several that could be served, {names}"
+            raise HandlerError(f"{several}: name one of them in place of `{self._place}`")
+        self.pass_over(served, others)
+
+    def pass_over(self, served: str, others: Sequence[str]) -> None:
+        """Note that one is served, and others are not."""
+        if others:
+            names = self._named(others)
+            self._note = f"`{self._place}:{served}` is served; {names} could be, too, named in place of `{self._place}`"
+
+    def noted(self, entry: EntryPoint) -> EntryPoint:
+        """Return the entry point with the note on what is not served."""
+        if self._note:
+            entry.notes.append(self._note)
+        return entry
+
+    def _named(self, names: Sequence[str]) -> str:
+        return ", ".join(f"`{self._place}:{each}`" for each in names)
+
+
+def _could_serve(method: Callable[..., Any], owner: type) -> bool:
+    """Return whether a class could be served by this method: one with type hints, and not of a network."""
+    torch = sys.modules.get("torch")
+    return _has_hints(method) and not (torch is not None and issubclass(owner, torch.nn.Module))
 
 
 def _instantiate(handler_class: type, typed: MakeTyped = untyped) -> EntryPoint:

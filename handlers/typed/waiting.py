@@ -37,6 +37,11 @@ class EventLoop:
         self._runner.run(_take_each(stream, take))
 
 
+def run_on_current_loop(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Run one coroutine to its end on the event loop that was set for this thread."""
+    return asyncio.get_event_loop().run_until_complete(coroutine)
+
+
 async def _all(calls: Sequence[Awaitable[Any]]) -> list[Any]:
     return list(await asyncio.gather(*calls, return_exceptions=True))
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -23,6 +23,7 @@ from tsctl.daemon.api.room import while_there_is_room
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.logs import ModelLogs
+from tsctl.daemon.core.machine.cards import Card, FoundCards
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.events.events import Events
@@ -58,7 +59,7 @@ class House:
         local_paths: whether archives outside the store may be registered.
         own: whether `/tsctl/…` is answered, as on the control socket.
         max_body: the largest body of a request, in bytes.
-        nvidia_smi: the program that tells the GPUs.
+        gpus: of the machine.
         settings: further settings, as texts.
     """
 
@@ -67,7 +68,7 @@ class House:
         root: Path,
         *,
         local_paths: bool = True,
-        nvidia_smi: str | None = None,
+        gpus: Sequence[Card] = (),
         own: bool = True,
         max_body: int = 10_000,
         **settings: str,
@@ -94,9 +95,11 @@ class House:
         ready: Callable[[], bool] = lambda: self.started  # noqa: E731
         if not config.ready_when_full:
             ready = while_there_is_room(ready, partial(answering, self.registry))
-        predictions, gpus = inference_routes(self.registry, ready, self.turns), Gpus(self.clock, nvidia_smi)
+        predictions = inference_routes(self.registry, ready, self.turns)
+        self.gpus = Gpus(self.clock, gpus, lambda: FoundCards(gpus, "580.1"))
         kernel = Kernel(
-            config, Tokens(), None, self.clock, recurring.events, recurring, self.metrics, Selection(), gpus,
+            config, Tokens(), None, self.clock, recurring.events, recurring, self.metrics, Selection(),
+            self.gpus,
             self.registry, self.registrar, ready, self.turns, ReceiveBudget(), SendBudget, None,
             lambda request, status, seconds: None, predictions, lambda: self._commands, self.clock.soon,
             lambda pid: None,
@@ -119,7 +122,7 @@ class House:
                 batches_routes(self.registry),
             )
             self._commands = join(*observing, self._commands)
-        self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), gpus, further=fields.families)
+        self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), self.gpus, further=fields.families)
         self._predictions = join(*(each.routes(Audience.CLIENTS) for each in self.services), predictions)
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._unpack = Unpacking(self.turns, ReceiveBudget(), None, max_body)

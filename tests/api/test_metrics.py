@@ -7,6 +7,7 @@ import pytest
 
 from tests.api.house import House
 from tests.metrics.reading import types, values
+from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.metrics.refusals import OTHER, REASONS
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.workers.engine import ENDS, LoadFailure
@@ -183,17 +184,14 @@ async def test_there_is_nothing_below_it(tmp_path: Path) -> None:
 
 
 async def test_gpus_are_shown_where_there_are_some(tmp_path: Path) -> None:
-    program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\necho 0, 37, 1024, 4096\n")
-    program.chmod(0o755)
-
-    (tmp_path / "house").mkdir()
-    house = House(tmp_path / "house", nvidia_smi=str(program))
-    lines = await metrics_of(house, "?name[]=GPUUtilization&name[]=GPUMemoryUsed")
+    house = House(tmp_path, gpus=[Card(index=3, uuid="GPU-a", name="H100", total=2**32, used=2**30, busy=37.0)])
+    asked = "?name[]=GPUUtilization&name[]=GPUMemoryUsed&name[]=tsctl_gpu_memory_total_bytes"
+    lines = await metrics_of(house, asked)
 
     assert lines == {
         "GPUUtilization{DeviceId=0,Level=Host}": 37,
         "GPUMemoryUsed{DeviceId=0,Level=Host}": 1024,
+        "tsctl_gpu_memory_total_bytes{gpu=0,name=H100,uuid=GPU-a}": 2**32,
     }
 
 

@@ -42,6 +42,7 @@ def refusal(folder: Path, *lines: str, environment: dict[str, str] | None = None
         ("job_queue_size=7", "queue_jobs", 7),
         ("default_workers_per_model=3", "default_workers", 3),
         ("default_workers_per_model=0", "default_workers", 0),
+        ("number_of_gpu=0", "gpus", 0),
         ("default_response_timeout=60", "response_timeout", 60.0),
         ("default_startup_timeout=90", "startup_timeout", 90.0),
         ("unregister_model_timeout=5", "grace", 5.0),
@@ -181,12 +182,11 @@ def test_unknown_keys_are_a_warning_and_meaningless_ones_a_note(tmp_path: Path) 
 
 
 def test_a_key_with_another_way_to_its_end_names_that(tmp_path: Path) -> None:
-    notes = configured(tmp_path, "number_of_gpu=2").notes
+    notes = configured(tmp_path, "cpu_launcher_enable=true").notes
 
     file = tmp_path / "config.properties"
     assert notes == (
-        f"note: {file}: number_of_gpu has no effect here: CUDA_VISIBLE_DEVICES, or `deviceIds` in model-config.yaml,"
-        " chooses GPUs",
+        f"note: {file}: cpu_launcher_enable has no effect here: `cpus` in model-config.yaml gives workers their cores",
     )
 
 
@@ -214,14 +214,14 @@ def test_addresses_certificates_and_tokens_are_honoured(tmp_path: Path) -> None:
     lines = (
         "inference_address=https://0.0.0.0:8443", "management_address=https://127.0.0.1:8444",
         "certificate_file=/etc/a.pem", "private_key_file=/etc/a.key", "disable_token_authorization=true",
-        "allowed_urls=https://models/.*",
+        "allowed_urls=https://models/.*", "enable_model_api=true",
     )  # fmt: skip
 
     config = configured(tmp_path, *lines)
 
     assert (config.inference_address, config.management_address) == ("https://0.0.0.0:8443", "https://127.0.0.1:8444")
     assert (config.certificate_file, config.private_key_file) == (Path("/etc/a.pem"), Path("/etc/a.key"))
-    assert config.management_without_token
+    assert config.management_without_token and config.enable_model_api
     assert config.allowed_urls == ("https://models/.*",)
     assert config.notes == ()
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.build import make_config
-from tsctl.daemon.config.tokens import Tokens, read_tokens
+from tsctl.daemon.config.tokens import Tokens, may_register, read_tokens
 from tsctl.daemon.core.errors import StartError
 
 MANAGED = {"management_address": "127.0.0.1:8081"}
@@ -44,6 +44,29 @@ def test_a_management_address_without_a_token_stops_the_start(tmp_path: Path) ->
 
 def test_a_management_address_may_be_open_on_purpose(tmp_path: Path) -> None:
     assert read(tmp_path, **MANAGED, management_without_token="true").management == ""
+
+
+@pytest.mark.parametrize(
+    ("flags", "token", "expected"),
+    [
+        pytest.param({}, "sesame", True, id="with a token"),
+        pytest.param({}, "", False, id="not without one"),
+        pytest.param({"enable_model_api": "true"}, "", True, id="without one if the operator says so"),
+        pytest.param({"enable_model_api": "false"}, "sesame", False, id="never if the operator says so"),
+    ],
+)
+def test_models_are_registered_at_a_management_address(
+    tmp_path: Path, flags: dict[str, str], token: str, expected: bool
+) -> None:
+    assert may_register(make_config(tmp_path, **MANAGED, **flags), Tokens(token)) is expected
+
+
+def test_an_address_that_registers_no_models_is_told_at_the_start(tmp_path: Path) -> None:
+    (note,) = make_config(tmp_path, **MANAGED, management_without_token="true").notes
+
+    assert "note: models are not registered or unregistered at 127.0.0.1:8081" in note and "--enable-model-api" in note
+    assert make_config(tmp_path, **MANAGED, management_without_token="true", enable_model_api="false").notes == ()
+    assert make_config(tmp_path).notes == ()
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ from tests.e2e.served import Answer, Served, eventually
 from tests.e2e.test_workers import worker_pids
 from tests.kit.null_gpu.cards import cards_or_skip
 
-LATER = pytest.mark.skip("not true yet")
-
 
 def ask(served: Served, mib: int = 1) -> Answer:
     return served.ask("/predictions/on_card", str(mib).encode())
@@ -62,7 +60,6 @@ def test_a_batch_size_that_does_not_fit_is_learnt(idle: Served, tmp_path: Path) 
     assert statuses == [200] * 64
 
 
-@LATER
 def test_a_worker_that_was_given_a_card_which_torch_cannot_use_fails_its_load(idle: Served, tmp_path: Path) -> None:
     start_on(idle, cards_or_skip(tmp_path, 0, listed=1))
 
@@ -71,7 +68,6 @@ def test_a_worker_that_was_given_a_card_which_torch_cannot_use_fails_its_load(id
     assert (refused.returncode, "No CUDA GPUs are available" in refused.stderr) == (1, True)
 
 
-@LATER
 def test_the_processor_takes_its_place_where_the_model_allows_it(idle: Served, tmp_path: Path) -> None:
     start_on(idle, cards_or_skip(tmp_path, 0, listed=1))
 

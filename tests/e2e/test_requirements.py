@@ -63,5 +63,6 @@ def test_without_leave_nothing_is_installed_and_the_log_says_so(served: Served, 
 
     assert failed.returncode == 1
     assert "No module named 'tiny_dependency'" in failed.stderr
+    assert "The archive's `requirements.txt` is not installed: start the daemon with `--inst" in failed.stderr
     assert "--install-requirements" in served.tsctl("logs")
     assert not (served.folder / "state" / "environments").exists()

@@ -14,7 +14,8 @@ from tests.handlers.samples import row, write
 from tsctl.handlers import wire
 from tsctl.handlers.frame_reader import FrameReader
 from tsctl.handlers.process.connection import DaemonConnection
-from tsctl.handlers.worker import alike, load_failure, log_to_output, serve
+from tsctl.handlers.process.log_output import log_to_output
+from tsctl.handlers.worker import alike, load_failure, serve
 
 ECHO = """
     import torch

@@ -11,6 +11,7 @@ from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion, Source
 from tsctl.daemon.workers.engine import Engine, WorkerSpec
+from tsctl.daemon.workers.gpus import Placement
 
 
 def make_spec(**changes: Any) -> WorkerSpec:
@@ -50,12 +51,13 @@ def make_model(
     version: str = "1.0",
     cores: int = 4,
     dispatcher: type[Dispatcher] = Dispatcher,
+    placement: Placement | None = None,
     **settings: Any,
 ) -> ModelVersion:
     """Make a model without workers; `settings` are those of `ModelSettings`."""
     manifest = parse_manifest({"model": {"modelName": name, "modelVersion": version, "handler": "base_handler"}})
     source = Source(f"{name}.mar", Path("/nowhere"), None, manifest, {})
-    resources = Resources(engine=engine, clock=clock, cores=cores, dispatcher=dispatcher)
+    resources = Resources(engine=engine, clock=clock, cores=cores, dispatcher=dispatcher, placement=placement)
     return ModelVersion(source, make_settings(**settings), resources)
 
 

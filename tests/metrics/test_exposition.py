@@ -14,7 +14,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.metrics.reading import registered, report, types, values
 from tests.metrics.test_metrics import run
 from tsctl.daemon.api import gauges
-from tsctl.daemon.core.machine.gpu import Gpu
+from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.metrics import families
 from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, render, texts
@@ -36,7 +36,7 @@ def everything(metrics: Metrics) -> Iterator[MetricFamily]:
     yield from families.sums(metrics)
     yield from families.last_batches(metrics)
     yield from families.machine(HostMonitor().read())
-    yield from families.gpus([Gpu("0", 1.0, 2.0, 3.0)])
+    yield from families.gpus({0: Card(index=0, busy=1.0, used=2, total=3)})
     yield from families.ours(metrics)
     yield from emitted(metrics)
 

@@ -8,12 +8,13 @@ import pytest
 from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import other, ready, replace
+from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.models.change import change_settings
 from tsctl.daemon.models.registering.batch_size import default_batch_size
 from tsctl.daemon.models.registrar import Registration
 from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.handlers.wire import Declared, Input
+from tsctl.handlers.wire import Declared, Input, Loaded
 
 
 def declared(*, batches: bool = True, batch_size: int = 0) -> Declared:
@@ -205,3 +206,37 @@ async def test_while_a_replacement_loads_the_old_one_keeps_its_size(tmp_path: Pa
     await until(lambda: bench.registry.find("m") is loading)
 
     assert in_force(bench.registry.find("m"))[0] == 16 and in_force(old)[0] == 8
+
+
+@pytest.mark.parametrize("asked", [{}, {"batch_size": 16}])
+async def test_a_batch_is_no_larger_than_the_models_file_takes(tmp_path: Path, asked: dict[str, Any]) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.engine.declared, bench.engine.report = declared(), Loaded(0.0, own_handle=False, most_rows=4)
+
+    model = await serve(bench, **asked)
+    change_settings(model, {"max_delay": 0.5})
+
+    assert in_force(model) == (4, "all that the model's file takes")
+    assert model.traffic.batch_size == 4
+    assert model.request.overrides.batch_size == asked.get("batch_size")  # for a file that takes more
+
+
+async def test_a_smaller_batch_is_not_made_larger(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.engine.report = Loaded(0.0, own_handle=False, most_rows=4)
+
+    model = await serve(bench, batch_size=2)
+
+    assert model.settings.batch_size == 2
+
+
+async def test_to_set_a_batch_that_the_models_file_does_not_take_is_refused(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    bench.engine.report = Loaded(0.0, own_handle=False, most_rows=4)
+    model = await serve(bench)
+
+    with pytest.raises(BadRequest, match="is to be 5, and the model's file takes at most 4 rows at a time"):
+        change_settings(model, {"batch_size": 5})
+    change_settings(model, {"batch_size": 3})
+
+    assert model.settings.batch_size == 3

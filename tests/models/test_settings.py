@@ -10,7 +10,7 @@ import pytest
 from tests.kit.build import make_config
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
-from tsctl.daemon.models.archives.model_yaml import read_yaml, without_effect
+from tsctl.daemon.models.archives.model_yaml import check_served, read_yaml, without_effect
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.server.extensions import EXTENSIONS
 
@@ -366,6 +366,11 @@ def test_an_empty_list_of_gpus_is_refused_and_not_all_of_them(config: Config) ->
 
 
 def test_keys_that_mean_nothing_here_are_named() -> None:
-    document = {"useJobTicket": True, "batchSize": 4, "maxRetryTimeoutInSec": 50}
+    assert without_effect({"batchSize": 4, "maxRetryTimeoutInSec": 50}) == ["maxRetryTimeoutInSec"]
 
-    assert without_effect(document) == ["useJobTicket", "maxRetryTimeoutInSec"]
+
+def test_a_key_without_which_requests_are_answered_in_another_way_is_refused() -> None:
+    check_served({"useJobTicket": False}, "model-config.yaml")
+
+    with pytest.raises(InvalidModel, match=r"`useJobTicket` is not served.*`jobQueueSize`"):
+        check_served({"useJobTicket": True}, "model-config.yaml")

@@ -196,6 +196,19 @@ def test_what_is_zero_or_none_is_not_shown(capsys: pytest.CaptureFixture[str]) -
     assert lines[-1] == "timeouts 0.5 s for a batch, 60 s for loading"
 
 
+def test_the_gpus_of_workers_are_shown_with_what_they_hold_there(capsys: pytest.CaptureFixture[str]) -> None:
+    worker = {"pid": 7, "status": "READY", "memoryUsage": 0, "startTime": "now"}
+    workers = [worker | {"gpuMemory": {"0": 2**30, "1": None}}, worker | {"pid": 8}]
+    lines = described(
+        capsys, DESCRIBED | {"workers": workers, "tsctl": DESCRIBED["tsctl"] | {"workers": ["READY"] * 2}}
+    )
+
+    start = lines.index("Workers")
+    assert lines[start + 1 : start + 4] == [
+        "PID STATE MEMORY GPU STARTED", "7 ready 0 B 0 1.0 GiB, 1 now", "8 ready 0 B - now",
+    ]  # fmt: skip
+
+
 def test_describe_as_json_is_the_daemons_document(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("GET /models/net", [DESCRIBED])
 

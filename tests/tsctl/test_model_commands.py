@@ -178,7 +178,10 @@ def test_status_counts_models_and_requests(invoke: Invoke, daemon: FakeDaemon) -
         "modelStore": None,
         "stateDir": "/state",
         "models": [model("net", "1.0"), model("net", "2.0", state="failed")],
-    }
+        "gpus": [
+            {"name": "NVIDIA H100", "uuid": "GPU-a", "memory": 80 * 2**30}, {"name": "", "uuid": "", "memory": 0},
+        ],
+    }  # fmt: skip
     daemon.answer("GET /tsctl/status", status)
 
     shown = invoke("status")
@@ -189,6 +192,7 @@ def test_status_counts_models_and_requests(invoke: Invoke, daemon: FakeDaemon) -
     assert facts["daemon"] == "pid 77, tsctl 0.1.0, Python 3.12"
     assert facts["model store"] == "none"
     assert facts["models"] == "1 of 2 ready"
+    assert (facts["GPU 0"], facts["GPU 1"]) == ("NVIDIA H100, 80.0 GiB", "NVIDIA")
     assert facts["requests"] == "8 running, 6 waiting"
     assert json.loads(as_json.stdout) == status
 

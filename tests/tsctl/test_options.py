@@ -24,6 +24,7 @@ SAMPLES = {
     "JOBS": "7",
     "FILES": "7",
     "LEVEL": "debug",
+    "N": "2",
     "CHOICE": "asked",
     "FORMAT": "json",
     "FILE": "/dev/null",

@@ -23,6 +23,10 @@ def test_the_batching_in_force_is_one_line() -> None:
     assert settings_lines(ANSWER) == [FIRST]
 
 
+def test_a_note_for_the_author_is_told() -> None:
+    assert settings_lines(ANSWER | {"notes": ["`h.py:predict` is served"]}) == [FIRST, "note: `h.py:predict` is served"]
+
+
 @pytest.mark.parametrize(
     ("changed", "kept", "lines"),
     [
@@ -51,6 +55,10 @@ def test_a_replacement_says_what_changed_and_what_was_kept(
 @pytest.mark.parametrize(("size", "command"), [(1, "tsctl set net --batch-size 8"), (8, "tsctl bench net")])
 def test_the_next_command_gives_batches_or_measures_them(size: int, command: str) -> None:
     assert next_command(ANSWER | {"batchSize": size}) == command
+
+
+def test_no_larger_batch_is_proposed_than_the_models_file_takes() -> None:
+    assert next_command(ANSWER | {"batchSize": 1, "mostRows": 1}) == "tsctl bench net"
 
 
 def test_the_lines_go_to_stderr_and_the_sentence_to_stdout(invoke: Invoke, daemon: FakeDaemon) -> None:

@@ -129,7 +129,6 @@ def test_foreground_is_told() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["--enable-model-api"],
         ["--cpp-log-config", "log.yaml"],
         ["--plugins-path", "plugins"],
         ["--ppath", "plugins"],

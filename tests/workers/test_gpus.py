@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from tsctl.daemon.workers.gpus import Placement, choose, visible_gpus
+from tsctl.daemon.workers.gpus import Placement, choose, held_by, seen_by
 
 
 @pytest.mark.parametrize(
@@ -36,17 +36,42 @@ def test_a_place_that_was_given_back_is_taken_first() -> None:
 
 
 @pytest.mark.parametrize(
-    ("visible", "count"),
+    ("gpu_ids", "names", "alone", "gpu_id", "seen"),
     [
-        pytest.param(None, 4, id="nothing hides any"),
-        pytest.param("", 0, id="an empty list hides all"),
-        pytest.param("-1", 0, id="so does -1"),
-        pytest.param("2,0", 2, id="two by number"),
-        pytest.param("0,9,1", 1, id="what follows a number that is none is hidden"),
-        pytest.param("GPU-8932f937, MIG-1", 2, id="two by name"),
+        pytest.param((), ["0", "1"], True, None, [], id="none on the CPU"),
+        pytest.param((1,), ["0", "1"], True, 1, ["0", "1"], id="a worker with one finds it among all"),
+        pytest.param((1,), ["2", "0"], True, 1, ["2", "0"], id="in the daemon's order"),
+        pytest.param((1, 2), ["0", "1", "2"], False, 0, ["1", "2"], id="a worker with several sees these alone"),
+        pytest.param((1,), ["MIG-a", "MIG-b"], True, 0, ["MIG-b"], id="CUDA finds one part of a GPU in a process"),
+        pytest.param((1,), ["MIG-a", "GPU-b"], True, 0, ["GPU-b"], id="and nothing else beside one"),
+        pytest.param((1,), [], True, 1, [], id="without names nothing is hidden"),
     ],
 )
-def test_cuda_visible_devices(visible: str | None, count: int) -> None:
-    environment = {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+def test_what_a_worker_sees(
+    gpu_ids: tuple[int, ...], names: list[str], alone: bool, gpu_id: int | None, seen: list[str]
+) -> None:
+    assert seen_by(gpu_ids, names, alone=alone) == (gpu_id, seen)
 
-    assert visible_gpus(environment, found=4) == count
+
+@pytest.mark.parametrize(
+    ("gpu_ids", "told", "held"),
+    [
+        pytest.param((1,), [0, 7], {1: 7}, id="of all that it sees, its own"),
+        pytest.param((2, 3), [5, 6], {2: 5, 3: 6}, id="it sees only its own"),
+        pytest.param((2,), [5], {2: 5}, id="or the only one"),
+        pytest.param((2,), [], {}, id="unknown"),
+        pytest.param((), [], {}, id="on the CPU"),
+    ],
+)
+def test_what_a_worker_tells_is_of_the_daemons_numbers(
+    gpu_ids: tuple[int, ...], told: list[int], held: dict[int, int]
+) -> None:
+    assert held_by(gpu_ids, told) == held
+
+
+def test_a_plan_takes_nothing() -> None:
+    placement = Placement(2)
+    placement.take([0, 1])
+
+    assert placement.plan([0, 1], 1, 3) == {0: 1, 1: 2}
+    assert placement.next([0, 1]) == (1,)

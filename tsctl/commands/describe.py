@@ -88,12 +88,14 @@ def show(document: dict[str, Any]) -> None:
     if document["workers"]:
         render.heading("Workers")
         on_nodes = any(worker.get("node") for worker in document["workers"])
+        gpus = any(worker.get("gpuMemory") for worker in document["workers"])
         rows = [
             (worker["pid"], *([worker.get("node") or "-"] if on_nodes else []), state.lower(),
-             render.bytes_text(worker["memoryUsage"]), worker["startTime"])
+             render.bytes_text(worker["memoryUsage"]), *([_on_gpus(worker)] if gpus else []), worker["startTime"])
             for worker, state in zip(document["workers"], _worker_states(ours), strict=False)
         ]  # fmt: skip
-        render.table((">PID", *(["NODE"] if on_nodes else []), "STATE", ">MEMORY", "STARTED"), rows)
+        render.table((">PID", *(["NODE"] if on_nodes else []), "STATE", ">MEMORY", *(["GPU"] if gpus else []),
+                      "STARTED"), rows)  # fmt: skip
     for section in (each for extension in extensions() for each in extension.sections(ours, time.time())):
         if section.heading:
             render.heading(section.heading)
@@ -214,6 +216,14 @@ def _ranges(sizes: dict[int, int]) -> list[tuple[str, int]]:
         bars[str(high) if low == high else f"{low}-{high}"] = count
         low, high = high + 1, high * 2
     return list(bars.items())
+
+
+def _on_gpus(worker: dict[str, Any]) -> str:
+    """Return the GPUs of a worker, each with what it holds there: `0 15.2 GiB`."""
+    from tsctl.render import bytes_text
+
+    held = worker.get("gpuMemory", {}).items()
+    return ", ".join(gpu if size is None else f"{gpu} {bytes_text(size)}" for gpu, size in held) or "-"
 
 
 def _timeouts(document: dict[str, Any]) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,12 +38,23 @@ def command(socket: Path | None, as_json: bool) -> None:
             ("control", status["socket"]),
             ("model store", status["modelStore"] or "none"),
             ("state", status["stateDir"]),
+            *gpu_rows(status.get("gpus", ())),
             ("models", f"{ready} of {len(models)} ready" if models else "none"),
             ("requests", f"{sum(m['running'] for m in models)} running, {sum(m['queued'] for m in models)} waiting"),
             *last_minute(models),
             *troubles(status),
         ]
     )
+
+
+def gpu_rows(gpus: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+    """Return a row for each GPU that the daemon uses, with its number."""
+    from tsctl.render import bytes_text
+
+    return [
+        (f"GPU {number}", f"{gpu['name']}, {bytes_text(gpu['memory'])}" if gpu["name"] else "NVIDIA")
+        for number, gpu in enumerate(gpus)
+    ]
 
 
 def troubles(status: dict[str, Any]) -> list[tuple[str, str]]:

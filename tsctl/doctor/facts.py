@@ -71,9 +71,17 @@ class Processors:
     flags: frozenset[str]
 
 
+class TriedGpu(NamedTuple):
+    """A GPU on which torch has tried to run a kernel; `reason` is empty if it could."""
+
+    gpu: int
+    reason: str = ""
+    remedy: str = ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuFacts:
-    """NVIDIA GPUs.
+    """NVIDIA GPUs, and parts of them (MIG).
 
     Attributes:
         devices: on the PCI bus.
@@ -81,6 +89,11 @@ class GpuFacts:
         found: GPUs of the driver.
         visible: those left by `CUDA_VISIBLE_DEVICES`.
         closed: device files that this user may not open.
+        names: of those that are visible, with their memory.
+        parts: whether some of them are parts.
+        troubles: sentences about GPUs that cannot be used, or the driver.
+        tried: each of those that are visible, in their order, up to the first where the driver hung.
+        hung: seconds for which torch hung on the GPU after these; 0 if it did not.
     """
 
     devices: int = 0
@@ -88,6 +101,11 @@ class GpuFacts:
     found: int = 0
     visible: int = 0
     closed: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    parts: bool = False
+    troubles: tuple[str, ...] = ()
+    tried: tuple[TriedGpu, ...] = ()
+    hung: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,6 +7,7 @@ from tsctl.render import bytes_text
 MIB, GIB = 2**20, 2**30
 LITTLE_MEMORY, NO_MEMORY = GIB, 128 * MIB  # a worker with torch takes about 300 MiB
 LITTLE_SHARED = 256 * MIB  # Docker's default of 64 MiB is too little for processes that hand tensors to each other
+_ASK_DRIVER = "see what `nvidia-smi` and `dmesg` tell of the driver"
 FAST_BFLOAT16 = ("amx_bf16", "avx512_bf16", "bf16", "svebf16")  # of /proc/cpuinfo: Intel and AMD, then ARM
 
 
@@ -50,24 +51,41 @@ def memory(facts: DoctorFacts) -> Verdict:
 
 
 def gpu(facts: DoctorFacts) -> Verdict:
-    """Check that each NVIDIA GPU has a driver, can be opened, and is used by torch."""
+    """Check that each NVIDIA GPU has a driver, can be opened, and runs a kernel of torch."""
     found = facts.gpus
-    if not found.driver:
+    if not found.found:
+        if found.troubles:
+            return Verdict(WARNING, f"{'; '.join(found.troubles)}: models run on the processor", _ASK_DRIVER)
         if found.devices:
             text = f"{_count(found.devices, 'NVIDIA GPU')} without a driver: models run on the processor"
             return Verdict(WARNING, text, "install the NVIDIA driver; in a container: `docker run --gpus all`")
         return Verdict(OK, "none; models run on the processor")
-    text = f"{_count(found.found, 'NVIDIA GPU')}, driver {found.driver}"
+    text = f"{_count(found.found, 'NVIDIA GPU')}, driver {found.driver or 'unknown'}"
+    if found.parts:
+        text += ", parts (MIG) as one each"
     if found.visible < found.found:
         text += f", {found.visible} left by CUDA_VISIBLE_DEVICES"
-    if found.visible and found.closed:
-        text += f"; user {facts.user} may not open {', '.join(found.closed)}: workers on a GPU fail"
-        return Verdict(PROBLEM, text, "add the user to the group of the device files, or set CUDA_VISIBLE_DEVICES=")
-    if found.visible and facts.installation.torch.endswith("+cpu"):
-        text += f"; torch {facts.installation.torch} has no CUDA: models run on the processor"
-        return Verdict(WARNING, text, "install a build of torch with CUDA")
+    if found.names:
+        text += f": {', '.join(found.names)}"
     if not found.visible:
         return Verdict(WARNING, f"{text}: models run on the processor", "unset CUDA_VISIBLE_DEVICES")
+    if found.closed:
+        text += f"; user {facts.user} may not open {', '.join(found.closed)}: workers on a GPU fail"
+        return Verdict(PROBLEM, text, "add the user to the group of the device files, or set CUDA_VISIBLE_DEVICES=")
+    failed = [each for each in found.tried if each.reason]
+    if failed:
+        by_reason: dict[str, list[str]] = {}
+        for each in failed:
+            by_reason.setdefault(each.reason, []).append(f"GPU {each.gpu}")
+        reasons = "; ".join(f"{', '.join(gpus)}: {reason}" for reason, gpus in by_reason.items())
+        remedies = "; ".join(dict.fromkeys(each.remedy for each in failed))
+        text += f"; torch {facts.installation.torch} runs no kernel on {reasons}: workers on a GPU fail"
+        return Verdict(PROBLEM, text, f"{remedies}; or serve on the processor: `tsctl start --gpus 0`")
+    if found.hung:
+        text += f"; torch has hung for {found.hung:g} s on GPU {len(found.tried)}"
+        return Verdict(PROBLEM, text, f"{_ASK_DRIVER}; without it: CUDA_VISIBLE_DEVICES")
+    if found.troubles:
+        return Verdict(WARNING, f"{text}; {'; '.join(found.troubles)}", _ASK_DRIVER)
     return Verdict(OK, text)
 
 

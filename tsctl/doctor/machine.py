@@ -1,25 +1,30 @@
 """Read the facts about processors, memory, GPUs, limits, clocks and the installation."""
 
+import json
 import os
 import re
 import resource
+import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.metadata import PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
 
+from tsctl.daemon.core.machine.cards import Card, FoundCards, ask_cards, find_cards, names_for_cuda, visible_cards
 from tsctl.daemon.core.machine.cgroups import control_groups, quota_of
 from tsctl.daemon.workers.cores import chosen_threads
-from tsctl.daemon.workers.gpus import visible_gpus
-from tsctl.doctor.facts import Clocks, GpuFacts, Installation, MemoryFacts, ProcessLimits, Processors, Space
+from tsctl.doctor.facts import Clocks, GpuFacts, Installation, MemoryFacts, ProcessLimits, Processors, Space, TriedGpu
+from tsctl.render import bytes_text
 
 _NVIDIA = 0x10DE  # vendor of PCI
 _DISPLAY = 0x03  # class of PCI
 _CPU_QUOTA = (("cpu.max",), ("cpu.cfs_quota_us", "cpu.cfs_period_us"))  # of cgroups 2 and 1; so are the next
 _MEMORY = (("memory.max", "memory.current", "inactive_file"),
            ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"))  # fmt: skip
+_GPU_TIMEOUT = 60.0  # seconds: the driver may have to start the GPU, and torch's import may be slow
 _UNLIMITED = 2**60  # cgroup 1 writes a number near 2**63 for no limit
 
 
@@ -28,10 +33,20 @@ class Machine:
 
     Args:
         root: of /proc, /sys and /dev.
+        cards: finds the GPUs, given the directory of the kernel module.
+        tries: has torch run a kernel on GPUs, given their names for CUDA; returns what it printed, and for how many
+            seconds it hung.
     """
 
-    def __init__(self, root: Path = Path("/")) -> None:
+    def __init__(
+        self,
+        root: Path = Path("/"),
+        cards: Callable[[Path], FoundCards] | None = None,
+        tries: Callable[[Sequence[str]], tuple[str, float]] | None = None,
+    ) -> None:
         self._root = root
+        self._cards = cards or (lambda directory: find_cards(partial(ask_cards, _GPU_TIMEOUT), directory=directory))
+        self._tries = tries or try_gpus
 
     def processors(self) -> Processors:
         """Return cores and instructions."""
@@ -67,25 +82,30 @@ class Machine:
         )
 
     def gpus(self) -> GpuFacts:
-        """Return the NVIDIA GPUs, without CUDA and without torch."""
+        """Return the NVIDIA GPUs; torch and CUDA run in a process of their own."""
         devices = [
             folder
             for folder in self._folders("sys/bus/pci/devices")
             if _number(folder / "vendor") == _NVIDIA and _number(folder / "class") >> 16 == _DISPLAY
         ]
         driver = re.search(r"\b(\d+\.\d+(?:\.\d+)?)\b", self._text("proc/driver/nvidia/version"))
-        found = len(self._folders("proc/driver/nvidia/gpus"))
-        nodes = [
-            self._root / "dev" / name for name in ("nvidiactl", "nvidia-uvm", *(f"nvidia{n}" for n in range(found)))
-        ]
+        found = self._cards(self._root / "proc/driver/nvidia/gpus")
+        visible = visible_cards(os.environ, found.cards)
+        numbers = sorted({card.index for card in found.cards})
+        nodes = [self._root / "dev" / name for name in ("nvidiactl", "nvidia-uvm", *(f"nvidia{n}" for n in numbers))]
+        closed = [f"/dev/{node.name}" for node in nodes if node.exists() and not os.access(node, os.R_OK | os.W_OK)]
+        tried, hung = self._tries(names_for_cuda(visible, found.cards)) if visible and not closed else ("", 0.0)
         return GpuFacts(
             devices=len(devices),
-            driver=driver[1] if driver else "",
-            found=found,
-            visible=visible_gpus(os.environ, found),
-            closed=tuple(
-                f"/dev/{node.name}" for node in nodes if node.exists() and not os.access(node, os.R_OK | os.W_OK)
-            ),
+            driver=found.driver or (driver[1] if driver else ""),
+            found=len(found.cards),
+            visible=len(visible),
+            closed=tuple(closed),
+            names=tuple(_card_text(card) for card in visible if card.name),
+            parts=any(card.part for card in visible),
+            troubles=tuple(found.troubles),
+            tried=tuple(TriedGpu(**json.loads(line)) for line in tried.splitlines()),
+            hung=hung,
         )
 
     def shared_memory(self) -> Space | None:
@@ -136,6 +156,31 @@ class Machine:
                     yield [(here / name).read_text().strip() for name in names]
                 except OSError:
                     continue
+
+
+def try_gpus(names: Sequence[str], timeout: float = _GPU_TIMEOUT) -> tuple[str, float]:
+    """Run a kernel of torch on each GPU, in a process for each; of parts of GPUs CUDA sees one in a process.
+
+    Returns:
+        A line of JSON for each, and for how many seconds the one after them hung.
+    """
+    told = ""
+    for place, name in enumerate(names):
+        environment = os.environ | {"CUDA_VISIBLE_DEVICES": name, "CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
+        process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "tsctl.handlers.sdk.gpu", str(place)], env=environment,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        try:
+            told += process.communicate(timeout=timeout)[0]
+        except subprocess.TimeoutExpired:
+            process.kill()  # one that hangs in its driver stays
+            return told, timeout
+    return told, 0.0
+
+
+def _card_text(card: Card) -> str:
+    return f"{card.name} ({bytes_text(card.total)})"
 
 
 def installed() -> Installation:

@@ -1,13 +1,13 @@
 """A model that does not load, told in at most five lines: the line of the user's file, the error, the remedy."""
 
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError
+from tsctl.serving.missing import hint_for_import
 
 _FRAME = re.compile(
     r'^ *(?:File )?"?(?P<file>[^"\n]+?\.py)"?, line (?P<line>\d+)(?:, in (?P<function>\S+))?$', re.MULTILINE
@@ -15,7 +15,6 @@ _FRAME = re.compile(
 _ERROR = re.compile(r"^(?P<error>[A-Za-z_][\w.]*(?:Error|Exception|Interrupt|Exit|Warning)\b.*)$", re.MULTILINE)
 _PLAIN = ("SyntaxError", "IndentationError", "TabError", "ModuleNotFoundError", "ImportError")
 _MOST_FRAMES = 6  # named in the path to the error
-_MODULE = re.compile(r"No module named '(?P<name>[^'.]+)")
 
 
 class Failure(NamedTuple):
@@ -56,7 +55,7 @@ def explain(message: str, details: str, folder: Path | None = None, target: str 
     own = [frame for frame in frames if folder is None or (folder / frame["file"]).is_file()]
     if not own:
         rest = "" if reason and reason in details and len(details.splitlines()) == 1 else details
-        return Failure(reason or message, _hint(error), rest)
+        return Failure(reason or message, hint_for_import(error, folder), rest)
     last = own[-1]
     text = details[last.end() :].lstrip("\n").partition("\n")[0].strip()
     lines = [text] if text and not text.startswith(error) else []
@@ -67,7 +66,9 @@ def explain(message: str, details: str, folder: Path | None = None, target: str 
     if errors:
         lines += [line.strip() for line in details[errors[-1].end() :].strip().splitlines()[:1]]
     where = f"{_name(last['file'])}, line {last['line']}"
-    return Failure(f"{where}: {error}", _hint(error) or whole, "\n".join(f"    {line}" for line in lines))
+    return Failure(
+        f"{where}: {error}", hint_for_import(error, folder) or whole, "\n".join(f"    {line}" for line in lines)
+    )
 
 
 def _calls(frames: Sequence[re.Match[str]]) -> str:
@@ -80,13 +81,6 @@ def _calls(frames: Sequence[re.Match[str]]) -> str:
 
 def _name(file: str) -> str:
     return file.rpartition("/")[2]
-
-
-def _hint(error: str) -> str:
-    module = _MODULE.search(error)
-    if module is not None:
-        return f"mend the import, or install the package: `{sys.executable} -m pip install {module['name']}`"
-    return ""
 
 
 def explained(

@@ -22,9 +22,10 @@ def starting_line(name: str, version: str) -> str:
 
 
 def settings_lines(document: dict[str, Any]) -> list[str]:
-    """Return the line of the batching in force; for a replacement also what it changed and kept."""
+    """Return the line of the batching in force, and the notes; for a replacement also what it changed and kept."""
     size, delay = document["batchSize"], document["maxBatchDelay"]
     lines = [f"Batch size {size}, delay at most {delay:g} ms, batching {document['batching']}"]
+    lines += [f"note: {each}" for each in document.get("notes", ())]
     if document["replaced"]:
         changed = [_change(each) for each in document["changed"]]
         lines.append(f"Changed: {', '.join(changed) or 'no setting'}")
@@ -34,9 +35,9 @@ def settings_lines(document: dict[str, Any]) -> list[str]:
 
 
 def next_command(document: dict[str, Any]) -> str:
-    """Return the command that shows the most: a larger batch if requests run alone, else a measurement."""
-    name = document["modelName"]
-    return f"tsctl set {name} --batch-size 8" if document["batchSize"] == 1 else f"tsctl bench {name}"
+    """Return the command that shows the most: a larger batch if requests run alone and may not, else a measurement."""
+    name, alone = document["modelName"], document["batchSize"] == 1 and document.get("mostRows", 0) != 1
+    return f"tsctl set {name} --batch-size 8" if alone else f"tsctl bench {name}"
 
 
 def _change(change: dict[str, Any]) -> str:

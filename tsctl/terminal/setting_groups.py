@@ -9,6 +9,7 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
     "Places and models": ("socket", "state_dir", "ts_config", "model_store", "models", "restore"),
     "Addresses": (
         "inference_address", "metrics_address", "metrics", "management_address", "management_without_token",
+        "enable_model_api",
         "token_file", "inference_token_file", "allowed_host", "allowed_urls",
         "cors_allowed_origin", "cors_allowed_methods", "cors_allowed_headers", "certificate_file",
         "private_key_file",
@@ -19,7 +20,7 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
         "archive_bytes", "archive_files",
     ),
     "Workers and handlers": (
-        "install_requirements", "default_workers", "default_handler", "envelope", "decode_input",
+        "install_requirements", "default_workers", "gpus", "default_handler", "envelope", "decode_input",
         "limit_image_pixels", "hide_environment",
         "template",
     ),

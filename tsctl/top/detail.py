@@ -104,11 +104,13 @@ def _worker(worker: Document) -> str:
     if not worker["pid"]:
         return f"no process, {state}"
     node = worker.get("node")
-    return (
-        f"{worker['pid']} on {clean(node)} {state}"
-        if node
-        else f"{worker['pid']} {state} {short_bytes(worker['memory'])}"
+    if node:
+        return f"{worker['pid']} on {clean(node)} {state}"
+    gpus = "".join(
+        f" GPU {gpu}{'' if size is None else ' ' + short_bytes(size)}"
+        for gpu, size in worker.get("gpuMemory", {}).items()
     )
+    return f"{worker['pid']} {state} {short_bytes(worker['memory'])}{gpus}"
 
 
 def _counts(title: str, counts: Document) -> str:

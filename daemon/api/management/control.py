@@ -6,9 +6,9 @@
     /tsctl/upgrade                   with POST, see upgrade.py
 
 The worker: `modelName`, `modelVersion`; `directory`, `handler`, `manifest`, `python` (null for the daemon's own),
-`devices`; `workers`, the wanted number; `settings` by their names in `model-config.yaml`, as the workers have them;
-`batching` as in the describe document; `anyWorker`, false if a request belongs to the worker that keeps its client's
-state.
+`devices`; `gpuNames`, of all of the daemon's for CUDA; `workers`, the wanted number; `settings` by their names in
+`model-config.yaml`, as the workers have them; `batching` as in the describe document; `anyWorker`, false if a request
+belongs to the worker that keeps its client's state.
 """
 
 from collections.abc import Callable, Mapping
@@ -69,6 +69,7 @@ def worker_of(model: ModelVersion, served: Mapping[str, Any]) -> dict[str, Any]:
         "manifest": source.manifest.raw,
         "python": None if source.python is None else str(source.python),
         "devices": list(model.settings.devices),
+        "gpuNames": list(model.pool.spec.gpu_names),
         "workers": model.pool.wanted,
         "settings": settings_of(model) | dict(served),
         "batching": batching_of(model),

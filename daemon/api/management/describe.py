@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from tsctl.daemon.api.management.batching import batching_of
+from tsctl.daemon.core.machine.cards import MIB
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.version import ModelVersion
@@ -95,8 +96,23 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
         "pid": worker.pid,
         **({"node": worker.node} if worker.node else {}),
         "gpu": bool(worker.gpu_ids),
-        "gpuUsage": "N/A" if not worker.gpu_ids else f"gpuId::{','.join(map(str, worker.gpu_ids))}",
+        "gpuUsage": _gpu_usage(worker),
+        **({"gpuMemory": gpu_memory(worker)} if worker.gpu_ids else {}),
     }
+
+
+def gpu_memory(worker: Worker) -> dict[str, int | None]:
+    """Return GPU → the bytes that the worker tells to hold there, None while it tells nothing; empty on the CPU."""
+    return {str(gpu): worker.gpu_memory.get(gpu) for gpu in worker.gpu_ids}
+
+
+def _gpu_usage(worker: Worker) -> str:
+    """Return the GPUs as TorchServe does, and of its figures, which are the card's, the memory: the worker's own."""
+    if not worker.gpu_ids:
+        return "N/A"
+    gpus = f"gpuId::{','.join(map(str, worker.gpu_ids))}"
+    used = sum(worker.gpu_memory.values()) // MIB
+    return f"{gpus} memory.used [MiB]::{used} MiB" if worker.gpu_memory else gpus
 
 
 def _ours(model: ModelVersion) -> dict[str, Any]:

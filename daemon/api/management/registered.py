@@ -2,9 +2,11 @@
 
     modelName, modelVersion, handler
     batchSize, maxBatchDelay, batching   in force now; milliseconds
+    notes                                the worker's sentences for the model's author
     replaced                             whether the registration replaces a version that was registered
     changed                              the settings that a replacement changed: setting, before, after
     kept                                 the settings that a replacement kept, because they were asked for earlier
+    mostRows                             that the model's file takes at a time; 0 for any number
 
 Settings have their names and units of model-config.yaml.
 """
@@ -26,9 +28,11 @@ def registered(model: ModelVersion) -> dict[str, Any]:
         "batchSize": settings.batch_size,
         "maxBatchDelay": round(settings.max_delay * 1000, 3),
         "batching": settings.policy,
+        "notes": list(model.notes),
         "replaced": before is not None,
         "changed": [] if before is None else _changed(shown_settings(vars(before.settings)), settings_of(model)),
         "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],
+        "mostRows": model.most_rows,
     }
 
 

@@ -34,7 +34,7 @@ from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.management.patch import asked_of, change
 from tsctl.daemon.api.management.progress import Command, run
 from tsctl.daemon.api.management.registered import registered
-from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, RegistrationOff, ResourceNotFound
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route
@@ -58,6 +58,7 @@ def management_routes(
     own: Callable[[str], Any | None] | None,
     *,
     local_paths: bool,
+    registers: bool = True,
     further: FieldsOf = no_fields,
     served: FieldsOf = no_fields,
     operations: Callable[[], Paths] = dict,
@@ -68,6 +69,7 @@ def management_routes(
         own: returns the document of `/tsctl/WORD`, None for an unknown word; without `own` there is no route
             `/tsctl`.
         local_paths: whether archives outside the model store may be registered here.
+        registers: whether models may be registered and unregistered here.
         further: as in `describe`.
         served: as in `own_route`.
         operations: returns the descriptions of the routes that extensions add.
@@ -79,6 +81,8 @@ def management_routes(
 
     async def answer(exchange: Exchange, path: list[str]) -> None:
         method = exchange.request.method
+        if not registers and ((method == "POST" and not path) or method == "DELETE"):
+            raise RegistrationOff
         if method == "POST" and not path:
             await run(exchange, _register(registrar, exchange, local_paths))
         elif method == "GET" and not path:

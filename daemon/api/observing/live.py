@@ -16,7 +16,8 @@ models                each registered version:
                                       and beyond the last one; `sum`: seconds
     batches                           sent to workers: `total`, and how many `requests` they had
     workers                           of each place: `pid`, 0 without a process; `node` of a cluster, empty for
-                                      this machine; `state`; `memory`, resident bytes, and `cpuSeconds`, 0 on a node
+                                      this machine; `state`; `memory`, resident bytes, and `cpuSeconds`, 0 on a node;
+                                      `gpuMemory`, bytes by GPU, null while unknown
     lastError                         why the workers failed, or the latest prediction; null without an error
 
 Extensions add fields of their own (daemon/extensions/).
@@ -29,7 +30,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tsctl.daemon.api.management.describe import FieldsOf, no_fields
+from tsctl.daemon.api.management.describe import FieldsOf, gpu_memory, no_fields
 from tsctl.daemon.api.management.status import recent_document, tsctl_version
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.machine.processes import process_facts
@@ -123,6 +124,7 @@ def _workers(model: ModelVersion) -> Iterator[dict[str, Any]]:
             "state": slot.state.name if worker is None else worker.state.name,
             "memory": facts.memory,
             "cpuSeconds": round(facts.cpu, 2),
+            "gpuMemory": {} if worker is None else gpu_memory(worker),
         }
 
 

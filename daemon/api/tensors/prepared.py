@@ -16,6 +16,7 @@ from tsctl.daemon.api.tensors.answers import parse_answer, write_answer
 from tsctl.daemon.api.tensors.declared import check_request
 from tsctl.daemon.api.tensors.documents import described_request
 from tsctl.daemon.api.tensors.forms import InferAnswer, InferRequest
+from tsctl.daemon.api.tensors.parameters import headers_of
 from tsctl.daemon.api.tensors.typed import output_of, typed_answer, typed_params
 from tsctl.daemon.core.errors import PredictionFailed
 from tsctl.daemon.core.job import Param, Reply
@@ -30,35 +31,38 @@ class PreparedRequest(NamedTuple):
 
     Attributes:
         head: describes the tensors, whose bytes are the parameters; None if there is none among the parameters.
+        headers: those that parameters of the request stand for.
         read: returns the protocol's answer that a reply is; raises ValueError with the reason if it is none.
     """
 
     params: Sequence[Param]
     head: Head | None
     read: Callable[[Reply], InferAnswer]
+    headers: tuple[tuple[str, str], ...] = ()
 
 
 def prepare(model: ModelVersion, request: InferRequest) -> PreparedRequest:
     """Check a request, and return what its job carries.
 
     Raises:
-        BadRequest: the request contradicts the model's declaration.
+        BadRequest: the request contradicts the model's declaration, or has a parameter that is not served.
     """
     settings = model.settings
+    told = headers_of(request.parameters, model.parameter_headers)
     if settings.inputs:
         check_request(request, settings.inputs, settings.outputs)
     if model.declared is not None:
         read = partial(typed_answer, model.name, model.version, request.id, output_of(settings.outputs))
         params, elements = typed_params(request, model.declared)
-        return PreparedRequest(params, elements, read)
+        return PreparedRequest(params, elements, read, told)
     inputs = [TensorHead(each.name, each.datatype, list(each.shape), each.parameters) for each in request.inputs]
     wanted = [WantedTensor(each.name, each.binary) for each in request.outputs]
     if settings.inputs:
         head = InferHead(request.id, request.parameters, inputs, wanted, request.binary)
-        return PreparedRequest([Param(each.name, "", each.data) for each in request.inputs], head, answer_of)
+        return PreparedRequest([Param(each.name, "", each.data) for each in request.inputs], head, answer_of, told)
     body = [described_request(request), *(each.data for each in request.inputs)]
     params = [Param("body", "application/json", each) for each in body]  # one name: a handler sees one body
-    return PreparedRequest(params, ElementHeads([None, *inputs], True, wanted, request.binary), answer_of)
+    return PreparedRequest(params, ElementHeads([None, *inputs], True, wanted, request.binary), answer_of, told)
 
 
 def answer_of(reply: Reply) -> InferAnswer:

@@ -4,7 +4,7 @@ With the binary extension (Triton's, "binary tensor data extension") the header 
 length of the JSON; an input with the parameter `binary_data_size` has as many bytes after it, in the inputs' order.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Annotated, Any, TypeVar
 
 import msgspec
@@ -14,6 +14,7 @@ from tsctl.daemon.api.json_text.syntax import check_syntax
 from tsctl.daemon.api.json_text.walk import Found, JsonText
 from tsctl.daemon.api.tensors.forms import InferRequest, Parameters, Tensor, WantedOutput
 from tsctl.daemon.api.tensors.json_data import pack_steps
+from tsctl.daemon.api.tensors.parameters import OF_INPUTS, OF_OUTPUTS, check_served
 from tsctl.daemon.api.tensors.sizes import check_steps
 from tsctl.daemon.api.tensors.steps import Steps, finish
 from tsctl.daemon.core.arena import Lease, Payload
@@ -21,12 +22,6 @@ from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.model_settings.declarations import LONGEST_NAME, MOST_TENSORS
 
 SIZE, BINARY, ALL_BINARY = "binary_data_size", "binary_data", "binary_data_output"  # parameters of the extension
-# Parameters of extensions that are not served, and without which a tensor is not the one that is meant.
-_OF_INPUTS = {"shared_memory_region": "shared memory: send the tensor in the request"}
-_OF_OUTPUTS = {
-    "shared_memory_region": "shared memory: read the tensor from the answer",
-    "classification": "classification: choose the classes from the output",
-}
 # A large request is counted before it is built: 128 KB of gzip, of empty outputs, took 33 s and 1.4 GiB.
 READ_AT_ONCE = 16 * 1024  # bytes of JSON, or of elements of BYTES; at most 2.5 ms, of nothing but empty texts
 MOST_PARAMETERS = 256  # of a request, a tensor or an output
@@ -104,7 +99,8 @@ def parse_steps(body: Payload, head_length: int | None = None) -> Steps[InferReq
         if each.name in seen:
             raise BadRequest(f"Input {each.name} is given twice; send each input once.")
         seen.add(each.name)
-        _check_served(f"Input {each.name}", each.parameters, _OF_INPUTS)
+        if each.parameters:
+            check_served(f"Input {each.name}", each.parameters, OF_INPUTS)
         tensor, at = yield from tensor_steps(f"input {each.name}", each, body, at)
         inputs.append(tensor)
         if not len(inputs) % _TENSORS_AT_ONCE:
@@ -257,15 +253,10 @@ def _part(body: Payload, start: int, end: int) -> Payload:
 
 def _wanted(output: _WrittenOutput, binary: bool) -> WantedOutput:
     what = f"output {output.name}"
-    _check_served(f"Output {output.name}", output.parameters, _OF_OUTPUTS)
+    if output.parameters:
+        check_served(f"Output {output.name}", output.parameters, OF_OUTPUTS)
     chosen = _truth(what, output.parameters, BINARY, binary)
     return WantedOutput(output.name, chosen, read_parameters(what, output.parameters, BINARY))
-
-
-def _check_served(what: str, parameters: RawParameters, refused: Mapping[str, str]) -> None:
-    for name, sentence in refused.items():
-        if name in (parameters or {}):
-            raise BadRequest(f"{what} has the parameter `{name}`; tsctl does not serve {sentence}.")
 
 
 def _truth(what: str, parameters: RawParameters, name: str, default: bool = False) -> bool:

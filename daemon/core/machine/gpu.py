@@ -1,102 +1,97 @@
-"""This machine's GPUs, as `nvidia-smi` reports them. Without that program there are none.
+"""The GPUs that the daemon uses, and what they tell now.
 
-The program takes from 20 ms to seconds and can hang with its driver, so it runs beside the loop: one at a
-time, with a timeout, and not again for a while after a failure. Reads within `FRESH`
+They are read beside the loop: one reading at a time, and not again for a while after a failure. Reads within `FRESH`
 seconds of an answer get the same.
 """
 
 import asyncio
-import contextlib
-import shutil
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from tsctl.daemon.core.clock import Clock
+from tsctl.daemon.core.machine.cards import (
+    START_TIMEOUT,
+    Card,
+    FoundCards,
+    ask_cards,
+    find_cards,
+    names_for_cuda,
+    used_cards,
+)
 
 FRESH = 5.0  # seconds
-TIMEOUT = 3.0  # seconds
-LAST_WORDS = 1.0  # seconds that the program may take to die
 BACKOFF = 60.0  # seconds without another attempt after a failure
-QUERY = ("--query-gpu=index,utilization.gpu,memory.used,memory.total", "--format=csv,noheader,nounits")
-
-
-@dataclass(frozen=True, slots=True)
-class Gpu:
-    """One GPU. `busy` is None where the driver does not report it, as with MIG."""
-
-    index: str
-    busy: float | None  # percent
-    used: float  # megabytes
-    total: float  # megabytes
-
-
-def parse_gpus(text: str) -> list[Gpu]:
-    """Parse a line for each GPU: index, percent busy, MiB used, MiB in all. A missing number is `[N/A]`."""
-    gpus = []
-    for line in text.splitlines():
-        words = [word.strip() for word in line.split(",")]
-        with contextlib.suppress(ValueError):  # another line, or a GPU without numbers
-            index, busy, used, total = words
-            gpus.append(Gpu(index, float(busy) if busy.isdigit() else None, float(used), float(total)))
-    return gpus
 
 
 class Gpus:
-    """Reads the GPUs' state.
+    """The GPUs that the daemon uses. Their numbers are their places.
 
     Args:
-        program: `nvidia-smi`, or None if this machine has none.
+        cards: as they were found at the start.
+        ask: reads this machine's GPUs; blocks, for seconds where their driver hangs.
+
+    Attributes:
+        cards: as given.
+        names: of each in `CUDA_VISIBLE_DEVICES`.
+        troubles: sentences for the operator.
     """
 
-    def __init__(self, clock: Clock, program: str | None) -> None:
+    def __init__(
+        self,
+        clock: Clock,
+        cards: Sequence[Card] = (),
+        ask: Callable[[], FoundCards] = ask_cards,
+        *,
+        names: Sequence[str] = (),
+        troubles: Sequence[str] = (),
+    ) -> None:
+        self.cards, self.troubles = cards, troubles
+        self.names = names or names_for_cuda(cards, cards)
         self._clock = clock
-        self._program = program
-        self._gpus: list[Gpu] = []
+        self._ask = ask
+        self._told = any(card.uuid for card in cards)
+        self._latest: Mapping[int, Card] = {}
         self._next = clock.now()  # the time of the next query
-        self._asking: asyncio.Task[None] | None = None
+        self._asking: asyncio.Task[dict[int, Card]] | None = None
 
     @classmethod
-    def of_this_machine(cls, clock: Clock, which: Callable[[str], str | None] = shutil.which) -> "Gpus":
-        return cls(clock, which("nvidia-smi"))
+    def of_this_machine(cls, clock: Clock, environment: Mapping[str, str], count: int | None = None) -> "Gpus":
+        """Find this machine's; blocks as `find_cards` does.
+
+        Args:
+            count: as for `used_cards`.
+        """
+        found = FoundCards() if count == 0 else find_cards(lambda: ask_cards(START_TIMEOUT))
+        cards = used_cards(environment, found.cards, count)
+        return cls(clock, cards, names=names_for_cuda(cards, found.cards), troubles=found.troubles)
+
+    @property
+    def document(self) -> list[dict[str, Any]]:
+        """The GPUs as they were found at the start, by their numbers; `memory` in bytes, 0 where nobody tells."""
+        return [{"name": card.name, "uuid": card.uuid, "memory": card.total} for card in self.cards]
 
     @property
     def any(self) -> bool:
-        """Whether this machine has the program."""
-        return self._program is not None
+        """Whether some GPU tells its state."""
+        return self._told
 
-    async def read(self) -> list[Gpu]:
-        """Return the GPUs; none while the program fails. Takes at most little more than `TIMEOUT`."""
-        if self._program is not None and self._clock.now() >= self._next:
+    def now(self) -> dict[int, Card]:
+        """Return GPU → what it tells; blocks. One that tells nothing is missing."""
+        if not self._told:
+            return {}
+        told = {card.uuid: card for card in self._ask().cards}
+        return {place: told[card.uuid] for place, card in enumerate(self.cards) if card.uuid in told}
+
+    async def read(self) -> Mapping[int, Card]:
+        """Return GPU → what it tells; empty while they do not answer."""
+        if self._told and self._clock.now() >= self._next:
             if self._asking is None:
-                self._asking = asyncio.ensure_future(self._ask(self._program))
+                self._asking = asyncio.create_task(asyncio.to_thread(self.now))
+                self._asking.add_done_callback(self._note)
             await asyncio.shield(self._asking)
-        return self._gpus
+        return self._latest
 
-    async def _ask(self, program: str) -> None:
-        gpus: list[Gpu] = []
-        try:
-            gpus = parse_gpus(await _output_of(program))
-        except (OSError, TimeoutError):
-            pass
-        finally:
-            self._gpus, self._asking = gpus, None
-            self._next = self._clock.now() + (FRESH if gpus else BACKOFF)
-
-
-async def _output_of(program: str) -> str:
-    process = await asyncio.create_subprocess_exec(
-        program, *QUERY,
-        stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
-    )  # fmt: skip
-    try:
-        async with asyncio.timeout(TIMEOUT):
-            output, _ = await process.communicate()
-    except BaseException as error:
-        with contextlib.suppress(ProcessLookupError):
-            process.kill()
-        if isinstance(error, TimeoutError):
-            with contextlib.suppress(TimeoutError):  # one that hangs in its driver stays
-                async with asyncio.timeout(LAST_WORDS):
-                    await process.wait()
-        raise
-    return output.decode("utf-8", "replace")
+    def _note(self, asked: "asyncio.Task[dict[int, Card]]") -> None:
+        self._asking = None
+        self._latest = {} if asked.cancelled() else asked.result()
+        self._next = self._clock.now() + (FRESH if self._latest else BACKOFF)

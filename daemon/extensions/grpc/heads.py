@@ -71,9 +71,9 @@ class CallHead(msgspec.Struct, frozen=True):
         """Return the head of a call of which nobody knows who makes it."""
         return msgspec.structs.replace(self, stranger=True)
 
-    def with_header(self, name: str, value: str) -> "CallHead":
-        """Return a head with one more header for the handler."""
-        return msgspec.structs.replace(self, headers=(*self.headers, (name, value)))
+    def with_headers(self, *headers: tuple[str, str]) -> "CallHead":
+        """Return a head with more headers for the handler."""
+        return msgspec.structs.replace(self, headers=(*self.headers, *headers)) if headers else self
 
     def budget(self, most: float) -> TimeBudget | None:
         """Return the time that the call may take: the client's deadline, or the model's limit if that is less.

@@ -123,6 +123,7 @@ class OpenInferenceService:
         """
         unnamed, asked = not request.model_version, _Origin(request.id, bool(request.raw_input_contents))
         model, prepared = await self._prepared(request, head)
+        head = head.with_headers(*prepared.headers)
         del request  # as large as the parameters, which the job has
         replies = await replies_at_end(self._arrivals, model, head, prepared.params, prepared.head, unnamed=unnamed)
         if len(replies) != 1:
@@ -169,6 +170,7 @@ class OpenInferenceService:
         """Yield the model's answer, or its pieces; errors as `model_infer`."""
         unnamed, asked = not request.model_version, _Origin(request.id, bool(request.raw_input_contents))
         model, prepared = await self._prepared(request, head)
+        head = head.with_headers(*prepared.headers)
         del request
         async with aclosing(replies_to(model, head, prepared.params, prepared.head, unnamed=unnamed)) as replies:
             async for reply in replies:

@@ -6,6 +6,7 @@ from typing import Any
 
 from tsctl.daemon.api.tensors.elements import size_of, slices
 from tsctl.daemon.api.tensors.forms import InferAnswer, InferRequest, Parameters, Tensor, WantedOutput
+from tsctl.daemon.api.tensors.parameters import OF_INPUTS, OF_OUTPUTS, check_served
 from tsctl.daemon.api.tensors.sizes import check_shape, check_steps
 from tsctl.daemon.api.tensors.steps import Steps, finish
 from tsctl.daemon.core.arena import Payload, Take, share_steps
@@ -42,15 +43,12 @@ def read_steps(message: Any, take: Take | None = None) -> Steps[InferRequest]:
         take: returns a place in the arena for the elements, as in `Gathered`.
 
     Raises:
-        BadRequest: there are too many tensors or parameters, or a tensor's elements are missing, or not what its
-            datatype and shape say.
+        BadRequest: there are too many tensors or parameters, or one of these is not served; or a tensor's elements are
+            missing, or not what its datatype and shape say.
     """
     for written, what in ((message.inputs, "inputs"), (message.outputs, "outputs")):
         if len(written) > MOST_TENSORS:
             raise BadRequest(f"The request has {len(written)} {what}; at most {MOST_TENSORS} are read.")
-    raw = message.raw_input_contents
-    if raw and len(raw) != len(message.inputs):
-        raise BadRequest(f"raw_input_contents has {len(raw)} values for {len(message.inputs)} inputs.")
     names: set[str] = set()
     for number, each in enumerate(message.inputs):
         name = each.name
@@ -59,6 +57,11 @@ def read_steps(message: Any, take: Take | None = None) -> Steps[InferRequest]:
         if name in names:
             raise BadRequest(f"Input {name} is given twice; send each input once.")
         names.add(name)
+        if len(each.parameters):
+            check_served(f"Input {name}", each.parameters, OF_INPUTS)
+    raw = message.raw_input_contents  # checked after the parameters: a tensor elsewhere has none
+    if raw and len(raw) != len(message.inputs):
+        raise BadRequest(f"raw_input_contents has {len(raw)} values for {len(message.inputs)} inputs.")
     inputs: list[Tensor] = []
     for number, each in enumerate(message.inputs):
         tensor = yield from _tensor(each, raw[number] if raw else None, take)
@@ -67,6 +70,8 @@ def read_steps(message: Any, take: Take | None = None) -> Steps[InferRequest]:
             yield
     outputs: list[WantedOutput] = []
     for each in message.outputs:
+        if len(each.parameters):
+            check_served(f"Output {each.name[:LONGEST_NAME]}", each.parameters, OF_OUTPUTS)
         outputs.append(WantedOutput(each.name, True, _parameters(each.parameters)))
         if not len(outputs) % _AT_ONCE:
             yield

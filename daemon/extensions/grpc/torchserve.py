@@ -113,7 +113,7 @@ class InferenceService:
 
 def _of_sequence(request: Any, head: CallHead, named: str) -> CallHead:
     """Return a call's head with the id of its request's sequence in the header `named`, if there is one."""
-    return head.with_header(named, request.sequence_id) if request.HasField("sequence_id") else head
+    return head.with_headers((named, request.sequence_id)) if request.HasField("sequence_id") else head
 
 
 def _sequence_of(reply: Reply, asked: str, named: str) -> str:

@@ -113,7 +113,7 @@ def _submit(exchange: Exchange, model: ModelVersion, asked: InferRequest, explai
         model.metrics.refused(error)
         raise
     change = partial(as_asked, prepared, asked)
-    injected = (("explain", "True" if explain else "False"),)
+    injected = (("explain", "True" if explain else "False"), *prepared.headers)
     predict(exchange, model, prepared.params, injected, unnamed=unnamed, infer=prepared.head, change=change)
 
 

@@ -5,7 +5,7 @@
     POST   /v2/repository/models/MODEL/unload           stop them; the version stays registered
 
 Models are registered by other means; here they are loaded, or unloaded until they are loaded here again (`tsctl load`
-and `unload`). The answer comes when the workers are ready.
+and `unload`). The answer comes when the workers are ready. A configuration or files in the request are refused.
 """
 
 from typing import Any
@@ -20,7 +20,8 @@ from tsctl.daemon.models.registrar import Registrar, no_progress
 from tsctl.daemon.models.registry import Registry
 
 _LOADING = "load"
-_ACTIONS = (_LOADING, "unload")
+_DEPENDENTS = "unload_dependents"  # Triton's clients always send it
+_SHOWN = 100  # characters of a name in a message
 
 
 def repository_routes(registry: Registry, registrar: Registrar) -> dict[str, Route]:
@@ -46,6 +47,7 @@ def repository_routes(registry: Registry, registrar: Registrar) -> dict[str, Rou
         if exchange.request.method != "POST":
             raise MethodNotAllowed
         if action:
+            _check_parameters(exchange, path[2], action)
             return change(exchange, path[2], action)
         only_ready = _only_ready(exchange)
         entries = [entry for entry in map(index_entry, registry) if not only_ready or entry["state"] == READY]
@@ -53,6 +55,24 @@ def repository_routes(registry: Registry, registrar: Registrar) -> dict[str, Rou
         return None
 
     return {"v2": route}
+
+
+def _check_parameters(exchange: Exchange, name: str, action: str) -> None:
+    """Check that a request to load or unload says nothing more.
+
+    Raises:
+        BadRequest: the body is neither empty nor an object, or has a parameter that is not served.
+    """
+    document = exchange.request.json() if len(exchange.request.body) else {}
+    parameters = document.get("parameters") or {} if isinstance(document, dict) else None
+    if not isinstance(parameters, dict):
+        raise BadRequest("The body is no object with `parameters`: an object.")
+    for key in parameters:
+        if action == _LOADING or key != _DEPENDENTS:  # no model depends on another one here
+            raise BadRequest(
+                f"The request to {action} {name} has the parameter `{key[:_SHOWN]}`; tsctl does not serve it: a model's"
+                " files and settings come from its registration (POST /models) and from PATCH /models/MODEL."
+            )
 
 
 def _only_ready(exchange: Exchange) -> bool:

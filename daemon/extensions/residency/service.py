@@ -14,12 +14,11 @@ from tsctl.daemon.extensions.residency.residency import Residency, limits_of
 from tsctl.daemon.metrics.exposition import MetricFamily
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.workers.gpus import count_gpus
 
 
 def service_of(kernel: Kernel, metrics: Sequence[MetricRow]) -> "ResidencyService":
     """Return the service of a daemon."""
-    limits = limits_of(kernel.config.models_memory, count_gpus())
+    limits = limits_of(kernel.config.models_memory, len(kernel.gpus.cards))
     residency = Residency(kernel.registrar.live, kernel.clock, limits)
     if kernel.templates is not None:
         residency.templates, residency.meter = kernel.templates, memory_of

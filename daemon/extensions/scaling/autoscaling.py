@@ -1,16 +1,14 @@
 """The autoscaling of all versions of a registry that have a target: one timer, which costs little without any."""
 
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 
 from tsctl.daemon.core.clock import Clock, Ticker
-from tsctl.daemon.core.machine.gpu_memory import GpuMemory, read_gpu_memory
+from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
 from tsctl.daemon.extensions.scaling.resources import WorkerRoom
 from tsctl.daemon.models.registering.spec import places_of
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.workers.gpus import usable_gpus
 
 SAMPLED = 0.25  # seconds between samples of the queue …
 DECIDED = 4  # … and so many samples between decisions
@@ -20,15 +18,13 @@ class Autoscaling:
     """Scales every registered version whose `targetQueueMs` is set.
 
     Args:
-        gpus: process ids → the memory of the GPUs; called in another thread. None to ask this machine's.
+        gpus: returns GPU → what it tells (`Gpus.now`); called in another thread.
     """
 
-    def __init__(
-        self, registry: Registry, clock: Clock, gpus: Callable[[Sequence[int]], GpuMemory] | None = None
-    ) -> None:
+    def __init__(self, registry: Registry, clock: Clock, gpus: Callable[[], Mapping[int, Card]] = dict) -> None:
         self._registry = registry
         self._clock = clock
-        self._gpus = gpus or partial(read_gpu_memory, visible=usable_gpus())
+        self._gpus = gpus
         self._samples = 0
         self._scalers: dict[ModelVersion, Autoscaler] = {}
         self._ticker = Ticker(clock, SAMPLED, self._look)

@@ -1,10 +1,10 @@
 """Measure whether another worker of a version has room: cores and GPUs (workers/pool.py), memory of both (rule.py)."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from tsctl.daemon.core.clock import Clock
-from tsctl.daemon.core.machine.gpu_memory import GpuMemory
+from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.core.machine.memory import taken
 from tsctl.daemon.core.machine.memory_left import available
 from tsctl.daemon.extensions.scaling.facts import DeviceMemory
@@ -13,23 +13,23 @@ from tsctl.daemon.workers.engine import local_pid
 from tsctl.daemon.workers.pool import Pool
 
 FRESH = 5.0  # seconds that a reading of GPUs counts, while the workers are the same …
-BACKOFF = 60.0  # … and one that has told nothing: nvidia-smi may hang with its driver
+BACKOFF = 60.0  # … and one that has told nothing: the driver may hang
 
 
 class WorkerRoom:
     """The room for one more worker of one version.
 
     The host's memory is read at once, which blocks for milliseconds for each process of a worker. That of GPUs is read
-    in another thread, once a decision needs it: `nvidia-smi` takes from 20 ms to seconds.
+    in another thread, once a decision needs it: NVML takes from 30 ms to seconds. Workers tell what they hold there.
 
     Args:
-        gpus: process ids → the memory of the GPUs; blocks.
+        gpus: returns GPU → what it tells (`Gpus.now`); blocks.
     """
 
-    def __init__(self, clock: Clock, gpus: Callable[[Sequence[int]], GpuMemory]) -> None:
+    def __init__(self, clock: Clock, gpus: Callable[[], Mapping[int, Card]]) -> None:
         self._clock = clock
         self._gpus = gpus
-        self._reading: GpuMemory | None = None
+        self._reading: Mapping[int, Card] | None = None
         self._of: tuple[object, ...] = ()  # the workers that were read
         self._until = 0.0
         self._asking = False
@@ -53,15 +53,15 @@ class WorkerRoom:
         fresh = reading is not None and self._clock.now() < self._until
         if not fresh and not self._asking:
             self._asking = True
-            self._clock.aside(partial(self._gpus, pids), partial(self._note, of))
+            self._clock.aside(self._gpus, partial(self._note, of))
         if reading is None:
             return None
         full = memory_obstacle(list(gpu_memory(pool, reading)))
         return full if full or fresh else None  # an old reading is no reason to add a worker
 
-    def _note(self, of: tuple[object, ...], reading: GpuMemory) -> None:
+    def _note(self, of: tuple[object, ...], reading: Mapping[int, Card]) -> None:
         self._reading, self._of, self._asking = reading, of, False
-        self._until = self._clock.now() + (FRESH if reading.free else BACKOFF)
+        self._until = self._clock.now() + (FRESH if reading else BACKOFF)
 
 
 def host_memory(pool: Pool, pids: Sequence[int]) -> DeviceMemory:
@@ -71,11 +71,10 @@ def host_memory(pool: Pool, pids: Sequence[int]) -> DeviceMemory:
     return DeviceMemory(where=where, takes=max(map(taken, pids)), left=left, loading=loading)
 
 
-def gpu_memory(pool: Pool, reading: GpuMemory) -> Iterator[DeviceMemory]:
+def gpu_memory(pool: Pool, reading: Mapping[int, Card]) -> Iterator[DeviceMemory]:
     """Yield the memory of each GPU that the next worker would get; of one that tells no numbers, none."""
-    of_workers = [reading.taken.get(local_pid(worker), {}) for worker in pool.workers]
-    takes = max((size for sizes in of_workers for size in sizes.values()), default=0)
+    takes = max((size for worker in pool.workers for size in worker.gpu_memory.values()), default=0)
     for gpu in pool.next_gpu_ids:
-        if gpu in reading.free:
+        if gpu in reading:
             loading = sum(gpu in worker.gpu_ids and not worker.load_time for worker in pool.workers)
-            yield DeviceMemory(where=f"GPU {gpu}", takes=takes, left=reading.free[gpu], loading=loading)
+            yield DeviceMemory(where=f"GPU {gpu}", takes=takes, left=reading[gpu].free, loading=loading)

@@ -21,7 +21,7 @@ class ScalingService(Service):
     def __init__(self, kernel: Kernel, metrics: Sequence[MetricRow]) -> None:
         self._metrics = metrics
         self._registry = kernel.registry
-        self._autoscaling = Autoscaling(kernel.registry, kernel.clock)
+        self._autoscaling = Autoscaling(kernel.registry, kernel.clock, kernel.gpus.now)
 
     def begin(self) -> None:
         self._autoscaling.begin()

@@ -4,6 +4,8 @@ import uuid
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tsctl.daemon.models.request_watcher import ParameterHeader
+
 LONGEST = 1000  # characters of an id
 
 
@@ -13,6 +15,14 @@ class SequenceHeaders(NamedTuple):
     id: str = "ts_request_sequence_id"
     start: str = "ts_request_sequence_start"
     end: str = "ts_request_sequence_end"
+
+    def parameters(self) -> dict[str, ParameterHeader]:
+        """Return the same as parameters of the Open Inference Protocol (Triton's sequence extension)."""
+        return {
+            "sequence_id": ParameterHeader(self.id, False),
+            "sequence_start": ParameterHeader(self.start, True),
+            "sequence_end": ParameterHeader(self.end, True),
+        }
 
 
 USUAL = SequenceHeaders()

@@ -29,6 +29,7 @@ class SequencesService(Service):
         return SequenceDispatcher if settings.sequences else None
 
     def attach(self, model: ModelVersion) -> None:
+        model.parameter_headers = self._names.parameters()  # of any version: its handler may read the headers itself
         open_sequences(model, self._names)
 
     def members(self, model: ModelVersion) -> Mapping[str, Any]:

@@ -18,13 +18,29 @@ from tsctl.daemon.server.extensions import EXTENSIONS
 _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
 
 # TorchServe's keys that have no effect here; each one set is logged.
-_WITHOUT_EFFECT = ("useJobTicket", "maxRetryTimeoutInSec")
+_WITHOUT_EFFECT = ("maxRetryTimeoutInSec",)
+# And those without which requests would be answered in another way than the archive asks for.
+_REFUSED = {
+    "useJobTicket": "refuses requests while no worker is free, and here they wait: remove it, and set `jobQueueSize` to"
+    " the number of requests that may wait",
+}
 
 
 def without_effect(document: Mapping[str, Any]) -> list[str]:
     """Return the keys that are set and have no effect here."""
     ours = [key for key in _WITHOUT_EFFECT if document.get(key)]
     return ours + [key for each in EXTENSIONS for key in each.without_effect(document)]
+
+
+def check_served(document: Mapping[str, Any], config_file: str | None) -> None:
+    """Check that the archive asks for nothing that would be missed.
+
+    Raises:
+        InvalidModel: a key of TorchServe is set that is not served; the message names it.
+    """
+    for key, why in _REFUSED.items():
+        if document.get(key):
+            raise InvalidModel(f"{config_file}: `{key}` is not served. In TorchServe it {why}.")
 
 
 _MOST_MERGED = 1000  # pairs

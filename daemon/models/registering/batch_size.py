@@ -10,7 +10,7 @@ then a batch stays one request. The fallback counts for handlers that are known 
     any other                                 1
 
 A typed handler is known when its first worker is ready. A batch size of the registration, `set`, the archive or the
-`models` block always wins.
+`models` block always wins, but for a model whose file takes no more: its first dimension may be fixed.
 """
 
 from tsctl.daemon.model_settings import MOST
@@ -24,6 +24,7 @@ OF_DECLARATION = "the handler's declaration"
 OF_BUILT_IN = "default for built-in handlers"
 OF_TYPED = "default for typed handlers"
 OF_SINGLE = "default for handlers of single values"
+OF_FILE = "all that the model's file takes"
 
 
 def default_batch_size(fallback: int, handler: str, declared: Declared | None) -> tuple[int, str]:
@@ -52,3 +53,14 @@ def with_default_batch_size(settings: ModelSettings, handler: str, declared: Dec
     if (settings.batch_size, said) == (size, origin):
         return settings
     return settings.changed({"batch_size": size}, origin)
+
+
+def within_file(settings: ModelSettings, most: int) -> ModelSettings:
+    """Return the settings with a batch size that the model's file takes, or the same object.
+
+    Args:
+        most: rows that the file takes at a time; 0 for any number.
+    """
+    if not most or settings.batch_size <= most:
+        return settings
+    return settings.changed({"batch_size": most}, OF_FILE)

@@ -6,7 +6,7 @@
 
 A worker's process group is killed along (reaper.py). Processes outside the group come to the daemon, and are
 killed when the next worker ends, and at the latest when the daemon stops. A child of the daemon is spared if
-known (workers, templates), in the daemon's own session (pip, nvidia-smi), older than this module's `Leftovers`, or a
+known (workers, templates), in the daemon's own session (pip, NVML's reader), older than this module's `Leftovers`, or a
 daemon that replaces this one.
 
 Killed processes leave their own children to the daemon in turn, so the search repeats until there are none: a handler

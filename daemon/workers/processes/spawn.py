@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from tsctl.daemon.workers.gpus import seen_by
 from tsctl.handlers import wire
 from tsctl.handlers.orders import MARK, THREAD_VARIABLES, Order
 
@@ -28,20 +29,22 @@ def base_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def worker_environment(environment: Mapping[str, str], threads: int) -> dict[str, str]:
-    """Return a worker's environment: ours, without the daemon's own settings, with the number of threads."""
+    """Return a worker's environment: ours, without the daemon's own settings, with the number of threads.
+
+    CUDA counts GPUs as the daemon does, in the order of the PCI bus; by itself it puts the fastest first.
+    """
     kept = {name: value for name, value in environment.items() if not name.startswith("TSCTL_")}
-    return kept | dict.fromkeys(THREAD_VARIABLES, str(threads))
+    return kept | dict.fromkeys(THREAD_VARIABLES, str(threads)) | {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
 
 
 def load_of(spec: "WorkerSpec", group: str = "") -> wire.Load:
     """Return the message that names the model to load, and the cgroup to enter."""
-    alone = spec.group is None and spec.gpus_each == 1  # the handler finds its one GPU among all
-    gpu_id = None if not spec.gpu_ids else spec.gpu_ids[0] if alone else 0
+    gpu_id, gpus = seen_by(spec.gpu_ids, spec.gpu_names, alone=spec.group is None and spec.gpus_each == 1)
     return wire.Load(
         spec.model_name, spec.model_version, str(spec.model_dir), spec.handler,
         dict(spec.manifest), spec.batch_size, spec.threads, gpu_id,
         isolate=spec.isolate, cpus=list(spec.cpus), group=group, in_place=spec.in_place, metrics=list(spec.metrics),
-        mode=spec.mode, gpus=[] if alone else list(spec.gpu_ids), **spec.told,
+        mode=spec.mode, gpus=gpus, **spec.told,
     )  # fmt: skip
 
 

@@ -24,10 +24,13 @@ import torch
 from torch import nn
 
 from tsctl.handlers.builtin.bare_model import construct_and_load, copies_weights
+from tsctl.handlers.builtin.support.batches import module_of
 from tsctl.handlers.builtin.support.onnx import load_session
 from tsctl.handlers.builtin.support.saved_files import WAYS, first_class, is_weights, refusal_of
 from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.sdk.loader import classes_of, import_file
+
+SCRIPT = "__main__."  # before the names of classes that a script defines; see runtime/main_module.py
 
 
 def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str, Any], device: torch.device) -> Any:
@@ -61,7 +64,7 @@ def load_model(model_dir: Path, manifest: Mapping[str, Any], config: Mapping[str
         case ".pt2":
             with _refused(f"`{weights_path.name}` is not a torch.export file"):
                 # An exported program has inference mode built in, and no `eval`.
-                return torch.export.load(str(weights_path)).module().to(device)
+                return module_of(torch.export.load(str(weights_path))).to(device)
         case ".so":
             return _load_library(weights_path, device)
         case ".onnx":
@@ -176,6 +179,14 @@ def read_weights(weights: Path, config: Mapping[str, Any], *, mapped: bool = Fal
     try:
         mapped = mapped and weights_only and zipfile.is_zipfile(weights)  # torch maps no file of its oldest format
         return torch.load(weights, map_location="cpu", weights_only=weights_only, mmap=mapped)
+    except AttributeError:
+        saved = first_class(weights)
+        if weights_only or not saved.startswith(SCRIPT):
+            raise
+        raise HandlerError(
+            f"`{weights.name}` names the class `{saved}` of the script that saved it, and no file of the model defines"
+            f" `{saved.removeprefix(SCRIPT)}`: put the class into the model's file"
+        ) from None
     except pickle.UnpicklingError as error:
         if not weights_only:
             raise

@@ -1,6 +1,6 @@
 """The environment of a rank: the variables that `torchrun` sets, for one machine."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 ADDRESS = "127.0.0.1"
 # The ranks are processes of one machine: nothing of theirs listens on a network.
@@ -27,16 +27,3 @@ def rank_environment(environment: Mapping[str, str], rank: int, count: int, port
         "TORCHELASTIC_RUN_ID": run, "TORCHELASTIC_RESTART_COUNT": "0", "TORCHELASTIC_MAX_RESTARTS": "0",
         "TORCHELASTIC_USE_AGENT_STORE": "True",
     } | {name: environment.get(name, _LOOPBACK) for name in _INTERFACES}  # fmt: skip
-
-
-def visible_devices(visible: str | None, gpus: Sequence[int]) -> str:
-    """Return `CUDA_VISIBLE_DEVICES` for these of the GPUs that the daemon sees.
-
-    Args:
-        visible: the daemon's own value, which numbers its GPUs; None for all of the machine's.
-        gpus: numbers below the count of the daemon's GPUs.
-    """
-    if visible is None:
-        return ",".join(map(str, gpus))
-    names = [name.strip() for name in visible.split(",")]
-    return ",".join(names[gpu] for gpu in gpus)

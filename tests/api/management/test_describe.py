@@ -85,6 +85,19 @@ def test_a_worker_is_described(house: House) -> None:
     }
 
 
+def test_a_worker_on_a_gpu_is_described_with_what_it_holds_there(house: House) -> None:
+    model = serve(house)
+    worker = house.engine.workers[0]
+    worker.gpu_ids, worker.gpu_memory = (1,), {}
+    (before,) = describe(model)["workers"]
+    worker.gpu_memory = {1: 5 * 2**30}
+    (told,) = describe(model)["workers"]
+
+    assert (before["gpuUsage"], before["gpuMemory"]) == ("gpuId::1", {"1": None})
+    assert (told["gpu"], told["gpuUsage"]) == (True, "gpuId::1 memory.used [MiB]::5120 MiB")
+    assert told["gpuMemory"] == {"1": 5 * 2**30}
+
+
 def test_workers_are_numbered_as_torchserve_numbers_its_ports(house: House) -> None:
     assert [worker["id"] for worker in describe(serve(house, workers=3))["workers"]] == ["9000", "9001", "9002"]
 

@@ -34,7 +34,7 @@ def test_a_registration_tells_the_settings_in_force(house: House) -> None:
         "status": 'Model "m" Version: 1.0 registered with 1 initial workers',
         "modelName": "m", "modelVersion": "1.0", "handler": "image_classifier",
         "batchSize": 4, "maxBatchDelay": 2.5, "batching": "auto",
-        "replaced": False, "changed": [], "kept": [],
+        "notes": [], "replaced": False, "changed": [], "kept": [], "mostRows": 0,
     }  # fmt: skip
 
 

@@ -11,6 +11,8 @@ import pytest
 from tests.api.house import House, error, said, sentence
 from tests.kit.archives import manifest_document
 from tests.models.archives.web import Web, web_server
+from tsctl.daemon.api.management.routes import management_routes
+from tsctl.daemon.http.router import Router
 from tsctl.daemon.marfile import Packing, write_archive
 
 
@@ -180,3 +182,19 @@ def test_the_default_is_not_set_by_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_the_root_has_no_method(tmp_path: Path, method: str) -> None:
     assert tell(House(tmp_path), method, "/")[0] == 405
+
+
+@pytest.mark.parametrize(("method", "target"), [("POST", "/models?url=m"), ("DELETE", "/models/m")])
+async def test_where_registration_is_off_it_is_not_allowed_and_the_rest_is(
+    tmp_path: Path, method: str, target: str
+) -> None:
+    house = House(tmp_path)
+    await house.serve("m")
+    house._router = Router(management_routes(house.registry, house.registrar, None, local_paths=False, registers=False))
+
+    status, document = await house.tell(method, target)
+
+    assert (status, document["type"]) == (405, "MethodNotAllowedException")
+    assert "--enable-model-api" in document["message"]
+    assert (await house.tell("GET", "/models/m"))[0] == 200
+    assert (await house.tell("PUT", "/models/m?min_worker=1"))[0] == 202

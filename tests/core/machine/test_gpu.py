@@ -1,104 +1,91 @@
-"""The output of `nvidia-smi` becomes TorchServe's gauges; its errors harm nothing."""
+"""The GPUs that the daemon uses become TorchServe's gauges; their driver's errors harm nothing."""
 
 import asyncio
-from pathlib import Path
-
-import pytest
+from collections.abc import Mapping
 
 from tests.metrics.reading import shown
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.machine import gpu as room
-from tsctl.daemon.core.machine.gpu import BACKOFF, FRESH, Gpu, Gpus, parse_gpus
+from tsctl.daemon.core.machine.cards import Card, FoundCards
+from tsctl.daemon.core.machine.gpu import BACKOFF, FRESH, Gpus
 from tsctl.daemon.metrics.families import gpus as gpu_families
 
-
-def program(folder: Path, script: str) -> str:
-    """Make a program that notes each of its runs."""
-    file = folder / "nvidia-smi"
-    file.write_text(f'#!/bin/sh\necho "$@" >> "{folder}/runs"\n{script}\n')
-    file.chmod(0o755)
-    return str(file)
+MIB = 2**20
+FIRST, SECOND = (Card(index=index, uuid=f"GPU-{index}", name="H100", total=4 * MIB) for index in range(2))
+NONE: Mapping[int, Card] = {}
 
 
-def runs(folder: Path) -> list[str]:
-    return (folder / "runs").read_text().splitlines()
+class Driver:
+    """Tells of GPUs, and counts how often it was asked."""
 
+    def __init__(self, *cards: Card) -> None:
+        self.cards, self.asked = cards, 0
 
-@pytest.mark.parametrize(
-    ("text", "gpus"),
-    [
-        pytest.param("0, 37, 1024, 4096\n", [Gpu("0", 37.0, 1024.0, 4096.0)], id="one GPU"),
-        pytest.param(
-            "0, 0, 1, 4\n1, 100, 4, 4\n", [Gpu("0", 0.0, 1.0, 4.0), Gpu("1", 100.0, 4.0, 4.0)], id="two of them"
-        ),
-        pytest.param("0, [N/A], 1024, 4096\n", [Gpu("0", None, 1024.0, 4096.0)], id="MIG hides how busy it is"),
-        pytest.param("0, [N/A], [N/A], [N/A]\n", [], id="a GPU without memory of its own"),
-        pytest.param("No devices were found\n", [], id="none"),
-        pytest.param("", [], id="nothing"),
-    ],
-)
-def test_lines_of_the_program(text: str, gpus: list[Gpu]) -> None:
-    assert parse_gpus(text) == gpus
+    def __call__(self) -> FoundCards:
+        self.asked += 1
+        return FoundCards(self.cards, "580.1" if self.cards else "")
 
 
 def test_torchserves_names_and_labels() -> None:
-    gpus = [Gpu("0", 37.0, 1024.0, 4096.0), Gpu("1", None, 1.0, 0.0)]
+    cards = {
+        0: Card(index=2, uuid="GPU-a", name="H100", total=4096 * MIB, used=1024 * MIB, busy=37.0),
+        1: Card(index=0, uuid="GPU-b", name="A2", used=MIB),
+    }
 
-    assert shown(gpu_families(gpus)) == {
+    assert shown(gpu_families(cards)) == {
         "GPUUtilization{DeviceId=0,Level=Host}": 37,
         "GPUMemoryUtilization{DeviceId=0,Level=Host}": 25,
         "GPUMemoryUsed{DeviceId=0,Level=Host}": 1024,
         "GPUMemoryUsed{DeviceId=1,Level=Host}": 1,
+        "tsctl_gpu_memory_total_bytes{gpu=0,name=H100,uuid=GPU-a}": 4096 * MIB,
+        "tsctl_gpu_memory_total_bytes{gpu=1,name=A2,uuid=GPU-b}": 0,
     }
 
 
-def test_without_the_program_there_are_none() -> None:
-    gpus = Gpus.of_this_machine(FakeClock(), lambda name: None)
+def test_without_gpus_nothing_is_asked() -> None:
+    driver = Driver(FIRST)
+    gpus = Gpus(FakeClock(), [], driver)
 
-    assert not gpus.any
-    assert asyncio.run(gpus.read()) == []
+    assert asyncio.run(gpus.read()) == NONE
+    assert (gpus.any, driver.asked) == (False, 0)
 
 
-async def test_it_is_asked_once_for_all_who_ask_within_a_few_seconds(tmp_path: Path) -> None:
-    clock = FakeClock()
-    gpus = Gpus(clock, program(tmp_path, "echo 0, 37, 1024, 4096"))
+def test_gpus_that_only_the_kernel_module_tells_of_have_no_state() -> None:
+    driver = Driver()
+    gpus = Gpus(FakeClock(), [Card(index=0)], driver)
+
+    assert asyncio.run(gpus.read()) == NONE
+    assert (gpus.any, driver.asked, gpus.names) == (False, 0, ["0"])
+
+
+async def test_a_gpu_has_the_number_of_its_place_whatever_the_machine_calls_it() -> None:
+    gpus = Gpus(FakeClock(), [SECOND], Driver(FIRST, SECOND))
+
+    assert await gpus.read() == {0: SECOND}
+
+
+async def test_they_are_asked_once_for_all_who_ask_within_a_few_seconds() -> None:
+    clock, driver = FakeClock(), Driver(FIRST)
+    gpus = Gpus(clock, [FIRST], driver)
 
     one, other = await asyncio.gather(gpus.read(), gpus.read())
-    assert one == other == [Gpu("0", 37.0, 1024.0, 4096.0)]
     await gpus.read()
-    assert len(runs(tmp_path)) == 1
+    once = driver.asked
     clock.advance(FRESH)
     await gpus.read()
 
-    expected = "--query-gpu=index,utilization.gpu,memory.used,memory.total --format=csv,noheader,nounits"
-    assert runs(tmp_path) == [expected] * 2
+    assert one == other == {0: FIRST}
+    assert (once, driver.asked) == (1, 2)
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        pytest.param("echo the driver is broken; exit 9", id="it fails"),
-        pytest.param("exec sleep 60", id="it hangs"),
-    ],
-)
-async def test_a_program_that_fails_is_left_alone_for_a_while(
-    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(room, "TIMEOUT", 0.2)
-    clock = FakeClock()
-    gpus = Gpus(clock, program(tmp_path, script))
+async def test_a_driver_that_fails_is_left_alone_for_a_while() -> None:
+    clock, driver = FakeClock(), Driver()
+    gpus = Gpus(clock, [FIRST], driver)
 
-    assert await gpus.read() == []
+    assert await gpus.read() == NONE
     clock.advance(BACKOFF - 1)
-    assert await gpus.read() == []
-    assert len(runs(tmp_path)) == 1
+    assert await gpus.read() == NONE
+    once = driver.asked
     clock.advance(1)
-    assert await gpus.read() == []
+    assert await gpus.read() == NONE
 
-    assert len(runs(tmp_path)) == 2
-
-
-def test_a_program_that_is_no_program_is_none(tmp_path: Path) -> None:
-    (tmp_path / "nvidia-smi").write_text("")
-
-    assert asyncio.run(Gpus(FakeClock(), str(tmp_path / "nvidia-smi")).read()) == []
+    assert (once, driver.asked) == (1, 2)

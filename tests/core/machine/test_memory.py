@@ -1,14 +1,11 @@
-"""The memory of processes on the host and on GPUs, read from what the kernel and nvidia-smi say."""
+"""The memory of processes on the host, as the kernel tells."""
 
 import os
 from pathlib import Path
 
-import pytest
-
-from tsctl.daemon.core.machine.memory import memory_of, on_gpus
+from tsctl.daemon.core.machine.memory import memory_of
 
 MIB = 2**20
-UUIDS = "0, GPU-aaa\n1, GPU-bbb\n"
 
 
 def process(proc: Path, pid: int, parent: int, pss: int) -> None:
@@ -34,16 +31,3 @@ def test_where_shares_are_not_told_the_resident_set_counts(tmp_path: Path) -> No
 
 def test_this_process_takes_something() -> None:
     assert memory_of([os.getpid()])["host"] > MIB
-
-
-@pytest.mark.parametrize(
-    ("apps", "found"),
-    [
-        ("7, GPU-aaa, 512\n8, GPU-bbb, 100\n9, GPU-bbb, 64\n", {"gpu0": 512 * MIB, "gpu1": 64 * MIB}),
-        pytest.param("7, GPU-aaa, 512\n9, GPU-aaa, 64\n", {"gpu0": 576 * MIB}, id="two on one"),
-        pytest.param("7, GPU-aaa, [N/A]\nNo running processes found\n", {}, id="without numbers"),
-        pytest.param("7, GPU-ccc, 512\n", {}, id="a device that is not listed"),
-    ],
-)
-def test_the_memory_of_processes_on_each_gpu(apps: str, found: dict[str, int]) -> None:
-    assert on_gpus({7, 9}, apps, UUIDS) == found

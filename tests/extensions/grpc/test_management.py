@@ -143,3 +143,15 @@ async def test_at_an_address_of_predictions_the_repository_is_refused(tmp_path: 
 
         assert raised.value.code().name == "PERMISSION_DENIED"
         assert "--grpc-management-address" in raised.value.details()
+
+
+async def test_a_configuration_to_load_a_model_with_is_refused_as_over_http(tmp_path: Path) -> None:
+    async with managed(tmp_path) as made:
+        await made.house.serve("m")
+        load, unload = (message_class(f"inference.RepositoryModel{word}Request") for word in ("Load", "Unload"))
+        configured = load(model_name="m", parameters={"config": {"string_param": "{}"}})
+        alone = unload(model_name="m", parameters={"unload_dependents": {"bool_param": False}})
+
+        with pytest.raises(grpc.aio.AioRpcError, match="has the parameter `config`; tsctl does not serve it"):
+            await made.settled(made.call("RepositoryModelLoad", configured, OIP))
+        assert (await made.settled(made.call("RepositoryModelUnload", alone, OIP))).isUnloaded

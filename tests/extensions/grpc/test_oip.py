@@ -20,6 +20,7 @@ from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos import messages
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, request_class
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps
+from tsctl.daemon.extensions.sequences.marks import SequenceMark, read_mark
 from tsctl.daemon.model_settings.declarations import DATATYPES
 
 pytestmark = pytest.mark.slow  # a real server and client
@@ -281,3 +282,52 @@ async def test_a_thousand_cancelled_calls_leave_nothing_behind(tmp_path: Path) -
 
         await made.house.until(lambda: model.queue.waiting == 0)
         assert model.queue.bytes == 0
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_the_parameters_of_a_sequence_are_its_headers(tmp_path: Path, streamed: bool) -> None:
+    async with grpc_house(tmp_path) as made:
+        await made.house.serve(
+            "m", config=DECLARED + "sequenceBatching: true\nmaxSequenceJobQueueSize: 4\njobQueueSize: 4\n"
+        )
+        made.house.engine.answer = lambda job: answer_of("INT32", [2], bytes(8))
+        requests = [infer(raw=bytes(8)) for _ in range(3)]
+        for request, place in zip(requests, ("sequence_start", "", "sequence_end"), strict=True):
+            request.parameters["sequence_id"].int64_param = 7
+            if place:
+                request.parameters[place].bool_param = True
+
+        if streamed:
+            stream = made.call("ModelStreamInfer", iter(requests), OIP)
+            for _ in requests:
+                assert not (await made.settled(stream.read())).error_message
+        else:
+            for request in requests:
+                await made.settled(made.call("ModelInfer", request, OIP))
+
+        assert [read_mark(job.headers) for job in jobs_of(made)] == [
+            SequenceMark("7", start=True, end=False, made=False),
+            SequenceMark("7", start=False, end=False, made=False),
+            SequenceMark("7", start=False, end=True, made=False),
+        ]
+
+
+async def test_what_is_not_served_is_refused_by_its_name_as_over_http(tmp_path: Path) -> None:
+    region, classes = {"shared_memory_region": {"string_param": "r"}}, {"classification": {"int64_param": 3}}
+    tensor: dict[str, Any] = {"name": "a", "datatype": "INT32", "shape": (2,)}
+    cases: dict[str, dict[str, Any]] = {
+        "Input a has the parameter `shared_memory_region`": {"inputs": [tensor | {"parameters": region}]},
+        "Output o has the parameter `shared_memory_region`": {"outputs": [{"name": "o", "parameters": region}]},
+        "Output o has the parameter `classification`": {"outputs": [{"name": "o", "parameters": classes}]},
+        "The parameter `timeout` of the request is 9": {"parameters": {"timeout": {"int64_param": 9}}},
+    }
+    async with grpc_house(tmp_path) as made:
+        await made.house.serve("m", config=DECLARED)
+
+        for sentence, fields in cases.items():
+            request = infer(int_contents=[1, -1])
+            if "inputs" in fields:
+                del request.inputs[:]
+            request.MergeFrom(message("ModelInfer", **fields))
+            code, told = await failure(made, made.call("ModelInfer", request, OIP))
+            assert (code, told[: len(sentence)]) == ("INVALID_ARGUMENT", sentence)

@@ -10,6 +10,7 @@ import pytest
 from tests.api.house import House
 from tsctl.daemon.api.tensors.answers import parse_answer
 from tsctl.daemon.core.job import Job, Param, Reply
+from tsctl.daemon.extensions.sequences.marks import SequenceMark, read_mark
 from tsctl.handlers.tensor_heads import ElementHeads, InferHead, TensorHead, WantedTensor
 from tsctl.handlers.wire import Declared, Input
 
@@ -254,3 +255,68 @@ async def test_an_image_as_answer_is_sent_as_bytes_only(tmp_path: Path) -> None:
     assert refused[0] == 503 and "use binary data" in refused[1]["error"]
     assert answer.body.endswith(b"\x02\0\0\0\xff\xd8")
     assert answer.headers["content-type"] == "application/octet-stream"
+
+
+async def test_the_parameters_of_a_sequence_are_its_headers(tmp_path: Path) -> None:
+    house = await declared(tmp_path, DECLARED + "sequenceBatching: true\nmaxNumSequence: 4\n")
+    places = [
+        {"sequence_id": 7, "sequence_start": True},
+        {"sequence_id": "7"},
+        {"sequence_id": 7, "sequence_end": True},
+    ]
+
+    for place in places:
+        assert (await house.ask("POST", INFER, written(A, parameters=place))).status == 200
+
+    jobs = [job for batch in house.engine.workers[-1].batches for job in batch.jobs]
+    assert [read_mark(job.headers) for job in jobs] == [
+        SequenceMark("7", start=True, end=False, made=False),
+        SequenceMark("7", start=False, end=False, made=False),
+        SequenceMark("7", start=False, end=True, made=False),
+    ]
+
+
+async def test_the_headers_of_sequences_have_the_names_that_an_operator_chose(tmp_path: Path) -> None:
+    house = House(tmp_path, sequence_id_header="X-Dialogue")
+    await house.serve("m", config=DECLARED)
+
+    await house.ask("POST", INFER, written(A, parameters={"sequence_id": 7}))
+
+    assert ("X-Dialogue", "7") in last_job(house).headers
+
+
+async def test_the_number_0_is_no_sequence(tmp_path: Path) -> None:
+    house = await declared(tmp_path)
+
+    await house.ask("POST", INFER, written(A, parameters={"sequence_id": 0}))
+
+    assert not [name for name, _ in last_job(house).headers if "sequence" in name]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "reason"),
+    [
+        ({"sequence_id": True}, "`sequence_id` of the request is True; expected a text or a whole number"),
+        ({"sequence_id": 1.5}, "`sequence_id` of the request is 1.5; expected a text or a whole number"),
+        ({"sequence_id": 1, "sequence_start": "true"}, "`sequence_start` of the request is true; expected true or"),
+        ({"priority": 1}, "`priority` of the request is 1; tsctl does not serve it: send the header `x-request-prio"),
+        ({"timeout": 5000}, "`timeout` of the request is 5000; tsctl does not serve it: send the header `x-request-d"),
+    ],
+)
+async def test_a_parameter_of_the_protocol_that_is_not_served_is_refused_by_its_name(
+    tmp_path: Path, parameters: Any, reason: str
+) -> None:
+    house = await declared(tmp_path)
+
+    status, document = await house.tell("POST", INFER, written(A, parameters=parameters))
+
+    assert status == 400
+    assert reason in document["error"]
+
+
+async def test_a_handlers_own_parameters_may_have_names_of_the_protocols(tmp_path: Path) -> None:
+    house = await declared(tmp_path)
+
+    told = await house.ask("POST", INFER, written(A, parameters={"priority": "high", "timeout": 0}))
+
+    assert told.status == 200

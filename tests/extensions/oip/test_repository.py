@@ -80,3 +80,29 @@ async def test_an_address_for_predictions_alone_has_no_repository(house: House) 
 
 async def test_the_repository_is_asked_with_post(house: House) -> None:
     assert (await house.tell("GET", "/v2/repository/index"))[0] == 405
+
+
+async def test_triton_clients_unload_with_a_parameter_that_means_nothing_here(house: House) -> None:
+    await house.serve("m")
+
+    body = b'{"parameters": {"unload_dependents": true}}'
+    assert (await house.tell("POST", "/v2/repository/models/m/unload", body))[0] == 200
+
+
+@pytest.mark.parametrize("name", ["config", "file:1/model.onnx", "unload_dependents"])
+async def test_what_a_client_would_load_a_model_with_is_refused_by_its_name(house: House, name: str) -> None:
+    model = await house.serve("m")
+
+    status, document = await house.tell(
+        "POST", "/v2/repository/models/m/load", b'{"parameters": {"%b": "{}"}}' % name.encode()
+    )
+
+    assert (status, model.pool.ready) == (400, 1)
+    assert f"The request to load m has the parameter `{name}`; tsctl does not serve it" in document["error"]
+
+
+async def test_a_body_that_is_no_request_to_load_is_refused(house: House) -> None:
+    await house.serve("m")
+
+    for body in (b"[]", b'{"parameters": 1}'):
+        assert (await house.tell("POST", "/v2/repository/models/m/load", body))[0] == 400

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
-from tsctl.daemon.core.machine.gpu_memory import StubGpus
+from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.extensions.scaling import resources
 from tsctl.daemon.extensions.scaling.autoscaling import Autoscaling
 from tsctl.daemon.extensions.scaling.resources import FRESH
@@ -14,20 +14,47 @@ from tsctl.daemon.models.registry import Registry
 GIB = 1024**3
 
 
+class StubGpus:
+    """GPUs that exist only in memory.
+
+    Args:
+        free: GPU → free bytes.
+
+    Attributes:
+        reads: how often they were read.
+    """
+
+    def __init__(self, free: dict[int, int]) -> None:
+        self.free = free
+        self.reads = 0
+
+    def __call__(self) -> dict[int, Card]:
+        self.reads += 1
+        return {gpu: Card(index=gpu, free=size) for gpu, size in self.free.items()}
+
+
 class Scaled:
     """A registered version whose batches take a second, and clients that ask `rate` times a second."""
 
     def __init__(
-        self, *, least: int = 1, most: int = 3, load_time: float = 1.0, gpus: StubGpus | None = None, **settings: Any
+        self,
+        *,
+        least: int = 1,
+        most: int = 3,
+        load_time: float = 1.0,
+        gpus: "StubGpus | None" = None,
+        gpu_memory: int = 0,
+        **settings: Any,
     ) -> None:
         values: dict[str, Any] = {"target_queue": 0.5, "policy": "greedy", "queue_jobs": 10_000, "cores": 4} | settings
         self.version = StubVersion(workers=0, load_time=load_time, **values)
         self.model, self.clock = self.version.model, self.version.clock
+        self.version.engine.gpu_memory = gpu_memory
         self.model.scale(least, most)
         self.clock.advance(load_time)
         registry = Registry()
         registry.add(self.model)
-        self.autoscaling = Autoscaling(registry, self.clock, gpus)
+        self.autoscaling = Autoscaling(registry, self.clock, gpus or StubGpus({}))
         self.autoscaling.begin()
 
     def ask(self, rate: float, seconds: float) -> None:
@@ -131,12 +158,12 @@ def test_workers_that_are_still_loading_need_their_memory_too(monkeypatch: pytes
 
 
 def on_gpus(gpus: StubGpus, count: int = 2, **settings: Any) -> Scaled:
-    """Return a version that may use so many GPUs, whose first worker is process 1, on GPU 0."""
-    return Scaled(gpus=gpus, devices=tuple(range(count)), **settings)
+    """Return a version that may use so many GPUs, whose first worker tells of 6 GiB on GPU 0."""
+    return Scaled(gpus=gpus, devices=tuple(range(count)), gpu_memory=6 * GIB, **settings)
 
 
 def test_a_worker_without_memory_on_its_gpu_is_not_added() -> None:
-    gpus = StubGpus({0: 60 * GIB, 1: 2 * GIB}, {1: {0: 6 * GIB}})
+    gpus = StubGpus({0: 60 * GIB, 1: 2 * GIB})
     scaled = on_gpus(gpus)
     scaled.ask(3.0, 40.0)
 
@@ -146,7 +173,7 @@ def test_a_worker_without_memory_on_its_gpu_is_not_added() -> None:
 
 
 def test_a_worker_is_added_when_its_gpu_has_become_free() -> None:
-    gpus = StubGpus({0: 60 * GIB, 1: 2 * GIB}, {1: {0: 6 * GIB}})
+    gpus = StubGpus({0: 60 * GIB, 1: 2 * GIB})
     scaled = on_gpus(gpus)
     scaled.ask(3.0, 40.0)
     gpus.free[1] = 20 * GIB
@@ -156,7 +183,7 @@ def test_a_worker_is_added_when_its_gpu_has_become_free() -> None:
 
 
 def test_gpus_are_read_once_a_worker_is_wanted_and_seldom() -> None:
-    gpus = StubGpus({0: 60 * GIB, 1: 2 * GIB}, {1: {0: 6 * GIB}})
+    gpus = StubGpus({0: 60 * GIB, 1: 2 * GIB})
     scaled = on_gpus(gpus)
     scaled.ask(0.5, 60.0)
     idle = gpus.reads
@@ -167,7 +194,7 @@ def test_gpus_are_read_once_a_worker_is_wanted_and_seldom() -> None:
 
 
 def test_nothing_is_added_while_the_gpus_are_read() -> None:
-    gpus = StubGpus({0: 60 * GIB, 1: 20 * GIB}, {1: {0: 6 * GIB}})
+    gpus = StubGpus({0: 60 * GIB, 1: 20 * GIB})
     scaled = on_gpus(gpus)
     scaled.clock.held = []
     scaled.ask(3.0, 40.0)
@@ -180,7 +207,7 @@ def test_nothing_is_added_while_the_gpus_are_read() -> None:
 
 
 def test_gpus_that_tell_nothing_are_no_obstacle_and_are_asked_again_after_a_minute() -> None:
-    gpus = StubGpus({}, {})
+    gpus = StubGpus({})
     scaled = on_gpus(gpus, most=2)
     scaled.ask(3.0, 20.0)
 
@@ -189,7 +216,7 @@ def test_gpus_that_tell_nothing_are_no_obstacle_and_are_asked_again_after_a_minu
 
 
 def test_a_model_on_the_cpu_asks_no_gpu() -> None:
-    gpus = StubGpus({0: 0}, {1: {0: 6 * GIB}})
+    gpus = StubGpus({0: 0})
     scaled = Scaled(gpus=gpus)
     scaled.ask(2.0, 20.0)
 

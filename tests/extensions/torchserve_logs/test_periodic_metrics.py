@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,6 +11,7 @@ import pytest
 
 from tests.api.house import House
 from tsctl.daemon.core.clock import FakeClock
+from tsctl.daemon.core.machine.cards import Card, FoundCards
 from tsctl.daemon.core.machine.gpu import Gpus
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.events.events import Events
@@ -20,7 +21,7 @@ from tsctl.daemon.metrics.torchserve.selection import Selection
 
 
 @contextlib.contextmanager
-def written(house: House, interval: float | None = None, nvidia_smi: str | None = None) -> Iterator[list[str]]:
+def written(house: House, interval: float | None = None, gpus: Sequence[Card] = ()) -> Iterator[list[str]]:
     """Yield the names and dimensions of the lines, as they come."""
     lines: list[str] = []
 
@@ -29,9 +30,9 @@ def written(house: House, interval: float | None = None, nvidia_smi: str | None 
         lines.append(f"{name} {rest.split('|#')[1]}")
 
     log = MetricLog(Selection(), take, take)
-    gpus = Gpus(house.clock, nvidia_smi)
     periodic = PeriodicMetrics(
-        log, house.registry, house.registrar.events, HostMonitor(), gpus, house.clock, interval
+        log, house.registry, house.registrar.events, HostMonitor(),
+        Gpus(house.clock, gpus, lambda: FoundCards(gpus, "580.1")), house.clock, interval,
     )  # fmt: skip
     periodic.begin()
     yield lines
@@ -69,11 +70,8 @@ async def test_the_machine_is_measured_at_the_start_and_in_each_interval(tmp_pat
 
 
 async def test_the_gpus_are_measured_too(tmp_path: Path) -> None:
-    program = tmp_path / "nvidia-smi"
-    program.write_text("#!/bin/sh\necho 0, 37, 1024, 4096\n")
-    program.chmod(0o700)
     house = House(tmp_path)
-    with written(house, 60.0, str(program)) as lines:
+    with written(house, 60.0, [Card(index=0, uuid="GPU-a", total=4, used=1, busy=37.0)]) as lines:
         async with asyncio.timeout(30):
             await house.until(lambda: len(lines) == 10)
 

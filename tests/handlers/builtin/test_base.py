@@ -80,16 +80,6 @@ def test_the_path_of_the_weights_is_in_the_model_directory(context: Context, mod
     assert handler.model_pt_path == str(model_dir / "weights.pt")
 
 
-@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_a_gpu_that_is_not_there_is_not_used(context: Context) -> None:
-    context.system_properties["gpu_id"] = 0
-    handler = BaseHandler()
-
-    handler.initialize(context)
-
-    assert handler.device == torch.device("cpu")
-
-
 def test_a_batch_is_one_tensor_and_one_list(context: Context) -> None:
     handler = BaseHandler()
     handler.initialize(context)

@@ -1,5 +1,6 @@
 """torch.compile: every batch size before the first request, and found again in the cache."""
 
+import importlib.util
 import json
 import shutil
 import subprocess
@@ -16,7 +17,7 @@ from tests.handlers.optimize.nets import put_archive
 from tsctl.handlers.optimize import inductor
 from tsctl.handlers.optimize.compiler import find_compiler
 
-CPU = torch.device("cpu")
+CPU, GPU = torch.device("cpu"), torch.device("cuda:0")
 ROOT = Path(__file__).parents[3]
 # Loads the archive as a worker does, with `compile` alone: a default that is a gain for one load, and not for the next,
 # makes another model. Runs every batch size; says what was compiled when.
@@ -70,17 +71,22 @@ def test_a_compiler_is_looked_for(there: set[str], found: str | None, monkeypatc
 
 
 @pytest.mark.parametrize(
-    ("cxx", "reason"),
+    ("device", "named", "reason"),
     [
-        ("", "torch.compile needs a C++ compiler, and neither g++ nor clang++ is installed"),
-        ("icpx", "torch.compile needs a C++ compiler, and `icpx`, which CXX names, is not there"),
+        (CPU, "", "torch.compile needs a C++ compiler, and none of g++, clang++ is installed"),
+        (CPU, "icpx", "torch.compile needs a C++ compiler, and `icpx`, which CXX names, is not there"),
+        (GPU, "", "torch.compile needs a C compiler, and none of gcc, clang, cc is installed"),
+        (GPU, "icx", "torch.compile needs a C compiler, and `icx`, which CC names, is not there"),
     ],
 )
-def test_a_missing_compiler_is_named(cxx: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_named(
+    device: torch.device, named: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
-    monkeypatch.setenv("CXX", cxx)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: object())  # triton
+    monkeypatch.setenv("CXX" if device == CPU else "CC", named)
 
-    assert inductor.refusal(nn.Linear(1, 1), CPU) == reason
+    assert inductor.refusal(nn.Linear(1, 1), device) == reason
 
 
 @pytest.mark.heavy

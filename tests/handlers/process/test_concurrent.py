@@ -149,3 +149,19 @@ def test_an_async_function_serves(model_dir: Path) -> None:
         daemon.hear_end(1)
 
         assert daemon.body(1) == b"x"
+
+
+def test_an_async_initialize_runs_on_the_loop_of_the_rows(model_dir: Path) -> None:
+    handler = """
+        import asyncio
+        class Own:
+            async def initialize(self, context):
+                self.loop = asyncio.get_running_loop()
+            async def handle(self, data, context):
+                return [str(self.loop is asyncio.get_running_loop())]
+    """
+    with row_worker(model_dir, handler, "async") as daemon:
+        daemon.begin(r1=b"x")
+        daemon.hear_end(1)
+
+        assert daemon.body(1) == b"True"

@@ -35,8 +35,13 @@ def test_without_such_a_header_torchserves_forms_stay(headers: dict[str, str]) -
 
     assert torch.load(io.BytesIO(saved.body)).tolist() == [[1.5, 2.0]]
     assert saved.headers == []
-    with pytest.raises(NotSerialisable):
-        encode_item(ARRAY, RequestProcessor(headers))
+    assert json.loads(encode_item(ARRAY, RequestProcessor(headers)).body) == [[1.5, 2.0]]
+
+
+def test_nan_of_an_array_is_null() -> None:
+    answer = encode_item(np.array([np.nan, 1.0]), RequestProcessor({"Accept": JSON}))
+
+    assert answer.body == b"[null, 1.0]"
 
 
 def test_an_array_of_objects_is_never_pickled() -> None:

@@ -5,6 +5,7 @@ import json
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -104,7 +105,7 @@ def test_headers_are_the_parameters_types_and_what_the_client_sent() -> None:
         pytest.param(3, b"3", [("Content-Type", JSON)], id="a number"),
         pytest.param(True, b"true", [("Content-Type", JSON)], id="a boolean"),
         pytest.param(None, b"null", [("Content-Type", JSON)], id="nothing"),
-        pytest.param(math.nan, b"NaN", [("Content-Type", JSON)], id="NaN, as Python writes it"),
+        pytest.param(math.nan, b"null", [("Content-Type", JSON)], id="NaN, which JSON does not have"),
     ],
 )
 def test_an_item_becomes_bytes(item: object, body: bytes, headers: list[tuple[str, str]]) -> None:
@@ -118,6 +119,33 @@ def test_a_tensor_is_what_torch_saves() -> None:
 
     assert torch.equal(torch.load(io.BytesIO(answer.body)), tensor)
     assert answer.headers == []
+
+
+@pytest.mark.parametrize(
+    ("item", "plain"),
+    [
+        pytest.param({"score": np.float32(0.5), "box": torch.tensor([1.0, 2.0], device=DEVICE)},
+            {"score": 0.5, "box": [1.0, 2.0]}, id="a scalar and a tensor in a dict"),
+        pytest.param(np.array([[1, 2]]), [[1, 2]], id="an array"),
+        pytest.param(np.int64(3), 3, id="an integer"),
+        pytest.param([np.bool_(1), np.float64(2.5), np.str_("a")], [True, 2.5, "a"], id="scalars of other classes"),
+        pytest.param(torch.tensor(1.5).tolist(), 1.5, id="a number"),
+        pytest.param([torch.ones(1, requires_grad=True), torch.tensor(2)], [[1.0], 2], id="tensors in a list"),
+        pytest.param({np.int64(3): np.array([True])}, {"3": [True]}, id="a key"),
+        pytest.param([1.0, math.inf, {"a": (-math.inf, math.nan)}], [1.0, None, {"a": [None, None]}], id="infinities"),
+        pytest.param({"a": np.array([math.nan, 1.0])}, {"a": [None, 1.0]}, id="NaN in an array"),
+        pytest.param({"a": torch.tensor([math.nan]), "b": np.float32(math.inf)}, {"a": [None], "b": None},
+            id="NaN in a tensor"),
+        pytest.param({math.nan: 1}, {"NaN": 1}, id="a key that is NaN"),
+        pytest.param([math.nan, {1: None, None: True}], [None, {"1": None, "null": True}], id="beside other keys"),
+    ],
+)  # fmt: skip
+def test_numbers_of_numpy_and_torch_are_sent_and_what_json_lacks_is_null(item: object, plain: object) -> None:
+    answer = answer_to(item)
+
+    assert json.loads(answer.body, parse_constant=pytest.fail) == plain
+    assert answer.body.decode() == json.dumps(plain, indent=2)
+    assert answer.headers == [("Content-Type", JSON)]
 
 
 @pytest.mark.parametrize("name", ["content-type", "Content-Type"])
@@ -158,7 +186,8 @@ def nested() -> list[Any]:
     [
         pytest.param(object(), id="an object"),
         pytest.param({1, 2}, id="a set"),
-        pytest.param({"a": torch.zeros(1, device=DEVICE)}, id="a tensor within a dict"),
+        pytest.param({"a": np.array([1j])}, id="an array of complex numbers"),
+        pytest.param(np.longdouble(1), id="a number that Python has no class for"),
         pytest.param({(1, 2): 3}, id="a key that is no string"),
         pytest.param(itself(), id="a list that holds itself"),
         pytest.param(nested(), id="a list that is nested without end"),

@@ -113,7 +113,11 @@ def test_a_handler_that_is_nowhere_is_named(model_dir: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "names"),
     [
-        pytest.param(CLASS + CLASS.replace("Handler", "Second"), "Handler, Second", id="two handlers"),
+        pytest.param(
+            CLASS + CLASS.replace("Handler", "Second"),
+            "`mine.py:Handler`, `mine.py:Second`: name one of them in place of `mine.py`",
+            id="two handlers",
+        ),
         pytest.param("class A: ...\n    class B: ...", "A, B", id="two classes that handle nothing"),
         pytest.param("x = 1", "none", id="no class"),
         pytest.param("from tsctl.handlers.builtin.base import BaseHandler", "none", id="an imported class"),

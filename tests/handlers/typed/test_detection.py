@@ -65,8 +65,6 @@ TORCHSERVE = {
     "    return data and [type(data[0]).__name__]\n",
     "a class": "class Mine:\n    def initialize(self, context): ...\n"
     "    def handle(self, data: list[dict], context) -> list:\n        return [type(data[0]).__name__]\n",
-    "beside a predict": "def predict(text: str): ...\ndef handle(data, context):\n"
-    "    return data and [type(data[0]).__name__]\n",
     "ctx": "from typing import *\ndef handle(data: list, ctx: Any):\n    return data and [type(data[0]).__name__]\n",
     "a class beside a function predict": "def predict(x): ...\nclass Mine:\n    def initialize(self, context): ...\n"
     "    def handle(self, data, context):\n        return [type(data[0]).__name__]\n",
@@ -104,7 +102,7 @@ def test_torchserves_form_stays(model_dir: Path, source: str) -> None:
         ("class Mine:\n    def predict(self, text): ...", "`predict` needs a type hint for `text`"),
         (
             "class A:\n    def predict(self, text: str): ...\nclass B:\n    def predict(self, text: str): ...",
-            "exactly one class with a method `predict`; it has A, B",
+            "exactly one class with a method `predict`; it has `handler.py:A`, `handler.py:B`",
         ),
     ],
 )

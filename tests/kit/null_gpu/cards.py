@@ -85,7 +85,7 @@ class Cards:
     Args:
         folder: for the files of processes.
         count: of cards; with 0 CUDA finds none, as with a driver that gives none.
-        listed: how many the driver lists; by default, as many.
+        listed: how many NVML lists; by default, as many.
         memory: of each, in bytes.
 
     Attributes:
@@ -95,9 +95,6 @@ class Cards:
     def __init__(self, folder: Path, count: int = 1, *, listed: int | None = None, memory: int = MEMORY) -> None:
         self._folder = folder / "cards"
         self._folder.mkdir()
-        driver = folder / "driver"
-        for number in range(count if listed is None else listed):
-            (driver / f"0000:{number + 1:02x}:00.0").mkdir(parents=True)
         libraries = library.folder()
         self.environment = {
             "LD_PRELOAD": str(libraries / library.LIBRARY),
@@ -107,7 +104,6 @@ class Cards:
             "NULL_CUDA_CARDS": str(count),
             "NULL_CUDA_LISTED": str(count if listed is None else listed),
             "NULL_CUDA_MEMORY": str(memory),
-            "NULL_CUDA_DRIVER": str(driver),
         }
 
     def run(self, program: str, *arguments: str) -> str:

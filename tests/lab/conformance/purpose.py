@@ -5,6 +5,7 @@ differs; one for named cases says which two statuses stand against each other.
 """
 
 import json
+import math
 from collections.abc import Callable
 
 from tests.lab.conformance.compare import MISSING, Difference, Purpose
@@ -36,6 +37,11 @@ PURPOSES: tuple[Purpose, ...] = (
     purpose("A status of 400 or above keeps the connection open, unless the body is unread.", stays_open),
     purpose("What is encoded as JSON carries `application/json`.", says_json),
     purpose("An error says what happened, and names the request.", says_more),
+    purpose("JSON has neither NaN nor infinities: null.",
+        lambda difference: difference.our_value is None and not math.isfinite(difference.their_value),
+        "NaN is sent as NaN", "infinity is sent as Infinity"),
+    purpose("Tensors and arrays within an answer are sent as lists; TorchServe fails.", stands((503, 200)),
+        "a dict that holds a tensor cannot be sent"),
     purpose("The answer says how the worker died.", worker_died),
     purpose("The sentence leaves out sequences.", no_sequences),
     purpose("A description ends with what only tsctl knows, under the key `tsctl`.", own_key),

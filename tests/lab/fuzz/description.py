@@ -70,7 +70,9 @@ def main() -> int:
 
 
 def _prepare(served: Served) -> None:
-    served.start("--management-address", "127.0.0.1:0", "--management-without-token", "--no-restore")
+    served.start(
+        "--management-address", "127.0.0.1:0", "--management-without-token", "--enable-model-api", "--no-restore"
+    )
     second = served.store / served.pack("echo", version="2.0")
     second.rename(served.store / "second.mar")
     served.pack("echo", "other")

@@ -6,22 +6,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tsctl.daemon.core.machine.gpu import QUERY, Gpu, parse_gpus
-
 EVERY_MS = 500
+QUERY = ("--query-gpu=index,utilization.gpu", "--format=csv,noheader,nounits")
 
 
 @dataclass
 class Busy:
     """The readings of one GPU; without any, the machine has no program that tells."""
 
-    readings: list[Gpu] = field(default_factory=list)
+    readings: list[float] = field(default_factory=list)
 
     @property
     def percent(self) -> float | None:
         """The mean share of the time in which a kernel ran, in percent; None if it was not read."""
-        found = [each.busy for each in self.readings if each.busy is not None]
-        return sum(found) / len(found) if found else None
+        return sum(self.readings) / len(self.readings) if self.readings else None
 
 
 @contextmanager
@@ -43,4 +41,5 @@ def watched(index: str, program: str | None = None) -> Iterator[Busy]:
         finally:
             reading.terminate()
             output, _ = reading.communicate()
-            busy.readings += [gpu for gpu in parse_gpus(output) if gpu.index == index]
+            rows = [[word.strip() for word in line.split(",")] for line in output.splitlines()]
+            busy.readings += [float(row[1]) for row in rows if row[0] == index and row[-1].isdigit()]

@@ -1,5 +1,6 @@
 """Which device is measured, and one sentence where there is none."""
 
+import os
 from dataclasses import dataclass
 
 CPU = "cpu"
@@ -28,11 +29,11 @@ def look() -> Seen:
     """Ask torch and the daemon's code; initializes CUDA only if there is a GPU."""
     import torch
 
-    from tsctl.daemon.workers.gpus import count_gpus
+    from tsctl.daemon.core.machine.cards import ask_cards, find_cards, used_cards
 
-    usable = torch.cuda.device_count()
+    usable, counted = torch.cuda.device_count(), len(used_cards(os.environ, find_cards(ask_cards).cards))
     name = torch.cuda.get_device_name(0) if usable else ""
-    return Seen(str(torch.__version__), torch.version.cuda is not None, usable, count_gpus(), name)
+    return Seen(str(torch.__version__), torch.version.cuda is not None, usable, counted, name)
 
 
 def refusal(device: str, seen: Seen) -> str:
@@ -53,7 +54,7 @@ def refusal(device: str, seen: Seen) -> str:
         return f"There is no GPU `{device}`: torch {seen.torch} can use {seen.usable}. To measure, {remedy}"
     if seen.daemon < seen.usable:
         return (
-            f"torch can use {seen.usable} GPUs, and the daemon counts {seen.daemon} in /proc/driver/nvidia/gpus,"
-            " so that its workers would run on the CPU: mount that directory into the container."
+            f"torch can use {seen.usable} GPUs, and the daemon counts {seen.daemon}: `tsctl doctor` tells what NVML"
+            " says, and `tsctl start --gpus N` has the last word."
         )
     return ""

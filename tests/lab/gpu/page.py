@@ -32,7 +32,7 @@ another file.
   does by default. The load generator is that of `tsctl bench`; each window is a run of its own.
 """
 NOT_YET = f"""{TITLE}
-**Not measured on a GPU yet.** No figure of tsctl on a GPU is known, and none is claimed.
+**Not measured whole yet.** Parts have been, on an H100: [Images on a GPU](guides/gpus.md#images-on-a-gpu).
 
 {METHOD}"""
 

@@ -7,7 +7,3 @@ python3 -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --tar
 mkdir "$place/home"
 export PYTHONPATH="$place/site:$PWD${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 TSCTL_TESTED_COMPILED=1
 export TORCHINDUCTOR_CACHE_DIR="$place/inductor" HOME="$place/home" XDG_RUNTIME_DIR="$place/home"
-# Where the driver's list is hidden, as in some sandboxes, our count of GPUs would be 0.
-if [ ! -d /proc/driver/nvidia/gpus ]; then
-    mkdir -p "$place/driver/nvidia/gpus/0" && mount --bind "$place/driver" /proc/driver
-fi

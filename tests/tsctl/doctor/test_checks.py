@@ -6,7 +6,15 @@ import pytest
 
 from tests.tsctl.doctor.facts import FINE, GIB, facts
 from tsctl.doctor.examination import CHECKS, breaks_serving, examine
-from tsctl.doctor.facts import ConfiguredAddress, DoctorFacts, InstalledService, PathAccess, RunningDaemon, Space
+from tsctl.doctor.facts import (
+    ConfiguredAddress,
+    DoctorFacts,
+    InstalledService,
+    PathAccess,
+    RunningDaemon,
+    Space,
+    TriedGpu,
+)
 from tsctl.doctor.verdict import OK, PROBLEM, WARNING, Verdict, worst
 
 MIB = 2**20
@@ -77,7 +85,13 @@ CASES = [
     ("memory", facts("memory", limit=GIB, left=300 * MIB), WARNING, "300.0 MiB free of 1.0 GiB, the cgroup's limit"),
     ("memory", facts("memory", available=50 * MIB), PROBLEM, "no worker can start"),
     ("GPU", facts("gpus", devices=2), WARNING, "2 NVIDIA GPUs without a driver"),
-    ("GPU", facts("gpus", **GPU), WARNING, "torch 2.6.0+cpu has no CUDA"),
+    (
+        "GPU", facts("gpus", **GPU, tried=(TriedGpu(0), *(TriedGpu(gpu, "no kernel", "x") for gpu in (1, 2)))),
+        PROBLEM, "torch 2.6.0+cpu runs no kernel on GPU 1, GPU 2: no kernel: workers on a GPU fail",
+    ),
+    ("GPU", facts("gpus", **GPU, tried=(TriedGpu(0),), hung=60.0), PROBLEM, "torch has hung for 60 s on GPU 1"),
+    ("GPU", facts("gpus", **GPU, troubles=("GPU 1 is not used: x",)), WARNING, "GPU 1 is not used: x"),
+    ("GPU", facts("gpus", troubles=("NVML does not answer: x",)), WARNING, "x: models run on the processor"),
     ("GPU", facts("gpus", **GPU, closed=("/dev/nvidia0",)), PROBLEM, "may not open /dev/nvidia0"),
     ("GPU", facts("gpus", **(GPU | {"visible": 0})), WARNING, "0 left by CUDA_VISIBLE_DEVICES"),
     ("shared memory", facts(shared_memory=None), WARNING, "no /dev/shm"),
@@ -116,9 +130,16 @@ def test_each_check_has_a_case_and_a_fine_machine_serves() -> None:
 
 
 def test_a_gpu_with_its_driver_and_torch_is_fine() -> None:
-    given = facts(gpus=facts("gpus", **GPU).gpus, installation=facts("installation", **DRIVEN).installation)
+    gpus = facts("gpus", **GPU, names=("NVIDIA H100 (79.6 GiB)",), tried=(TriedGpu(0),)).gpus
+    given = facts(gpus=gpus, installation=facts("installation", **DRIVEN).installation)
 
-    assert examine(given)["GPU"] == Verdict(OK, "1 NVIDIA GPU, driver 550.54.15")
+    assert examine(given)["GPU"] == Verdict(OK, "1 NVIDIA GPU, driver 550.54.15: NVIDIA H100 (79.6 GiB)")
+
+
+def test_the_parts_of_a_gpu_are_called_so() -> None:
+    given = facts("gpus", **(GPU | {"found": 2, "visible": 2}), parts=True)
+
+    assert examine(given)["GPU"] == Verdict(OK, "2 NVIDIA GPUs, driver 550.54.15, parts (MIG) as one each")
 
 
 def test_of_several_answers_the_worst_ones_count() -> None:

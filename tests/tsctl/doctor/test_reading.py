@@ -4,14 +4,17 @@ import json
 import os
 import socket
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.daemon.core.machine.cards import Card, FoundCards, find_cards
 from tsctl.doctor.examination import examine
-from tsctl.doctor.machine import Machine, installed
+from tsctl.doctor.facts import TriedGpu
+from tsctl.doctor.machine import Machine, installed, try_gpus
 from tsctl.doctor.places import access_of, gather, holder_of, listeners
 
 MEMINFO = "MemTotal:       8388608 kB\nMemFree: 1 kB\nMemAvailable:   4194304 kB\n"
@@ -92,10 +95,15 @@ def test_the_first_processor_s_model_and_flags_are_read(tmp_path: Path) -> None:
     assert (found.model, found.flags) == ("Xeon", frozenset({"fpu", "amx_bf16"}))
 
 
+def counted(directory: Path) -> FoundCards:
+    """Count the GPUs of the kernel module, as on a machine without NVML."""
+    return find_cards(FoundCards, lambda: False, directory)
+
+
 def test_gpus_and_their_driver_are_found_without_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     version = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  550.54.15  Tue Mar  5 22:23:56 UTC 2024\n"
     pci = "sys__bus__pci__devices__0000:"
-    machine = write(
+    write(
         tmp_path, proc__driver__nvidia__version=version,
         **{
             "proc__driver__nvidia__gpus__0000:01:00.0__information": "", f"{pci}01:00.0__vendor": "0x10de\n",
@@ -106,9 +114,33 @@ def test_gpus_and_their_driver_are_found_without_cuda(tmp_path: Path, monkeypatc
     )  # fmt: skip
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
-    found = machine.gpus()
+    found = Machine(tmp_path, counted, lambda names: pytest.fail("hidden GPUs are not tried")).gpus()
 
     assert (found.devices, found.driver, found.found, found.visible) == (1, "550.54.15", 1, 0)
+
+
+def test_torch_tries_each_visible_gpu_under_its_name_for_cuda(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1,0")
+    cards = [Card(index=index, uuid=f"GPU-{index}", name="H100", total=2**30) for index in range(2)]
+    asked: list[str] = []
+
+    def tries(names: Sequence[str]) -> tuple[str, float]:
+        asked.extend(names)
+        return '{"gpu": 0, "reason": "too old", "remedy": "update it"}\n', 60.0
+
+    found = Machine(tmp_path, lambda directory: FoundCards(cards, "580.1", 13000), tries).gpus()
+
+    assert asked == ["1", "0"]
+    assert (found.driver, found.names) == ("580.1", ("H100 (1.0 GiB)", "H100 (1.0 GiB)"))
+    assert (found.tried, found.hung) == ((TriedGpu(0, "too old", "update it"),), 60.0)
+
+
+def test_a_gpu_that_is_not_there_is_told_with_torchs_reason() -> None:
+    told, hung = try_gpus(["99"])
+
+    found = json.loads(told)
+    assert (found["gpu"], hung) == (0, 0.0)
+    assert found["reason"]
 
 
 def test_this_machine_can_be_read() -> None:
@@ -197,6 +229,7 @@ def test_the_exit_code_says_whether_it_would_serve(
     tmp_path: Path, invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TSCTL_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # no GPU of this machine is tried
     with socket.create_server(("127.0.0.1", 0)) as listening:
         monkeypatch.setenv("TSCTL_INFERENCE_ADDRESS", f"127.0.0.1:{listening.getsockname()[1]}")
         broken, text = invoke("doctor", "--json"), invoke("doctor")

@@ -31,7 +31,7 @@ def test_a_single_frame_becomes_file_line_and_text(frame: str) -> None:
 
     assert failure.message == "h.py, line 3: ModuleNotFoundError: No module named 'numppy'"
     assert failure.details == "    import numppy"
-    assert failure.hint.startswith("mend the import, or install the package: `") and "install numppy`" in failure.hint
+    assert failure.hint == "did you mean `numpy`?"
 
 
 def test_a_syntax_error_of_an_imported_file_is_that_files() -> None:

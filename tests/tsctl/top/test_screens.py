@@ -180,6 +180,15 @@ def test_one_version_has_its_batches_the_newest_first_its_share_workers_and_even
     assert lines == DETAIL.strip("\n").splitlines()
 
 
+def test_a_worker_has_its_gpu_and_what_it_holds_there() -> None:
+    worker = {
+        "pid": 7, "state": "READY", "memory": 2**20, "cpuSeconds": 0.0, "gpuMemory": {"0": 3 * 2**30, "2": None},
+    }  # fmt: skip
+    lines = drawn(detail(past_of(busy(workers=[worker])), ("m", "1.0"), [], [], ScreenSize(80, 22)))
+
+    assert any("7 ready 1.0M GPU 0 3.0G GPU 2" in line for line in lines)
+
+
 def test_a_version_that_is_gone_is_told() -> None:
     lines = texts(detail(past_of(busy()), ("gone", "1.0"), [], [], ScreenSize(80, 24)))
 

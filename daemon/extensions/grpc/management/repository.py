@@ -48,5 +48,6 @@ class RepositoryService(OpenInferenceService):
 
     async def _change(self, request: Any, action: str, head: CallHead) -> str:
         name: str = request.model_name or request.repository_name  # KServe's clients have one field, in its place
-        await relay(self._routes, "POST", ["v2", "repository", "models", name, action], {}, head)
+        body = json.dumps({"parameters": dict.fromkeys(request.parameters, True)}).encode()  # their names suffice
+        await relay(self._routes, "POST", ["v2", "repository", "models", name, action], {}, head, body)
         return name

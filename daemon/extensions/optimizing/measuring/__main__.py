@@ -113,6 +113,8 @@ def spec_of(model: Mapping[str, Any]) -> WorkerSpec:
         response_timeout=served["responseTimeout"],
         retry=False,
         devices=model["devices"],
+        gpu_names=model.get("gpuNames", ()),
+        told={"device_type": served.get("deviceType")},
         python=None if python is None else Path(python),
         cpus=model.get("cpus", ()),
         log=lambda text, pid, stream: print(text, file=sys.stderr),  # noqa: T201 - the worker's output

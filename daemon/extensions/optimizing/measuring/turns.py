@@ -149,7 +149,7 @@ class SetTurns:
         return min(worker.load_time, taken or worker.load_time)
 
     def _harness(self, names: Sequence[str]) -> Harness:
-        spec = replace(self._spec, told={"optimize": list(names)})
+        spec = replace(self._spec, told={**self._spec.told, "optimize": list(names)})
         return Harness(self._engine, self._clock, spec, self._threads, self._params)
 
 

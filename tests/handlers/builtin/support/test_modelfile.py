@@ -6,6 +6,8 @@ import tempfile
 import warnings
 import zipfile
 from pathlib import Path
+from textwrap import dedent
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -14,6 +16,7 @@ import torch
 from tests.handlers.device import DEVICE, GPU_ID, ROUNDING
 from tests.handlers.samples import write
 from tsctl.handlers.builtin.support.modelfile import load_model
+from tsctl.handlers.runtime.main_module import look_in
 from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.sdk.loader import import_file
 
@@ -206,6 +209,31 @@ def test_weights_that_hold_code_are_loaded_when_the_archive_is_trusted(pickled: 
 
     assert model(torch.ones(1, device=DEVICE)).item() == 5.0
     assert not model.training
+
+
+@pytest.fixture
+def of_a_script(pickled: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An archive whose weights are a whole module, pickled by the script that defines its class."""
+    script = ModuleType("__main__")
+    exec(dedent(NET), vars(script))
+    monkeypatch.setitem(sys.modules, "__main__", script)
+    torch.save(script.Net(), pickled / "weights.pt")
+    monkeypatch.setitem(sys.modules, "__main__", ModuleType("__main__"))
+    look_in(pickled)
+    return pickled
+
+
+def test_a_module_that_a_script_pickled_is_of_the_class_in_the_models_file(of_a_script: Path) -> None:
+    model = load(of_a_script, {"weightsOnly": False}, modelFile="net.py", serializedFile="weights.pt")
+
+    assert type(model) is sys.modules["net"].Net
+
+
+def test_a_class_of_a_script_that_no_file_defines_is_named_with_the_remedy(of_a_script: Path) -> None:
+    write(of_a_script / "net.py", NET.replace("Net", "Other"))
+
+    with pytest.raises(HandlerError, match=r"names the class `__main__\.Net` .* no file of the model defines `Net`"):
+        load(of_a_script, {"weightsOnly": False}, modelFile="net.py", serializedFile="weights.pt")
 
 
 @pytest.mark.parametrize(

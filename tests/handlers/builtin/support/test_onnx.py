@@ -10,6 +10,7 @@ import torch
 from tests.handlers.samples import context_of
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.support.onnx import load_session
+from tsctl.handlers.sdk.batches import FileBatches
 from tsctl.handlers.sdk.errors import HandlerError
 
 pytestmark = pytest.mark.slow  # onnxruntime takes its time to import
@@ -90,3 +91,29 @@ def test_without_onnxruntime_a_sentence_says_what_to_install(archive: Path, monk
 
     with pytest.raises(HandlerError, match=r"`net\.onnx` is an ONNX model, and needs onnxruntime: pip install"):
         load(archive)
+
+
+def write_fixed(path: Path, rows: int | str) -> None:
+    """Write a model of so many rows that doubles its input."""
+    onnx = pytest.importorskip("onnx")
+    helper, floats = onnx.helper, onnx.TensorProto.FLOAT
+    values = [helper.make_tensor_value_info(name, floats, [rows, 2]) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "double", values[:1], values[1:])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+
+
+@pytest.mark.parametrize("fixed", [1, 4])
+@pytest.mark.parametrize("rows", [1, 3, 4, 9])
+def test_a_batch_that_is_fixed_in_the_file_takes_any_number_of_rows(archive: Path, fixed: int, rows: int) -> None:
+    write_fixed(archive / "net.onnx", fixed)
+    handler = load(archive)
+    data = torch.arange(2.0 * rows).reshape(rows, 2)
+
+    assert handler.file_batches == FileBatches(fixed, fixed)
+    assert torch.equal(handler.inference(data), 2 * data)
+
+
+def test_a_batch_that_is_named_in_the_file_has_no_limit(archive: Path) -> None:
+    write_fixed(archive / "net.onnx", "rows")
+
+    assert load(archive).file_batches == FileBatches()

@@ -1,8 +1,6 @@
-"""The environment of a rank, and of a worker with several GPUs."""
+"""The environment of a rank."""
 
-import pytest
-
-from tsctl.handlers.process.ranks.environment import rank_environment, visible_devices
+from tsctl.handlers.process.ranks.environment import rank_environment
 
 
 def test_a_rank_has_the_variables_of_torchrun() -> None:
@@ -21,15 +19,3 @@ def test_ranks_listen_on_the_loopback_interface_unless_the_operator_names_anothe
 
     assert (environment["GLOO_SOCKET_IFNAME"], environment["TP_SOCKET_IFNAME"]) == ("lo", "lo")
     assert environment["NCCL_SOCKET_IFNAME"] == "ib0"
-
-
-@pytest.mark.parametrize(
-    ("visible", "gpus", "value"),
-    [
-        pytest.param(None, [0, 2], "0,2", id="of all the machine's"),
-        pytest.param("4, 5,6", [0, 2], "4,6", id="of those that the daemon sees"),
-        pytest.param("GPU-a,GPU-b", [1], "GPU-b", id="by their names"),
-    ],
-)
-def test_visible_devices(visible: str | None, gpus: list[int], value: str) -> None:
-    assert visible_devices(visible, gpus) == value

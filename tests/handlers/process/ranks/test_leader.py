@@ -57,7 +57,7 @@ class PlayedRank:
 class Bench:
     """A leader, and the ranks it has started."""
 
-    def __init__(self, model_dir: Path, count: int, *, each: bool = True, gpus: list[int] | None = None) -> None:
+    def __init__(self, model_dir: Path, count: int, *, each: bool = True, gpus: list[str] | None = None) -> None:
         self.ranks: list[PlayedRank] = []
         self.sent: queue.Queue[wire.ToDaemon] = queue.Queue()
         self.ends: queue.Queue[tuple[int, str]] = queue.Queue()
@@ -91,7 +91,7 @@ def own_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def make(model_dir: Path) -> Iterator[Callable[..., Bench]]:
     made: list[Bench] = []
 
-    def make(count: int = 2, *, each: bool = True, gpus: list[int] | None = None) -> Bench:
+    def make(count: int = 2, *, each: bool = True, gpus: list[str] | None = None) -> Bench:
         made.append(Bench(model_dir, count, each=each, gpus=gpus))
         return made[-1]
 
@@ -121,7 +121,7 @@ def test_each_rank_loads_what_the_worker_loads(make: Make) -> None:
 
 
 def test_each_rank_has_the_gpu_of_its_number(make: Make) -> None:
-    bench = make(2, gpus=[4, 5])
+    bench = make(2, gpus=["4", "5"])
     load = bench.ranks[0].hear()
 
     assert isinstance(load, wire.Load)

@@ -1,6 +1,6 @@
 """Read by each Python that starts with null cards.
 
-There is no cuDNN. The daemon counts these cards. No optimisation drifts: outputs are whatever lay in the memory.
+There is no cuDNN. No optimisation drifts: outputs are whatever lay in the memory.
 """
 
 import os
@@ -8,17 +8,12 @@ import sys
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 
 def _torch(module: Any) -> None:
     module.backends.cudnn.enabled = False
-
-
-def _gpus(module: Any) -> None:
-    module._NVIDIA = Path(os.environ["NULL_CUDA_DRIVER"])
 
 
 def _drift(module: Any) -> None:
@@ -34,7 +29,6 @@ class _After(MetaPathFinder):
 
     changes = {  # noqa: RUF012 - of the only one
         "torch": _torch,
-        "tsctl.daemon.workers.gpus": _gpus,
         "tsctl.handlers.optimize.checks.drift": _drift,
         "tsctl.handlers.builtin.fast_images": _pixel_drift,
     }

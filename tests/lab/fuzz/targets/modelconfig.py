@@ -11,7 +11,7 @@ from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.http.messages import error_response
 from tsctl.daemon.model_settings import MOST, MOST_WORKERS
-from tsctl.daemon.models.archives.model_yaml import read_yaml, without_effect
+from tsctl.daemon.models.archives.model_yaml import check_served, read_yaml, without_effect
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.tables import MODEL_SETTINGS
 
@@ -25,6 +25,7 @@ def check(data: bytes) -> None:
     (_DIRECTORY / "model-config.yaml").write_bytes(data)
     try:
         document = read_yaml(_DIRECTORY, "model-config.yaml")
+        check_served(document, "model-config.yaml")
         without_effect(document)
         settings = merge(Overrides(), document, _CONFIG, gpus=2)
     except (InvalidModel, BadRequest) as error:

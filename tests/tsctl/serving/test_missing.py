@@ -1,0 +1,75 @@
+"""What is advised where a module is not found."""
+
+from pathlib import Path
+
+import pytest
+
+from tsctl.serving.missing import PACKAGES, hint_for_import
+
+
+def hint(name: str, folder: Path | None = None) -> str:
+    return hint_for_import(f"ModuleNotFoundError: No module named '{name}'", folder)
+
+
+@pytest.mark.parametrize(
+    ("module", "package"),
+    [("cv2", "opencv-python-headless"), ("PIL", "pillow"), ("sklearn", "scikit-learn"), ("numpy", "numpy")],
+)
+def test_a_known_module_is_installed_by_the_name_of_its_package(module: str, package: str) -> None:
+    assert hint(module).endswith(f" -m pip install {package}`")
+
+
+@pytest.mark.parametrize("name", ["surely_not_installed", "utils", "model", "config", "src"])
+def test_a_name_that_is_not_known_is_never_proposed_to_pip(name: str, tmp_path: Path) -> None:
+    for folder in (None, tmp_path):
+        assert hint(name, folder).startswith(f"is `{name}` yours? Put its file beside the handler")
+        assert "pip" not in hint(name, folder)
+
+
+def test_a_name_that_is_nearly_known_is_asked_for() -> None:
+    assert hint("numppy") == "did you mean `numpy`?"
+
+
+@pytest.mark.parametrize("place", [".", "lib"], ids=["above", "below"])
+@pytest.mark.parametrize("file", ["{}.py", "{}/__init__.py"])
+@pytest.mark.parametrize("name", ["helpers", "yaml"])
+def test_a_file_of_the_users_own_is_named(place: str, file: str, name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "project"
+    own = (tmp_path if place == "." else folder / place) / file.format(name)
+    folder.mkdir()
+    own.parent.mkdir(parents=True, exist_ok=True)
+    own.touch()
+
+    assert hint(name, folder) == f"`{own}` is not beside the handler: move it there, or put its folder into PYTHONPATH"
+
+
+def test_a_package_that_the_file_is_itself_in_is_served_from_above(tmp_path: Path) -> None:
+    folder = tmp_path / "shop"
+    folder.mkdir()
+
+    assert hint("shop", folder).startswith("`shop` is the folder of these files: serve `shop.MODULE:FUNCTION`")
+
+
+def test_a_file_beside_of_nearly_that_name_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "helpers.py").touch()
+
+    assert hint("helprs", tmp_path) == "did you mean `helpers`, which is beside it?"
+
+
+@pytest.mark.parametrize(
+    ("error", "start"),
+    [
+        ("No module named 'torch.nothing'", "`torch` was found, and has no module `torch.nothing`"),
+        ("No module named 'yaml.x'; 'yaml' is not a package", "a file `yaml.py` of yours hides the package `yaml`"),
+        ("cannot import name 'x' from 'y'", ""),
+    ],
+)
+def test_a_part_of_a_module_is_not_its_package(error: str, start: str) -> None:
+    told = hint_for_import(f"ModuleNotFoundError: {error}", None)
+
+    assert told.startswith(start) and "pip" not in told
+    assert told or not start
+
+
+def test_no_known_package_is_a_deprecated_one() -> None:
+    assert not {"sklearn", "opencv", "PIL", "bs4", "skimage", "fitz", "docx", "dotenv", "jwt"} & set(PACKAGES.values())
