@@ -187,7 +187,12 @@ class Request:
 
     @property
     def query(self) -> dict[str, str]:
-        """The query's parameters; of repeated ones the last counts.
+        """The query's parameters; of repeated ones the last counts; raises as `query_pairs`."""
+        return dict(self.query_pairs)
+
+    @property
+    def query_pairs(self) -> list[tuple[str, str]]:
+        """The names and values of the query's parameters.
 
         Raises:
             TargetTooLong: the target has more than `MOST_TARGET` characters.
@@ -199,7 +204,7 @@ class Request:
         query = target.partition("?")[2]
         if query.count("&") >= MOST_QUERY_FIELDS:
             raise BadRequest(f"The query has more than {MOST_QUERY_FIELDS} parameters.")
-        return dict(parse_qsl(query, keep_blank_values=True))
+        return parse_qsl(query, keep_blank_values=True)
 
     def header(self, name: str) -> str:
         """Return the value of a header, or an empty string; of repeated ones the last counts."""

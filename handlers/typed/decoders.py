@@ -113,10 +113,13 @@ def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     if is_pydantic(kind):
         return _pydantic(kind, name)
     decoder = msgspec.json.Decoder(kind)
+    takes_any = _takes_any_object(kind, name)
 
     def decode(part: Part) -> Any:
         if part.parsed:
             return _converted(part.value, kind)
+        if takes_any and (inside := member_of(part, name)) is not None:
+            return _converted(inside.value, kind)
         try:
             return decoder.decode(part.value)
         except msgspec.ValidationError as error:
@@ -130,8 +133,24 @@ def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     return decode
 
 
+def _takes_any_object(kind: Any, name: str) -> bool:
+    """Return whether an object with this member alone would be read as a record whose fields are all left out."""
+    fields = getattr(kind, "model_fields", None)  # pydantic
+    if fields is not None:
+        return name not in fields and not any(each.is_required() for each in fields.values())
+    info = msgspec.inspect.type_info(kind)
+    for each in info.types if isinstance(info, msgspec.inspect.UnionType) else (info,):
+        if isinstance(each, (msgspec.inspect.StructType, msgspec.inspect.DataclassType, msgspec.inspect.TypedDictType)):
+            return not any(field.required or field.encode_name == name for field in each.fields)
+    return False
+
+
 def _pydantic(kind: Any, name: str) -> Decode:
+    takes_any = _takes_any_object(kind, name) if hasattr(kind, "model_fields") else False
+
     def decode(part: Part) -> Any:
+        if takes_any and (inside := member_of(part, name)) is not None:
+            part = inside
         try:
             return kind.model_validate(part.value) if part.parsed else kind.model_validate_json(bytes(part.value))
         except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError

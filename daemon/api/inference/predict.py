@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Protocol
+from typing import Final, Protocol
 
 from tsctl.daemon.api.inference.forms import Form, read_body
 from tsctl.daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
@@ -62,6 +62,36 @@ def _is_file(name: str, params: Sequence[Param]) -> bool:
     return any(param.content_type for param in params if param.name == name)  # fields have no type
 
 
+def with_inputs(request: Request, params: list[Param], declared: Declared | None) -> list[Param]:
+    """Return the parameters of a body, and those of the query that a typed handler declares, as fields of a form.
+
+    Returns:
+        `params` itself, if the query has none.
+
+    Raises:
+        BadRequest: the form has a part of the name of one, or the query has too many parameters.
+    """
+    if declared is None or declared.built_in or "?" not in request.target:
+        return params
+    names = {each.name for each in declared.inputs}
+    asked = [Param(name, "", text.encode()) for name, text in request.query_pairs if name in names]
+    if not asked:
+        return params
+    if len(params) == 1 and not len(params[0].value) and params[0].name == "body":
+        return asked  # there is no body
+    for each in asked:
+        for param in params:
+            if param.name == each.name and (param.name != "body" or len(params) > 1):
+                both = f"in the query ({_shown(each)}) and in the form ({_shown(param)})"
+                raise BadRequest(f"`{each.name}` is {both}. Send one of the two.")
+    return params + asked
+
+
+def _shown(param: Param) -> str:
+    value = param.value if isinstance(param.value, bytes) else bytes(param.value.view[:_SHOWN])
+    return f"`{ascii(value[:_SHOWN].decode('utf-8', 'replace'))[1:-1]}`"
+
+
 def with_query(request: Request, params: list[Param]) -> list[Param]:
     """Return the parameters of a body, then those of the query with other names, as bytes.
 
@@ -85,6 +115,9 @@ def read_time(request: Request, most: float) -> TimeBudget | None:
         return None
     asked = None if request.budget is None else read_budget(request.budget)
     return budget_of(asked, most, request.began, HEADER)
+
+
+_SHOWN: Final = 50  # bytes of a value in an error
 
 
 class ReplyReceiver(Protocol):

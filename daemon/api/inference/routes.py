@@ -11,6 +11,8 @@
     /ping                                whether every version that answers by default has all its workers
     OPTIONS of these, /api-description   an OpenAPI description
 
+Parameters of the query that a typed handler declares are its inputs, on each of these.
+
 As in TorchServe, every method but OPTIONS predicts.
 """
 
@@ -21,7 +23,7 @@ from typing import Any
 from tsctl.daemon.api.inference.forms import Form
 from tsctl.daemon.api.inference.openapi import describe_api, describe_model
 from tsctl.daemon.api.inference.paths import INVOKE, LEGACY, VERBS
-from tsctl.daemon.api.inference.predict import parameters_of, predict, with_query
+from tsctl.daemon.api.inference.predict import parameters_of, predict, with_inputs, with_query
 from tsctl.daemon.api.inference.raw_forms import RawForm, take_as_json
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.tensors.declared import tensors_of
@@ -60,7 +62,9 @@ def inference_routes(
         injected = (asked,) if url_path is None else (("url_path", url_path), asked)
         params = _parameters(exchange.request, model)
         if isinstance(params, list):
-            predict(exchange, model, params, injected, unnamed=version is None, repeatable=not explain)
+            given = _with_inputs(exchange.request, params, model)
+            repeatable = not explain and given is params  # by its body alone
+            predict(exchange, model, given, injected, unnamed=version is None, repeatable=repeatable)
             return None
         then = partial(_predict_read, registry, model, version, exchange, injected, not explain)
         return forms.read(params, exchange, model.settings.client_timeout, then)
@@ -110,7 +114,7 @@ def inference_routes(
             return None
         params = _parameters(exchange.request, model)
         if isinstance(params, list):
-            predict(exchange, model, with_query(exchange.request, params), [], unnamed=version is None)
+            predict(exchange, model, _with_all(exchange.request, params, model), [], unnamed=version is None)
             return None
         then = partial(_invoke_read, registry, model, version, exchange)
         return forms.read(params, exchange, model.settings.client_timeout, then)
@@ -190,6 +194,23 @@ def _parameters(request: Request, model: ModelVersion) -> list[Param] | Form | R
         raise
 
 
+def _with_inputs(request: Request, params: list[Param], model: ModelVersion) -> list[Param]:
+    """Return the parameters with those of the query that are the model's inputs; count a refusal."""
+    try:
+        return with_inputs(request, params, model.declared)
+    except BadRequest as error:
+        model.metrics.refused(error)
+        raise
+
+
+def _with_all(request: Request, params: list[Param], model: ModelVersion) -> list[Param]:
+    """Return the parameters for SageMaker's routes: a handler of TorchServe's form gets all of the query's."""
+    declared = model.declared
+    if declared is not None and not declared.built_in:
+        return _with_inputs(request, params, model)
+    return with_query(request, params)
+
+
 def _predict_read(
     registry: Registry,
     chosen: ModelVersion,
@@ -201,7 +222,9 @@ def _predict_read(
 ) -> None:
     """Predict with the version that was chosen before the form was read, or its replacement."""
     model = steer_again(registry, chosen, version, exchange.request)
-    predict(exchange, model, params, injected, unnamed=version is None, repeatable=repeatable)
+    asked = _with_inputs(exchange.request, params, model)
+    repeatable = repeatable and asked is params
+    predict(exchange, model, asked, injected, unnamed=version is None, repeatable=repeatable)
 
 
 def _invoke_read(
@@ -215,7 +238,7 @@ def _invoke_read(
     if exchange.request.method == "OPTIONS":
         exchange.respond(json_response(describe_model(model.name, *tensors_of(model))))
     else:
-        predict(exchange, model, with_query(exchange.request, params), [], unnamed=version is None)
+        predict(exchange, model, _with_all(exchange.request, params, model), [], unnamed=version is None)
 
 
 def _named(registry: Registry, params: list[Param]) -> str:

@@ -191,8 +191,10 @@ def test_a_body_that_curl_calls_a_form_is_one_only_with_a_field_of_an_input(
     [
         pytest.param("image", b'{"data": "aGk="}', [("body", "application/json", b'{"data": "aGk="}')], id="an object"),
         pytest.param("array", b"[1, 2]", [("body", "application/json", b"[1, 2]")], id="numbers"),
-        pytest.param("text", b"[1] = 100%", [("body", "", b"[1] = 100%")], id="a text"),
+        pytest.param("text", b"[1], all of it", [("body", "", b"[1], all of it")], id="a text"),
         pytest.param("text", b"data=a+text", [("data", "", b"a text")], id="a field data"),
+        pytest.param("text", b"text=a+text", [("text", "", b"a text")], id="a field of another name: it is told"),
+        pytest.param("text", b"", [], id="nothing"),
         pytest.param("text", b"body=a+text", [("body", "", b"a text")], id="a field body"),
     ],
 )

@@ -147,6 +147,69 @@ def test_fields_of_one_name(house: House, declared: Declared | None, status: int
         assert [param.value for param in jobs(house)[0].params] == [b"1", b"2"]
 
 
+TYPED = Declared([Input("text", "text"), Input("top", "json")], batches=False)
+QUERY_ROUTES = ("/predictions/m", "/predictions/m/1.0", "/v1/models/m:predict", "/models/m/invoke", "/m/predict")
+
+
+@pytest.mark.parametrize("target", QUERY_ROUTES)
+@pytest.mark.parametrize(
+    ("query", "body", "params"),
+    [
+        pytest.param("top=5&page=2", b"a", [("body", b"a"), ("top", b"5")], id="beside a body"),
+        pytest.param("top=5&text=a%20b", b"", [("top", b"5"), ("text", b"a b")], id="without a body"),
+        pytest.param(
+            "top=5&top=6", b"a", [("body", b"a"), ("top", b"5"), ("top", b"6")], id="twice: the handler refuses"
+        ),
+        pytest.param("page=2", b"", [("body", b"")], id="of other names"),
+        pytest.param("", b"a", [("body", b"a")], id="none"),
+    ],
+)
+def test_parameters_of_the_query_are_inputs_of_a_typed_handler(
+    house: House, target: str, query: str, body: bytes, params: list[tuple[str, bytes]]
+) -> None:
+    house.engine.declared = TYPED
+    serve(house)
+
+    house.send("POST", f"{target}?{query}", body)
+
+    assert [(each.name, each.value) for each in jobs(house)[0].params] == params
+
+
+@pytest.mark.parametrize("target", QUERY_ROUTES)
+def test_a_part_and_a_parameter_of_one_name_are_refused_with_both(house: House, target: str) -> None:
+    house.engine.declared = TYPED
+    serve(house)
+
+    peer = house.send("POST", f"{target}?top=5", *form_of(("text", b"a", ""), ("top", b"4", "")))
+
+    message = json.loads(peer.bodies[0])["message"]
+    assert (peer.statuses, message) == (
+        [400],
+        "`top` is in the query (`5`) and in the form (`4`). Send one of the two.",
+    )
+
+
+async def test_parameters_of_the_query_join_a_form_that_is_read_in_turns(tmp_path: Path) -> None:
+    house = House(tmp_path, max_body=2**21)
+    house.engine.declared = TYPED
+    house.engine.answer = lambda job: Reply(200, " ".join(each.name for each in job.params).encode())
+    await house.serve("m")
+
+    answer = await house.ask("POST", "/predictions/m?top=5", *form_of(("text", bytes(2**20), "")))
+
+    assert (answer.status, answer.body) == (200, b"text top")
+
+
+@pytest.mark.parametrize("declared", [None, BUILT_IN], ids=["TorchServe's form", "a built-in handler"])
+def test_other_handlers_do_not_get_the_query_as_in_torchserve(house: House, declared: Declared | None) -> None:
+    house.engine.declared = declared
+    serve(house)
+
+    house.send("POST", "/predictions/m?data=5", b"a")
+
+    assert [(each.name, each.value) for each in jobs(house)[0].params] == [("body", b"a")]
+
+
 def test_the_body_of_a_job_is_kept_once(house: House) -> None:
     slowly(house)
     serve(house)

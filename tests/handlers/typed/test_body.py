@@ -19,6 +19,10 @@ class Order(msgspec.Struct):
     item: str
 
 
+class Options(msgspec.Struct):
+    top: int = 1
+
+
 def png(width: int, height: int = 2) -> bytes:
     buffer = io.BytesIO()
     Image.new("L", (width, height), 255).save(buffer, "PNG")
@@ -65,6 +69,14 @@ def _order_top(order: Order, top: int = 1) -> str:
     return order.item
 
 
+def _options(options: Options) -> str:
+    return str(options.top)
+
+
+def _options_scale(options: Options, scale: float = 1.0) -> str:
+    return str(options.top)
+
+
 def _body(body: str) -> str:
     return body
 
@@ -74,6 +86,7 @@ def _body_top(body: str, top: int = 1) -> str:
 
 
 IMAGES, TEXTS, NUMBERS = (_image, _image_top), (_text, _text_top), (_number, _number_top)
+OPTIONS = (_options, _options_scale)
 ORDERS, BODIES = (_order, _order_top), (_body, _body_top)
 
 
@@ -99,6 +112,8 @@ ORDERS, BODIES = (_order, _order_top), (_body, _body_top)
         pytest.param(NUMBERS, body(b"1.5"), "1.5", id="a number"),
         pytest.param(NUMBERS, body(b' \n{"number": 1.5}', ""), "1.5", id="a member with the number"),
         pytest.param(ORDERS, body({"item": "tea"}), "tea", id="an object"),
+        pytest.param(OPTIONS, body({"top": 5}), "5", id="an object whose fields are all optional"),
+        pytest.param(OPTIONS, body({"options": {"top": 5}}), "5", id="a member with such an object"),
         pytest.param(ORDERS, body({"order": {"item": "tea"}}), "tea", id="a member with the object"),
     ],
 )
