@@ -10,7 +10,7 @@ from tests.api.inference.reference import parts_of, unescaped
 from tests.lab.fuzz.target import Target
 from tsctl.daemon.api.inference.forms import MOST_TYPE, parse_body
 from tsctl.daemon.api.inference.options import parse_options
-from tsctl.daemon.api.inference.urlencoded import MOST_NAME_BYTES
+from tsctl.daemon.api.inference.urlencoded import MOST_NAME_BYTES, is_file
 from tsctl.daemon.core.arena import Arena, Lease
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param
@@ -47,7 +47,9 @@ def _compare(content_type: str, body: bytes, params: list[Param] | None) -> None
         kind, options = parse_options(content_type)
     except BadRequest:
         return  # too many options, of a type that has none for us: its body is a value as it is
-    if kind == "application/x-www-form-urlencoded":
+    if kind == "application/x-www-form-urlencoded" and is_file(body):
+        assert [param.value for param in params] == [body]
+    elif kind == "application/x-www-form-urlencoded":
         pairs = body.split(b"&")
         empty = [
             pair for pair in pairs if b"=" not in pair and pair and len(pairs) > 1 and len(pair) <= MOST_NAME_BYTES
