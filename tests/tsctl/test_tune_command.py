@@ -12,8 +12,10 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.errors import CliError
+from tsctl.render import NoProgress
 from tsctl.tuning import saved
-from tsctl.tuning.measuring import ROUNDS
+from tsctl.tuning.measuring import ROUNDS, _serving
 
 WORKER = {
     "modelName": "net", "modelVersion": "1.0", "directory": "/nowhere", "handler": "base_handler", "workers": 1,
@@ -364,6 +366,15 @@ def test_a_process_that_ends_early_is_an_error(invoke: Invoke, load: FakeLoad, m
     done = invoke("tune", "net")
 
     assert "error: the process that serves the model ended with exit code 9" in done.stderr
+
+
+def test_a_process_that_ends_before_it_has_read_an_order_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    program = "import os; os.close(0); print('{}', flush=True); os._exit(9)"
+    monkeypatch.setattr("tsctl.tuning.measuring.SERVE", (sys.executable, "-c", program))
+
+    with pytest.raises(CliError, match="ended with exit code 9"), _serving(NoProgress()) as ask:
+        assert ask("first") == {}  # after which nobody reads
+        ask("second")
 
 
 def test_figures_that_may_be_wrong_have_a_note(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:

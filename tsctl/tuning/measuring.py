@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from tsctl.errors import CliError
@@ -104,8 +104,9 @@ def _serving(progress: LiveProgress) -> Iterator[Ask]:
             try:
                 stdin.write(json.dumps(line).encode() + b"\n")
                 stdin.flush()
-            except BrokenPipeError:
-                pass  # the process has ended; its last line, or its exit code, gives the reason
+            except BrokenPipeError:  # the process has ended; its last line, or its exit code, gives the reason
+                with suppress(BrokenPipeError):  # what is left of the order is tried once more
+                    stdin.close()
             answer = stdout.readline()
             if not answer:
                 raise CliError(f"the process that serves the model ended with exit code {process.wait()}")

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from tsctl.errors import CliError
@@ -50,11 +51,10 @@ def events_of(
     """
     with relayed(command, progress, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdin is not None and process.stdout is not None
-        try:
+        with suppress(BrokenPipeError):  # the process has ended; its exit code gives the reason
             process.stdin.write(json.dumps(order).encode() + b"\n" + body)
+        with suppress(BrokenPipeError):  # what is left of that is tried once more
             process.stdin.close()
-        except BrokenPipeError:
-            pass  # the process has ended; its exit code gives the reason
         for line in process.stdout:
             yield json.loads(line)
     if process.returncode not in (0, 1):
