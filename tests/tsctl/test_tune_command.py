@@ -372,9 +372,13 @@ def test_a_process_that_ends_before_it_has_read_an_order_is_an_error(monkeypatch
     program = "import os; os.close(0); print('{}', flush=True); os._exit(9)"
     monkeypatch.setattr("tsctl.tuning.measuring.SERVE", (sys.executable, "-c", program))
 
-    with pytest.raises(CliError, match="ended with exit code 9"), _serving(NoProgress()) as ask:
-        assert ask("first") == {}  # after which nobody reads
-        ask("second")
+    def order_twice() -> None:
+        with _serving(NoProgress()) as ask:
+            assert ask("first") == {}  # after which nobody reads
+            ask("second")
+
+    with pytest.raises(CliError, match="ended with exit code 9"):
+        order_twice()
 
 
 def test_figures_that_may_be_wrong_have_a_note(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:
