@@ -43,14 +43,18 @@ def is_prepared(row: Any) -> bool:
 _NAMES = ("data", "body")
 
 
-def payload_of(row: Any) -> Any:
-    """Return the value of a row: its `data`, else its `body`; of an object with one of these members, that member."""
+def value_of(row: Any) -> Any:
+    """Return the value of a row as it came: its `data`, else its `body`."""
     if not isinstance(row, Mapping):
         return row
     value = row.get("data")
-    if value is None:
-        value = row.get("body")
-    if isinstance(value, Mapping):  # JSON with the input under the name that a part of a form has
+    return row.get("body") if value is None else value
+
+
+def payload_of(row: Any) -> Any:
+    """Return the value of a row: its `data`, else its `body`; of an object with one of these members, that member."""
+    value = value_of(row)
+    if isinstance(row, Mapping) and isinstance(value, Mapping):  # JSON, with the input where a form has it
         value = next((value[name] for name in _NAMES if name in value), value)
     return value
 
@@ -296,7 +300,7 @@ class BaseHandler:
         """
         row = raw_data[0]
         target = target_of(row.get("target")) if isinstance(row, Mapping) else 0
-        return self.get_insights(data_preprocess, payload_of(row), target)
+        return self.get_insights(data_preprocess, value_of(row), target)
 
     def get_insights(self, tensor_data: Any, raw_data: Any, target: Any = 0) -> Any:
         """Attribute the score of class `target` to the parts of the input; explainable handlers override this.

@@ -39,7 +39,7 @@ PURPOSES: tuple[Purpose, ...] = (
     purpose("An error says what happened, and names the request.", says_more),
     purpose("JSON has neither NaN nor infinities: null.",
         lambda difference: difference.our_value is None and not math.isfinite(difference.their_value),
-        "NaN is sent as NaN", "infinity is sent as Infinity"),
+        "NaN is sent as NaN", "infinity is sent as Infinity", "JSON with NaN is parsed"),
     purpose("Tensors and arrays within an answer are sent as lists; TorchServe fails.", stands((503, 200)),
         "a dict that holds a tensor cannot be sent"),
     purpose("The answer says how the worker died.", worker_died),
