@@ -13,8 +13,6 @@ from PIL import Image
 from tsctl.handlers.builtin.base import payload_of
 from tsctl.handlers.builtin.support.decoders import Decoders
 from tsctl.handlers.builtin.support.pixels import (
-    SCALE,
-    SHIFT,
     STD,
     Admit,
     normalised,
@@ -54,7 +52,7 @@ def use(handler: Any) -> bool:
     handler.read_image = partial(_read, handler)
     if handler.device.type == "cuda" and type(handler).preprocess is VisionHandler.preprocess:
         handler.read_image = lambda encoded, admit: pixels_of(encoded, admit, handler.least_side)
-        handler.join = Staging(handler.device, SCALE, SHIFT)
+        handler.join = Staging(handler.device)
         if handler.readers is not None:
             handler.spread = partial(_spread, handler, handler.readers)
     return True

@@ -47,11 +47,11 @@ class VisionHandler(BaseHandler):
     readers: Readers | None = None
 
     def initialize(self, context: Context) -> None:
-        if context.system_properties.get("gpu_id") is not None:
-            self.readers = self._start_readers(context.system_properties["batch_size"])
-        super().initialize(context)
         if not context.system_properties.get("limit_max_image_pixels", True):
             Image.MAX_IMAGE_PIXELS = None  # the operator expects images that Pillow rejects as decompression bombs
+        if context.system_properties.get("gpu_id") is not None:  # after that: they inherit it
+            self.readers = self._start_readers(context.system_properties["batch_size"])
+        super().initialize(context)
 
     def _start_readers(self, rows: int) -> Readers | None:
         """Start the processes that read images, which must be there before this one calls CUDA.

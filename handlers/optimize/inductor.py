@@ -26,7 +26,7 @@ from tsctl.handlers.optimize.around import ModelWrapper
 from tsctl.handlers.optimize.checks.drift import drift
 from tsctl.handlers.optimize.compiler import C_COMPILERS, COMPILERS, find_c_compiler, find_compiler
 from tsctl.handlers.optimize.packages.package import Packages
-from tsctl.handlers.optimize.trees import map_tensors
+from tsctl.handlers.optimize.trees import tensors_of
 
 
 def refusal(model: Any, device: torch.device) -> str:
@@ -133,14 +133,7 @@ def _ignore_threads(guards: Any) -> list[bool]:
 
 def _shapes(inputs: Any) -> list[torch.Size]:
     """Return the shapes of all tensors in a structure, in order."""
-    found: list[torch.Size] = []
-
-    def note(tensor: torch.Tensor) -> torch.Tensor:
-        found.append(tensor.shape)
-        return tensor
-
-    map_tensors(inputs, note)
-    return found
+    return [tensor.shape for tensor in tensors_of(inputs)]
 
 
 def compile_sizes(model: Any, run: Callable[[int], Any], batch_size: int) -> list[int]:
@@ -182,9 +175,6 @@ def compile_sizes(model: Any, run: Callable[[int], Any], batch_size: int) -> lis
 def _mark_batch(module: nn.Module, args: Any, kwargs: Any) -> None:  # noqa: ARG001 - a hook's signature
     from torch._dynamo import maybe_mark_dynamic
 
-    def mark(tensor: torch.Tensor) -> torch.Tensor:
+    for tensor in tensors_of((args, kwargs)):
         if tensor.dim() and tensor.shape[0] > 1:
             maybe_mark_dynamic(tensor, 0)
-        return tensor
-
-    map_tensors((args, kwargs), mark)

@@ -1,5 +1,6 @@
 """Map over the tensors within an input or output of any structure."""
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -17,9 +18,11 @@ def map_tensors(value: Any, change: Callable[[torch.Tensor], torch.Tensor]) -> A
     if isinstance(value, tuple):
         parts = [map_tensors(each, change) for each in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if isinstance(value, dict):  # an OrderedDict, or an output class of transformers: changed in place
+    if isinstance(value, dict):  # an OrderedDict, or an output class of transformers: of the same class again
+        made = copy.copy(value)
         for key in value:
-            value[key] = map_tensors(value[key], change)
+            made[key] = map_tensors(value[key], change)
+        return made
     return value
 
 

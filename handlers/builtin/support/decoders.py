@@ -50,8 +50,7 @@ class Decoders:
         together = threading.Barrier(threads + 1)
 
         def begin() -> None:
-            torch.get_num_threads()  # a thread's first query resets its number, so the query must precede the setting
-            torch.set_num_threads(1)
+            compute_alone()
             together.wait()
 
         pool = ThreadPoolExecutor(threads, "decode", initializer=begin)
@@ -60,6 +59,12 @@ class Decoders:
         together.wait()
         torch.set_num_threads(threads)  # threads that other code starts from now on inherit this number
         return pool
+
+
+def compute_alone() -> None:
+    """Let the calling thread run torch's operations on itself alone, from its first one on."""
+    torch.get_num_threads()  # a thread's first query resets its number, so the query must precede the setting
+    torch.set_num_threads(1)
 
 
 @contextmanager

@@ -106,7 +106,7 @@ def _decoded(encoded: bytes | bytearray) -> torch.Tensor:
 
 
 def _middle(pixels: torch.Tensor) -> torch.Tensor:
-    """Do as `middle` of image_classifier.py."""
+    """Crop very long images, as `middle` does."""
     left, top, right, bottom = middle_of(pixels.shape[-1], pixels.shape[-2])
     return pixels[:, top:bottom, left:right]
 
@@ -128,8 +128,9 @@ def _square(pixels: torch.Tensor) -> torch.Tensor:
     return pixels[:, top : top + CROP, left : left + CROP]
 
 
-def normalised(pixels: torch.Tensor) -> torch.Tensor:
-    return pixels.to(torch.float32).mul_(SCALE).add_(SHIFT)
+def normalised(pixels: torch.Tensor, scale: torch.Tensor = SCALE, shift: torch.Tensor = SHIFT) -> torch.Tensor:
+    """Return pixels as ImageNet's models take them: float32; both factors are where the pixels are."""
+    return pixels.to(torch.float32).mul_(scale).add_(shift)
 
 
 def resized(height: int, width: int) -> tuple[int, int]:

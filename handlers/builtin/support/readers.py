@@ -30,6 +30,7 @@ from typing import NamedTuple
 import msgspec
 import torch
 
+from tsctl.handlers.builtin.support.decoders import compute_alone
 from tsctl.handlers.lifetime import die_with
 from tsctl.handlers.sdk.errors import UnreadablePayload
 
@@ -209,7 +210,7 @@ def _serve(file: io.BufferedRWPair, read: Read, threads: int, pixels: torch.Tens
             return _LEFT
         return _READ
 
-    with ThreadPoolExecutor(threads, "read", initializer=_compute_alone) as pool, contextlib.suppress(EOFError):
+    with ThreadPoolExecutor(threads, "read", initializer=compute_alone) as pool, contextlib.suppress(EOFError):
         while True:
             order = msgspec.msgpack.decode(_heard(file), type=_Order)
             waiting = [
@@ -218,11 +219,6 @@ def _serve(file: io.BufferedRWPair, read: Read, threads: int, pixels: torch.Tens
             ]
             _say(file, [each.result() for each in waiting])
             file.flush()
-
-
-def _compute_alone() -> None:
-    torch.get_num_threads()  # a thread's first query resets its number, so the query must precede the setting
-    torch.set_num_threads(1)
 
 
 def _as_announced(read: torch.Tensor, place: torch.Tensor) -> torch.Tensor:

@@ -13,19 +13,19 @@ from functools import cache
 
 import torch
 
+from tsctl.handlers.builtin.support.pixels import SCALE, SHIFT, normalised
+
 
 class Staging:
     """Makes one normalised batch of rows.
 
     Args:
         device: a GPU.
-        scale, shift: float32, shape (channels, 1, 1): a byte times `scale` plus `shift` is what the model takes.
     """
 
-    def __init__(self, device: torch.device, scale: torch.Tensor, shift: torch.Tensor) -> None:
+    def __init__(self, device: torch.device) -> None:
         self._device = device
-        self._scale, self._shift = scale, shift
-        self._scale_there, self._shift_there = scale.to(device), shift.to(device)
+        self._scale, self._shift = SCALE.to(device), SHIFT.to(device)
         self._copies = _stream(device, "there")
 
     def __call__(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -35,8 +35,9 @@ class Staging:
             rows: one shape, on the CPU; uint8 as decoded, or float32 and normalised already.
         """
         if any(row.dtype != torch.uint8 for row in rows):
-            return torch.stack([self._normalised_here(row) for row in rows]).to(self._device)
-        return self._normalised(self._copied(rows))
+            here = [normalised(row) if row.dtype == torch.uint8 else row for row in rows]
+            return torch.stack(here).to(self._device)
+        return normalised(self._copied(rows), self._scale, self._shift)
 
     def _copied(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
         pinned = side_by_side(rows)
@@ -49,12 +50,6 @@ class Staging:
         kernels.wait_stream(self._copies)
         there.record_stream(kernels)
         return there
-
-    def _normalised(self, pixels: torch.Tensor) -> torch.Tensor:
-        return pixels.to(torch.float32).mul_(self._scale_there).add_(self._shift_there)
-
-    def _normalised_here(self, row: torch.Tensor) -> torch.Tensor:
-        return row if row.dtype != torch.uint8 else row.to(torch.float32).mul_(self._scale).add_(self._shift)
 
 
 def side_by_side(rows: Sequence[torch.Tensor]) -> torch.Tensor | None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from tsctl.handlers.optimize.trees import map_tensors
+from tsctl.handlers.optimize.trees import tensors_of
 
 
 def agreement(plain: Sequence[Any], other: Sequence[Any]) -> float | None:
@@ -28,12 +28,8 @@ def agreement(plain: Sequence[Any], other: Sequence[Any]) -> float | None:
 
 def _choices(outputs: Sequence[Any]) -> list[torch.Tensor]:
     found: list[torch.Tensor] = []
-
-    def note(tensor: torch.Tensor) -> torch.Tensor:
+    for tensor in tensors_of(list(outputs)):
         axis = -1 if tensor.dim() == 3 else 1
         if tensor.dim() >= 2 and tensor.is_floating_point() and tensor.shape[axis] > 1 and tensor.numel():
             found.append(tensor.argmax(axis))
-        return tensor
-
-    map_tensors(list(outputs), note)
     return found

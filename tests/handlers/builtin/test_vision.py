@@ -12,7 +12,7 @@ from PIL import Image
 from torchvision.transforms.functional import to_tensor
 
 from tests.handlers.samples import context_of, write
-from tsctl.handlers.builtin.base import PreparedRow
+from tsctl.handlers.builtin.base import BaseHandler, PreparedRow
 from tsctl.handlers.builtin.vision import VisionHandler
 from tsctl.handlers.requests.images import as_rgb, decode_image
 from tsctl.handlers.sdk.errors import UnreadablePayload
@@ -300,3 +300,18 @@ def test_an_image_of_absurdly_many_pixels(
     unreadable = handler.prepare([{"body": encoded(upright())}])
 
     assert (unreadable == {}) is answered
+
+
+def test_processes_that_read_images_inherit_that_pillow_has_no_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inherited: list[int | None] = []
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
+    monkeypatch.setattr(VisionHandler, "_start_readers", lambda self, rows: inherited.append(Image.MAX_IMAGE_PIXELS))
+    monkeypatch.setattr(BaseHandler, "initialize", lambda self, context: None)
+    context = context_of(tmp_path)
+    context.system_properties |= {"gpu_id": 0, "limit_max_image_pixels": False}
+
+    VisionHandler().initialize(context)
+
+    assert inherited == [None]

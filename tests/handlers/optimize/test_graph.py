@@ -1,5 +1,6 @@
 """A batch runs in the smallest graph that holds it. A graph of these tests runs a function again, not kernels."""
 
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
@@ -117,6 +118,21 @@ def test_each_tensor_of_an_output_has_the_rows_of_the_batch() -> None:
     answers = graphed(torch.ones(3, 3))
 
     assert {name: each.tolist() for name, each in answers.items()} == {"sum": [3.0] * 3, "same": [[1.0] * 3] * 3}
+
+
+class Ordered(nn.Module):
+    def forward(self, images: torch.Tensor) -> Any:
+        return OrderedDict(out=images, further=OrderedDict(out=images.sum(1)))
+
+
+def test_an_output_of_another_class_of_dict_is_that_of_its_own_batch_each_time() -> None:
+    graphed, _ = captured(Ordered(), 4)
+
+    for number in (1.0, 2.0):
+        answers = graphed(torch.full((3, 3), number))
+        assert type(answers) is OrderedDict
+        assert answers["out"].tolist() == [[number] * 3] * 3
+        assert answers["further"]["out"].tolist() == [3 * number] * 3
 
 
 class Total(nn.Module):

@@ -127,23 +127,28 @@ def decoder(body: bytes) -> Callable[[], Any]:
 
 def serve_decoding(threads: int) -> None:
     """Decode for so many seconds when told to; print how many images."""
-    import torch
-
     decode = decoder((models.MODELS / "photo.jpg").read_bytes())
     decode()
     print("ready", flush=True)
-    end = time.perf_counter() + float(sys.stdin.readline())
+    print(runs_in(decode, threads, float(sys.stdin.readline())), flush=True)
+
+
+def runs_in(run: Callable[[], Any], threads: int, seconds: float) -> int:
+    """Return how often threads, of one core each for torch, run a function within so many seconds."""
+    import torch
+
+    end = time.perf_counter() + seconds
 
     def work(_: int) -> int:
         torch.set_num_threads(1)
         count = 0
         while time.perf_counter() < end:
-            decode()
+            run()
             count += 1
         return count
 
     with ThreadPoolExecutor(threads) as pool:
-        print(sum(pool.map(work, range(threads))), flush=True)
+        return sum(pool.map(work, range(threads)))
 
 
 def card(network: str, device: "torch.device") -> dict[str, float]:

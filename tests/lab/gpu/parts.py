@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,10 @@ import torch
 import torchvision
 from PIL import Image
 from sklearn import datasets
-from torch.nn.functional import interpolate
 from torchvision.io import ImageReadMode, decode_jpeg
 
-from tsctl.handlers.builtin.support.pixels import CROP, prepare, resized
+from tests.lab.gpu.bound import graphed, runs_in
+from tsctl.handlers.builtin.support.pixels import pixels_of, prepare
 from tsctl.handlers.optimize import folding
 from tsctl.handlers.optimize.bfloat16 import Bfloat16
 from tsctl.handlers.optimize.inductor import Compiled, compile_sizes
@@ -169,40 +168,17 @@ class Parts:
         return self._ms(self._graph(self._models[name], size))
 
     def _graph(self, model: torch.nn.Module, size: int) -> Run:
-        images, side = self._images(size), torch.cuda.Stream()
-        with torch.cuda.stream(side), torch.inference_mode():
-            for _ in range(3):
-                model(images)
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.inference_mode(), torch.cuda.graph(graph):
-            model(images)
-        return graph.replay
+        return graphed(model, self._images(size))
 
     def _by_pillow(self) -> Any:
         return prepare(middle(decode_image(self._body)))
 
     def _by_torchvision(self) -> torch.Tensor:
-        pixels = decode_jpeg(self._raw, mode=ImageReadMode.RGB)
-        height, width = resized(pixels.shape[-2], pixels.shape[-1])
-        pixels = interpolate(pixels[None], (height, width), mode="bilinear", antialias=True)[0]
-        top, left = round((height - CROP) / 2), round((width - CROP) / 2)
-        return pixels[:, top : top + CROP, left : left + CROP]
+        return pixels_of(self._body, lambda pixels: None)
 
     def _rate(self, run: Run, threads: int) -> int:
         seconds = 1.0 if self._quick else 3.0
-        end = time.perf_counter() + seconds
-
-        def work(_: int) -> int:
-            torch.set_num_threads(1)
-            count = 0
-            while time.perf_counter() < end:
-                run()
-                count += 1
-            return count
-
-        with ThreadPoolExecutor(threads) as pool:
-            return round(sum(pool.map(work, range(threads))) / seconds)
+        return round(runs_in(run, threads, seconds) / seconds)
 
     def _ms(self, run: Run, turns: int = 0) -> float:
         """Return the median milliseconds of a run, until the GPU has done it."""
