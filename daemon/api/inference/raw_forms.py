@@ -36,7 +36,7 @@ def is_urlencoded(content_type: str) -> bool:
 def take_as_json(request: Request) -> None:
     """Note that a body is JSON where it is said to be a form, as `curl -d` says of any, and begins with an object."""
     if is_urlencoded(request.content_type) and first_bytes(request.body, _START).lstrip().startswith(b"{"):
-        request.kind = "application/json"
+        request.kind = _JSON
 
 
 def read_raw_form(body: Payload, declared: Declared) -> "list[Param] | RawForm | None":
