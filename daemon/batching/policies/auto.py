@@ -45,7 +45,8 @@ class Auto:
         self._max_delay = max_delay
         self._traffic = traffic
         self._halves = traffic.halves = Halves()
-        self._best = traffic.best = traffic.best or BestSize(batch_size)
+        self._best = traffic.best = traffic.best or BestSize(batch_size, traffic.times)
+        self._best.rest(resting=traffic.padded is not None)
         self._best.limit(batch_size)
         self._return_due = 0.0  # until when the last batch's clients are awaited
         self._seen = 0  # how many jobs waited when pending input was last read first

@@ -18,6 +18,7 @@ import math
 from collections import deque
 from typing import Final
 
+from tsctl.daemon.batching.traffic.times import BatchTimes
 from tsctl.daemon.batching.traffic.together import rounded
 
 SHARE: Final = 0.01
@@ -26,16 +27,20 @@ EVERY: Final = 16  # batches from one try to the next, at least …
 AT_FIRST: Final = 3  # … and while the credit lasts
 OVERHEAD: Final = 0.0002  # seconds
 FEW: Final = 1.5  # batches: a size with less weight is not known
-USUAL: Final = 0.01  # of the pace, squared: the variance that is expected, which counts as much as `FEW` batches
+ONE: Final = 0.5  # of a batch: enough to leave a size alone that is …
+FAR: Final = 1.25  # … so many times as dear as the present one
+NEAR: Final = 1.05  # times as dear, as predicted from other sizes: such a size is left alone, too
+USUAL: Final = 0.04  # of the cost, squared: the variance that is expected at first …
+PRIOR: Final = 4.0  # … and that of all sizes later: it counts as much as so many batches of one size
 ENOUGH: Final = 8.0  # batches after which a size is tried no more that is not cheaper
 MANY: Final = 64.0  # batches: more are not counted, and a size is tried no more
 FORGETTING: Final = 0.9995  # of the weight of one size, at each batch of another
 CLIP: Final = 4.0  # times the pace: a page fault, a garbage collection
 PACE: Final = 0.05  # of the pace that the latest batch decides
-SMALLER: Final = 0.02  # of the cost: what a size of half as many may cost more, since its answers come sooner
+ALONE: Final = 0.02  # of the cost, for each half: what batches of one may cost more, since their answers come sooner
 WORTH_IT: Final = 0.02  # of the cost: for less the size stays
 DEARER: Final = 1.1  # times the cost of the present size: still larger ones are not tried
-SURE: Final = 1.5  # times the uncertainty of the difference, beyond which one size is cheaper than another
+SURE: Final = 3.0  # times the doubt of the difference: many sizes are compared, and one of them is always the luckiest
 
 
 class SizeCost:
@@ -46,12 +51,11 @@ class SizeCost:
         variance: of one batch's cost.
     """
 
-    __slots__ = ("cost", "last", "seen", "variance", "weight")
+    __slots__ = ("cost", "last", "variance", "weight")
 
     def __init__(self) -> None:
         self.cost = self.variance = self.weight = 0.0
         self.last = 0
-        self.seen = False  # the first batch of a size is not learned from: memory is new, code is compiled
 
     def __repr__(self) -> str:
         return f"<{self.cost:.3f} ± {math.sqrt(self.variance):.3f}, {self.weight:.1f} times>"
@@ -69,25 +73,31 @@ class BestSize:
 
     Args:
         most: the batch size, which is not exceeded.
+        times: predict what batches take, by which a size may be left alone that never was.
 
     Attributes:
+        resting: nothing is learned, and batches have any size: another rule chooses it.
         size: how many requests a batch has at most; `most` until a smaller one is known to be as good.
         changes: how often it has changed.
     """
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, times: BatchTimes) -> None:
         self.most = most
+        self._times = times
+        self.resting = False
         self.changes = 0
         self.forget()
 
     def forget(self) -> None:
-        """Know nothing: batches are made of other requests than before."""
+        """Begin anew: batches are made of other requests than before."""
         most = self.size = self.most
         self.changes += 1
         self._costs: dict[int, SizeCost] = {}
         self._usual = max(most, 2)  # requests of a batch with nothing to wait for; fewer are not enough for a try
         self._reference = 0  # the commonest size
         self._pace = self._credit = 0.0
+        self._usual_variance = USUAL
+        self._compared = 0
         self._total = 0
         self._since = 0  # batches since the last try
         self._probe = 0  # the size that was offered as a try; 0 for none
@@ -98,8 +108,14 @@ class BestSize:
         known = ", ".join(f"{size}: {cost!r}" for size, cost in sorted(self._costs.items()))
         return f"<BestSize {self.size} of {self.most}; {known or 'nothing known'}>"
 
+    def rest(self, *, resting: bool) -> None:
+        """Rest, or begin anew after a rest."""
+        if resting is not self.resting:
+            self.resting = resting
+            self.forget()
+
     def limit(self, most: int) -> None:
-        """Have another batch size from now on; what is known stays."""
+        """Change the batch size; what is known stays."""
         if most != self.most:
             self.size = most if self.size == self.most else min(self.size, most)
             self.most = most
@@ -112,6 +128,8 @@ class BestSize:
             idle: workers; beside more than the one that gets the batch, it would tell nothing.
         """
         self._probe = 0
+        if self.resting:
+            return self.most
         early = self._tried < self._credit
         if (
             idle < 2
@@ -140,6 +158,8 @@ class BestSize:
         Args:
             seconds: in the worker; more than 0.0.
         """
+        if self.resting:
+            return
         pace, count = (seconds + OVERHEAD) / count, rounded(count)
         self._busy += seconds
         tried = count in self._tries
@@ -149,9 +169,6 @@ class BestSize:
         known = self._costs.get(count)
         if known is None:
             known = self._costs[count] = SizeCost()
-        if not known.seen:
-            known.seen = True
-            return
         self._total += 1
         if not self._reference:
             self._reference, self._pace, self._credit = count, pace, CREDIT * seconds
@@ -161,6 +178,11 @@ class BestSize:
         weight = self._weight(known)
         known.weight, known.last = min(weight + 1.0, MANY), self._total
         part, error = 1.0 / known.weight, cost - known.cost
+        if weight >= 1.0:
+            share = error / known.cost
+            step = max(PACE, 1.0 / (self._compared + PRIOR))
+            self._compared += 1
+            self._usual_variance += (share * share * weight / (weight + 1.0) - self._usual_variance) * step
         known.cost += error * part
         known.variance = (1.0 - part) * (known.variance + part * error * error) if weight else 0.0
         if known.weight > 2.0 * self._weight(self._costs[self._reference]):
@@ -198,15 +220,16 @@ class BestSize:
         return self.size if self.size in known else max(known, default=0)
 
     def _better(self, size: int, cost: float, present: int) -> float:
-        """Return a cost with the preference of smaller sizes."""
-        return cost * (1.0 - SMALLER * math.log2(present / size))
+        """Return a cost with the preference of batches of one."""
+        return cost * (1.0 - ALONE * math.log2(present)) if size == 1 else cost
 
     def _doubt(self, one: SizeCost, other: SizeCost) -> float:
         """Return the uncertainty of the difference of two costs: a standard deviation."""
         total = 0.0
         for each in (one, other):
             weight = self._weight(each)
-            total += (each.variance * weight + USUAL * FEW) / (weight + FEW) / weight
+            usual = self._usual_variance * each.cost * each.cost
+            total += (each.variance * weight + usual * PRIOR) / (weight + PRIOR) / weight
         return math.sqrt(total)
 
     def _choose(self) -> None:
@@ -235,14 +258,21 @@ class BestSize:
         dearer = [size for size, each in known.items() if size > present and each.cost > DEARER * now.cost]
         larger = min(dearer, default=math.inf)
         best, least = 0, math.inf
-        for size in (1, *steps_beside(present, min(self.most, waiting))):
+        half = self._costs.get(present // 2)
+        hopeless = half is not None and self._weight(half) >= ONE and half.cost > FAR * now.cost
+        for size in (*steps_beside(present, min(self.most, waiting)), *(() if hopeless else (1,))):
             each = self._costs.get(size)
             weight = 0.0 if each is None else self._weight(each)
             if size == present or weight >= least or size > larger:
                 continue
+            if each is not None and weight >= ONE:
+                if each.cost > FAR * now.cost:
+                    continue
+            elif self._times.spread and self._times.of(size) + OVERHEAD > NEAR * size * now.cost * self._pace:
+                continue
             if each is not None and weight >= FEW:
                 gain = now.cost - self._better(size, each.cost, present)
-                if weight >= (MANY if gain > 0.0 else ENOUGH) or gain < -2.0 * SURE * self._doubt(each, now):
+                if weight >= (MANY if gain > 0.0 else ENOUGH) or gain < -SURE * self._doubt(each, now):
                     continue
             best, least = size, weight
         return best

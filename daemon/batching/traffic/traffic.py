@@ -107,6 +107,8 @@ class Traffic:
             self.padded = None
         elif self.padded is None:
             self.padded = PaddedTimes(self.times)
+        if self.best is not None:
+            self.best.rest(resting=wanted)  # batches are cut by what their lengths cost
 
     def arrived(self, job: Job) -> None:
         now, trace, callers = job.queued, self.trace, self.callers

@@ -69,6 +69,4 @@ class GroupedVersion:
     def _begin(self, share: float) -> None:
         model, self.learned = self._model, share
         self.follow_settings()
-        if model.traffic.best is not None:
-            model.traffic.best.forget()
         model.reports.add("grouped", f"batches of similar lengths from now on: padding took {share:.0%} of the time")

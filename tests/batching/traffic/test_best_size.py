@@ -7,6 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tsctl.daemon.batching.traffic.best_size import EVERY, SHARE, BestSize
+from tsctl.daemon.batching.traffic.times import BatchTimes
 
 Curve = Callable[[int], float]
 LONG = 800  # batches
@@ -22,7 +23,7 @@ class Workers:
     """
 
     def __init__(self, curve: Curve, most: int, waiting: int = 100, noise: float = 0.05) -> None:
-        self.best = BestSize(most)
+        self.best = BestSize(most, BatchTimes())
         self.curve, self.waiting, self.noise = curve, waiting, noise
         self.chance = random.Random(1)
         self.sent: Counter[int] = Counter()
@@ -111,7 +112,7 @@ def test_a_size_is_tried_only_where_so_many_wait_and_no_other_worker_is_idle() -
     workers.run(LONG)
     assert max(workers.sent) == 3 and workers.sent[1]
 
-    idle = BestSize(8)
+    idle = BestSize(8, BatchTimes())
     for _ in range(10 * EVERY):
         assert idle.next(100, 2) == 8
         idle.sent(8)

@@ -243,8 +243,7 @@ def test_whoever_forbids_it_or_chooses_another_policy_gets_the_order_by_age(said
     assert by_itself(padding, said, policy).model.queue.choice is None
 
 
-def test_what_was_known_of_sizes_is_forgotten_when_batches_change() -> None:
-    bench = by_itself(padding)
+def test_where_lengths_are_grouped_what_they_cost_decides_on_sizes_and_not_what_was_learned_before() -> None:
+    best = by_itself(padding).model.traffic.best
 
-    assert bench.model.traffic.best is not None
-    assert bench.model.traffic.best.size > 1, "grouped, a batch of eight is cheaper than eight requests"
+    assert best is not None and best.resting and best.size == best.most and not best.costs

@@ -195,6 +195,7 @@ class World:
             pass
         self.measured.sizes = self.dispatcher.sizes
         self.measured.reasons = self.dispatcher.reasons
+        self.measured.longest_hold = self.dispatcher.longest_hold
         return self.measured
 
     def _seconds(self, jobs: Sequence[Job]) -> float:
@@ -209,8 +210,6 @@ class World:
     # BatchEvents.
 
     def ended(self, worker: Worker, batch: Batch, outcomes: Sequence[Outcome], seconds: float) -> None:
-        held = min((job.held for job in batch.jobs if job.held is not None), default=batch.sent)
-        self.measured.longest_hold = max(self.measured.longest_hold, batch.sent - held)
         self.dispatcher.ended(worker, batch, outcomes, seconds)
 
     def streamed(self, worker: Worker, job: Job, piece: Reply) -> None:
