@@ -24,7 +24,7 @@ WIDTH = 92
 PROGRESS = re.compile(r"\x1b\[\?25l.*?\x1b\[\?25h\r\x1b\[1A\x1b\[2K", re.DOTALL)
 FONTS = re.compile(r"@font-face \{\{.*?\}\}\s*", re.DOTALL)  # they would be loaded from another host
 COMMANDS = (
-    "tsctl archive --model-name scorer --version 1.0 --handler scorer.py \\\n    --serialized-file weights.pt",
+    "tsctl archive --name scorer --version 1.0 --handler scorer.py \\\n    --serialized-file weights.pt",
     "tsctl start",
     "tsctl register scorer.mar --batch-size 8",
     "curl http://127.0.0.1:8080/predictions/scorer \\\n    -H 'Content-Type: application/json' -d @row.json",

@@ -54,9 +54,11 @@ def command(
 ) -> None:  # fmt: skip
     """Show what happened to the daemon, or to MODEL: workers that ended, refused requests, changes.
 
+    On a terminal each event is one line, cut to its width; a pipe and `--json` get it whole.
     Without a daemon, shows the last events of the one before.
     """
     asked = {"model": model, "level": level, "since": since}
+    shortened = False
     with contextlib.suppress(KeyboardInterrupt):
         if following:
             found = follow(socket, asked | {"limit": lines})
@@ -73,7 +75,16 @@ def command(
             if as_json or not sys.stdout.isatty():
                 echo(json.dumps(event) if as_json else line_of(event))
             else:
-                show(event)
+                shortened |= _show_cut(event)
+    if shortened:
+        hint("lines are cut to the width of the terminal; `--json` prints them whole, as `| cat` does")
+
+
+def _show_cut(event: dict[str, Any]) -> bool:
+    """Print an event in one line of the terminal; return whether a part was left out."""
+    from tsctl.render import cut
+
+    return cut(line_of(event), LEVEL, _COLOURS.get(event["level"], ""))
 
 
 def show(event: dict[str, Any], *, named: bool = True) -> None:
