@@ -352,13 +352,14 @@ def test_register_that_does_not_wait_names_the_model(invoke: Invoke, daemon: Fak
     assert "Version: 2.0 starts its workers; `tsctl ls` shows when they are ready" in result.stdout
 
 
-def test_retry_names_the_version_that_it_means(invoke: Invoke, daemon: FakeDaemon) -> None:
+@pytest.mark.parametrize("verb", ["retry", "restart"])
+def test_the_version_that_is_meant_is_named(invoke: Invoke, daemon: FakeDaemon, verb: str) -> None:
     daemon.answer("GET /models/net", [NET])
-    daemon.answer("POST /models/net/1.0/retry", {"status": "tried again"})
+    daemon.answer(f"POST /models/net/1.0/{verb}", {"status": "done"})
 
-    waited, at_once = invoke("retry", "net"), invoke("retry", "net", "--no-wait")
+    waited, at_once = invoke(verb, "net"), invoke(verb, "net", "--no-wait")
 
-    assert waited.stdout == "tried again\n"
+    assert waited.stdout == "done\n"
     assert at_once.stdout == 'Model "net" Version: 1.0 starts its workers; `tsctl ls` shows when they are ready\n'
     sent = [request.query["synchronous"] for request in daemon.requests if request.method == "POST"]
     assert sent == ["true", "false"]

@@ -20,7 +20,7 @@ def command(socket: Path | None, model: str, no_wait: bool) -> None:
     """Replace the workers of MODEL by new ones; no request fails.
 
     The new workers load beside the old ones, which serve until all new ones are ready, and then finish
-    their requests: meanwhile there is memory for both. A handler that is served from its file is read
+    their requests: meanwhile both need memory. A handler that is served from its file is read
     anew; of an archive, the files that were unpacked (`tsctl register --replace` takes a changed one). If
     they fail to load, the old workers go on serving.
 
