@@ -44,7 +44,7 @@ def main() -> None:
             dimensions=(50, WIDTH),
         )  # fmt: skip
         try:
-            serving.expect(r"\ncurl [^\n]*\n")
+            serving.expect(r"\ncurl (?:[^\n]*\\\r?\n)*[^\n]*\n")
             draw(console, SERVE, str(serving.before) + str(serving.after))
             console.print(Text("# in another terminal", style="dim"))
             for command in COMMANDS:
