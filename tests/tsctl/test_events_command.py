@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -64,7 +65,7 @@ def test_on_a_terminal_an_event_is_one_row(
     screen = io.StringIO()
     monkeypatch.setattr(render, "out", Console(file=screen, width=width, highlight=False, force_terminal=True))
     daemon.answer("GET /tsctl/events", {"events": [DIED], "last": 7})
-    monkeypatch.setattr(events.sys, "stdout", SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: True))
 
     with contextlib.suppress(SystemExit):
         main(["events"], prog_name="tsctl", standalone_mode=False)
