@@ -23,25 +23,42 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 sample_argument = click.argument(
     "sample", metavar="[FILE]", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-_ADDRESS = "inference_address"
-
-
-def host_option(function: F, group: str = "") -> F:
-    text = "The name or IP address of predictions, 0.0.0.0 for all of this machine [default: 127.0.0.1]."
-    return click.option("--host", cls=GroupedOption, group=group, metavar="HOST", help=text)(function)
-
-
-def port_option(function: F, group: str = "") -> F:
-    text = "The port of predictions [default: 8080]."
-    number = click.IntRange(0, 65535)
-    return click.option("--port", cls=GroupedOption, group=group, type=number, metavar="PORT", help=text)(function)
-
-
 content_type_option = click.option(
     "--content-type",
     metavar="TYPE",
     help="Content type of FILE [default: by its name for JSON and text, else none].",
 )
+
+_ADDRESS = "inference_address"
+_PARTS = "tsctl.options.address"  # in the `meta` of a context: the parts of the address that were given
+
+
+def host_option(function: F, **attributes: Any) -> F:
+    text = "The name or IP address of predictions, 0.0.0.0 for all of this machine [default: 127.0.0.1]."
+    return click.option("--host", cls=GroupedOption, metavar="HOST", help=text, **attributes)(function)
+
+
+def port_option(function: F, **attributes: Any) -> F:
+    text = "The port of predictions [default: 8080]."
+    number = click.IntRange(0, 65535)
+    return click.option("--port", cls=GroupedOption, type=number, metavar="PORT", help=text, **attributes)(function)
+
+
+def _take_part(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value is not None:
+        ctx.meta.setdefault(_PARTS, {})[param.name] = value
+
+
+def _take_address(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Return the address, also where its parts were given, which are taken before.
+
+    Raises:
+        click.UsageError: both were given.
+    """
+    parts = ctx.meta.get(_PARTS, {})
+    if parts and value is not None:
+        raise click.UsageError("`--host` and `--port` are the parts of `--inference-address`: give either", ctx)
+    return address_of(parts.get("host"), parts.get("port")) if parts else value
 
 
 def address_of(host: str | None, port: int | None) -> str | None:
@@ -138,6 +155,8 @@ def setting_options(function: F) -> F:
             value = {"type": SettingType(setting), "metavar": setting.metavar}
         if setting.parse is parse_models:
             value |= {"multiple": True, "callback": lambda _ctx, _param, values: several(values)}
+        if setting.name == _ADDRESS:
+            value |= {"callback": _take_address}
         text = setting.help + default
         group = group_of(setting.name, DAEMON)
         option = click.option(
@@ -146,7 +165,7 @@ def setting_options(function: F) -> F:
         function = option(function)
         if setting.name == _ADDRESS:
             for add in (port_option, host_option):
-                function = add(function, group)
+                function = add(function, group=group, is_eager=True, expose_value=False, callback=_take_part)
     return function
 
 
@@ -156,16 +175,7 @@ def several(values: Sequence[str]) -> str | None:
 
 
 def daemon_arguments(socket: Path | None, given: dict[str, Any]) -> list[str]:
-    """Return the daemon's arguments for the given options.
-
-    Raises:
-        click.UsageError: the inference address is given in two ways.
-    """
-    address = address_of(given.get("host"), given.get("port"))
-    if address is not None:
-        if given.get(_ADDRESS) is not None:
-            raise click.UsageError("`--host` and `--port` are the parts of `--inference-address`: give either")
-        given = given | {_ADDRESS: address}
+    """Return the daemon's arguments for the given options."""
     if given.get("socket") is None and socket is not None:
         given = given | {"socket": str(socket)}
     arguments = []

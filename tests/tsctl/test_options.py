@@ -84,8 +84,10 @@ def test_host_and_port_are_the_inference_address(options: list[str], address: st
 
 
 def test_an_address_in_two_ways_is_wrong_usage() -> None:
-    with pytest.raises(click.UsageError, match="give either"):
-        daemon_arguments(None, given_by("--port", "1", "--inference-address", "8081"))
+    for order in (["--port", "1", "--inference-address", "8081"], ["--inference-address", "8081", "--host", "::1"]):
+        result = CliRunner().invoke(echo, order)
+
+        assert result.exit_code == 2 and "give either" in result.output
 
 
 def test_nothing_given_makes_no_arguments() -> None:
