@@ -64,6 +64,14 @@ class HelpContext(click.Context):
         self.meta[_ALL] = True
 
 
+class _HelpOption(click.Option):
+    """An option whose value may be left out, and has no name in the help if it is of no use."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        record = super().get_help_record(ctx)
+        return None if record is None else (record[0].rstrip(), record[1])
+
+
 class HelpCommand(click.Command):
     """A command whose `--help` may be followed by `all`."""
 
@@ -78,7 +86,7 @@ class HelpCommand(click.Command):
     def get_help_option(self, ctx: click.Context) -> click.Option | None:
         if self._option is None:  # one object, because click compares it with what was given
             more = f"; with `{ALL}`, also what is seldom used" if self.has_more else ""
-            self._option = click.Option(
+            self._option = _HelpOption(
                 self.get_help_option_names(ctx), is_flag=False, flag_value="", expose_value=False, is_eager=True,
                 metavar=f"[{ALL}]" if self.has_more else "", help=f"Show this message and exit{more}.",
                 callback=_show_help,

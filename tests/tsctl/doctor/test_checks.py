@@ -153,4 +153,4 @@ def test_of_several_answers_the_worst_ones_count() -> None:
 def test_no_remedy_fetches_a_package_that_may_be_a_strangers() -> None:
     remedy = CHECKS["installation"](facts("installation", compiled=False)).remedy
 
-    assert "pip install" not in remedy and "its clone or its wheel" in remedy
+    assert "pip install" not in remedy and "from the same clone or wheel" in remedy
