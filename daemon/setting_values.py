@@ -38,6 +38,7 @@ class Setting:
         worker: the variable in which TorchServe's workers, and ours, find the value; empty if there is none.
         opens: what the daemon does with the file or directory: reads it, or writes into it; empty for neither.
         manages: names the addresses, a list, at which clients with the management token manage; empty for other values.
+        everyday: whether its option is in the short help of `tsctl start`.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Setting:
     worker: str = ""
     opens: Literal["", "read", "write"] = ""
     manages: str = ""
+    everyday: bool = False
 
     @property
     def flag(self) -> str:

@@ -33,12 +33,26 @@ from tsctl.daemon.setting_values import (
 CORE_SETTINGS: tuple[Setting, ...] = (
     Setting("socket", None, parse_path, "PATH", "The control socket [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID]."),
     Setting(
-        "state_dir", None, parse_path, "DIR", "The directory of logs and registrations [default: ~/.local/state/tsctl]."
+        "state_dir",
+        None,
+        parse_path,
+        "DIR",
+        "The directory of logs and registrations [default: ~/.local/state/tsctl].",
+        everyday=True,
     ),
     Setting(
         "ts_config", None, parse_path, "FILE", "TorchServe's config.properties.", theirs="TS_CONFIG_FILE", opens="read"
     ),
-    Setting("model_store", None, parse_path, "DIR", "The directory of model archives.", "model_store", opens="read"),
+    Setting(
+        "model_store",
+        None,
+        parse_path,
+        "DIR",
+        "The directory of model archives.",
+        "model_store",
+        opens="read",
+        everyday=True,
+    ),
     Setting(
         "models",
         None,
@@ -46,8 +60,16 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "MODELS",
         "Models to load at the start: ALL, or comma-separated [NAME=]ARCHIVE.",
         "load_models",
+        everyday=True,
     ),
-    Setting("restore", True, parse_boolean, "true|false", "Restore the models that the last run had registered."),
+    Setting(
+        "restore",
+        True,
+        parse_boolean,
+        "true|false",
+        "Restore the models that the last run had registered.",
+        everyday=True,
+    ),
     Setting(
         "inference_address",
         "127.0.0.1:8080",
@@ -72,6 +94,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "ADDRESS",
         "The address of TorchServe's management API: HOST:PORT [default: only the control socket].",
         "management_address",
+        everyday=True,
     ),
     Setting(
         "management_without_token",
@@ -96,6 +119,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "FILE",
         "A 0600 file with the token of the management address [default: TSCTL_TOKEN].",
         opens="read",
+        everyday=True,
     ),
     Setting(
         "inference_token_file",
@@ -104,6 +128,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "FILE",
         "A 0600 file with the token of the inference API [default: TSCTL_INFERENCE_TOKEN].",
         opens="read",
+        everyday=True,
     ),
     Setting(
         "allowed_host",
@@ -170,7 +195,15 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "How long a graceful shutdown waits for running requests.",
         "unregister_model_timeout",
     ),
-    Setting("max_request_size", 64 * MIB, parse_size, "BYTES", "The largest request body.", "max_request_size"),
+    Setting(
+        "max_request_size",
+        64 * MIB,
+        parse_size,
+        "BYTES",
+        "The largest request body.",
+        "max_request_size",
+        everyday=True,
+    ),
     Setting(
         "max_receiving_bytes",
         None,
@@ -202,6 +235,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "SECONDS",
         "How long a worker may take for a batch.",
         "default_response_timeout",
+        everyday=True,
     ),
     Setting(
         "startup_timeout",
@@ -231,6 +265,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "WORKERS",
         "Workers of a model if neither the registration nor the archive names a number.",
         "default_workers_per_model",
+        everyday=True,
     ),
     Setting(
         "gpus",
@@ -239,6 +274,7 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "N",
         "GPUs to use: the first N, 0 for none; all that are found by default.",
         "number_of_gpu",
+        everyday=True,
     ),
     Setting(
         "default_handler",
@@ -287,7 +323,14 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "template", True, parse_boolean, "true|false", "Fork workers from a process that has imported torch already."
     ),
     Setting("access_log", True, parse_boolean, "true|false", "Log a line for each request."),
-    Setting("log_level", "info", parse_level, "LEVEL", "The daemon's log level: debug, info, warning or error."),
+    Setting(
+        "log_level",
+        "info",
+        parse_level,
+        "LEVEL",
+        "The daemon's log level: debug, info, warning or error.",
+        everyday=True,
+    ),
     Setting(
         "log_format", "text", parse_log_format, "FORMAT", "The lines of all logs: text, or json (an object a line)."
     ),

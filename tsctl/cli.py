@@ -10,48 +10,55 @@ from click.shell_completion import CompletionItem
 
 from tsctl.errors import Interrupted
 from tsctl.streams import echo, prepare, shown
-from tsctl.terminal.help import HelpContext
+from tsctl.terminal.help import ALL, HelpCommand, HelpContext
 
 # verb → (group in the help, one line). The command of `verb` is `command` in tsctl/commands/VERB.py, with _ for -.
 # Extensions add verbs of their own: `all_verbs`.
 VERBS: dict[str, tuple[str, str]] = {
-    "start": ("Daemon", "Start the daemon in the background."),
-    "run": ("Daemon", "Run the daemon in the foreground."),
-    "stop": ("Daemon", "Stop the daemon; running requests finish."),
-    "upgrade": ("Daemon", "Replace the daemon by a new process; no request fails."),
-    "install-service": ("Daemon", "Write systemd's units for the daemon."),
-    "status": ("Daemon", "Show the daemon and its models."),
-    "top": ("Daemon", "Watch the models on a live screen."),
-    "config": ("Daemon", "Show each setting's value and source."),
-    "logs": ("Daemon", "Show the logs of the daemon, its requests and models."),
-    "events": ("Daemon", "Show what happened to the daemon and its models."),
-    "metrics": ("Daemon", "Print the metrics, rules of alerts, or a Grafana board."),
-    "console": ("Daemon", "Show the daemon and its models in the browser."),
-    "doctor": ("Daemon", "Check whether this machine can serve."),
     "serve": ("Models", "Serve a handler or a model from its file, until Ctrl-C."),
-    "archive": ("Models", "Pack a model into a .mar archive."),
     "new": ("Models", "Write a handler, a sample input and a test."),
     "check": ("Models", "Load an archive without a daemon and report the result."),
+    "archive": ("Models", "Pack a model into a .mar archive."),
     "register": ("Models", "Register a model and start its workers."),
     "unregister": ("Models", "Unregister a model."),
     "ls": ("Models", "List the registered models."),
     "describe": ("Models", "Show everything about a model."),
+    "predict": ("Models", "Send an input to a model and print the answer."),
+    "bench": ("Models", "Load-test a model: measure latency and throughput."),
     "scale": ("Models", "Change the number of workers of a model."),
+    "set": ("Models", "Change settings of a model while it serves."),
+    "restart": ("Models", "Start a model's workers anew; no request fails."),
+    "retry": ("Models", "Retry a failed model."),
     "load": ("Models", "Load a model that is not in memory."),
     "unload": ("Models", "Unload a model, and keep it registered."),
-    "retry": ("Models", "Retry a failed model."),
-    "set": ("Models", "Change settings of a model while it serves."),
     "default": ("Models", "Set a model's default version."),
+    "route": ("Models", "Share a model's requests among its versions."),
     "apply": ("Models", "Make the models as a file says."),
     "export": ("Models", "Write the models as such a file."),
     "rollback": ("Models", "Return a model to its state before the latest change."),
-    "route": ("Models", "Share a model's requests among its versions."),
-    "predict": ("Models", "Send an input to a model and print the answer."),
-    "bench": ("Models", "Load-test a model: measure latency and throughput."),
     "tune": ("Models", "Measure a model and recommend settings."),
     "demo": ("Models", "Show batching and recovery with a small model."),
+    "start": ("Daemon", "Start the daemon in the background."),
+    "stop": ("Daemon", "Stop the daemon; running requests finish."),
+    "run": ("Daemon", "Run the daemon in the foreground."),
+    "upgrade": ("Daemon", "Replace the daemon by a new process; no request fails."),
+    "status": ("Daemon", "Show the daemon and its models."),
+    "top": ("Daemon", "Watch the models on a live screen."),
+    "console": ("Daemon", "Show the daemon and its models in the browser."),
+    "logs": ("Daemon", "Show the logs of the daemon, its requests and models."),
+    "events": ("Daemon", "Show what happened to the daemon and its models."),
+    "metrics": ("Daemon", "Print the metrics, rules of alerts, or a Grafana board."),
+    "config": ("Daemon", "Show each setting's value and source."),
+    "doctor": ("Daemon", "Check whether this machine can serve."),
+    "install-service": ("Daemon", "Write systemd's units for the daemon."),
+    "help": ("Shell", "Show the help, or that of a verb."),
+    "version": ("Shell", "Show the version."),
     "completion": ("Shell", "Print the completion script of a shell."),
 }
+# The twelve of the short help, in its order; `tsctl help all` has the others.
+EVERYDAY = (
+    "serve", "new", "start", "register", "predict", "bench", "ls", "describe", "top", "logs", "unregister", "stop",
+)  # fmt: skip
 
 
 def all_verbs() -> dict[str, tuple[str, str]]:
@@ -61,10 +68,10 @@ def all_verbs() -> dict[str, tuple[str, str]]:
     return VERBS | verbs()
 
 
-class VerbGroup(click.Group):
+class VerbGroup(HelpCommand, click.Group):
     """A group whose commands are listed from the table and loaded when they run."""
 
-    context_class = HelpContext
+    has_more = True
 
     def main(self, *args: Any, **options: Any) -> Any:
         prepare()
@@ -105,17 +112,19 @@ class VerbGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            from tsctl.terminal.suggestions import suggest_verb
+            raise unknown_verb(args[0], ctx) from None
 
-            meant = suggest_verb(args[0], all_verbs())
-            more = f" Did you mean `{meant}`?" if meant else ""
-            raise click.UsageError(f"No such command `{args[0]}`.{more}", ctx) from None
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         verbs = all_verbs()
-        for title in dict.fromkeys(group for group, _ in verbs.values()):
-            with formatter.section(title):
-                formatter.write_dl([(verb, text) for verb, (group, text) in verbs.items() if group == title])
+        if isinstance(ctx, HelpContext) and ctx.shows_all:
+            for title in dict.fromkeys(group for group, _ in verbs.values()):
+                with formatter.section(title):
+                    formatter.write_dl([(verb, text) for verb, (group, text) in verbs.items() if group == title])
+            return
+        with formatter.section("Every day"):
+            formatter.write_dl([(verb, verbs[verb][1]) for verb in EVERYDAY])
+        formatter.write_paragraph()
+        formatter.write_text(f"{len(verbs) - len(EVERYDAY)} more: `tsctl help {ALL}`. About one: `tsctl help VERB`.")
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         rows = all_verbs().items()
@@ -123,12 +132,25 @@ class VerbGroup(click.Group):
         return verbs + click.Command.shell_complete(self, ctx, incomplete)
 
 
+def unknown_verb(word: str, ctx: click.Context) -> click.UsageError:
+    """Return the error on a word that is no verb, with the verb that is probably meant."""
+    from tsctl.terminal.suggestions import suggest_verb
+
+    meant = suggest_verb(word, all_verbs())
+    more = f" Did you mean `{meant}`?" if meant else ""
+    return click.UsageError(f"No such command `{word}`.{more}", ctx)
+
+
 def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> None:
     if wanted and not ctx.resilient_parsing:
-        from importlib.metadata import version
-
-        echo(f"tsctl {version('tsctl')}")
+        show_version()
         ctx.exit()
+
+
+def show_version() -> None:
+    from importlib.metadata import version
+
+    echo(f"tsctl {version('tsctl')}")
 
 
 @click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"]}, no_args_is_help=True)
@@ -139,6 +161,7 @@ def print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) -> 
     help="The daemon's control socket, also after the verb [default: in $XDG_RUNTIME_DIR or /tmp/tsctl-UID].",
 )
 @click.option(
+    "-V",
     "--version",
     is_flag=True,
     expose_value=False,
@@ -151,9 +174,9 @@ def main(ctx: click.Context, socket: Path | None) -> None:
     """Serve PyTorch models with dynamic batching.
 
     \b
-    tsctl start --model-store DIR           start the daemon
-    tsctl register MODEL.mar --batch-size 8 serve a model
-    curl http://127.0.0.1:8080/predictions/MODEL -T FILE
+    tsctl serve handler.py                      serve a file until Ctrl-C
+    tsctl start && tsctl register handler.py    serve it in the background
+    tsctl predict MODEL FILE                    ask it
 
     A model is MODEL or MODEL/VERSION, as in the URL; without a version, the default version.
     """

@@ -20,15 +20,53 @@ model_argument = click.argument("model", shell_complete=complete_model)
 optional_model_argument = click.argument("model", required=False, shell_complete=complete_model)
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
-input_option = click.option(
-    "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Request body to measure with [default: the recorded one, or the archive's `warmup`].",
-)  # fmt: skip
+sample_argument = click.argument(
+    "sample", metavar="[FILE]", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
 content_type_option = click.option(
     "--content-type",
     metavar="TYPE",
-    help="Content type of the input [default: by its name for JSON and text, else none].",
+    help="Content type of FILE [default: by its name for JSON and text, else none].",
 )
+
+_ADDRESS = "inference_address"
+_PARTS = "tsctl.options.address"  # in the `meta` of a context: the parts of the address that were given
+
+
+def host_option(function: F, **attributes: Any) -> F:
+    text = "The name or IP address of predictions, 0.0.0.0 for all of this machine [default: 127.0.0.1]."
+    return click.option("--host", cls=GroupedOption, metavar="HOST", help=text, **attributes)(function)
+
+
+def port_option(function: F, **attributes: Any) -> F:
+    text = "The port of predictions [default: 8080]."
+    number = click.IntRange(0, 65535)
+    return click.option("--port", cls=GroupedOption, type=number, metavar="PORT", help=text, **attributes)(function)
+
+
+def _take_part(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value is not None:
+        ctx.meta.setdefault(_PARTS, {})[param.name] = value
+
+
+def _take_address(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Return the address, also where its parts were given, which are taken before.
+
+    Raises:
+        click.UsageError: both were given.
+    """
+    parts = ctx.meta.get(_PARTS, {})
+    if parts and value is not None:
+        raise click.UsageError("`--host` and `--port` are the parts of `--inference-address`: give either", ctx)
+    return address_of(parts.get("host"), parts.get("port")) if parts else value
+
+
+def address_of(host: str | None, port: int | None) -> str | None:
+    """Return the address of `--host` and `--port` as HOST:PORT; None if neither is given."""
+    if host is None and port is None:
+        return None
+    name = "127.0.0.1" if host is None else host
+    return f"{f'[{name}]' if ':' in name else name}:{8080 if port is None else port}"
 
 
 class SettingType(click.ParamType[str]):
@@ -104,7 +142,10 @@ def model_parameters(given: dict[str, Any]) -> dict[str, str | None]:
 
 
 def setting_options(function: F) -> F:
-    """Add an option for each of the daemon's settings; `--socket` also exists on the root command."""
+    """Add an option for each of the daemon's settings; `--socket` also exists on the root command.
+
+    Before that of the inference address, `--host` and `--port` name its parts.
+    """
     for setting in reversed(SETTINGS):
         default = "" if setting.default is None else f" [default: {_shown(setting.default)}]"
         flag, value = setting.flag, dict[str, Any]()
@@ -114,11 +155,17 @@ def setting_options(function: F) -> F:
             value = {"type": SettingType(setting), "metavar": setting.metavar}
         if setting.parse is parse_models:
             value |= {"multiple": True, "callback": lambda _ctx, _param, values: several(values)}
+        if setting.name == _ADDRESS:
+            value |= {"callback": _take_address}
         text = setting.help + default
+        group = group_of(setting.name, DAEMON)
         option = click.option(
-            flag, setting.name, cls=GroupedOption, group=group_of(setting.name, DAEMON), help=text, **value
+            flag, setting.name, cls=GroupedOption, group=group, everyday=setting.everyday, help=text, **value
         )
         function = option(function)
+        if setting.name == _ADDRESS:
+            for add in (port_option, host_option):
+                function = add(function, group=group, is_eager=True, expose_value=False, callback=_take_part)
     return function
 
 

@@ -160,6 +160,24 @@ def plain(text: str) -> None:
     out.print(_foreign(text), soft_wrap=True)
 
 
+def cut(line: str, coloured: slice = slice(0), style: str = "") -> bool:
+    """Print a line; on a terminal, as much as fits into its width, with `…` for the rest.
+
+    Args:
+        coloured: the characters that get the style.
+
+    Returns:
+        Whether there is a rest.
+    """
+    text = _foreign(line)
+    text.stylize(style, coloured.start or 0, coloured.stop)
+    rest = out.is_terminal and text.cell_len > out.width
+    if rest:
+        text.truncate(out.width, overflow="ellipsis")
+    out.print(text, soft_wrap=True)
+    return rest
+
+
 def hanging(line: str, columns: int, coloured: slice = slice(0), style: str = "") -> None:
     """Print a line verbatim; where it is wider than a terminal, its further lines begin at this column.
 

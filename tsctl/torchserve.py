@@ -111,7 +111,9 @@ def torchserve_options(function: F) -> F:
     """Add an option for each flag of the table."""
     for flag in reversed(FLAGS):
         value: dict[str, Any] = {"is_flag": True} if flag.metavar is None else {"metavar": flag.metavar}
-        option = click.option(*flag.names, _name(flag), cls=GroupedOption, group=GROUP, help=flag.help, **value)
+        option = click.option(
+            *flag.names, _name(flag), cls=GroupedOption, group=GROUP, everyday=False, help=flag.help, **value
+        )
         function = option(function)
     return function
 

@@ -216,7 +216,7 @@ class NotFailed(DaemonError):
         sentence = f"Model version {version} of model {name} has not failed (state: {state}); nothing to retry."
         if given_up:
             sentence += f" {given_up} of {wanted} workers failed:"
-            sentence += f" `tsctl scale {name}/{version} --workers {wanted}` starts them again."
+            sentence += f" `tsctl scale {name}/{version} {wanted}` starts them again."
         super().__init__(sentence)
 
 

@@ -187,11 +187,14 @@ class Registrar:
         model.reports.add("registered", f"registered from {model.source.url}")
         model.start()
 
-    async def renew(self, old: ModelVersion, what: str) -> ModelVersion:
+    async def renew(
+        self, old: ModelVersion, what: str, progress: Progress = no_progress, *, synchronous: bool = True
+    ) -> ModelVersion:
         """Replace a version by itself, built anew, as services specify its workers now.
 
         Args:
             what: the new workers, for the events.
+            synchronous: wait until the new version serves.
 
         Raises:
             Upgrading: the daemon is being upgraded.
@@ -212,7 +215,7 @@ class Registrar:
                 self.directories.use(source.unpacked)
             new.before = before_replacement(request, old, reset=False)
             self.replacing.begin(old, new, what)
-            await self.replacing.finish(new, no_progress, synchronous=True)
+            await self.replacing.finish(new, progress, synchronous=synchronous)
             return new
 
     async def scale(self, model: ModelVersion, least: int, most: int, *, synchronous: bool, progress: Progress) -> None:

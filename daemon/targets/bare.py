@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tsctl.daemon.targets.errors import TargetError
-from tsctl.daemon.targets.files import MODEL_SUFFIXES, WEIGHTS, is_torchscript, model_name_of
+from tsctl.daemon.targets.files import MODEL_SUFFIXES, WEIGHTS, is_torchscript, model_name_of, name_of_file
 from tsctl.daemon.targets.source import LARGEST, module_classes, parse, top_names
 
 CONFIG = "model-config.yaml"
@@ -78,7 +78,7 @@ def read_handler(file: Path, function: str) -> ServeTarget:
         kind="handler",
         url=f"{file}:{function}" if function else str(file),
         path=file,
-        model_name=model_name_of(function if named else file.stem),
+        model_name=model_name_of(function) if named else name_of_file(file),
         version=VERSION,
         handler=f"{file.name}:{function}" if function else file.name,
         **_files_of_handler(file),
@@ -118,7 +118,7 @@ def _read_model(file: Path) -> ServeTarget:
         kind="model",
         url=str(file),
         path=file,
-        model_name=model_name_of(file.stem),
+        model_name=name_of_file(file),
         version=VERSION,
         handler=BASE_HANDLER,
         model_file=model_file,

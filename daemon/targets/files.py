@@ -14,6 +14,7 @@ ARCHIVE_SUFFIXES = (".mar", ".tar.gz", ".tgz", ".model")
 _FUNCTION = re.compile(r"(?P<file>.+\.py):(?P<function>[^\W\d]\w*)", re.DOTALL)
 _SAVED_BEFORE_ZIP = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."  # torch.save of torch before 1.6
 _UNNAMED = "model"
+_OF_ANY = ("app", "handler", "main", "model")  # stems of files that say nothing about their model
 _LONGEST_NAME = 64  # characters of an inferred name
 
 
@@ -33,6 +34,12 @@ def model_name_of(stem: str) -> str:
     plain = unicodedata.normalize("NFKD", stem).encode("ascii", "ignore").decode()
     name = re.sub(r"[^A-Za-z0-9_.]+", "-", plain).strip("-_.")[:_LONGEST_NAME].rstrip("-_.")
     return name if NAME.fullmatch(name) else _UNNAMED
+
+
+def name_of_file(file: Path) -> str:
+    """Return the model name of a file: of its stem, or of its folder where every model's file is called so."""
+    folder = model_name_of(file.parent.name)
+    return folder if file.stem in _OF_ANY and folder not in (*_OF_ANY, _UNNAMED) else model_name_of(file.stem)
 
 
 def is_of_torch(file: Path) -> bool:

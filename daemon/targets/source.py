@@ -15,6 +15,9 @@ LARGEST = 1024 * 1024  # bytes of a file that is read
 MOST_FILES = 200  # of one folder
 # Packages whose classes are models, and their parts whose classes are not.
 _OF_MODELS = ("torch", "torchvision", "timm", "transformers")
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+# The ends of the names of built-in handlers' classes, and of those that are derived from them.
+_HANDLERS = ("Handler", "Classifier", "Detector", "Segmenter")
 _NOT_MODELS = ("torch.utils", "torch.autograd", "torch.optim", "torchvision.transforms", "torchvision.datasets")
 
 
@@ -121,6 +124,23 @@ def _files_of(base: Path, name: str) -> Iterator[Path]:
         for candidate in (path.with_name(f"{part}.py"), path / "__init__.py"):
             if candidate.is_file():
                 yield candidate
+
+
+def is_handler(file: Path) -> bool:
+    """Return whether a Python file defines what can be served: `handle` or `predict`, or a class for it.
+
+    A class of a torch.nn.Module is a model, whatever its methods are.
+    """
+    tree = parse(file)
+    if tree is None:
+        return False
+    statements = list(_statements(tree.body))
+    functions = [each.name for each in statements if isinstance(each, _FUNCTIONS)]
+    models = module_classes(file)
+    classes = [each for each in statements if isinstance(each, ast.ClassDef) and each.name not in models]
+    methods = [each.name for node in classes for each in node.body if isinstance(each, _FUNCTIONS)]
+    bases = [ast.unparse(base).rpartition(".")[2] for node in classes for base in node.bases]
+    return bool({"handle", "predict"} & {*functions, *methods}) or any(each.endswith(_HANDLERS) for each in bases)
 
 
 def module_classes(file: Path) -> list[str]:

@@ -4,7 +4,7 @@ handler.py, handler.py:function   a handler; the files beside it are its model's
 module:attribute                  a handler in an installed package, or below the working directory
 model.pt, model.pt2, model.onnx   a whole model, served by `base_handler`
 weights.pth                       weights, with the one .py file beside them that defines their torch.nn.Module
-a directory                       an unpacked archive; else the handler or the model in it
+a directory                       an unpacked archive; else the handler in it, or the model
 model.mar, https://…/model.mar    an archive, which has a manifest of its own
 """
 
@@ -26,6 +26,7 @@ from tsctl.daemon.targets.files import (
     model_name_of,
     split_function,
 )
+from tsctl.daemon.targets.source import is_handler
 
 KINDS = "a handler (.py), a model (.pt, .pt2, .onnx, .pth), an archive (.mar), a directory, or module:attribute"
 HANDLER = "handler.py"
@@ -102,7 +103,7 @@ def _is_archive(file: Path) -> bool:
 
 
 def _read_directory(directory: Path) -> ServeTarget:
-    """Read a directory: an unpacked archive, else its `handler.py`, its only model, or its only Python file.
+    """Read a directory: an unpacked archive, else its `handler.py`, its only handler, model, or Python file.
 
     Raises:
         TargetError: the directory holds nothing to serve, or more than one thing.
@@ -118,7 +119,7 @@ def _read_directory(directory: Path) -> ServeTarget:
     files = [each for each in inside if each.is_file()]
     models = [each for each in files if each.suffix in MODEL_SUFFIXES]
     python = [each for each in files if each.suffix == ".py"]
-    handlers = [each for each in python if each.name == HANDLER]
+    handlers = [each for each in python if each.name == HANDLER] or [each for each in python if is_handler(each)]
     for candidates in (handlers, models, python):
         if len(candidates) == 1:
             target = bare_target(candidates[0])

@@ -8,6 +8,12 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload
 
 LONGEST = 16  # times as long as wide
+# Brands of ISO's media files: what phones and browsers save pictures as.
+_BRANDS = {
+    **dict.fromkeys((b"heic", b"heix", b"heim", b"heis", b"hevc", b"hevx", b"mif1", b"msf1"), "HEIC"),
+    b"avif": "AVIF",
+    b"avis": "AVIF",
+}
 
 
 def decode_image(
@@ -53,11 +59,21 @@ def decode_image(
         raise
     except UnidentifiedImageError as error:  # Pillow's own text names an object's address
         raise UnreadablePayload(
-            f"The request's {len(encoded)} bytes are not an image: cannot identify image file"
+            _known_by_name(bytes(encoded[:12]))
+            or f"The request's {len(encoded)} bytes are not an image: cannot identify image file"
         ) from error
     # Damaged files make Pillow's readers raise struct.error, RuntimeError, AttributeError and more.
     except Exception as error:
         raise UnreadablePayload(f"The request's {len(encoded)} bytes are not an image: {error}") from error
+
+
+def _known_by_name(head: bytes) -> str:
+    """Return the sentence on a format that Pillow alone does not read; empty for anything else."""
+    kind = _BRANDS.get(head[8:12]) if head[4:8] == b"ftyp" else None
+    if kind is None:
+        return ""
+    remedy = " (a handler reads it after `pillow_heif.register_heif_opener()`)" if kind == "HEIC" else ""
+    return f"The request is an image of the format {kind}, which is not read here: send JPEG or PNG{remedy}"
 
 
 def _decode_smaller(image: Image.Image, least_side: int) -> None:

@@ -62,7 +62,7 @@ def test_its_picture_is_whole_and_loads_nothing_from_another_host() -> None:
     picture = (ROOT / "docs" / "pictures" / "terminal.svg").read_text()
 
     assert "](docs/pictures/terminal.svg)" in README
-    for shown in ("tsctl&#160;archive", "tsctl&#160;register", "tsctl&#160;bench", "Batches&#160;by&#160;size"):
+    for shown in ("tsctl&#160;serve", "another&#160;terminal", "tsctl&#160;bench", "Batches&#160;by&#160;size"):
         assert shown in picture
     assert "url(" not in picture.replace("url(#", "")
 

@@ -77,3 +77,18 @@ def test_a_kill_while_the_new_one_loads_brings_the_old_one_back_and_later_the_ne
 
     assert idle.ask("/predictions/m", b"x").body == b"late"
     assert json.loads(idle.tsctl("ls", "--json"))[0]["url"] == "late.mar"
+
+
+def test_under_load_no_request_fails_while_its_workers_are_started_anew(served: Served) -> None:
+    served.tsctl("register", pack(served, "same"), "--workers", "2", "--batch-size", "4", "--max-delay", "1")
+    before = {each["pid"] for each in served.describe("m")["workers"]}
+
+    with Load(served, "/predictions/m", clients=6) as load:
+        said = served.tsctl("restart", "m")
+        now = time.monotonic()
+        eventually(lambda: load.after(now), "every client is answered")
+
+    assert said == 'Model "m" Version: 1.0 restarted, 2 of 2 workers ready\n'
+    assert load.failures == [] and {each.told for each in load} == {"same"}
+    after = served.describe("m")["workers"]
+    assert len(after) == 2 and not before & {each["pid"] for each in after}

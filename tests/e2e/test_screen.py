@@ -89,9 +89,9 @@ def test_output_of_a_checked_handler_stands_above_the_live_line(open_screen: Ope
     ("line", "until"),
     [
         ("tsctl check handler.py", "loading step 2"),
-        ("tsctl check handler.py --input sample.json", "running sample.json"),
-        ("tsctl tune waits --input waits.json --clients 4", "measuring"),
-        ("tsctl optimize waits --input waits.json", "waits with none"),
+        ("tsctl check handler.py sample.json", "running sample.json"),
+        ("tsctl tune waits waits.json --clients 4", "measuring"),
+        ("tsctl optimize waits waits.json", "waits with none"),
     ],
     ids=["check loads", "check runs", "tune", "optimize"],
 )

@@ -51,7 +51,7 @@ class Serving:
     def screen(self) -> str:
         return self.log.read_text()
 
-    def ask(self, name: str = "handler") -> str:
+    def ask(self, name: str = "own") -> str:
         """Paste the `curl` command of a model."""
         found = re.search(rf"^curl .*/{name} .*?(?:\\\n.*)?$", self.screen, re.MULTILINE)
         assert found is not None, self.screen
@@ -84,7 +84,7 @@ def test_one_command_serves_a_file_and_ctrl_c_leaves_nothing(serving: Serving) -
     state = Path(serving.served.status["stateDir"])
 
     assert serving.ask() == "hello"
-    assert "model    handler 1.0\n" in serving.screen
+    assert "model    own 1.0\n" in serving.screen
     assert state.stat().st_mode & 0o777 == 0o700
     assert serving.end() == 0
     assert not running(pid)
@@ -124,7 +124,7 @@ def test_no_request_fails_while_a_file_is_saved_again_and_again(serving: Serving
     for number in range(1, 6):
         serving.handler.write_text(ECHO + f"# {number}\n")
         while serving.screen.count("replaced in ") < number:
-            failed += serving.served.ask("/predictions/handler", b"hello").status != 200
+            failed += serving.served.ask("/predictions/own", b"hello").status != 200
 
     assert failed == 0
 
@@ -232,11 +232,11 @@ def test_the_handler_of_the_quick_start_is_served_in_batches(serving: Serving) -
     page = (Path(__file__).parents[2] / "docs" / "quick-start.md").read_text()
     handler = re.search(r"```python\n(.*?)```", page, re.DOTALL)
     assert handler is not None
-    serving.handler.write_text(handler[1])
+    (serving.folder / "words.py").write_text(handler[1])
 
-    serving.start("handler.py")
+    serving.start("words.py")
 
-    assert serving.ask() == '{"text":"hello","words":1}'
+    assert serving.ask("words") == '{"text":"hello","words":1}'
     assert "takes    texts: list[str] -> list[dict]\nbatches  up to 8 requests" in serving.screen
     typed = re.search(r"```bash\n(curl .*)\n```", page)
     port = serving.served.status["inferenceAddress"].rpartition(":")[2]

@@ -87,6 +87,7 @@ def test_nothing_moves_in_a_pipe(served: Served) -> None:
 
     assert done.stdout == 'Model "echo" Version: 1.0 registered with 1 initial workers\n'
     assert done.stderr.splitlines() == [
+        f"URL {served.status['inferenceAddress']}/predictions/echo",
         "Batch size 1, delay at most 100 ms, batching auto",
         "hint: next: `tsctl set echo --batch-size 8`",
     ]

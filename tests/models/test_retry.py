@@ -98,7 +98,7 @@ async def test_where_only_some_workers_failed_it_says_how_they_are_started_again
         await bench.registrar.scale(model, 3, 3, synchronous=True, progress=no_progress)
     await until(lambda: model.pool.given_up == 2)
 
-    with pytest.raises(NotFailed, match=r"2 of 3 workers failed: `tsctl scale m/1\.0 --workers 3` starts them"):
+    with pytest.raises(NotFailed, match=r"2 of 3 workers failed: `tsctl scale m/1\.0 3` starts them"):
         await retry(bench, model)
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.kit.archives import write_files
 from tsctl.daemon.marfile import MANIFEST, NAME
 from tsctl.daemon.targets import ServeTarget, TargetError, model_name_of, read_target
+from tsctl.daemon.targets.source import is_handler
 
 NET = b"from torch import nn\nclass Net(nn.Module):\n    pass\n"
 HANDLE = b"def handle(data, context):\n    return data\n"
@@ -60,13 +61,13 @@ def test_a_function_of_a_file(function: str, name: str, tmp_path: Path) -> None:
     assert (target.model_name, target.handler) == (name, f"sentiment.py:{function}")
 
 
-@pytest.mark.parametrize("name", ["model.pt", "model.pt2", "model.onnx"])
+@pytest.mark.parametrize("name", ["net.pt", "net.pt2", "net.onnx"])
 def test_a_whole_model_needs_no_other_file(name: str, tmp_path: Path) -> None:
     torchscript(tmp_path / name)
 
     target = read_target(name, tmp_path)
 
-    assert (target.kind, target.model_name, target.handler) == ("model", "model", "base_handler")
+    assert (target.kind, target.model_name, target.handler) == ("model", "net", "base_handler")
     assert (target.serialized_file, target.model_file) == (name, None)
 
 
@@ -120,6 +121,11 @@ def test_a_handler_has_none_of_two_models_beside_it(tmp_path: Path) -> None:
         pytest.param({"handler.py": HANDLE, "other.py": b""}, "handler.py", id="handler.py"),
         pytest.param({"m.onnx": b"", "train.py": b""}, "m.onnx", id="its only model"),
         pytest.param({"mine.py": HANDLE, "notes.txt": b""}, "mine.py", id="its only Python file"),
+        pytest.param({"m.onnx": b"", "mine.py": HANDLE}, "mine.py", id="the handler of its only model"),
+        pytest.param({"m.onnx": b"", "mine.py": HANDLE, "train.py": b""}, "mine.py", id="its only handler"),
+        pytest.param({"a.pt": b"PK", "b.pt": b"PK", "mine.py": HANDLE}, "mine.py", id="a handler of two models"),
+        pytest.param({"net.py": NET, "mine.py": HANDLE, "net.pth": b""}, "mine.py", id="a handler beside a class"),
+        pytest.param({"net.py": NET, "net.pth": b""}, "net.pth", id="a model and its class"),
     ],
 )
 def test_a_directory_is_what_is_in_it_under_its_own_name(files: dict[str, bytes], served: str, tmp_path: Path) -> None:
@@ -128,6 +134,40 @@ def test_a_directory_is_what_is_in_it_under_its_own_name(files: dict[str, bytes]
     target = read_target("my net", tmp_path)
 
     assert (target.url, target.model_name) == (str(tmp_path / "my net" / served), "my-net")
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        ("mood/handler.py", "mood"), ("shop/app.py", "shop"), ("my net/main.py", "my-net"),
+        ("resnet/model.onnx", "resnet"), ("mood/mine.py", "mine"),
+        ("mood/handler.py:score", "score"), ("mood/handler.py:predict", "mood"),
+        ("app/handler.py", "handler"), ("model/model.onnx", "model"),
+    ],
+)  # fmt: skip
+def test_a_file_whose_name_tells_nothing_has_its_folders_name(file: str, name: str, tmp_path: Path) -> None:
+    write_files(tmp_path, {file.partition(":")[0]: b"def predict(n: int) -> int: ...\ndef score(n: int) -> int: ...\n"})
+
+    assert read_target(file, tmp_path).model_name == name
+
+
+@pytest.mark.parametrize(
+    ("source", "served"),
+    [
+        ("def handle(data, context): ...", True),
+        ("async def predict(n: int): ...", True),
+        ("class Mine:\n    def predict(self, n): ...", True),
+        ("class Mine(ImageClassifier): ...", True),
+        ("class Mine(base.BaseHandler):\n    topk = 3", True),
+        ("import torch\nclass Net(torch.nn.Module):\n    def predict(self, x): ...", False),
+        ("def train(): ...", False),
+        ("x =", False),
+    ],
+)
+def test_a_handler_is_known_by_what_it_defines(source: str, served: bool, tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text(source)
+
+    assert is_handler(tmp_path / "f.py") is served
 
 
 @pytest.mark.parametrize("inside", ["", "m/"], ids=["at its top", "one folder down"])
@@ -207,6 +247,13 @@ def test_reading_a_module_imports_nothing(tmp_path: Path) -> None:
         ),
         pytest.param(
             "d", {"d/a.pt": b"PK", "d/b.pt": b"PK"}, "2 files to serve: `a.pt`, `b.pt`", "one of them", id="d"
+        ),
+        pytest.param(
+            "d",
+            {"d/a.py": HANDLE, "d/b.py": HANDLE, "d/m.onnx": b""},
+            "2 files to serve: `a.py`, `b.py`",
+            "one of them",
+            id="two handlers of a model",
         ),
         pytest.param("d", {"d/notes.txt": b""}, "holds nothing to serve", "name a handler", id="an empty directory"),
         pytest.param("no.such:f", {}, "no module `no.such`", "name a file", id="a module"),

@@ -12,7 +12,7 @@ from click.testing import Result
 from tests.tsctl.conftest import Invoke
 from tsctl.daemon.marfile import MANIFEST
 
-REQUIRED = ("--model-name", "net", "--version", "1.0")
+REQUIRED = ("--name", "net", "--version", "1.0")
 
 
 @pytest.fixture(autouse=True)
@@ -113,9 +113,9 @@ def test_torchserves_handlers_that_are_not_built_in_are_named(invoke: Invoke) ->
     assert sentence(result).startswith("TorchServe's handler `trt_llm_handler` is not built in here: TensorRT")
 
 
-@pytest.mark.parametrize("missing", ["--model-name", "--version", "--handler"])
+@pytest.mark.parametrize("missing", ["--name", "--version", "--handler"])
 def test_what_is_required_is_required(invoke: Invoke, missing: str) -> None:
-    given = {"--model-name": "net", "--version": "1.0", "--handler": "mine.py"}
+    given = {"--name": "net", "--version": "1.0", "--handler": "mine.py"}
     del given[missing]
 
     result = invoke("archive", *(word for pair in given.items() for word in pair))
@@ -199,7 +199,7 @@ def test_weights_are_packed_with_their_model_file(invoke: Invoke, files: Path) -
 def test_an_option_wins_over_what_is_inferred(invoke: Invoke, files: Path) -> None:
     (files / "mine.py").write_text("def predict(texts): ...\n")
 
-    invoke("archive", "mine.py:predict", "--model-name", "net", "--version", "2.0", "--serialized-file", "weights.pth")
+    invoke("archive", "mine.py:predict", "--name", "net", "--version", "2.0", "--serialized-file", "weights.pth")
 
     model = manifest_in(files / "net.mar")["model"]
     assert model == {

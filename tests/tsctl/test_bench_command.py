@@ -134,7 +134,7 @@ def test_for_people_there_are_percentiles_and_drawings(
     result = invoke("bench", "net", photo)
 
     shown = result.stdout + capfd.readouterr().out
-    assert "closed loop, 8 connections" in shown
+    assert "closed loop, 8 clients" in shown
     assert "7 × status 503, 2 × not answered in time" in shown
     assert "p99.9" in shown
     assert "█" in shown

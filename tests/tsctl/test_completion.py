@@ -63,7 +63,7 @@ def test_verbs_complete() -> None:
 
 
 def test_options_of_a_verb_complete() -> None:
-    assert tab("tsctl scale --w") == ["--workers"]
+    assert tab("tsctl scale --m") == ["--max-workers"]
 
 
 def test_models_complete_by_name(daemon: FakeDaemon) -> None:

@@ -1,15 +1,22 @@
 """`tsctl events`: the lines, the question to the daemon, and the files of a daemon that is gone."""
 
+import contextlib
+import io
 import itertools
 import json
+import re
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl import render
+from tsctl.cli import main
 from tsctl.commands import events
 from tsctl.daemon import paths
 from tsctl.daemon.events.event import LEVELS
@@ -42,6 +49,28 @@ def test_an_event_is_a_line(invoke: Invoke, daemon: FakeDaemon) -> None:
         "2027-01-15 08:00:00 error   worker-exited       m/1.0: worker 12 ended (requests r1, r2)",
         "2027-01-15 08:00:00 error   registration-failed m: no archive",
     ]
+
+
+@pytest.mark.parametrize(
+    ("width", "line"),
+    [
+        (120, "2027-01-15 08:00:00 error   worker-exited       m/1.0: worker 12 ended (requests r1, r2)"),
+        (80, "01-15 08:00:00 error   m/1.0: worker 12 ended (requests r1, r2)"),
+        (40, "01-15 08:00:00 error   m/1.0: worker 12…"),
+    ],
+)
+def test_on_a_terminal_an_event_is_one_row(
+    invoke: Invoke, daemon: FakeDaemon, monkeypatch: pytest.MonkeyPatch, width: int, line: str
+) -> None:
+    screen = io.StringIO()
+    monkeypatch.setattr(render, "out", Console(file=screen, width=width, highlight=False, force_terminal=True))
+    daemon.answer("GET /tsctl/events", {"events": [DIED], "last": 7})
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: True))
+
+    with contextlib.suppress(SystemExit):
+        main(["events"], prog_name="tsctl", standalone_mode=False)
+
+    assert re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue()) == f"{line}\n"
 
 
 def test_json_is_one_event_a_line(invoke: Invoke, daemon: FakeDaemon) -> None:

@@ -35,6 +35,7 @@ def model(name: str, version: str, *, default: bool = True, state: str = "ready"
 
 
 NET = {"modelName": "net", "modelVersion": "1.0", "minWorkers": 1, "tsctl": {}}  # as `GET /models/net` describes it
+AT_8080 = {"inferenceAddress": "http://127.0.0.1:8080", "models": list[str]()}
 
 
 def test_ls_is_a_table_with_a_star_at_a_default_among_several(invoke: Invoke, daemon: FakeDaemon) -> None:
@@ -224,7 +225,7 @@ def test_register_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> 
 
     invoke(
         *("register", "net.mar", "--batch-size", "8", "--max-delay", "2.5", "--batching", "greedy", "--workers", "3"),
-        *("--model-name", "other", "--handler", "mine.py:f", "--response-timeout", "5", "--startup-timeout", "6"),
+        *("--name", "other", "--handler", "mine.py:f", "--response-timeout", "5", "--startup-timeout", "6"),
         *("--queue-timeout", "2.5", "--cpus", "0-3", "--no-wait"),
     )
 
@@ -275,7 +276,7 @@ def test_scale_says_from_what_to_what(invoke: Invoke, daemon: FakeDaemon) -> Non
     assert daemon.requests[1].query == {"min_worker": "4", "max_worker": "4", "synchronous": "true", "warnings": "true"}
 
 
-@pytest.mark.parametrize("command", ["register net.mar", "scale net --workers 4"])
+@pytest.mark.parametrize("command", ["register net.mar", "scale net 4"])
 def test_what_the_daemon_warns_of_goes_to_stderr(command: str, invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("GET /models/net", [NET])
     daemon.answer("POST /models", {"status": "done", "warning": "4 workers share 2 cores"})
@@ -291,7 +292,7 @@ def test_scale_to_a_range_says_how_the_number_comes_to_change(invoke: Invoke, da
     daemon.answer("GET /models/net", [NET])
     daemon.answer("PUT /models/net", {"status": "scaled"})
 
-    result = invoke("scale", "net", "--workers", "2", "--max-workers", "4")
+    result = invoke("scale", "net", "2", "--max-workers", "4")
 
     assert result.stdout == "Scaled `net` 1.0 from 1 to 2-4 workers\n"
     assert "once there is a target: `tsctl set net --target-queue 50`" in result.stderr
@@ -302,17 +303,17 @@ def test_scale_to_a_range_is_no_news_where_there_is_a_target(invoke: Invoke, dae
     daemon.answer("GET /models/net", [NET | {"tsctl": {"autoscaling": {}}}])
     daemon.answer("PUT /models/net", {"status": "scaled"})
 
-    result = invoke("scale", "net", "--workers", "2", "--max-workers", "4", "--json")
+    result = invoke("scale", "net", "2", "--max-workers", "4", "--json")
 
     assert json.loads(result.stdout)["workers"] == {"from": 1, "to": 2, "most": 4}
     assert result.stderr == ""
 
 
 def test_scale_refuses_a_range_that_ends_before_it_begins(invoke: Invoke, daemon: FakeDaemon) -> None:
-    result = invoke("scale", "net", "--workers", "4", "--max-workers", "2")
+    result = invoke("scale", "net", "4", "--max-workers", "2")
 
     assert result.exit_code == 2
-    assert "--max-workers is 2, fewer than --workers 4" in result.stderr
+    assert "--max-workers is 2, fewer than N, 4" in result.stderr
     assert daemon.requests == []
 
 
@@ -331,10 +332,11 @@ def test_scale_as_json(invoke: Invoke, daemon: FakeDaemon) -> None:
 def test_register_as_json_is_the_daemons_document(invoke: Invoke, daemon: FakeDaemon) -> None:
     document = {"status": "registered", "modelName": "net", "modelVersion": "1.0", "batchSize": 8}
     daemon.answer("POST /models", document)
+    daemon.answer("GET /tsctl/status", AT_8080)
 
     result = invoke("register", "net.mar", "--json")
 
-    assert json.loads(result.stdout) == document
+    assert json.loads(result.stdout) == document | {"url": "http://127.0.0.1:8080/predictions/net/1.0"}
     assert result.stderr == ""
 
 
@@ -342,6 +344,7 @@ def test_register_as_json_is_the_daemons_document(invoke: Invoke, daemon: FakeDa
 def test_register_that_does_not_wait_names_the_model(invoke: Invoke, daemon: FakeDaemon, options: list[str]) -> None:
     document = {"status": "Processing worker updates...", "modelName": "net", "modelVersion": "2.0"}
     daemon.answer("POST /models", document, 202)
+    daemon.answer("GET /tsctl/status", AT_8080)
 
     result = invoke("register", "net.mar", "--no-wait", *options)
 
@@ -349,13 +352,14 @@ def test_register_that_does_not_wait_names_the_model(invoke: Invoke, daemon: Fak
     assert "Version: 2.0 starts its workers; `tsctl ls` shows when they are ready" in result.stdout
 
 
-def test_retry_names_the_version_that_it_means(invoke: Invoke, daemon: FakeDaemon) -> None:
+@pytest.mark.parametrize("verb", ["retry", "restart"])
+def test_the_version_that_is_meant_is_named(invoke: Invoke, daemon: FakeDaemon, verb: str) -> None:
     daemon.answer("GET /models/net", [NET])
-    daemon.answer("POST /models/net/1.0/retry", {"status": "tried again"})
+    daemon.answer(f"POST /models/net/1.0/{verb}", {"status": "done"})
 
-    waited, at_once = invoke("retry", "net"), invoke("retry", "net", "--no-wait")
+    waited, at_once = invoke(verb, "net"), invoke(verb, "net", "--no-wait")
 
-    assert waited.stdout == "tried again\n"
+    assert waited.stdout == "done\n"
     assert at_once.stdout == 'Model "net" Version: 1.0 starts its workers; `tsctl ls` shows when they are ready\n'
     sent = [request.query["synchronous"] for request in daemon.requests if request.method == "POST"]
     assert sent == ["true", "false"]
@@ -424,6 +428,6 @@ def test_a_hint_names_the_model_that_was_typed(invoke: Invoke, daemon: FakeDaemo
     daemon.answer("POST /models", {"code": 409, "type": "ConflictStatusException", "message": said}, 409)
     (tmp_path / "shop.py").write_text("def predict(n: int) -> int: return n\n")
 
-    result = invoke("register", tmp_path / "shop.py", "--model-name", "trial")
+    result = invoke("register", tmp_path / "shop.py", "--name", "trial")
 
-    assert "hint: choose a name with `--model-name`, or `tsctl unregister trial`" in result.stderr
+    assert "hint: choose a name with `--name`, or `tsctl unregister trial`" in result.stderr

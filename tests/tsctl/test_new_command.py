@@ -39,10 +39,10 @@ def test_the_next_commands_name_the_directory_and_the_sample(tmp_path: Path) -> 
     lines = [line.strip() for line in result.stdout.splitlines()]
     assert lines == [
         f"cd '{tmp_path}/my mood'",
-        "tsctl check handler.py --input sample.txt",
+        "tsctl check handler.py sample.txt",
         "pytest",
         "tsctl serve handler.py --watch",
-        "curl http://127.0.0.1:8080/predictions/handler -T sample.txt",
+        "curl http://127.0.0.1:8080/predictions/my-mood -T sample.txt",
     ]
 
 

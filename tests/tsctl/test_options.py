@@ -66,8 +66,28 @@ def arguments_for(setting: Setting) -> list[str]:
 
 
 def test_each_setting_has_an_option_in_the_tables_order() -> None:
-    assert [parameter.name for parameter in echo.params] == [setting.name for setting in SETTINGS]
-    assert [parameter.opts[0] for parameter in echo.params] == [setting.flag for setting in SETTINGS]
+    parameters = [each for each in echo.params if each.name not in ("host", "port")]
+
+    assert [each.name for each in parameters] == [setting.name for setting in SETTINGS]
+    assert [each.opts[0] for each in parameters] == [setting.flag for setting in SETTINGS]
+
+
+@pytest.mark.parametrize(
+    ("options", "address"),
+    [
+        (["--port", "8081"], "127.0.0.1:8081"), (["--host", "0.0.0.0"], "0.0.0.0:8080"),
+        (["--host", "::1", "--port", "8081"], "[::1]:8081"),
+    ],
+)  # fmt: skip
+def test_host_and_port_are_the_inference_address(options: list[str], address: str) -> None:
+    assert daemon_arguments(None, given_by(*options)) == [f"--inference-address={address}"]
+
+
+def test_an_address_in_two_ways_is_wrong_usage() -> None:
+    for order in (["--port", "1", "--inference-address", "8081"], ["--inference-address", "8081", "--host", "::1"]):
+        result = CliRunner().invoke(echo, order)
+
+        assert result.exit_code == 2 and "give either" in result.output
 
 
 def test_nothing_given_makes_no_arguments() -> None:

@@ -6,11 +6,15 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
-from tsctl.terminal.registered import next_command, settings_lines
+from tsctl.client import DaemonClient
+from tsctl.terminal.registered import next_command, settings_lines, url_of
 
 ANSWER: dict[str, Any] = {
     "status": "done", "modelName": "net", "modelVersion": "1.0", "handler": "h.py", "batchSize": 8,
     "maxBatchDelay": 2.5, "batching": "auto", "replaced": False, "changed": [], "kept": [],
+}  # fmt: skip
+STATUS: dict[str, Any] = {
+    "inferenceAddress": "http://127.0.0.1:8080", "models": [{"name": "net", "version": "1.0", "default": True}],
 }  # fmt: skip
 FIRST = "Batch size 8, delay at most 2.5 ms, batching auto"
 
@@ -57,23 +61,48 @@ def test_the_next_command_gives_batches_or_measures_them(size: int, command: str
     assert next_command(ANSWER | {"batchSize": size}) == command
 
 
+@pytest.mark.parametrize(("on_demand", "command"), [(False, "tsctl scale net 1"), (True, "tsctl bench net")])
+def test_a_model_without_workers_gets_one_first_unless_a_request_brings_it(on_demand: bool, command: str) -> None:
+    assert next_command(ANSWER | {"workers": 0, "onDemand": on_demand}) == command
+
+
 def test_no_larger_batch_is_proposed_than_the_models_file_takes() -> None:
     assert next_command(ANSWER | {"batchSize": 1, "mostRows": 1}) == "tsctl bench net"
 
 
 def test_the_lines_go_to_stderr_and_the_sentence_to_stdout(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("POST /models", ANSWER)
+    daemon.answer("GET /tsctl/status", STATUS)
 
     result = invoke("register", "net.mar")
 
     assert result.stdout == "done\n"
-    assert result.stderr.splitlines() == [FIRST, "hint: next: `tsctl bench net`"]
+    url = "URL http://127.0.0.1:8080/predictions/net"
+    assert result.stderr.splitlines() == [url, FIRST, "hint: next: `tsctl bench net`"]
+
+
+@pytest.mark.parametrize(
+    ("status", "url"),
+    [
+        pytest.param({}, "http://127.0.0.1:8080/predictions/net", id="the default version"),
+        pytest.param(
+            {"models": [{"name": "net", "version": "2.0", "default": True}]},
+            "http://127.0.0.1:8080/predictions/net/1.0", id="not the default version"),
+        pytest.param(
+            {"inferenceAddress": None}, "http://localhost/predictions/net, on the control socket", id="no port"),
+    ],
+)  # fmt: skip
+def test_the_url_is_that_of_the_version(daemon: FakeDaemon, status: dict[str, Any], url: str) -> None:
+    daemon.answer("GET /tsctl/status", STATUS | status)
+
+    assert url_of(DaemonClient(daemon.path), "net", "1.0") == url
 
 
 def test_a_daemon_that_does_not_tell_them_leaves_them_out(invoke: Invoke, daemon: FakeDaemon) -> None:
     daemon.answer("POST /models", {"status": "done"})
 
     assert invoke("register", "net.mar").stderr == ""
+    assert len(daemon.requests) == 1
 
 
 def test_reset_is_passed_on_with_replace_alone(invoke: Invoke, daemon: FakeDaemon) -> None:
@@ -82,5 +111,6 @@ def test_reset_is_passed_on_with_replace_alone(invoke: Invoke, daemon: FakeDaemo
     invoke("register", "net.mar", "--replace", "--reset")
     refused = invoke("register", "net.mar", "--reset")
 
-    assert daemon.requests[0].query["reset"] == "true"
-    assert refused.exit_code == 2 and "`--reset` takes `--replace`" in refused.stderr and len(daemon.requests) == 1
+    (asked,) = [each for each in daemon.requests if each.method == "POST"]
+    assert asked.query["reset"] == "true"
+    assert refused.exit_code == 2 and "`--reset` takes `--replace`" in refused.stderr

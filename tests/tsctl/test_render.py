@@ -181,6 +181,23 @@ def test_a_line_hangs(width: int, lines: list[str], monkeypatch: pytest.MonkeyPa
     assert [line.rstrip() for line in text.getvalue().splitlines()] == lines
 
 
+@pytest.mark.parametrize(
+    ("width", "terminal", "line", "rest"),
+    [
+        pytest.param(40, True, "12:00 info  worker 7 was killed", False, id="a line that fits is whole"),
+        pytest.param(20, True, "12:00 info  worker …", True, id="else cut to the terminal"),
+        pytest.param(20, False, "12:00 info  worker 7 was killed", False, id="a pipe gets it whole"),
+    ],
+)
+def test_a_line_is_cut(width: int, terminal: bool, line: str, rest: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = io.StringIO()
+    monkeypatch.setattr(render, "out", Console(file=text, width=width, highlight=False, force_terminal=terminal))
+
+    assert render.cut("12:00 info  worker 7 was killed") is rest
+
+    assert text.getvalue() == f"{line}\n"
+
+
 @pytest.mark.parametrize("colour", [None, "truecolor"], ids=["plain", "coloured"])
 @pytest.mark.parametrize("width", [200, 24])
 @given(st.lists(st.tuples(words, words.filter(bool), st.integers(0, 10**6)), max_size=4))

@@ -273,7 +273,7 @@ def test_applying_scales_where_the_number_of_workers_differs(
 
     last = daemon.requests[-1]
     assert (last.method, last.path, last.query["min_worker"]) == ("PUT", "/models/net", "2")
-    assert "tsctl scale net --workers 2" in done.stdout
+    assert "tsctl scale net 2" in done.stdout
 
 
 def test_what_is_served_so_already_needs_no_command(invoke: Invoke, load: FakeLoad, daemon: FakeDaemon) -> None:

@@ -29,9 +29,9 @@ _NAMED = 4  # files in a sentence
 _BESIDE = "index_to_name.json"  # labels of the built-in handlers
 
 
-@click.command(cls=Verb)
+@click.command(cls=Verb, earlier={"--model-name": "--name"})
 @click.argument("target", required=False, type=click.Path())
-@click.option("--model-name", metavar="NAME", help="The model's name: letters, digits, `_`, `-`, `.`.")
+@click.option("--name", "model_name", metavar="NAME", help="The model's name: letters, digits, `_`, `-`, `.`.")
 @click.option("-v", "--version", metavar="VERSION", help="The model's version, such as 1.0.")
 @click.option("--handler", metavar="HANDLER", help="A built-in handler, FILE.py or FILE.py:FUNCTION.")
 @click.option("--model-file", type=_FILE, help="Python file with the model's one torch.nn.Module class.")
@@ -58,11 +58,12 @@ def command(
     archive_format: str,
     force: bool,
 ) -> None:
-    """Pack a model into an archive. The options are those of torch-model-archiver.
+    """Pack a model into an archive. The options are those of torch-model-archiver, whose --model-name
+    is --name here, and accepted.
 
     With TARGET, a handler (handler.py) or a model file as for `tsctl serve`, name, version, handler and
     files are inferred. What a Python file imports from its folder, or opens there, is packed, too. An option
-    wins over the inferred value. Without TARGET, --model-name, --version and --handler are needed.
+    wins over the inferred value. Without TARGET, --name, --version and --handler are needed.
 
     The content of a directory of --extra-files is at the root of the archive, unless the handler, or
     `warmup` of the configuration, names the directory.
@@ -76,7 +77,7 @@ def command(
     """
     found = None if target is None else _packable(target)
     if found is None and not (model_name and version and handler):
-        given = {"--model-name": model_name, "--version": version, "--handler": handler}
+        given = {"--name": model_name, "--version": version, "--handler": handler}
         raise click.UsageError(f"Missing TARGET, or {', '.join(name for name, value in given.items() if not value)}.")
     inferred = {} if found is None else _inferred(found)
     said = {

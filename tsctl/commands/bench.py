@@ -21,10 +21,16 @@ SECONDS = 10.0
 LACKING = 0.05  # of the time: waiting for a core below this share is not reported
 
 
-@click.command(cls=Verb)
+@click.command(cls=Verb, earlier={"--connections": "--clients"})
 @model_argument
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("-c", "--connections", type=click.IntRange(min=1), metavar="N", help="Concurrent clients [default: 8].")
+@click.option(
+    "-c",
+    "--clients",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Clients at once, each waits for its answers [default: 8].",
+)
 @click.option(
     "--rate", type=click.FloatRange(min=0, min_open=True), metavar="R", help="Start R requests per second (open loop)."
 )
@@ -70,7 +76,7 @@ def command(
     socket: Path | None,
     model: str,
     file: Path,
-    connections: int | None,
+    clients: int | None,
     rate: float | None,
     requests: int | None,
     seconds: float | None,
@@ -94,8 +100,8 @@ def command(
 
     Latencies count successful answers (2xx, OK) only. Ctrl-C ends the run and shows the result so far.
     """
-    if rate is not None and connections is not None:
-        raise click.UsageError("`--connections` and `--rate` are two kinds of load: use one of them")
+    if rate is not None and clients is not None:
+        raise click.UsageError("`--clients` and `--rate` are two kinds of load: use one of them")
     if binary and protocol != "v2":
         raise click.UsageError("`--binary` belongs to `--protocol v2`; gRPC is binary anyway")
     body = _read(file)
@@ -115,7 +121,7 @@ def command(
         way = way_to_order(client, model, file, content_type, token_file)
         way |= {"headers": [*way["headers"], *headers], "target": target_of(model, protocol)}
     order = way | {
-        "connections": connections or (8 if rate is None else MOST_CONNECTIONS),
+        "connections": clients or (8 if rate is None else MOST_CONNECTIONS),
         "rate": rate,
         "spacing": spacing,
         "requests": requests,
@@ -260,7 +266,7 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
     if "rate" in load:
         kind = f"open loop, {load['rate']:g} requests a second, {load['spacing']} spacing"
     else:
-        kind = f"closed loop, {load['connections']} connections"
+        kind = f"closed loop, {load['connections']} clients"
     return [
         ("model", f"{document['model']}, {bytes_text(document['bodyBytes'])} a request"),
         ("load", f"{kind}, for {document['seconds']:.1f} s"),

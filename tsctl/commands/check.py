@@ -13,7 +13,7 @@ from tsctl.client import content_type_of
 from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError
 from tsctl.extension import extensions
-from tsctl.options import json_option
+from tsctl.options import content_type_option, json_option, sample_argument
 from tsctl.render import LiveProgress, batching_text, bytes_text, live
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
 from tsctl.serving.showing import takes_text
@@ -24,16 +24,10 @@ from tsctl.terminal.verb import Verb
 CHECK = (sys.executable, "-P", "-m", "tsctl.daemon.tools.check")
 
 
-@click.command(cls=Verb)
+@click.command(cls=Verb, earlier={"--input": ""})
 @click.argument("target", metavar="TARGET", type=click.Path())
-@click.option(
-    "--input", "sample", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Request body to run."
-)
-@click.option(
-    "--content-type",
-    metavar="TYPE",
-    help="Content type of the input [default: by its name for JSON and text, else none].",
-)
+@sample_argument
+@content_type_option
 @click.option(
     "--metrics-config",
     metavar="FILE",
@@ -49,7 +43,7 @@ def command(
 
     TARGET is an archive, a directory, or a file as for `tsctl serve`.
 
-    With --input, send the file to the model as a request and print the answer on stdout.
+    With FILE, send it to the model as a request and print the answer on stdout.
     """
     read = checked_target(target, Path.cwd())
     given = [read.url, f"--model-name={read.model_name}", f"--handler={read.handler if read.kind != 'handler' else ''}"]

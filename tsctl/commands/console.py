@@ -15,8 +15,8 @@ from tsctl.terminal.verb import Verb
 _FILE = click.Path(path_type=Path)
 
 
-@click.command(cls=Verb)
-@click.option("--address", default="127.0.0.1", metavar="IP", help="The IP address to listen on [default: 127.0.0.1].")
+@click.command(cls=Verb, earlier={"--address": "--host"})
+@click.option("--host", default="127.0.0.1", metavar="IP", help="The IP address to listen on [default: 127.0.0.1].")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -31,7 +31,7 @@ _FILE = click.Path(path_type=Path)
 @click.pass_obj
 def command(
     socket: Path | None,
-    address: str,
+    host: str,
     port: int,
     certificate: Path | None,
     key: Path | None,
@@ -43,20 +43,20 @@ def command(
     The page watches the models, changes settings, and sends requests. Only you can open the page:
     with a file that no other user can read. The daemon may stop and start meanwhile.
 
-    An address that other machines can reach needs --certificate, --key and --token-file: browsers
+    An IP address that other machines can reach needs --certificate, --key and --token-file: browsers
     then sign in with the token.
     """
     from tsctl.console.entrance import Entrance
     from tsctl.console.listening import listening
     from tsctl.console.page import PageServer
 
-    at = listening(address, port, certificate, key, token_file)
+    at = listening(host, port, certificate, key, token_file)
     client = DaemonClient(socket, timeout=600.0)
     state_dir = Path(client.json("GET", "/tsctl/status")["stateDir"])
     try:
         server = PageServer(at, client, state_dir)
     except OSError as error:
-        raise CliError(f"cannot listen at {address}:{port}: {error.strerror}", "choose another `--port`") from None
+        raise CliError(f"cannot listen at {host}:{port}: {error.strerror}", "choose another `--port`") from None
     url = at.url(server.port)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # removes the file
     with server, contextlib.ExitStack() as files, contextlib.suppress(KeyboardInterrupt):

@@ -21,6 +21,8 @@ from tsctl.terminal.verb import Verb
 LEVELS = ("info", "warning", "error")
 SILENCE = 45.0  # seconds; the daemon sends a comment every 15
 LEVEL = slice(len("2026-01-31 12:00:00 "), len("2026-01-31 12:00:00 warning"))  # of a line
+SHORT_LEVEL = slice(len("01-31 12:00:00 "), len("01-31 12:00:00 warning"))
+WIDE = 120  # columns of a terminal whose lines have the year and the kind, too
 INDENT = len("2026-01-31 12:00:00 warning ")
 RETRY = 0.5  # seconds between two attempts to find the daemon again
 _COLOURS = {"info": "cyan", "warning": "yellow", "error": "red"}
@@ -54,9 +56,12 @@ def command(
 ) -> None:  # fmt: skip
     """Show what happened to the daemon, or to MODEL: workers that ended, refused requests, changes.
 
+    On a terminal each event is one line, cut to its width, without its kind if that is under 120 columns;
+    a pipe and `--json` get it whole.
     Without a daemon, shows the last events of the one before.
     """
     asked = {"model": model, "level": level, "since": since}
+    shortened = False
     with contextlib.suppress(KeyboardInterrupt):
         if following:
             found = follow(socket, asked | {"limit": lines})
@@ -73,7 +78,17 @@ def command(
             if as_json or not sys.stdout.isatty():
                 echo(json.dumps(event) if as_json else line_of(event))
             else:
-                show(event)
+                shortened |= _show_cut(event)
+    if shortened:
+        hint("lines are cut to the terminal; `tsctl events --json` has them whole")
+
+
+def _show_cut(event: dict[str, Any]) -> bool:
+    """Print an event in one line of the terminal; return whether a part was left out."""
+    from tsctl import render
+
+    colour, narrow = _COLOURS.get(event["level"], ""), render.out.width < WIDE
+    return render.cut(line_of(event, short=narrow), SHORT_LEVEL if narrow else LEVEL, colour)
 
 
 def show(event: dict[str, Any], *, named: bool = True) -> None:
@@ -89,21 +104,24 @@ def stamp_of(seconds: float) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
-def line_of(event: dict[str, Any], *, named: bool = True) -> str:
+def line_of(event: dict[str, Any], *, named: bool = True, short: bool = False) -> str:
     """Return an event as a line for people.
 
     Args:
         named: name the model.
+        short: leave the year and the kind out.
     """
     stamp = stamp_of(event["time"])
-    level = f"{event['level']:7}"
+    beginning = f"{stamp} {event['level']:7} {event['kind']:19}"
+    if short:
+        beginning = f"{stamp[len('2026-') :]} {event['level']:7}"
     about = ""
     if named:
         about = "/".join(filter(None, (event["model"], event["version"])))
         about += ": " if about else ""
     requests = [each for each in event["requests"] if each not in event["text"]]
     named_once = f" (request{'s' if len(requests) > 1 else ''} {', '.join(requests)})" if requests else ""
-    return f"{stamp} {level} {event['kind']:19} {about}{event['text']}{named_once}"
+    return f"{beginning} {about}{event['text']}{named_once}"
 
 
 def follow(socket: Path | None, asked: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from tsctl.daemon.targets import bare_target
 from tsctl.errors import CliError
 from tsctl.render import live
 from tsctl.streams import echo
@@ -40,12 +41,13 @@ def command(directory: Path, kind: str) -> None:
         _make(directory, script)
     written = ", ".join(sorted(file.name for file in directory.iterdir() if file.is_file()))
     echo(f"Wrote `{directory}`: {written}\nNext:", err=True)
+    name = bare_target((directory / "handler.py").absolute()).model_name
     for line in (
         f"cd {shlex.quote(str(directory))}",
-        f"tsctl check handler.py --input {sample}",
+        f"tsctl check handler.py {sample}",
         "pytest",
         "tsctl serve handler.py --watch",
-        f"curl http://127.0.0.1:8080/predictions/handler -T {sample}",
+        f"curl http://127.0.0.1:8080/predictions/{name} -T {sample}",
     ):
         echo(f"  {line}")
 

@@ -1,5 +1,6 @@
 """`tsctl register`."""
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,14 @@ from tsctl.progress import warn, work
 from tsctl.serving.failures import explained, folder_of
 from tsctl.serving.requests import ARCHIVE_NOT_FOUND, not_found, parameters_of, registered_target
 from tsctl.streams import echo
-from tsctl.terminal.registered import show_registered, starting_line
+from tsctl.terminal.registered import show_registered, starting_line, url_of
 from tsctl.terminal.verb import Verb
 
 
-@click.command(cls=Verb)
+@click.command(cls=Verb, earlier={"--model-name": "--name"})
 @click.argument("archive", shell_complete=complete_archive)
 @register_options
-@click.option("--model-name", metavar="NAME", help="Register under this name instead of the archive's.")
+@click.option("--name", metavar="NAME", help="Register under this name instead of the archive's.")
 @click.option("--handler", metavar="HANDLER", help="Use this handler instead of the archive's.")
 @click.option("--replace", is_flag=True, help="Replace the version if already registered, see above.")
 @click.option("--reset", is_flag=True, help="With --replace: keep no setting of the registered version.")
@@ -32,7 +33,7 @@ def command(
     socket: Path | None,
     /,
     archive: str,
-    model_name: str | None,
+    name: str | None,
     handler: str | None,
     replace: bool,
     reset: bool,
@@ -80,10 +81,11 @@ def command(
     if reset and not replace:
         raise click.UsageError("`--reset` takes `--replace`: only a replacement has settings to reset")
     target = registered_target(archive, Path.cwd())
-    given = {"model_name": model_name, "handler": handler}
+    given = {"model_name": name, "handler": handler}
+    client = DaemonClient(socket)
     try:
         document = work(
-            DaemonClient(socket),
+            client,
             "POST",
             "/models",
             subject=archive.rpartition("/")[2],
@@ -101,10 +103,11 @@ def command(
             raise not_found(error, archive, Path.cwd()) from None
         if not target.inferred:  # of an archive, whose author may be another: the whole traceback
             raise
-        name = model_name or target.model_name
-        raise explained(error, name, folder_of(target), archive, "--model-name") from None
+        raise explained(error, name or target.model_name, folder_of(target), archive) from None
     if no_wait and "modelName" in document:  # TorchServe's sentence does not name the model
         document["status"] = starting_line(document["modelName"], document["modelVersion"])
+    with contextlib.suppress(CliError, KeyError):  # what is registered is registered, whatever its URL is
+        document["url"] = url_of(client, document["modelName"], document["modelVersion"])
     if as_json:
         echo(json.dumps(document, indent=2))
         return

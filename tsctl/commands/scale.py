@@ -13,22 +13,22 @@ from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
 
-@click.command(cls=Verb)
+@click.command(cls=Verb, earlier={"--workers": ""})
 @model_argument
-@click.option("--workers", type=click.IntRange(min=0), required=True, metavar="N", help="Number of worker processes.")
+@click.argument("workers", type=click.IntRange(min=0), metavar="N")
 @click.option(
     "--max-workers",
     type=click.IntRange(min=1),
-    metavar="N",
-    help="Worker processes at most, where `targetQueueMs` is set: from --workers up to N, as the traffic needs.",
+    metavar="MOST",
+    help="Worker processes at most, where `targetQueueMs` is set: from N up to MOST, as the traffic needs.",
 )
 @json_option
 @click.pass_obj
 def command(socket: Path | None, model: str, workers: int, max_workers: int | None, as_json: bool) -> None:
-    """Change the number of workers of MODEL. Workers that are removed finish their batch first."""
+    """Change the number of workers of MODEL to N. Workers that are removed finish their batch first."""
     most = workers if max_workers is None else max_workers
     if most < workers:
-        raise click.UsageError(f"--max-workers is {most}, fewer than --workers {workers}")
+        raise click.UsageError(f"--max-workers is {most}, fewer than N, {workers}")
     client = DaemonClient(socket)
     path = f"/models/{model_path(model)}"
     before = client.json("GET", path)[0]

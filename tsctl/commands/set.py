@@ -25,7 +25,7 @@ def command(socket: Path | None, /, model: str, as_json: bool, **settings: Any) 
     and override the archive's model-config.yaml; `tsctl config MODEL` shows their source as `set`.
 
     Handlers read the batch size from context.system_properties; a handler that reads the batch size
-    only in `initialize` needs new workers: `tsctl scale MODEL --workers 0`, then up again.
+    only in `initialize` needs new workers: `tsctl restart MODEL`.
 
     Change the number of workers with `tsctl scale`. The settings that workers are started with
     (handler, devices, retry and others, `-` in `tsctl config MODEL`) take `tsctl register --replace`.

@@ -21,7 +21,7 @@ def command(socket: Path | None, /, **given: Any) -> None:
     """Start the daemon in the background.
 
     Returns when the daemon listens, or prints why the daemon could not start; models may still be
-    loading. Registers the models of the last run again. Each option has an environment variable:
+    loading. Registers the models of the last run again. Each setting has an environment variable:
     TSCTL_MODEL_STORE for --model-store. Also accepts torchserve's flags.
     """
     import os

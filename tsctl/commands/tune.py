@@ -10,7 +10,7 @@ import click
 from tsctl.client import DaemonClient, model_path
 from tsctl.daemon import paths
 from tsctl.errors import CliError
-from tsctl.options import content_type_option, input_option, json_option, model_argument
+from tsctl.options import content_type_option, json_option, model_argument, sample_argument
 from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
 
@@ -21,20 +21,18 @@ _PATIENCE = 60.0  # seconds that a request may wait in the queue
 _MORE_THAN_ZERO = click.FloatRange(min=0, min_open=True)
 
 
-@click.command(cls=Verb)
+@click.command(cls=Verb, earlier={"--input": ""})
 @model_argument
+@sample_argument
 @click.option(
     "--slo-p99", type=_MORE_THAN_ZERO, metavar="MS", help="Target: 99 % of requests answered within MS milliseconds."
 )
-@input_option
 @content_type_option
 @click.option(
-    "--clients", type=click.IntRange(min=1), metavar="N",
-    help="Measure with N clients that wait for their answers (closed loop) [default: the largest batch size].",
+    "-c", "--clients", type=click.IntRange(min=1), metavar="N",
+    help="Measure with N clients at once, each waits for its answers [default: the largest batch size].",
 )  # fmt: skip
-@click.option(
-    "--rate", type=_MORE_THAN_ZERO, metavar="R", help="Measure with R independent requests per second (open loop)."
-)
+@click.option("--rate", type=_MORE_THAN_ZERO, metavar="R", help="Measure with R requests per second (open loop).")
 @click.option(
     "--max-batch-size", type=click.IntRange(min=1), default=32, metavar="N",
     help="Largest batch size to try [default: 32].",
@@ -67,9 +65,9 @@ def command(
     """Measure MODEL with a few settings in turns, and recommend one.
 
     Serves the model in temporary workers under one setting after the other: as it is set now; with the
-    policy `auto`; batch sizes 1, 8, and the largest; 1 and 2 workers. Each gets the same requests, in three
-    rounds. MODEL serves throughout; run this command while the load is low. `tsctl console` shows the
-    result.
+    policy `auto`; batch sizes 1, 8, and the largest; 1 and 2 workers. Each gets FILE as its requests, by
+    default the recorded request or the archive's `warmup`, in three rounds. MODEL serves throughout; run
+    this command while the load is low. `tsctl console` shows the result.
 
     \b
     GAIN   times the requests a second of now, the median of the rounds

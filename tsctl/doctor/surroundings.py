@@ -23,7 +23,7 @@ def installation(facts: DoctorFacts) -> Verdict:
         return Verdict(WARNING, f"{text}; no torch: only handlers without torch load", "`pip install torch`")
     text += f", torch {found.torch}"
     if not found.compiled:
-        remedy = "install a C compiler, then `pip install --force-reinstall tsctl`"
+        remedy = "install a C compiler, then tsctl again, from the same clone or wheel as before"
         return Verdict(WARNING, f"{text}; not compiled, which would answer 1.6 times the requests a second", remedy)
     return Verdict(OK, f"{text}; compiled")
 

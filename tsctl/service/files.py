@@ -30,7 +30,7 @@ def write_units(folder: Path, texts: Mapping[str, str], *, force: bool) -> None:
         if not force and (folder / name).exists() and not is_ours(folder / name):
             raise CliError(
                 f"`{folder / name}` was not written by `tsctl install-service`",
-                "choose another name with `--name`, or replace the file with `--force`",
+                "choose a name with `--name`, or replace the file with `--force`",
             )
     try:
         folder.mkdir(parents=True, exist_ok=True)

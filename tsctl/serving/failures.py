@@ -83,17 +83,14 @@ def _name(file: str) -> str:
     return file.rpartition("/")[2]
 
 
-def explained(
-    error: CliError, name: str, folder: Path | None = None, target: str = "", naming: str = "--name"
-) -> CliError:
+def explained(error: CliError, name: str, folder: Path | None = None, target: str = "") -> CliError:
     """Return an error of the registration of `name` with its explanation; one with a hint of its own stays.
 
     Args:
         folder, target: as in `explain`.
-        naming: the option that chooses another name.
     """
     if error.hint:
         return error
     if "already registered" in error.message:
-        return CliError(error.message, f"choose a name with `{naming}`, or `tsctl unregister {name}`")
+        return CliError(error.message, f"choose a name with `--name`, or `tsctl unregister {name}`")
     return explain(error.message, error.details, folder, target).error

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from tsctl.client import DaemonClient
 from tsctl.daemon.targets import ServeTarget
+from tsctl.options import address_of
 from tsctl.render import live
 from tsctl.serving import screen, watching
 from tsctl.serving.place import OwnDaemon, check_joinable, running_daemon
@@ -30,12 +31,14 @@ def serve(
     name: str | None,
     handler: str | None,
     watch: bool,
+    host: str | None,
     port: int | None,
 ) -> None:
     """Serve targets in the foreground.
 
     Args:
         options: parameters of the registrations that the user gave; None for those not given.
+        host, port: the address of a daemon of our own; None for the usual one.
 
     Raises:
         CliError: a target cannot be served, or the daemon cannot be used; nothing is left running.
@@ -45,7 +48,7 @@ def serve(
     for target in targets if watch else ():
         watching.check_access(target)
     client = DaemonClient(socket)
-    with _ended_by_signals(), _temporary() as samples, _daemon(client, port, targets) as (status, joined):
+    with _ended_by_signals(), _temporary() as samples, _daemon(client, host, port, targets) as (status, joined):
         session = Session(client, status, secrets.token_hex(16), options, directory, watch=watch)
         try:
             for text, target in zip(texts, targets, strict=True):
@@ -71,17 +74,17 @@ def _introduction(session: Session, *, joined: bool, watch: bool) -> str:
 
 @contextmanager
 def _daemon(
-    client: DaemonClient, port: int | None, targets: Sequence[ServeTarget]
+    client: DaemonClient, host: str | None, port: int | None, targets: Sequence[ServeTarget]
 ) -> Iterator[tuple[Mapping[str, Any], bool]]:
     """Find or start the daemon for the block; yield its status document, and whether it was running before."""
     status = running_daemon(client)
     if status is not None:
-        check_joinable(status, sys.prefix, port)
+        check_joinable(status, sys.prefix, host, port)
         yield status, True
         return
     with live() as progress:
         progress.show("starting the daemon")
-        own = OwnDaemon(client, port, targets)
+        own = OwnDaemon(client, address_of(host, port), targets)
     try:
         yield own.status, False
     finally:

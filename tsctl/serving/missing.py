@@ -23,16 +23,20 @@ PACKAGES = {
         "torch", "torchaudio", "torchvision", "transformers", "ultralytics",
     )
 }  # fmt: skip
+_RELATIVE = re.compile(r"attempted relative import (?:with no known parent package|beyond top-level package)")
 _MISSING = re.compile(r"No module named '(?P<name>[^']+)'(?P<hidden>; '[^']+' is not a package)?")
 _CLOSE = 0.8
 
 
 def hint_for_import(error: str, folder: Path | None) -> str:
-    """Return the remedy for a ModuleNotFoundError; empty for another error.
+    """Return the remedy for an import that failed; empty for another error.
 
     Args:
         folder: the folder of the user's files; None for an archive, or if there is none.
     """
+    if _RELATIVE.search(error):
+        above = f", or serve `{folder.name}.MODULE:FUNCTION` from `{folder.parent}`" if folder is not None else ""
+        return f"a file served alone is in no package: write `from helper import …` instead of `from .helper …`{above}"
     found = _MISSING.search(error)
     if found is None:
         return ""

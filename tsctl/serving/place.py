@@ -14,6 +14,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from tsctl.client import DaemonClient
 from tsctl.daemon import paths
@@ -54,16 +55,16 @@ def foreign_daemon(socket: Path, owner: int | None) -> CliError:
     return CliError(f"the daemon at `{socket}` belongs to {whose}", remedy)
 
 
-def check_joinable(status: Mapping[str, Any], prefix: str, port: int | None) -> None:
+def check_joinable(status: Mapping[str, Any], prefix: str, host: str | None, port: int | None) -> None:
     """Check that models of this command can be served by a running daemon.
 
     Args:
         status: the daemon's status document.
         prefix: `sys.prefix` of this process, which has the packages that the user's code imports.
-        port: the port that the user asks for; None for any.
+        host, port: the address that the user asks for; None for any.
 
     Raises:
-        CliError: the daemon runs in another Python environment, or listens on another port.
+        CliError: the daemon runs in another Python environment, or listens elsewhere.
     """
     theirs = status.get("prefix")
     if theirs is not None and os.path.realpath(theirs) != os.path.realpath(prefix):
@@ -72,23 +73,29 @@ def check_joinable(status: Mapping[str, Any], prefix: str, port: int | None) -> 
             "stop it with `tsctl stop`, or serve beside it: `tsctl --socket /tmp/my.sock serve --port 8090 …`",
         )
     address = str(status.get("inferenceAddress") or "")
-    if port is not None and not address.endswith(f":{port}"):
-        raise CliError(
-            f"a daemon is running already and listens on {address or 'no port'}, not on port {port}",
-            "leave out `--port`, or stop that daemon with `tsctl stop`",
-        )
+    there = urlsplit(address)
+    asked = {"host": (host, there.hostname), "port": (port, there.port)}
+    for what, (wanted, found) in asked.items():
+        if wanted not in (None, found):
+            raise CliError(
+                f"a daemon is running already and listens on {address or 'no port'}, not on {what} {wanted}",
+                f"leave out `--{what}`, or stop that daemon with `tsctl stop`",
+            )
 
 
-def own_arguments(state_dir: Path, socket: Path, port: int | None, targets: Sequence[ServeTarget]) -> list[str]:
+def own_arguments(state_dir: Path, socket: Path, address: str | None, targets: Sequence[ServeTarget]) -> list[str]:
     """Return the arguments of a daemon of our own.
+
+    Args:
+        address: of predictions, HOST:PORT; None for the usual one.
 
     URLs that the user names are allowed, exactly these; no model list is loaded, whatever the environment says.
     """
     import re
 
     arguments = [f"--state-dir={state_dir}", f"--socket={socket}", f"--grace={GRACE:g}", "--models="]
-    if port is not None:
-        arguments.append(f"--inference-address=127.0.0.1:{port}")
+    if address is not None:
+        arguments.append(f"--inference-address={address}")
     # A pattern holds no comma: commas separate patterns.
     urls = [re.escape(target.url).replace(",", ".") for target in targets if target.kind == "url"]
     if urls and "TSCTL_ALLOWED_URLS" not in os.environ:
@@ -128,7 +135,7 @@ class OwnDaemon:
         status: its status document, as it began to listen.
     """
 
-    def __init__(self, client: DaemonClient, port: int | None, targets: Sequence[ServeTarget]) -> None:
+    def __init__(self, client: DaemonClient, address: str | None, targets: Sequence[ServeTarget]) -> None:
         """Start the daemon, and wait until it listens.
 
         Raises:
@@ -140,11 +147,11 @@ class OwnDaemon:
         # The daemon reads to the end of this pipe, which comes when this process ends, even by SIGKILL.
         reading, self._alive = os.pipe()
         try:
-            arguments = own_arguments(self._state_dir, client.path, port, targets)
+            arguments = own_arguments(self._state_dir, client.path, address, targets)
             self.status = start([*arguments, f"--parent-fd={reading}"], self._state_dir, (reading,))
         except CliError as error:
             self._remove()
-            raise mended(error, port) from None
+            raise mended(error, address) from None
         except BaseException:
             self._remove()
             raise
@@ -169,10 +176,10 @@ class OwnDaemon:
         shutil.rmtree(self._state_dir, ignore_errors=True)
 
 
-def mended(error: CliError, port: int | None) -> CliError:
+def mended(error: CliError, address: str | None) -> CliError:
     """Return the error of a daemon that could not start, with a remedy that this command has."""
     if "in use" in error.message:
-        other = 8090 if port is None else port + 1
+        other = 8090 if address is None else int(address.rpartition(":")[2]) + 1
         return CliError(error.message, f"choose another: `tsctl serve --port {other} …`", error.details)
     return error
 

@@ -20,7 +20,7 @@ OWN_FILE = (
     "With a file of your own:",
     "  tsctl new hello --text",
     "  tsctl serve hello/handler.py",
-    "  curl http://127.0.0.1:8080/predictions/handler -d 'some text'",
+    "  curl http://127.0.0.1:8080/predictions/hello -d 'some text'",
 )
 
 

@@ -15,7 +15,7 @@ class Example(NamedTuple):
 EXAMPLES: dict[str, tuple[Example, Example]] = {
     "start": (
         Example("Start the daemon, with the models of the last run", "tsctl start --model-store models"),
-        Example("Listen at port 8081, and load an archive", "tsctl start --models scorer.mar --inference-address 8081"),
+        Example("Listen at port 8081, and load an archive", "tsctl start --models scorer.mar --port 8081"),
     ),
     "run": (
         Example("Serve every archive of a directory, in a container", "tsctl run --model-store models --models ALL"),
@@ -73,7 +73,7 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Pack a handler and the modules it imports", "tsctl archive handler.py"),
         Example(
             "Name everything, as for torch-model-archiver",
-            "tsctl archive --model-name ranker --version 2.0 --handler handler.py",
+            "tsctl archive --name ranker --version 2.0 --handler handler.py",
         ),
     ),
     "new": (
@@ -82,7 +82,7 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
     ),
     "check": (
         Example("See whether a handler loads", "tsctl check handler.py"),
-        Example("Run a request, too", "tsctl check handler.py --input sample.json"),
+        Example("Run a request, too", "tsctl check handler.py sample.json"),
     ),
     "register": (
         Example("Serve an archive in batches of up to 8", "tsctl register scorer.mar --batch-size 8"),
@@ -101,8 +101,8 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
         Example("Read all versions in a script", "tsctl describe scorer/all --json"),
     ),
     "scale": (
-        Example("Run two workers", "tsctl scale scorer --workers 2"),
-        Example("Stop the workers of one version, which stays registered", "tsctl scale scorer/1.0 --workers 0"),
+        Example("Run two workers", "tsctl scale scorer 2"),
+        Example("Stop the workers of one version, which stays registered", "tsctl scale scorer/1.0 0"),
     ),
     "load": (
         Example("Load a model before its first request", "tsctl load scorer"),
@@ -111,6 +111,10 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
     "unload": (
         Example("Free a model's memory, and keep the model registered", "tsctl unload scorer"),
         Example("Unload one version", "tsctl unload scorer/1.0"),
+    ),
+    "restart": (
+        Example("Load a changed handler, or new files beside it", "tsctl restart scorer"),
+        Example("Restart the workers of one version", "tsctl restart scorer/1.0"),
     ),
     "retry": (
         Example("Load a failed model again", "tsctl retry scorer"),
@@ -151,12 +155,20 @@ EXAMPLES: dict[str, tuple[Example, Example]] = {
     "tune": (
         Example("Find settings with a p99 latency of at most 50 ms", "tsctl tune scorer --slo-p99 50"),
         Example(
-            "Measure for 32 clients, and apply the result", "tsctl tune scorer --input sample.json --clients 32 --apply"
+            "Measure for 32 clients, and apply the result", "tsctl tune scorer sample.json -c 32 --apply"
         ),
     ),
     "demo": (
         Example("Watch the demonstration", "tsctl demo"),
         Example("Watch it without colours", "NO_COLOR=1 tsctl demo"),
+    ),
+    "help": (
+        Example("Show every verb", "tsctl help all"),
+        Example("Show every option of the daemon, torchserve's too", "tsctl help start all"),
+    ),
+    "version": (
+        Example("Show the version that is installed", "tsctl version"),
+        Example("Show that of the daemon, too", "tsctl version && tsctl status"),
     ),
     "completion": (
         Example("Complete in this bash from now on", "source <(tsctl completion bash)"),

@@ -1,4 +1,7 @@
-"""The layout of `--help`: as wide as the terminal, at most 80 columns, and broken only between words."""
+"""The layout of `--help`: as wide as the terminal, at most 80 columns, and broken only between words.
+
+Help comes in two sizes: everyday words alone, or all (`--help all`, `tsctl help all`).
+"""
 
 import re
 import shutil
@@ -7,9 +10,13 @@ from collections.abc import Iterable, Iterator
 
 import click
 
+from tsctl.streams import echo
+
 WIDEST = 80
 NARROWEST = 30
 _TERM = 30  # columns of the longest term that has its text beside it
+_ALL = "tsctl.terminal.help.all"  # in the `meta` of a context: its help shows all
+ALL = "all"
 
 
 class HelpFormatter(click.HelpFormatter):
@@ -47,6 +54,53 @@ class HelpContext(click.Context):
     """A context whose help has this layout."""
 
     formatter_class = HelpFormatter
+
+    @property
+    def shows_all(self) -> bool:
+        """Whether the help shows more than what is used every day."""
+        return bool(self.meta.get(_ALL))
+
+    def show_all(self) -> None:
+        self.meta[_ALL] = True
+
+
+class _HelpOption(click.Option):
+    """An option whose value may be left out, and has no name in the help if it is of no use."""
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        record = super().get_help_record(ctx)
+        return None if record is None else (record[0].rstrip(), record[1])
+
+
+class HelpCommand(click.Command):
+    """A command whose `--help` may be followed by `all`."""
+
+    context_class = HelpContext
+    _option: click.Option | None = None
+
+    @property
+    def has_more(self) -> bool:
+        """Whether `all` shows more."""
+        return False
+
+    def get_help_option(self, ctx: click.Context) -> click.Option | None:
+        if self._option is None:  # one object, because click compares it with what was given
+            more = f"; with `{ALL}`, also what is seldom used" if self.has_more else ""
+            self._option = _HelpOption(
+                self.get_help_option_names(ctx), is_flag=False, flag_value="", expose_value=False, is_eager=True,
+                metavar=f"[{ALL}]" if self.has_more else "", help=f"Show this message and exit{more}.",
+                callback=_show_help,
+            )  # fmt: skip
+        return self._option
+
+
+def _show_help(ctx: click.Context, _param: click.Parameter, word: str | None) -> None:
+    if word is None or ctx.resilient_parsing:
+        return
+    if word == ALL and isinstance(ctx, HelpContext):
+        ctx.show_all()
+    echo(ctx.get_help())
+    ctx.exit()
 
 
 def _paragraphs(text: str, width: int, indent: str) -> Iterator[str]:

@@ -1,19 +1,35 @@
-"""Lines after a registration, for people: the settings in force, the changes of a replacement, the next command."""
+"""Lines after a registration, for people: the URL, settings in force, changes of a replacement, the next command."""
 
 from typing import Any
 
+from tsctl.client import DaemonClient, model_path
 from tsctl.errors import hint
 from tsctl.setting_text import setting_name, setting_text, setting_unit
 from tsctl.streams import echo
 
 
 def show_registered(document: dict[str, Any]) -> None:
-    """Print the settings in force and the next command to stderr; nothing if an older daemon does not tell them."""
+    """Print the URL, the settings in force and the next command to stderr; less if an older daemon does not tell them.
+
+    Args:
+        document: of a registration, and its `url`, if it is known.
+    """
     if "batchSize" not in document:
         return
+    if "url" in document:
+        echo(f"URL {document['url']}", err=True)
     for line in settings_lines(document):
         echo(line, err=True)
     hint(f"next: `{next_command(document)}`")
+
+
+def url_of(client: DaemonClient, name: str, version: str) -> str:
+    """Return the URL of a version's predictions: with the version, unless requests without one are answered by it."""
+    status = client.json("GET", "/tsctl/status")
+    default = any(each["name"] == name and each["version"] == version and each["default"] for each in status["models"])
+    path = f"/predictions/{model_path(name if default else f'{name}/{version}')}"
+    address = status["inferenceAddress"]
+    return f"{address}{path}" if address else f"http://localhost{path}, on the control socket"
 
 
 def starting_line(name: str, version: str) -> str:
@@ -35,7 +51,12 @@ def settings_lines(document: dict[str, Any]) -> list[str]:
 
 
 def next_command(document: dict[str, Any]) -> str:
-    """Return the command that shows the most: a larger batch if requests run alone and may not, else a measurement."""
+    """Return the command that shows the most.
+
+    The first worker if there is none; a larger batch if requests run alone and may not; else a measurement.
+    """
+    if document.get("workers") == 0 and not document.get("onDemand"):
+        return f"tsctl scale {document['modelName']} 1"
     name, alone = document["modelName"], document["batchSize"] == 1 and document.get("mostRows", 0) != 1
     return f"tsctl set {name} --batch-size 8" if alone else f"tsctl bench {name}"
 

@@ -15,7 +15,7 @@ SYNONYMS: dict[str, str] = {
     "list": "ls", "models": "ls", "ps": "ls",
     "get": "describe", "info": "describe", "inspect": "describe", "show": "describe",
     "ask": "predict", "call": "predict", "curl": "predict", "infer": "predict", "invoke": "predict",
-    "reload": "upgrade", "restart": "upgrade", "update": "upgrade",
+    "reload": "restart", "update": "upgrade",
     "benchmark": "bench", "load-test": "bench", "loadtest": "bench", "ab": "bench", "wrk": "bench",
     "autotune": "tune", "optimise": "optimize", "quantize": "optimize", "compile": "optimize",
     "archiver": "archive", "pack": "archive", "package": "archive", "build": "archive",

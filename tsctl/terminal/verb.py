@@ -1,12 +1,13 @@
 """The class of the verbs' commands: `--socket` after the verb, help in groups with examples, suggestions."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
 from tsctl.errors import CliError
-from tsctl.terminal.help import HelpContext
+from tsctl.terminal.help import ALL, HelpCommand, HelpContext
 
 _UNGROUPED = "Options"
 _UNKNOWN_MODEL = ("ModelNotFoundException", "ModelVersionNotFoundException")
@@ -17,34 +18,61 @@ class GroupedOption(click.Option):
 
     Attributes:
         group: the title; empty for "Options".
+        everyday: whether it is in the short help, too.
     """
 
-    def __init__(self, *args: Any, group: str = "", **attributes: Any) -> None:
+    def __init__(self, *args: Any, group: str = "", everyday: bool = True, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.group = group
+        self.everyday = everyday
 
 
-class Verb(click.Command):
-    """The command of one verb."""
+class Verb(HelpCommand):
+    """The command of one verb.
 
-    context_class = HelpContext
+    Attributes:
+        earlier: option of an earlier version → today's; empty for an argument, the last one. Accepted, and not shown.
+    """
 
-    def __init__(self, *args: Any, **attributes: Any) -> None:
+    def __init__(self, *args: Any, earlier: Mapping[str, str] | None = None, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
+        self.earlier = earlier or {}
         if not any(param.name == "socket" for param in self.params):  # of `start` and `run` it is a setting
             self.params.append(_socket_option())
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, spelled_now(args, self.earlier))
+
+    @property
+    def has_more(self) -> bool:
+        return self._seldom > 0
+
+    @property
+    def _seldom(self) -> int:
+        """The number of options that only the long help has."""
+        return sum(not getattr(param, "everyday", True) for param in self.params)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, records in self.options_by_group(ctx).items():
+        every = isinstance(ctx, HelpContext) and ctx.shows_all
+        for title, records in self.options_by_group(ctx, everyday=not every).items():
             with formatter.section(title):
                 formatter.write_dl(records)
+        if self.has_more and not every:
+            formatter.write_paragraph()
+            formatter.write_text(f"{self._seldom} more options: `{ctx.command_path} --help {ALL}`")
 
-    def options_by_group(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
-        """Return each group's title with its options and their texts; options without a group come first."""
+    def options_by_group(self, ctx: click.Context, *, everyday: bool = False) -> dict[str, list[tuple[str, str]]]:
+        """Return each group's title with its options and their texts; options without a group come first.
+
+        Args:
+            everyday: leave out options that are seldom used.
+        """
         groups: dict[str, list[tuple[str, str]]] = {_UNGROUPED: []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None and isinstance(param, click.Option):
+            if record is None or not isinstance(param, click.Option):
+                continue
+            if not everyday or getattr(param, "everyday", True):
                 groups.setdefault(getattr(param, "group", "") or _UNGROUPED, []).append(record)
         return groups
 
@@ -76,6 +104,31 @@ class Verb(click.Command):
 
                 error.hint = suggest_model(model, ctx.obj)
             raise
+
+
+def spelled_now(arguments: Sequence[str], earlier: Mapping[str, str]) -> list[str]:
+    """Replace options of earlier versions by today's.
+
+    Args:
+        earlier: as of `Verb`.
+    """
+    now: list[str] = []
+    last: list[str] = []
+    words = iter(arguments)
+    for word in words:
+        name, equals, value = word.partition("=")
+        meant = earlier.get(name)
+        if word == "--":
+            now += [word, *words]
+        elif meant is None:
+            now.append(word)
+        elif meant:
+            now.append(f"{meant}{equals}{value}")
+        elif equals:
+            last.append(value)
+        else:
+            last += [next(words, word)]  # without a value, click refuses the option
+    return [*now, *last]
 
 
 def _socket_option() -> click.Option:

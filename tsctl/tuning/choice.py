@@ -82,5 +82,5 @@ def commands(name: str, setting: TriedSetting, now: TriedSetting) -> list[str]:
     """Return the commands that change what differs from now."""
     size, delay, batching, workers = setting
     changes = f"tsctl set {name} --batch-size {size} --max-delay {delay:g} --batching {batching}"
-    scale = f"tsctl scale {name} --workers {workers}"
+    scale = f"tsctl scale {name} {workers}"
     return [changes] * (setting[:3] != now[:3]) + [scale] * (workers != now.workers)

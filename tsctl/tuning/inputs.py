@@ -26,7 +26,7 @@ def sample_input(
         try:
             checked(answer.status, json.loads(answer.body))
         except CliError as error:
-            error.hint = error.hint or "give one with `--input FILE`"
+            error.hint = error.hint or "name a FILE with a request after the model"
             raise
     return answer.body, answer.content_type if content_type is None else content_type, "the daemon's input"
 

@@ -1,15 +1,17 @@
-"""`POST /models/MODEL/VERSION/load` and `/unload`: an operator's commands on a version's workers."""
+"""`POST /models/MODEL/VERSION/load`, `/unload` and `/restart`: an operator's commands on a version's workers."""
 
 from typing import Any
 
 from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.management.progress import Command
+from tsctl.daemon.core.errors import Conflict
 from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.models.change import check_files
 from tsctl.daemon.models.loading import load, unload
 from tsctl.daemon.models.registrar import Progress, Registrar
 from tsctl.daemon.models.version import ModelVersion
 
-LOAD, UNLOAD = ACTIONS = ("load", "unload")
+LOAD, UNLOAD, RESTART = ACTIONS = ("load", "unload", "restart")
 
 
 def loading_command(model: ModelVersion, registrar: Registrar, exchange: Exchange, action: str) -> Command:
@@ -21,6 +23,14 @@ def loading_command(model: ModelVersion, registrar: Registrar, exchange: Exchang
         if action == UNLOAD:
             await unload(model, registrar.ledger)
             return 200, {"status": f"{named} unloaded; no request loads it"}
+        if action == RESTART:
+            if not model.pool.wanted:
+                raise Conflict(model.name, model.version, f"{named} has no workers to restart.")
+            check_files(model)
+            new = await registrar.renew(model, "the same version", progress, synchronous=synchronous)
+            if not synchronous:
+                return 202, {"status": "Processing worker updates..."}
+            return 200, {"status": f"{named} restarted, {new.pool.ready} of {new.pool.wanted} workers ready"}
         await load(model, registrar.ledger, synchronous=synchronous, progress=progress)
         if not synchronous:
             return 202, {"status": "Processing worker updates..."}

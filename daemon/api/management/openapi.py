@@ -13,6 +13,7 @@ from tsctl.daemon.api.management.commands import (
     UNDERSTOOD,
     finished,
 )
+from tsctl.daemon.api.management.loading import ACTIONS
 from tsctl.daemon.api.management.patch import CHANGEABLE
 from tsctl.daemon.api.openapi import (
     BOOLEAN,
@@ -156,7 +157,8 @@ def describe_management(further: Paths = MappingProxyType({}), *, own: bool = Fa
         }
     version = "/models/{model_name}/{model_version}"
     paths[f"{version}/set-default"] = {"put": finished("setDefault", f"{version}/set-default", STATUS)}
-    paths[f"{version}/retry"] = {"post": _command("retryVersion", f"{version}/retry", _SYNCHRONOUS)}
+    for word in ("retry", *ACTIONS):
+        paths[f"{version}/{word}"] = {"post": _command(f"{word}Version", f"{version}/{word}", _SYNCHRONOUS)}
     ready = answer("Readiness: whether the model has a ready worker.", members({"name": STRING, "ready": BOOLEAN}))
     paths["/v1/models/{model_name}"] = {
         "get": operation("kserveReady", path_parameters("{model_name}"), {"200": ready}, FOUND | UNKNOWN_CALLER)

@@ -7,6 +7,7 @@
     changed                              the settings that a replacement changed: setting, before, after
     kept                                 the settings that a replacement kept, because they were asked for earlier
     mostRows                             that the model's file takes at a time; 0 for any number
+    workers, onDemand                    its worker processes; whether the first request starts them
 
 Settings have their names and units of model-config.yaml.
 """
@@ -33,6 +34,8 @@ def registered(model: ModelVersion) -> dict[str, Any]:
         "changed": [] if before is None else _changed(shown_settings(vars(before.settings)), settings_of(model)),
         "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],
         "mostRows": model.most_rows,
+        "workers": model.pool.wanted,
+        "onDemand": model.presence.comes,
     }
 
 

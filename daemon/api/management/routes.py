@@ -8,7 +8,8 @@
     PATCH  /models/MODEL[/VERSION]      change settings, see patch.py
     PUT    /models/MODEL/VERSION/set-default
     POST   /models/MODEL/VERSION/retry  retry a failed version
-    POST   /models/MODEL/VERSION/load   load a version now; with …/unload unload it, and keep it so
+    POST   /models/MODEL/VERSION/load   load a version now; with …/unload unload it, and keep it so; with …/restart
+                                        replace its workers by new ones, without a failed request
     DELETE /models/MODEL[/VERSION]      unregister; with ?owner=… only if that owner registered the serving version
     GET    /v1/models/MODEL             KServe's readiness of a model
     OPTIONS / and /models/…, any /api-description    an OpenAPI description

@@ -35,6 +35,7 @@ class GrpcExtension(Extension):
         Setting(
             "grpc_address", None, parse_names, "ADDRESSES",
             "Comma-separated addresses of gRPC predictions and health checks, HOST:PORT [default: none].",
+            everyday=True,
         ),
         Setting(
             "grpc_management_address", None, parse_names, "ADDRESSES",

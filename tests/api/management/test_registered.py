@@ -35,6 +35,7 @@ def test_a_registration_tells_the_settings_in_force(house: House) -> None:
         "modelName": "m", "modelVersion": "1.0", "handler": "image_classifier",
         "batchSize": 4, "maxBatchDelay": 2.5, "batching": "auto",
         "notes": [], "replaced": False, "changed": [], "kept": [], "mostRows": 0,
+        "workers": 1, "onDemand": False,
     }  # fmt: skip
 
 

@@ -76,6 +76,14 @@ def test_an_unreadable_row_is_told_why_and_which() -> None:
     assert answer.body.endswith(b"(Request r7)")
 
 
+@pytest.mark.parametrize(("brand", "kind"), [(b"heic", "HEIC"), (b"mif1", "HEIC"), (b"avis", "AVIF")])
+def test_a_picture_of_a_format_that_pillow_lacks_is_told_by_the_formats_name(brand: bytes, kind: str) -> None:
+    (answer,) = run(Brightness(), [row(b"\0\0\0\x18ftyp" + brand + bytes(100))])
+
+    assert answer.body.startswith(f"The request is an image of the format {kind}, which is not read here".encode())
+    assert b"send JPEG or PNG" in answer.body
+
+
 def test_a_batch_without_a_readable_row_never_reaches_the_model() -> None:
     handler = Brightness()
 

@@ -148,3 +148,9 @@ def test_of_several_answers_the_worst_ones_count() -> None:
     assert worst([fine, problem, warning]) == problem
     assert worst([fine, warning]) == warning
     assert worst([fine, Verdict(OK, "d")]) == Verdict(OK, "a; d")
+
+
+def test_no_remedy_fetches_a_package_that_may_be_a_strangers() -> None:
+    remedy = CHECKS["installation"](facts("installation", compiled=False)).remedy
+
+    assert "pip install" not in remedy and "from the same clone or wheel" in remedy

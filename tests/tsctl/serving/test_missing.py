@@ -62,6 +62,8 @@ def test_a_file_beside_of_nearly_that_name_is_asked_for(tmp_path: Path) -> None:
         ("No module named 'torch.nothing'", "`torch` was found, and has no module `torch.nothing`"),
         ("No module named 'yaml.x'; 'yaml' is not a package", "a file `yaml.py` of yours hides the package `yaml`"),
         ("cannot import name 'x' from 'y'", ""),
+        ("attempted relative import with no known parent package", "a file served alone is in no package: write"),
+        ("attempted relative import beyond top-level package", "a file served alone is in no package: write"),
     ],
 )
 def test_a_part_of_a_module_is_not_its_package(error: str, start: str) -> None:
@@ -73,3 +75,9 @@ def test_a_part_of_a_module_is_not_its_package(error: str, start: str) -> None:
 
 def test_no_known_package_is_a_deprecated_one() -> None:
     assert not {"sklearn", "opencv", "PIL", "bs4", "skimage", "fitz", "docx", "dotenv", "jwt"} & set(PACKAGES.values())
+
+
+def test_a_relative_import_may_stay_where_the_package_is_served(tmp_path: Path) -> None:
+    error = "ImportError: attempted relative import with no known parent package"
+
+    assert hint_for_import(error, tmp_path / "shop").endswith(f"serve `shop.MODULE:FUNCTION` from `{tmp_path}`")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.kit.archives import write_files
+from tests.tsctl.conftest import Invoke
 from tsctl.errors import CliError
 from tsctl.serving.requests import parameters_of, read_targets
 
@@ -70,3 +71,13 @@ def test_a_name_and_a_handler_win(name: str, handler: str | None, tmp_path: Path
 
     assert parameters_of(target)["model_name"] == "x"
     assert parameters_of(target)["handler"] == (handler or "base_handler")
+
+
+def test_serve_without_a_worker_is_refused_before_anything_starts(invoke: Invoke) -> None:
+    result = invoke("serve", "nothing.py", "--workers", "0")
+
+    assert result.exit_code == 1
+    assert result.stderr.splitlines() == [
+        "error: with `--workers 0` nothing would answer",
+        "hint: leave it out, or load with the first request: `--loading on_demand`",
+    ]

@@ -187,7 +187,7 @@ def test_a_name_in_top_is_one_line_without_them(monkeypatch: pytest.MonkeyPatch)
 
 def test_brackets_are_no_markup_and_other_consoles_are_safe_too(monkeypatch: pytest.MonkeyPatch) -> None:
     tty = as_terminal(monkeypatch)
-    for write_line in (render.heading, render.plain, render.note, lambda text: render.hanging(text, 4)):
+    for write_line in (render.heading, render.plain, render.note, lambda text: render.hanging(text, 4), render.cut):
         write_line(HOSTILE)
     render.table(["A", HOSTILE], [[HOSTILE, "x"]])
     render.facts([(HOSTILE, HOSTILE)])

@@ -77,15 +77,42 @@ def test_every_option_of_a_setting_is_in_one_group() -> None:
 @pytest.mark.parametrize(
     ("verb", "titles"),
     [
-        ("start", ["Options", *DAEMON, "torchserve's flags"]),
+        ("start", ["Options", *DAEMON]),
+        ("start all", ["Options", *DAEMON, "torchserve's flags"]),
         ("register", ["Options", *MODEL]),
         ("ls", ["Options"]),
     ],
 )
 def test_options_are_listed_in_groups(invoke: Invoke, verb: str, titles: list[str]) -> None:
-    shown = invoke(verb, "--help").stdout
+    name, *every = verb.split()
+    shown = invoke(name, "--help", *every).stdout
 
     assert re.findall(r"(?m)^(\S.*):$", shown) == [*titles, "Examples"]
+    assert invoke("help", *verb.split()).stdout == shown
+
+
+def test_the_short_help_of_start_has_everyday_options_and_names_the_way_to_the_others(invoke: Invoke) -> None:
+    short, whole = invoke("start", "--help").stdout, invoke("start", "--help", "all").stdout
+
+    options = [set(re.findall(r"^  (?:-h, )?(--[a-z-]+)", text, re.MULTILINE)) for text in (short, whole)]
+    assert {"--model-store", "--host", "--port", "--log-level"} < options[0] < options[1]
+    assert len(options[0]) <= 20 and {setting.flag for setting in SETTINGS} < options[1]
+    seldom = len(options[1] - options[0])
+    assert f"\n{seldom} more options: `tsctl start --help all`\n" in short and "more options" not in whole
+
+
+def test_a_verb_without_more_shows_the_same_with_all(invoke: Invoke) -> None:
+    assert invoke("ls", "--help", "all").stdout == invoke("ls", "--help").stdout == invoke("help", "ls", "all").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [(["nosuch"], "No such command `nosuch`."), (["ls", "top"], "one verb at a time"), (["scal"], "mean `scale`?")],
+)
+def test_help_about_no_verb_is_wrong_usage(invoke: Invoke, words: list[str], told: str) -> None:
+    result = invoke("help", *words)
+
+    assert result.exit_code == 2 and told in result.stderr
 
 
 def test_a_term_that_is_too_long_stands_above_its_text() -> None:

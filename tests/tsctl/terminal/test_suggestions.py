@@ -16,7 +16,7 @@ def test_a_synonym_is_no_verb_and_means_one() -> None:
 @pytest.mark.parametrize(
     ("word", "verb"),
     [
-        ("rm", "unregister"), ("list", "ls"), ("ps", "ls"), ("restart", "upgrade"), ("invoke", "predict"),
+        ("rm", "unregister"), ("list", "ls"), ("ps", "ls"), ("reload", "restart"), ("invoke", "predict"),
         ("deploy", "register"), ("RM", "unregister"), ("describ", "describe"), ("xyzzy", ""),
     ],
 )  # fmt: skip

@@ -72,6 +72,15 @@ def test_figures_cover_a_few_seconds() -> None:
     assert WINDOW < 10
 
 
+def test_a_rate_is_nought_soon_after_the_last_request() -> None:
+    past = Past()
+
+    for second in range(10):
+        past.take(live(2000.0 + second, answered(100 + 40 * min(second, 3))))
+
+    assert past.figures()[0].per_second == 0.0
+
+
 def test_a_sparkline_keeps_its_latest_values() -> None:
     past = Past()
 

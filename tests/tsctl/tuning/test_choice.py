@@ -89,7 +89,7 @@ def test_a_model_that_is_not_in_memory_counts_as_one_with_a_worker() -> None:
             ["tsctl set net --batch-size 8 --max-delay 20 --batching auto"], id="the batches",
         ),
         pytest.param(
-            TriedSetting(1, 100.0, "auto", 2), "batch size 1, auto, 2 workers", ["tsctl scale net --workers 2"],
+            TriedSetting(1, 100.0, "auto", 2), "batch size 1, auto, 2 workers", ["tsctl scale net 2"],
             id="the workers",
         ),
     ],

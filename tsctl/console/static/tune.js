@@ -91,7 +91,7 @@ export function tune(main, [name, version]) {
       model && (changes.length ? h("ul", { class: "changes" }, changes.map(([title, now, then]) => h("li", {}, `${title}: `, h("span", { class: "faint" }, `${now} → `), h("strong", {}, then))))
         : h("p", { class: "faint" }, "The model is served with this batch size, delay and policy already.")),
       command(set, "tsctl set"),
-      scale && [h("p", { class: "small faint" }, "This page does not start or stop workers; the number of workers needs a command of its own:"), command(`tsctl scale ${shell(named)} --workers ${point.workers}`, "tsctl scale")],
+      scale && [h("p", { class: "small faint" }, "This page does not start or stop workers; the number of workers needs a command of its own:"), command(`tsctl scale ${shell(named)} ${point.workers}`, "tsctl scale")],
       h("div", { class: "field-row" }, button, said),
     ];
   }

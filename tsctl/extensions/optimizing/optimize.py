@@ -8,7 +8,7 @@ import click
 
 from tsctl.client import DaemonClient, model_path
 from tsctl.errors import CliError
-from tsctl.options import KindType, content_type_option, input_option, json_option, model_argument
+from tsctl.options import KindType, content_type_option, json_option, model_argument, sample_argument
 from tsctl.setting_text import NO_NAMES
 from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
@@ -30,9 +30,9 @@ class _SetType(click.ParamType[str]):
         return str(KindType(row.kind).convert(value, param, ctx))
 
 
-@click.command(cls=Verb)
+@click.command(cls=Verb, earlier={"--input": ""})
 @model_argument
-@input_option
+@sample_argument
 @content_type_option
 @click.option(
     "--seconds",
@@ -59,7 +59,8 @@ def command(
     """Measure MODEL with sets of optimizations, and recommend the fastest.
 
     Loads one set after the other in a temporary worker with the threads and the batch size of the
-    model, beside one with the present set, and repeats one request in full batches of both in turns.
+    model, beside one with the present set, and repeats one request in full batches of both in turns:
+    FILE, by default the recorded request, or the archive's `warmup`.
     Each set is added to the handler's defaults.
     MODEL serves throughout; run this command while the load is low.
 

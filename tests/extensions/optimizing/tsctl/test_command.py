@@ -153,7 +153,7 @@ def test_without_any_input_the_error_names_the_option(invoke: Invoke, measuring:
 
     assert done.exit_code == 1
     assert "error: No sample input for net/1.0." in done.stderr
-    assert "hint: give one with `--input FILE`" in done.stderr
+    assert "hint: name a FILE with a request after the model" in done.stderr
 
 
 def test_a_model_without_batches_is_refused(invoke: Invoke, measuring: Any, daemon: FakeDaemon) -> None:
