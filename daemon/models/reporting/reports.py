@@ -28,10 +28,12 @@ class VersionReports(BatchObserver):
 
     Attributes:
         errors: the latest predictions that failed.
+        ended: when a worker last ended that was not told to, seconds since the epoch; None if none did.
     """
 
     def __init__(self, recurring: Recurring, name: str, version: str) -> None:
         self.errors = PredictionErrors()
+        self.ended: float | None = None
         self._recurring = recurring
         self._name = name
         self._version = version
@@ -87,6 +89,8 @@ class VersionReports(BatchObserver):
     def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
         """Add the end of a worker, unless it was told to end, and has left no request."""
         fates = self._lost.pop(worker, [])
+        if not expected:
+            self.ended = time.time()
         if expected and not fates:
             return
         kinds = list(dict.fromkeys(fate for _, fate in fates))
