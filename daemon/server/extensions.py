@@ -5,6 +5,7 @@ from tsctl.daemon.extensions.cache import CacheExtension
 from tsctl.daemon.extensions.fitting import FittingExtension
 from tsctl.daemon.extensions.grouping import GroupingExtension
 from tsctl.daemon.extensions.grpc import GrpcExtension
+from tsctl.daemon.extensions.history import HistoryExtension
 from tsctl.daemon.extensions.keys import KeysExtension
 from tsctl.daemon.extensions.oip import OipExtension
 from tsctl.daemon.extensions.openai import OpenAIExtension
@@ -35,6 +36,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     SequencesExtension(),  # before quarantine, whose dispatcher all other versions have
     QuarantineExtension(),
     RecordingExtension(),
+    HistoryExtension(),
     TracingExtension(),
     GroupingExtension(),
     FittingExtension(),
