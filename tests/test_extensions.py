@@ -17,6 +17,7 @@ SHELF, LIST = "daemon.extensions", "daemon.server.extensions"
 WHOLE = (
     "cache", "fitting", "grouping", "grpc", "history", "keys", "oip", "openai", "optimizing", "quarantine", "ranks",
     "ray", "recording", "residency", "rollouts", "scaling", "sequences", "shadowing", "torchserve_logs", "tracing",
+    "verdict",
 )  # fmt: skip
 
 

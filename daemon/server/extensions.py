@@ -22,6 +22,7 @@ from tsctl.daemon.extensions.sequences import SequencesExtension
 from tsctl.daemon.extensions.shadowing import ShadowingExtension
 from tsctl.daemon.extensions.torchserve_logs import TorchServeLogsExtension
 from tsctl.daemon.extensions.tracing import TracingExtension
+from tsctl.daemon.extensions.verdict import VerdictExtension
 
 EXTENSIONS: tuple[Extension, ...] = (
     TorchServeLogsExtension(),  # first, so that its files get the last line
@@ -37,6 +38,7 @@ EXTENSIONS: tuple[Extension, ...] = (
     QuarantineExtension(),
     RecordingExtension(),
     HistoryExtension(),
+    VerdictExtension(),
     TracingExtension(),
     GroupingExtension(),
     FittingExtension(),

@@ -23,6 +23,7 @@ export function detail(main, [name, version]) {
   const [throughput, latency, stream, reasons, sizes, workers, answers, failed, events, form, log] = Array.from({ length: 11 }, () => h("div"));
   const scaling = h("p", { class: "faint" });
   const residence = h("p", { class: "faint" });
+  const verdict = h("p", { class: "verdict" });
   const route = h("div");
   const shared = card("Route", route);
   const sent = card("Batches as they are sent", stream);
@@ -32,7 +33,7 @@ export function detail(main, [name, version]) {
     h("div", { class: "head" }, h("h1", { title: name }, middle(name)), h("span", { class: "tag" }, version ?? "default version"), state,
       h("a", { class: "push", href: `#/playground/${path}` }, "Try it in the playground")),
     notice,
-    card("", h("dl", { class: "facts" }, facts.map(([title, value]) => h("div", {}, h("dt", {}, title), value)))),
+    card("", h("dl", { class: "facts" }, facts.map(([title, value]) => h("div", {}, h("dt", {}, title), value))), verdict),
     failures,
     shared,
     h("div", { class: "pair" }, card("Requests a second", throughput), card("Latency, milliseconds", latency)),
@@ -87,8 +88,9 @@ export function detail(main, [name, version]) {
     facts[1][1].classList.toggle("alarm", seen.errors > 0);
     problems(own);
     const time = status.time ?? Date.now() / 1000;
-    for (const [element, words] of [[scaling, autoscalingText(own.autoscaling, time)], [residence, residenceText(own.residence, time)]]) {
-      text(element, words);
+    for (const [element, words] of [[scaling, autoscalingText(own.autoscaling, time)], [residence, residenceText(own.residence, time)],
+      [verdict, own.verdict]]) {
+      text(element, words ?? "");
       element.hidden = !words;
     }
     const routed = live && [routeTable(status.models, live), rolloutLines(live.evidence)].filter(Boolean).flat(Infinity);
