@@ -179,7 +179,7 @@ def test_those_in_trouble_are_first_with_the_reason_and_long_names_lose_their_mi
     assert "bad" in row.locator(".state").get_attribute("class")
     link = row.get_by_role("link")
     assert link.get_attribute("title") == name
-    assert link.text_content() == f"{name[:20]}…{name[-19:]}"
+    assert link.text_content() == f"{name[:18]}…{name[-17:]}"
     page.get_by_text("2 versions, 1 in trouble").wait_for()
 
 

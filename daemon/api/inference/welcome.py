@@ -30,8 +30,8 @@ _HEADERS = (
 _LINKS = {"ping": "/ping", "ready": "/ready", "description": "/api-description"}
 _STYLE = (
     "body{font:15px/1.5 system-ui,sans-serif;max-width:60em;margin:3em auto;padding:0 1em;color-scheme:light dark}"
-    "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4em 1.5em .4em 0;overflow-wrap:anywhere}"
-    "tr+tr{border-top:1px solid #8884}.bad{color:#c33}"
+    "table{border-collapse:collapse;width:100%}th,td{text-align:left;padding:.4em 1.5em .4em 0}"
+    "tr+tr{border-top:1px solid #8884}td:nth-child(2n+1){overflow-wrap:anywhere;min-width:7em}.bad{color:#c33}"
 )
 
 
@@ -70,7 +70,7 @@ def _document(registry: Registry, model: ModelVersion) -> dict[str, Any]:
 def _page(models: list[dict[str, Any]]) -> str:
     links = " · ".join(f'<a href="{path}">{path}</a>' for path in _LINKS.values())
     if models:
-        head = "".join(f"<th>{title}</th>" for title in ("Model", "Version", "State", "Takes", "Ask", "Ready?"))
+        head = "".join(f"<th>{title}</th>" for title in ("Model", "State", "Ask", "Version", "Takes"))
         body = f"<table><tr>{head}</tr>{''.join(map(_row, models))}</table>"
     else:
         body = "<p>No model is registered.</p>"
@@ -85,11 +85,11 @@ def _row(model: dict[str, Any]) -> str:
     takes = ", ".join(f"{each['name']}: {each['type']}" for each in model["inputs"])
     links, bad = model["links"], ' class="bad"' if model["state"] in ("failed", "crashing") else ""
     cells = (
-        *map(escape, (model["name"], model["version"])),
-        f"<span{bad}>{escape(model['state'])}</span>",
-        escape(takes),
+        escape(model["name"]),
+        f'<a{bad} href="{escape(links["ready"])}">{escape(model["state"])}</a>',
         f"<code>POST {escape(links['predict'])}</code>",
-        f'<a href="{escape(links["ready"])}">{escape(links["ready"])}</a>',
+        escape(model["version"]),
+        escape(takes),
     )
     return f"<tr>{_cells(cells)}</tr>"
 

@@ -72,8 +72,9 @@ class HistoryService(Service):
             }
         except (msgspec.ValidationError, TypeError) as error:
             raise ValueError(str(error)) from None
+        oldest = time.time() - EVERY * KEPT
         for key, samples in rows.items():
-            self._courses.setdefault(key, Course()).recall(samples[-KEPT:])
+            self._courses.setdefault(key, Course()).recall([sample for sample in samples if sample.time > oldest])
 
     def _look(self) -> None:
         now, moment = self._clock.now(), time.time()

@@ -60,7 +60,7 @@ def test_a_browser_gets_a_page_without_any_script(house: House) -> None:
     page = answer.body.decode()
     assert answer.headers["content-type"] == "text/html; charset=utf-8"
     assert "default-src 'none'" in answer.headers["content-security-policy"]
-    assert "<td>m</td><td>2.0</td>" in page and "<code>POST /predictions/m/2.0</code>" in page
+    assert "<code>POST /predictions/m/2.0</code></td><td>2.0</td>" in page and 'href="/ready/m"' in page
     assert "<script" not in page
 
 

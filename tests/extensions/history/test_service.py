@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -78,6 +79,16 @@ def test_the_daemon_that_takes_over_goes_on_with_it(house: House, tmp_path: Path
 
     (model,) = ask(other, "/tsctl/history")["models"]
     assert model["requestsPerSecond"] == [0.2, 0.1]
+
+
+def test_what_is_older_than_fifteen_minutes_is_not_taken_up(house: House) -> None:
+    now = time.time()
+    rows = [[now - age, 1.0, 0.0, None, None, 0.0] for age in (2000.0, 901.0, 890.0)]
+
+    house.service(HistoryService).restore({"o": {"1.0": rows}})
+    asyncio.run(house.serve("o"))
+
+    assert len(ask(house, "/tsctl/history?model=o")["models"][0]["time"]) == 1
 
 
 @pytest.mark.parametrize("kept", [[], {"m": 1}, {"m": {"1.0": [[1.0]]}}, {"m": {"1.0": [["x"] * 6]}}])

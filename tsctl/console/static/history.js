@@ -55,10 +55,12 @@ export async function recall(name, version) {
   const known = { asked: now, points: remembered.get(key)?.points ?? [] };
   remembered.set(key, known);
   try {
-    const [told] = (await json(`history?model=${modelPath(name, version)}`)).models;
+    const { every, models: [told] } = await json(`history?model=${modelPath(name, version)}`);
     const seconds = (value) => (value == null ? null : value / 1000);
     known.points = told.time.map((time, index) => ({ time, rate: told.requestsPerSecond[index], errors: told.errorsPerSecond[index],
-      p50: seconds(told.p50Ms[index]), p99: seconds(told.p99Ms[index]) }));
+      p50: seconds(told.p50Ms[index]), p99: seconds(told.p99Ms[index]) }))
+      .flatMap((point, index, all) => (index && point.time - all[index - 1].time > 3 * every // no daemon was there: no line
+        ? [{ time: point.time - every, rate: null, errors: null, p50: null, p99: null }, point] : [point]));
   } catch { /* the chart begins now */ }
 }
 
