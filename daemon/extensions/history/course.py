@@ -1,4 +1,4 @@
-"""The course of one version: what it did in each of the last 90 steps of ten seconds.
+"""The course of one version: its work in each of the last 90 steps of ten seconds.
 
 Samples are differences of counts that exist anyway, so requests pay nothing. A version costs 3 kB.
 """
@@ -16,7 +16,7 @@ KEPT = 90  # samples: 15 minutes
 
 
 class Sample(NamedTuple):
-    """What a version did until a moment, since the sample before.
+    """The work of a version until a moment, since the sample before.
 
     Attributes:
         time: the moment, seconds since the epoch.
@@ -46,7 +46,7 @@ class Course:
         return len(self._columns[0])
 
     def note(self, counts: Counts, era: object, queued: int, now: float, time: float) -> None:
-        """Add a sample: what has come since the last call.
+        """Add a sample of the time since the last call.
 
         Args:
             counts: of the version, now.

@@ -1,4 +1,4 @@
-"""What versions did before somebody looked, at the command line: `tsctl top` and the page begin with it."""
+"""The last minutes of versions at the command line: `tsctl top` and the page begin with them."""
 
 from collections.abc import Callable, Mapping, Sequence
 
