@@ -15,7 +15,7 @@ EVERY = 10.0  # seconds
 KEPT = 90  # samples: 15 minutes
 
 
-class Sample(NamedTuple):
+class CourseSample(NamedTuple):
     """The work of a version until a moment, since the sample before.
 
     Attributes:
@@ -37,7 +37,7 @@ class Course:
     """The samples of one version, the oldest first."""
 
     def __init__(self) -> None:
-        self._columns = [array("d"), *(array("f") for _ in Sample._fields[1:])]
+        self._columns = [array("d"), *(array("f") for _ in CourseSample._fields[1:])]
         self._before: Counts | None = None
         self._since = 0.0
         self._era: object = None
@@ -59,11 +59,11 @@ class Course:
             self._add(_sample(before, counts, queued, seconds, time))
         self._before, self._since, self._era = counts, now, era
 
-    def rows(self) -> list[Sample]:
+    def rows(self) -> list[CourseSample]:
         """Return the samples."""
-        return [Sample(*row) for row in zip(*self._columns, strict=True)]
+        return [CourseSample(*row) for row in zip(*self._columns, strict=True)]
 
-    def recall(self, rows: Sequence[Sample]) -> None:
+    def recall(self, rows: Sequence[CourseSample]) -> None:
         """Begin with the samples of an earlier run."""
         for row in rows:
             self._add(row)
@@ -80,20 +80,20 @@ class Course:
             "queued": [round(each) for each in queued],
         }
 
-    def _add(self, sample: Sample) -> None:
+    def _add(self, sample: CourseSample) -> None:
         for column, value in zip(self._columns, sample, strict=True):
             column.append(value)
             if len(column) > KEPT:
                 column.pop(0)
 
 
-def _sample(before: Counts, counts: Counts, queued: int, seconds: float, time: float) -> Sample:
+def _sample(before: Counts, counts: Counts, queued: int, seconds: float, time: float) -> CourseSample:
     if counts == before:
-        return Sample(time, 0.0, 0.0, math.nan, math.nan, queued)
+        return CourseSample(time, 0.0, 0.0, math.nan, math.nan, queued)
     latencies = [new - old for new, old in zip(counts.latencies, before.latencies, strict=True)]
     p50, p99 = (quantile(FINE, latencies, q) for q in (0.5, 0.99))
     rate, errors = counts.requests - before.requests, counts.errors - before.errors
-    return Sample(time, rate / seconds, max(0, errors) / seconds, _or_nan(p50), _or_nan(p99), queued)
+    return CourseSample(time, rate / seconds, max(0, errors) / seconds, _or_nan(p50), _or_nan(p99), queued)
 
 
 def _or_nan(seconds: float | None) -> float:

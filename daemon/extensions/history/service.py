@@ -24,7 +24,7 @@ from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.texts.json_text import json_bytes
 from tsctl.daemon.extension import Audience, Service
-from tsctl.daemon.extensions.history.course import EVERY, KEPT, Course, Sample
+from tsctl.daemon.extensions.history.course import EVERY, KEPT, Course, CourseSample
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import JSON, Response
 from tsctl.daemon.http.router import Route
@@ -66,7 +66,9 @@ class HistoryService(Service):
         try:
             read = msgspec.convert(kept, _Kept)
             rows = {
-                (name, version): [Sample(*(math.nan if value is None else value for value in row)) for row in rows]
+                (name, version): [
+                    CourseSample(*(math.nan if value is None else value for value in row)) for row in rows
+                ]
                 for name, versions in read.items()
                 for version, rows in versions.items()
             }

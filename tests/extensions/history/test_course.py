@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from tsctl.daemon.extensions.history.course import EVERY, KEPT, Course, Sample
+from tsctl.daemon.extensions.history.course import EVERY, KEPT, Course, CourseSample
 from tsctl.daemon.metrics.histogram import FINE
 from tsctl.daemon.metrics.recent import Counts
 
@@ -74,7 +74,7 @@ def test_counts_of_days_that_another_daemon_hands_over_make_no_sample() -> None:
 
 def test_samples_of_an_earlier_run_stand_before_ours() -> None:
     course = Course()
-    course.recall([Sample(EPOCH - EVERY, 7.0, 0.0, math.nan, math.nan, 0)])
+    course.recall([CourseSample(EPOCH - EVERY, 7.0, 0.0, math.nan, math.nan, 0)])
 
     note(course, 0, 10)
 
