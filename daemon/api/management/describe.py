@@ -103,19 +103,12 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
     }
 
 
-def troubles_of(model: ModelVersion, recent: Recent, now: float) -> list[str]:
-    """Return the troubles of a version, the worst first.
-
-    Args:
-        recent: its last minute.
-        now: seconds since the epoch.
-    """
-    queue = model.queue
+def troubles_of(model: ModelVersion, recent: Recent) -> list[str]:
+    """Return the troubles of a version, the worst first; `recent` is its last minute."""
+    queue, ended = model.queue, model.reports.ended
     filled = queue.bytes / queue.max_bytes if queue.max_bytes else 0.0
-    facts = TroubleFacts(
-        model.word, recent.requests, recent.errors, model.waiting, queue.max_jobs, filled, model.reports.ended
-    )
-    return troubles(facts, now)
+    facts = TroubleFacts(model.word, recent.requests, recent.errors, model.waiting, queue.max_jobs, filled, ended)
+    return troubles(facts, model.clock.now())
 
 
 def recent_document(recent: Recent) -> dict[str, float | None]:
@@ -152,7 +145,7 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
             error["output"] = list(pool.last_exit.output)
     return {
         "state": model.word,
-        "troubles": troubles_of(model, recent, time.time()),
+        "troubles": troubles_of(model, recent),
         "recent": recent_document(recent),
         "retryable": (model.state is ModelState.FAILED or model.crashing) and not model.lost,
         "error": error,

@@ -4,7 +4,6 @@ import os
 import re
 import socket
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -60,7 +59,6 @@ def status_document(
         started: seconds since the epoch.
         further: returns the fields that extensions add to a version's.
     """
-    now = time.time()
     return {
         "pid": os.getpid(),
         "version": tsctl_version(),
@@ -76,11 +74,11 @@ def status_document(
         "stateDir": str(config.state_dir),
         "modelStore": None if config.model_store is None else str(config.model_store),
         "grace": config.grace,
-        "models": [_listed(model, registry, now, further) for model in registry],
+        "models": [_listed(model, registry, further) for model in registry],
     }
 
 
-def _listed(model: ModelVersion, registry: Registry, now: float, further: FieldsOf) -> dict[str, Any]:
+def _listed(model: ModelVersion, registry: Registry, further: FieldsOf) -> dict[str, Any]:
     recent = model.metrics.recent(model.clock.now())
     return {
         "name": model.name,
@@ -88,7 +86,7 @@ def _listed(model: ModelVersion, registry: Registry, now: float, further: Fields
         "default": registry.is_default(model),
         **further(model),
         "state": model.word,
-        "troubles": troubles_of(model, recent, now),
+        "troubles": troubles_of(model, recent),
         "ready": model.pool.ready,
         "wanted": model.pool.wanted,
         "batchSize": model.settings.batch_size,

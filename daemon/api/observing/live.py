@@ -75,11 +75,11 @@ def live_document(registry: Registry, started: float, now: float, further: Field
         "started": started,
         "pid": os.getpid(),
         "version": tsctl_version(),
-        "models": [_model(model, now, default=registry.is_default(model)) | further(model) for model in registry],
+        "models": [_model(model, default=registry.is_default(model)) | further(model) for model in registry],
     }
 
 
-def _model(model: ModelVersion, moment: float, *, default: bool) -> dict[str, Any]:
+def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
     pool, settings, metrics, now = model.pool, model.settings, model.metrics, model.clock.now()
     recent = metrics.recent(now)
     missing = pool.wanted - pool.ready - pool.given_up
@@ -89,7 +89,7 @@ def _model(model: ModelVersion, moment: float, *, default: bool) -> dict[str, An
         "version": model.version,
         "default": default,
         "state": model.word,
-        "troubles": troubles_of(model, recent, moment),
+        "troubles": troubles_of(model, recent),
         "ready": pool.ready,
         "wanted": pool.wanted,
         "restarting": max(0, missing) if model.was_ready else 0,

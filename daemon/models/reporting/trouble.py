@@ -22,7 +22,7 @@ class TroubleFacts(NamedTuple):
         requests, errors: of the last minute.
         queued, room: jobs that wait, and the most that may.
         filled: the share of the bytes that may wait, from 0.0 on.
-        ended: when a worker last ended that was not told to, seconds since the epoch; None if none did.
+        ended: when a worker last ended that was not told to; None if none did.
     """
 
     state: str
@@ -38,7 +38,7 @@ def troubles(facts: TroubleFacts, now: float) -> list[str]:
     """Return the troubles in a few words each, the worst first; empty for a version without any.
 
     Args:
-        now: seconds since the epoch.
+        now: on the clock of `ended`.
     """
     found = [facts.state] if facts.state in _STATES else []
     if facts.errors > MOST_ERRORS * facts.requests:
@@ -50,5 +50,5 @@ def troubles(facts: TroubleFacts, now: float) -> list[str]:
     elif facts.filled > MOST_QUEUED:
         found.append(f"queue {facts.filled * 100:.0f} % of its bytes")
     if facts.ended is not None and now - facts.ended < RECENT:
-        found.append(f"a worker ended {max(0.0, now - facts.ended):.0f} s ago")
+        found.append(f"a worker ended {now - facts.ended:.0f} s ago")
     return found

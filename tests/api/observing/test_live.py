@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tests.api.house import House, error
+from tsctl.daemon.api.management.status import Urls, status_document
+from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.core.machine.processes import parse_stat, process_facts
 from tsctl.daemon.metrics.histogram import FINE
@@ -152,9 +154,10 @@ def test_this_process_uses_memory_and_one_that_has_ended_does_not(tmp_path: Path
     assert process_facts(0) == process_facts(7, tmp_path) == (0, 0.0)
 
 
-def test_each_document_of_a_version_tells_the_same_troubles(house: House) -> None:
+def test_each_document_of_a_version_tells_the_same_troubles(house: House, tmp_path: Path) -> None:
     (live,) = ask(house, "/tsctl/live")["models"]
-    (listed,) = ask(house, "/tsctl/status")["models"]
+    config = resolve({"state_dir": str(tmp_path), "socket": str(tmp_path / "s")}, {})
+    (listed,) = status_document(config, Urls(), house.registry, 1.0)["models"]
     (described,) = ask(house, "/models/m")
 
     assert live["troubles"] == listed["troubles"] == described["tsctl"]["troubles"] == ["50 % errors"]
