@@ -39,9 +39,12 @@ def _capacity(model: ModelVersion) -> float | None:
 
     None before the first batch, and where a worker runs row by row: a batch's time says nothing of its rate then.
     """
-    times = model.traffic.times
+    times, best = model.traffic.times, model.traffic.best
     if model.by_rows or not times.known:
         return None
+    costs = {} if best is None else best.costs
+    if best is not None and costs.get(best.size):  # measured while all workers were busy
+        return 1.0 / costs[best.size]
     # While all batches have one size, only the time of that one is known.
     size = model.settings.batch_size if times.spread else max(model.dispatcher.sizes, default=1)
     seconds = times.of(size)
