@@ -65,7 +65,7 @@ class Auto:
         if waiting >= enough:
             if self._best.trying:
                 self.drained()
-                return Send(enough, "trial")
+                return Send(enough, "probe")
             return self._send(facts, "full" if waiting >= self._best.size else "half")
         # 2. A job has been held for the maximum delay.
         due = (now if facts.held is None else facts.held) + self._max_delay

@@ -76,15 +76,21 @@ class BestSize:
     """
 
     def __init__(self, most: int) -> None:
-        self.size = self.most = most
+        self.most = most
         self.changes = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Know nothing: batches are made of other requests than before."""
+        most = self.size = self.most
+        self.changes += 1
         self._costs: dict[int, SizeCost] = {}
         self._usual = max(most, 2)  # requests of a batch with nothing to wait for; fewer are not enough for a try
         self._reference = 0  # the commonest size
         self._pace = self._credit = 0.0
         self._total = 0
         self._since = 0  # batches since the last try
-        self._trial = 0  # the size that was offered as a try; 0 for none
+        self._probe = 0  # the size that was offered as a try; 0 for none
         self._tries: deque[int] = deque(maxlen=16)  # sizes that were sent as tries, and have not come back
         self._busy = self._tried = 0.0  # seconds in the workers, and of those in tries
 
@@ -105,7 +111,7 @@ class BestSize:
             waiting: requests, of which it is made.
             idle: workers; beside more than the one that gets the batch, it would tell nothing.
         """
-        self._trial = 0
+        self._probe = 0
         early = self._tried < self._credit
         if (
             idle < 2
@@ -115,18 +121,18 @@ class BestSize:
                 early or self._tried < self._credit + SHARE * self._busy
             )
         ):
-            self._trial = self._wanted(waiting)
-            if not self._trial:
+            self._probe = self._wanted(waiting)
+            if not self._probe:
                 self._since = 0
-        return self._trial or self.size
+        return self._probe or self.size
 
     def sent(self, count: int) -> None:
         """Note that a batch was sent."""
         self._since += 1
-        if count == self._trial:
+        if count == self._probe:
             self._since = 0
             self._tries.append(rounded(count))
-        self._trial = 0
+        self._probe = 0
 
     def returned(self, count: int, seconds: float) -> None:
         """Learn from a batch that came back, and ran beside as many others as there are workers.
@@ -165,7 +171,7 @@ class BestSize:
     @property
     def trying(self) -> bool:
         """Return whether the latest answer of `next` is a try, and was not sent yet."""
-        return self._trial > 0
+        return self._probe > 0
 
     @property
     def costs(self) -> dict[int, float]:
