@@ -3,7 +3,6 @@
 import json
 import time
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -52,7 +51,7 @@ def command(socket: Path | None, model: str, dry_run: bool, as_json: bool) -> No
         raise CliError(
             f"no earlier state of `{model}` is kept: `{in_place[0]}` is served where it is, and what was in it before"
             " was not copied",
-            f"put the earlier file back, then `tsctl register {quote(in_place[0])} --replace`; of an archive"
+            "put the earlier file back, and register it again as before, with `--replace`; of an archive"
             " (`tsctl archive`) the one before is kept",
         )
     if model not in state.earlier:
