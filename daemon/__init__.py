@@ -54,6 +54,8 @@ daemon never imports torch, so it starts in well under a second; the command lin
       scaling/         how many workers a version has, where a target of the waiting time is set
       grouping/        batches of requests with similar lengths
       fitting/         smaller batches where one did not fit into its worker's memory
+      history/         what each version did in the last 15 minutes
+      verdict/         whether the workers keep up, in one sentence with its command
       keys/            clients that are known by keys: their models, rates and priorities
       oip/             the Open Inference Protocol, version 2, over HTTP: health, requests, the repository
       openai/          OpenAI's API for completions and chats, over text handlers

@@ -44,6 +44,13 @@ class TopColumn(NamedTuple):
     outlives: str
 
 
+class PastRate(NamedTuple):
+    """How many requests a second came until a moment, in seconds since the epoch, from the moment before."""
+
+    time: float
+    rate: float
+
+
 class Section(NamedTuple):
     """A part of `tsctl describe`, below the workers.
 
@@ -65,10 +72,12 @@ class CommandLine:
     Attributes:
         verbs: verb → its group in the help, and one line.
         columns: of `tsctl top`.
+        documents: that the page of `tsctl console` may ask for: the last word of `/tsctl/WORD` → its parameters.
     """
 
     verbs: Mapping[str, tuple[str, str]] = {}
     columns: tuple[TopColumn, ...] = ()
+    documents: Mapping[str, frozenset[str]] = {}
 
     def examples(self) -> Mapping[str, tuple[tuple[str, str], ...]]:
         """Return verb → its examples: a text, and a line for a shell."""
@@ -112,6 +121,15 @@ class CommandLine:
         """Return facts about the daemon, above the table of `tsctl top`, from the document of `/tsctl/live`."""
         del document
         return ()
+
+    def past(self, ask: Callable[[str], Document]) -> Mapping[tuple[str, str], Sequence[PastRate]]:
+        """Return what versions did before `tsctl top` began: name and version → rates, the oldest first.
+
+        Args:
+            ask: returns the daemon's document at a path; raises CliError if the daemon tells none.
+        """
+        del ask
+        return {}
 
     def evidence(self, document: Document) -> Sequence[StyledText]:
         """Return lines on the same screen, below the shares of the model's versions."""

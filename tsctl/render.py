@@ -123,6 +123,11 @@ def state(word: str) -> Text:
     return Text(word, style=state_style(word))
 
 
+def named(name: str, style: str) -> Text:
+    """Return a name in a style, which adds no information."""
+    return Text(_foreign(name).plain, style=style)
+
+
 def state_style(word: str) -> str:
     """Return the colour of a model's state."""
     return _STATE_STYLES.get(word, "")

@@ -91,7 +91,7 @@ class ModelFactory:
             handler=request.handler,
             runtime=request.runtime,
             default_handler=self._config.default_handler,
-            inferred=bare_manifest(directory, request.url),
+            inferred=bare_manifest(directory, request.url, request.model_version),
         )
         return ArchiveTexts(manifest, read_yaml(directory, manifest.config_file))
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.admission import AskedVersion, no_worker_error, stopping_error
 from tsctl.daemon.models.reporting.reports import VersionReports
@@ -16,6 +17,7 @@ from tsctl.handlers.wire import Declared
 class FollowedVersion(AskedVersion, Protocol):
     """A version, as far as it follows its pool."""
 
+    clock: Clock
     before: SettingsBefore | None
     took_over: bool
     stopping: bool
@@ -83,7 +85,7 @@ class PoolFollower:
             kind = STOPPED if worker.load_time else LOAD_FAILED
         model.metrics.exits[kind] += 1
         model.path.dispatcher.worker_gone(worker, how.reason)
-        model.reports.worker_exited(worker, how, expected)
+        model.reports.worker_exited(worker, how, expected, model.clock.now())
 
     def worker_started(self) -> None:
         self._model.metrics.worker_started()

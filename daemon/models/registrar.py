@@ -39,7 +39,7 @@ from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
 from tsctl.daemon.models.registering.keeping import before_replacement, keep
 from tsctl.daemon.models.registering.owner_watch import OwnerWatch
 from tsctl.daemon.models.registering.ownership import check_name, check_owner
-from tsctl.daemon.models.registering.pins import check_version
+from tsctl.daemon.models.registering.pins import check_own_file, check_version
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.replace import Replacing, check_unclaimed
 from tsctl.daemon.models.request import Registration as Registration  # re-exported for callers
@@ -155,6 +155,7 @@ class Registrar:
             manifest = texts.manifest
             attempt.model, attempt.version = manifest.model_name, manifest.model_version
             check_version(request, manifest)
+            check_own_file(request, manifest, contents.directory, self._registry)
             await self.factory.install(manifest, contents.directory, progress)
             self._check_name(request, manifest.model_name, replace=replace)
             old = self.replacing.replaceable(manifest.model_name, manifest.model_version) if replace else None

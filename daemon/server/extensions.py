@@ -5,6 +5,7 @@ from tsctl.daemon.extensions.cache import CacheExtension
 from tsctl.daemon.extensions.fitting import FittingExtension
 from tsctl.daemon.extensions.grouping import GroupingExtension
 from tsctl.daemon.extensions.grpc import GrpcExtension
+from tsctl.daemon.extensions.history import HistoryExtension
 from tsctl.daemon.extensions.keys import KeysExtension
 from tsctl.daemon.extensions.oip import OipExtension
 from tsctl.daemon.extensions.openai import OpenAIExtension
@@ -21,6 +22,7 @@ from tsctl.daemon.extensions.sequences import SequencesExtension
 from tsctl.daemon.extensions.shadowing import ShadowingExtension
 from tsctl.daemon.extensions.torchserve_logs import TorchServeLogsExtension
 from tsctl.daemon.extensions.tracing import TracingExtension
+from tsctl.daemon.extensions.verdict import VerdictExtension
 
 EXTENSIONS: tuple[Extension, ...] = (
     TorchServeLogsExtension(),  # first, so that its files get the last line
@@ -35,6 +37,8 @@ EXTENSIONS: tuple[Extension, ...] = (
     SequencesExtension(),  # before quarantine, whose dispatcher all other versions have
     QuarantineExtension(),
     RecordingExtension(),
+    HistoryExtension(),
+    VerdictExtension(),
     TracingExtension(),
     GroupingExtension(),
     FittingExtension(),

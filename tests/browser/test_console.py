@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from PIL import Image
 from tests.browser.conftest import Console
 
 PHONE = {"width": 375, "height": 760}
+TITLES = ("Last failed predictions", "Requests a second", "Log")
 
 
 def model(number: int) -> dict[str, Any]:
@@ -123,6 +125,62 @@ def test_a_failed_prediction_is_there_with_its_traceback(page: Any, console: Con
             pass
     assert failed.locator("pre").is_visible()
     assert page.locator("details.error img").count() == 0
+
+
+def test_failures_stand_above_the_charts_and_the_log_below(page: Any, console: Console) -> None:
+    console.served.ask("/predictions/labels", b"fail", **{"Content-Type": "text/plain"})
+    page.goto(f"{console.url}/#/models/labels/1.0")
+    page.locator("details.error").first.wait_for()
+
+    tops = [page.get_by_role("heading", name=name, exact=True).bounding_box()["y"] for name in TITLES]
+
+    assert tops == sorted(tops)
+    page.locator("pre.log").or_(page.get_by_text("written nothing")).first.wait_for()
+
+
+def test_a_chart_begins_before_the_page_was_opened(page: Any, console: Console) -> None:
+    times = [time.time() - 900 + 10 * step for step in range(90)]
+    rates = {"requestsPerSecond": [5.0] * 90, "errorsPerSecond": [0.0] * 90, "queued": [0] * 90}
+    told = {"name": "words", "version": "1.0", "time": times, "p50Ms": [10.0] * 90, "p99Ms": [None] * 90} | rates
+    page.route("**/api/history**", lambda route: route.fulfill(json={"every": 10, "models": [told]}))
+
+    with page.expect_response("**/api/history**"):
+        page.goto(f"{console.url}/#/models/words/1.0")
+    begins = page.evaluate(
+        "async () => { const { course } = await import('/history.js'); for (let left = 300; left; left--) {"
+        " const [times, rates] = course('words', '1.0', 'rate'); if (times.length > 90) return [times[0], rates[0]];"
+        " await new Promise((then) => setTimeout(then, 50)); } }"
+    )
+
+    assert begins == [times[0], 5.0]
+
+
+def test_the_playground_opens_on_the_first_model_that_works(page: Any, console: Console) -> None:
+    failed = model(1) | {"name": "a-broken", "state": "failed", "troubles": ["failed"]}
+    works = model(2) | {"name": "works", "state": "ready"}
+    listing(page, console, [failed, works])
+    page.goto(f"{console.url}/#/playground")
+    select = page.get_by_label("Model", exact=True)
+    select.get_by_text("a-broken").wait_for(state="attached")
+
+    assert json.loads(select.input_value())[0] == "works"
+    assert select.locator("option").first.text_content() == "a-broken 1.0 (failed)"
+
+
+def test_those_in_trouble_are_first_with_the_reason_and_long_names_lose_their_middle(
+    page: Any, console: Console
+) -> None:
+    name = "a-name-of-sixty-characters-that-differs-from-others-at-its-end"
+    troubled = model(2) | {"name": name, "state": "ready", "troubles": ["2.8 % errors"]}
+    listing(page, console, [model(1) | {"name": "first", "state": "ready"}, troubled])
+    row = page.locator("tbody tr").first
+    row.get_by_text("ready, 2.8 % errors").wait_for()
+
+    assert "bad" in row.locator(".state").get_attribute("class")
+    link = row.get_by_role("link")
+    assert link.get_attribute("title") == name
+    assert link.text_content() == f"{name[:18]}…{name[-17:]}"
+    page.get_by_text("2 versions, 1 in trouble").wait_for()
 
 
 def test_a_daemon_of_an_older_version_is_shown_too(page: Any, console: Console) -> None:

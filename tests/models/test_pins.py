@@ -16,6 +16,8 @@ from tsctl.daemon.models.persistence.startup import Startup
 from tsctl.daemon.models.registering.pins import sha256_pin
 from tsctl.daemon.models.reporting.model_state import ModelState
 
+HANDLER = "def handle(data, context):\n    return data\n"
+
 
 def digest_of(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
@@ -60,6 +62,40 @@ async def test_a_file_that_is_served_in_place_may_be_pinned_and_a_directory_may_
         await bench.register("m", sha256="0" * 64)
 
     assert bench.names == ["f/1.0"]
+
+
+async def test_a_file_gets_the_version_that_is_asked_for_and_keeps_it_over_a_restart(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    (bench.store / "scorer.py").write_text(HANDLER)
+
+    model = await bench.register("scorer.py", model_version="2.0")
+
+    assert (model.name, model.version) == ("scorer", "2.0")
+    again = await bench.restart()
+    assert again.names == ["scorer/2.0"]
+
+
+async def test_two_versions_of_a_model_are_two_files(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    for folder in ("one", "two"):
+        (bench.store / folder).mkdir()
+        (bench.store / folder / "scorer.py").write_text(HANDLER)
+    await bench.register("one/scorer.py")
+
+    with pytest.raises(InvalidModel, match=r"Version 1.0 of scorer is served from `.*/one/scorer.py`, too"):
+        await bench.register("one/scorer.py:handle", model_name="scorer", model_version="2.0")
+    await bench.register("one/scorer.py", model_name="other")
+    await bench.register("two/scorer.py", model_version="2.0")
+
+    assert sorted(bench.names) == ["other/1.0", "scorer/1.0", "scorer/2.0"]
+
+
+async def test_a_version_that_is_none_is_refused(tmp_path: Path) -> None:
+    bench = StubDaemon(tmp_path)
+    (bench.store / "scorer.py").write_text(HANDLER)
+
+    with pytest.raises(InvalidModel, match=r"`\.\./2` is no model version"):
+        await bench.register("scorer.py", model_version="../2")
 
 
 async def test_a_kept_archive_is_served_by_its_pin_only_where_any_path_may_be(tmp_path: Path) -> None:

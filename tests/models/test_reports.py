@@ -233,3 +233,14 @@ def test_only_the_versions_own_events_are_its_latest() -> None:
     events.add("registered", "another", model="other", version="1.0")
 
     assert "another" not in texts(bench)
+
+
+def test_only_the_end_of_a_worker_that_nobody_asked_for_is_remembered() -> None:
+    bench = StubVersion(workers=2)
+    bench.model.scale(1, 1)
+    bench.clock.advance(1.0)
+    assert bench.model.reports.ended is None
+
+    next(worker for worker in bench.workers if worker in bench.model.pool.workers).die("killed")
+
+    assert bench.model.reports.ended is not None

@@ -303,3 +303,36 @@ def test_describe_tells_of_a_replacement(
     assert line in lines
     if replacement.get("error"):
         assert lines[lines.index("Error of the replacement") + 1 :] == ["no", "here"]
+
+
+@pytest.mark.parametrize(
+    ("recent", "shown"),
+    [
+        pytest.param(
+            {"requests": 282, "errors": 3, "p50Ms": 210.0, "p99Ms": 1204.0},
+            "282 requests, 4.70/s, p50 210 ms, p99 1204 ms, 3 errors (1.06 %)", id="all of it",
+        ),
+        pytest.param(
+            {"requests": 1, "errors": 0, "p50Ms": None, "p99Ms": None}, "1 request, 0.017/s, 0 errors", id="one refused"
+        ),
+        pytest.param(
+            {"requests": 0, "errors": 1, "p50Ms": None, "p99Ms": None}, "0 requests, 0/s, 1 error",
+            id="an error whose client had left",
+        ),
+    ],
+)  # fmt: skip
+def test_describe_has_the_last_minute(capsys: pytest.CaptureFixture[str], recent: dict[str, Any], shown: str) -> None:
+    ours = DESCRIBED["tsctl"] | {"state": "ready", "recent": recent | {"seconds": 60}, "troubles": ["2.8 % errors"]}
+
+    lines = described(capsys, DESCRIBED | {"tsctl": ours})
+
+    assert f"last minute {shown}" in lines
+    assert "trouble 2.8 % errors" in lines
+
+
+def test_describe_of_a_version_without_requests_has_no_last_minute(capsys: pytest.CaptureFixture[str]) -> None:
+    quiet = {"seconds": 60, "requests": 0, "errors": 0, "p50Ms": None, "p99Ms": None}
+
+    lines = described(capsys, DESCRIBED | {"tsctl": DESCRIBED["tsctl"] | {"recent": quiet}})
+
+    assert not any("last minute" in line for line in lines)

@@ -72,6 +72,18 @@ def test_ls_shows_recent_errors_and_latency(invoke: Invoke, daemon: FakeDaemon) 
     assert [row[-4:-1] for row in rows[1:]] == [["3", "34.2", "ms"], ["12.3", "0", "-"], ["12.3", "-", "-"]]
 
 
+def test_ls_has_those_in_trouble_first_and_says_why(invoke: Invoke, daemon: FakeDaemon) -> None:
+    troubled = model("net", "1.0") | {"troubles": ["2.8 % errors", "queue 51 of 100"]}
+    failed = model("other", "1.0", state="failed") | {"troubles": ["failed"]}
+    daemon.answer("GET /tsctl/status", {"models": [model("a", "1.0") | {"troubles": []}, troubled, failed]})
+
+    lines = invoke("ls").stdout.splitlines()
+
+    assert [line.split()[0] for line in lines] == ["MODEL", "net", "other", "a"]
+    assert lines[0].split()[3] == "TROUBLE" and "2.8 % errors, queue 51 of 100" in lines[1]
+    assert lines[2].split()[2:4] == ["failed", "-"]  # the state says so
+
+
 @pytest.mark.parametrize(
     ("width", "titles"),
     [

@@ -14,6 +14,7 @@ from tsctl.extension import extensions
 from tsctl.options import json_option, model_argument
 from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
+from tsctl.trouble import STYLE, beside_state
 
 MOST_BARS = 16  # of a histogram, so that all bars fit on the screen
 
@@ -53,6 +54,8 @@ def show(document: dict[str, Any]) -> None:
         [
             ("model", f"{document['modelName']} {document['modelVersion']}"),
             ("state", render.state(ours["state"])),
+            *([("trouble", render.named(text, STYLE))] if (text := beside_state(ours)) else []),
+            *_last_minute(ours.get("recent")),
             ("archive", document["modelUrl"]),
             *_routed(ours),
             *([("ephemeral", "served until it is unregistered or the daemon stops")] if ours.get("ephemeral") else []),
@@ -130,6 +133,20 @@ def show(document: dict[str, Any]) -> None:
             show_event(event, named=False)
     if ours["retryable"]:
         hint(f"retry with `tsctl retry {document['modelName']}/{document['modelVersion']}`")
+
+
+def _last_minute(recent: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """Return the row of requests, latencies and errors; empty without requests, and from an older daemon."""
+    from tsctl.render import number_text
+
+    if recent is None or not (recent["requests"] or recent["errors"]):
+        return []
+    requests, errors = recent["requests"], recent["errors"]
+    said = [f"{requests} request{'' if requests == 1 else 's'}, {number_text(requests / (recent['seconds'] or 1))}/s"]
+    if recent["p50Ms"] is not None:
+        said.append(f"p50 {number_text(recent['p50Ms'])} ms, p99 {number_text(recent['p99Ms'])} ms")
+    share = f" ({number_text(100 * errors / requests)} %)" if errors and errors <= requests else ""
+    return [("last minute", ", ".join([*said, f"{errors} error{'' if errors == 1 else 's'}{share}"]))]
 
 
 def _failures(errors: Sequence[dict[str, Any]]) -> list[str]:

@@ -12,6 +12,7 @@ from tsctl.extension import extensions
 from tsctl.options import json_option
 from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
+from tsctl.trouble import STYLE, beside_state, troubles_of, worst_first
 
 # Columns that a narrow terminal does without, the first of them first: settings, then load, then health.
 DROPPED = ("BATCHING", "DELAY", "BATCH", "QUEUE", "REQ/S", "WORKERS", "VERSION", "P99", "ERRORS")
@@ -21,7 +22,10 @@ DROPPED = ("BATCHING", "DELAY", "BATCH", "QUEUE", "REQ/S", "WORKERS", "VERSION",
 @json_option
 @click.pass_obj
 def command(socket: Path | None, as_json: bool) -> None:
-    """List the registered models; `*` marks a default version among several.
+    """List the registered models, those in trouble first; `*` marks a default version among several.
+
+    In trouble is a version that has failed, or whose workers crash; with more than 1 % of errors in the
+    last minute, a queue over half full, or a worker that ended within the minute.
 
     REQ/S is the recent arrival rate. ERRORS and P99, the latency within which 99 % were answered, are
     those of the last minute. TRAFFIC is a version's share of the requests if its model has a route.
@@ -36,6 +40,7 @@ def command(socket: Path | None, as_json: bool) -> None:
         return
     from tsctl import render
 
+    models = worst_first(models)
     table = columns(models)
     render.table([title for title, _ in table], zip(*(cells for _, cells in table), strict=True), drop=dropped(models))
     failed = [f"{model['name']}/{model['version']}" for model in models if model["state"] == "failed"]
@@ -57,18 +62,19 @@ def columns(models: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
     from tsctl import render
 
     several = {model["name"] for model in models if not model["default"]}
-    recent = [model.get("recent") for model in models]
+    recent, told = [model.get("recent") for model in models], [beside_state(model) for model in models]
     counted = [
         (">ERRORS", ["-" if each is None else each["errors"] for each in recent]),
         (">P99", [_milliseconds(None if each is None else each["p99Ms"]) for each in recent]),
     ]
     return [
-        ("MODEL", [model["name"] for model in models]),
+        ("MODEL", [render.named(model["name"], STYLE if troubles_of(model) else "") for model in models]),
         ("VERSION", [
             model["version"] + (" *" if model["default"] and model["name"] in several else "") for model in models
         ]),
         *([("TRAFFIC", [traffic_text(model) for model in models])] if any("share" in each for each in models) else []),
         ("STATE", [render.state(model["state"]) for model in models]),
+        *([("TROUBLE", [text or "-" for text in told])] if any(told) else []),
         (">WORKERS", [f"{model['ready']}/{model['wanted']}" for model in models]),
         (">BATCH", [model["batchSize"] for model in models]),
         (">DELAY", [f"{model['maxBatchDelay']:g} ms" for model in models]),

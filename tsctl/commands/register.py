@@ -23,6 +23,7 @@ from tsctl.terminal.verb import Verb
 @click.argument("archive", shell_complete=complete_archive)
 @register_options
 @click.option("--name", metavar="NAME", help="Register under this name instead of the archive's.")
+@click.option("--version", metavar="VERSION", help="Of a file, its version; of an archive, the only one to accept.")
 @click.option("--handler", metavar="HANDLER", help="Use this handler instead of the archive's.")
 @click.option("--replace", is_flag=True, help="Replace the version if already registered, see above.")
 @click.option("--reset", is_flag=True, help="With --replace: keep no setting of the registered version.")
@@ -34,6 +35,7 @@ def command(
     /,
     archive: str,
     name: str | None,
+    version: str | None,
     handler: str | None,
     replace: bool,
     reset: bool,
@@ -46,6 +48,8 @@ def command(
     ARCHIVE is a .mar, a .tar.gz, a directory, or a file that is served in place: handler.py,
     handler.py:FUNCTION, a model (.pt, .pt2, .onnx), or weights (.pth) with their model file beside
     them. An existing path, or else a name in the model store; or MODULE:ATTRIBUTE.
+    A file is version 1.0, unless --version says another.
+
     Waits until every worker is ready. If the handler fails to load, prints why and registers
     nothing: of an archive the traceback, of a file the line.
 
@@ -81,7 +85,7 @@ def command(
     if reset and not replace:
         raise click.UsageError("`--reset` takes `--replace`: only a replacement has settings to reset")
     target = registered_target(archive, Path.cwd())
-    given = {"model_name": name, "handler": handler}
+    given = {"model_name": name, "model_version": version, "handler": handler}
     client = DaemonClient(socket)
     try:
         document = work(

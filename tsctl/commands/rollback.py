@@ -3,6 +3,7 @@
 import json
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,6 +11,9 @@ from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
 from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
+
+if TYPE_CHECKING:
+    from tsctl.apply.state import DaemonState
 
 
 @click.command(cls=Verb)
@@ -26,13 +30,14 @@ def command(socket: Path | None, model: str, dry_run: bool, as_json: bool) -> No
     archives, so it survives restarts and upgrades, and an archive that was overwritten since comes back
     as it was. A second `tsctl rollback` returns to the state before the first.
 
+    Files that are served where they are, such as handler.py, are not kept: an edited one stays as it is.
     As with `tsctl apply`, a model that serves is never without a version.
     """
     from tsctl.apply.difference import documents, show
     from tsctl.apply.earlier import restored
     from tsctl.apply.plan import plan
     from tsctl.apply.run import daemon_at, execute
-    from tsctl.render import duration_text
+    from tsctl.render import duration_text, note
 
     if "/" in model:
         name = model.partition("/")[0]
@@ -41,6 +46,14 @@ def command(socket: Path | None, model: str, dry_run: bool, as_json: bool) -> No
     state = daemon.state()
     if model in state.ephemeral:
         raise CliError(f"`{model}` is served by a program, such as `tsctl serve`", "end that program first")
+    in_place = _served_in_place(state, model)
+    if model not in state.earlier and in_place:
+        raise CliError(
+            f"no earlier state of `{model}` is kept: `{in_place[0]}` is served where it is, and what was in it before"
+            " was not copied",
+            "put the earlier file back, and register it again as before, with `--replace`; of an archive"
+            " (`tsctl archive`) the one before is kept",
+        )
     if model not in state.earlier:
         known = ", ".join(f"`{each}`" for each in sorted(state.earlier))
         raise CliError(
@@ -54,6 +67,8 @@ def command(socket: Path | None, model: str, dry_run: bool, as_json: bool) -> No
             execute(daemon, steps, now, lambda line: None)
         echo(json.dumps(document, indent=2))
         return
+    if in_place:
+        note(f"`{in_place[0]}` is served where it is: versions and settings come back, not what was in the file before")
     ago = duration_text(max(0.0, time.time() - state.changed[model]))
     if not steps:
         echo(f"No change: `{model}` is as it was before the change {ago} ago")
@@ -63,3 +78,9 @@ def command(socket: Path | None, model: str, dry_run: bool, as_json: bool) -> No
         return
     execute(daemon, steps, now, lambda line: echo(line, err=True))
     echo(f"Rolled `{model}` back to its state before the change {ago} ago")
+
+
+def _served_in_place(state: "DaemonState", model: str) -> list[str]:
+    """Return the paths that the model's versions are served from, those of archives left out."""
+    known = state.models.get(model)
+    return [] if known is None else [spec.url for spec in known.versions.values() if spec.sha256 is None]

@@ -12,6 +12,7 @@ from tsctl.client import DaemonClient
 from tsctl.options import json_option
 from tsctl.streams import echo
 from tsctl.terminal.verb import Verb
+from tsctl.trouble import STYLE, troubles_of
 
 
 @click.command(cls=Verb)
@@ -42,9 +43,15 @@ def command(socket: Path | None, as_json: bool) -> None:
             ("models", f"{ready} of {len(models)} ready" if models else "none"),
             ("requests", f"{sum(m['running'] for m in models)} running, {sum(m['queued'] for m in models)} waiting"),
             *last_minute(models),
+            *([("in trouble", render.named(", ".join(named), STYLE))] if (named := _in_trouble(models)) else []),
             *troubles(status),
         ]
     )
+
+
+def _in_trouble(models: Sequence[dict[str, Any]]) -> list[str]:
+    """Return the versions in trouble, each with the reasons."""
+    return [f"{each['name']}/{each['version']} ({', '.join(found)})" for each in models if (found := troubles_of(each))]
 
 
 def gpu_rows(gpus: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:

@@ -6,12 +6,14 @@
     GET   /api/batches?…                GET   /tsctl/batches?…
     GET   /api/events?…                 GET   /tsctl/events?…
     GET   /api/metrics                  GET   /metrics
+    GET   /api/WORD?…                   GET   /tsctl/WORD?…      documents of extensions (tsctl/extension.py)
     GET   /api/models/MODEL[/VERSION]   GET   /models/MODEL[/VERSION]
     PATCH /api/models/MODEL[/VERSION]?… PATCH /models/MODEL[/VERSION]?…  settings that change while a model serves
     POST  /api/predictions/MODEL[/VERSION]    POST  /predictions/MODEL[/VERSION]
     GET   /api/tensors/MODEL[/VERSION]  GET   /v2/models/MODEL[/versions/VERSION]
     POST  /api/tensors/MODEL[/VERSION]  POST  /v2/models/MODEL[/versions/VERSION]/infer
 
+Beside these, `/api/settings`, `/api/tuned` and `/api/logs/MODEL/VERSION` are answered from files of this machine.
 Nothing here registers, unregisters, scales or upgrades, and no parameter is a path of an archive.
 """
 
@@ -19,6 +21,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from tsctl.daemon.tables import MODEL_SETTINGS
+from tsctl.extension import extensions
 
 CHANGEABLE = frozenset(row.rest for row in MODEL_SETTINGS if row.changes)
 _QUERIES = {
@@ -55,6 +58,8 @@ def allowed(method: str, target: str) -> Allowed | None:
             return Allowed("GET", _with(f"/tsctl/{word}", query))
         case "GET", ["api", ("status" | "live" | "metrics") as word] if not query:
             return Allowed("GET", _DOCUMENTS[word])
+        case "GET", ["api", word] if (names := _documents().get(word)) is not None and _only(query, names):
+            return Allowed("GET", _with(f"/tsctl/{word}", query))
         case "GET", ["api", "models", *named] if _model(named) and not query:
             return Allowed("GET", _joined("/models", named))
         case "PATCH", ["api", "models", *named] if _model(named) and query and _only(query, CHANGEABLE):
@@ -66,6 +71,23 @@ def allowed(method: str, target: str) -> Allowed | None:
             asked = ["infer"] if method == "POST" else []
             return Allowed(method, _joined("/v2/models", [named[0], *version, *asked]))
     return None
+
+
+def logged_version(target: str) -> tuple[str, str] | None:
+    """Return the name and version of `/api/logs/MODEL/VERSION`, which the page reads without the daemon; else None."""
+    try:
+        path = [unquote(each, errors="strict") for each in urlsplit(target).path.split("/")[1:]]
+    except ValueError:
+        return None
+    match path:
+        case ["api", "logs", name, version] if _model([name, version]):
+            return name, version
+    return None
+
+
+def _documents() -> dict[str, frozenset[str]]:
+    """Return the documents of extensions that the page may ask for, each with its parameters."""
+    return {word: names for each in extensions() for word, names in each.documents.items()}
 
 
 def _model(named: list[str]) -> bool:

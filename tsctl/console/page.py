@@ -18,9 +18,10 @@ from socketserver import TCPServer
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from tsctl.console.allowed import ANSWERING, ASKING, allowed
+from tsctl.console.allowed import ANSWERING, ASKING, allowed, logged_version
 from tsctl.console.checks import BrowserSession, body_length, refusal
 from tsctl.console.listening import Listening
+from tsctl.console.logs import log_document
 from tsctl.console.places import HeldConnections, TimedReading
 from tsctl.console.settings import settings_document
 from tsctl.errors import CliError
@@ -165,6 +166,8 @@ class PageHandler(BaseHTTPRequestHandler):
             self._answer(200, "application/json", json.dumps(settings_document()).encode())
         elif path == "/api/tuned":
             self._answer(200, "application/json", json.dumps(saved(self.server.state_dir)).encode())
+        elif (version := logged_version(self.path)) is not None:
+            self._answer(200, "application/json", json.dumps(log_document(self.server.state_dir, *version)).encode())
         else:
             self._pass_on()
 

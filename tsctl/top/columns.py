@@ -48,6 +48,20 @@ def left(text: str, columns: int) -> str:
     return set_cell_size(text, columns)
 
 
+def middle(text: str, columns: int) -> str:
+    """Return a name at the left of so many columns; one that does not fit keeps its beginning and its end."""
+    text = clean(text)
+    if width(text) <= columns or columns < 3:
+        return left(text, columns)
+    head = set_cell_size(text, columns // 2).rstrip()
+    tail, room = "", columns - width(head) - 1
+    for each in reversed(text):
+        if width(each + tail) > room:
+            break
+        tail = each + tail
+    return set_cell_size(f"{head}…{tail}", columns)
+
+
 def right(text: str, columns: int) -> str:
     """Return a text at the right of so many columns."""
     text = clean(text)

@@ -11,6 +11,7 @@ from tsctl.top.columns import (
     Styled,
     clean,
     flowing,
+    middle,
     right,
     short,
     short_bytes,
@@ -22,9 +23,11 @@ from tsctl.top.figures import Document, Key, ModelFigures, share_text
 from tsctl.top.happened import batch_lines, block_rows, event_block
 from tsctl.top.past import Past
 from tsctl.top.routed import route_lines
+from tsctl.trouble import STYLE, beside_state
 
 _KEYS = "↑↓ next model   Esc back   q quit"
 _BATCHES = 5  # rows of batches and their title, before events have room
+_LEAST_NAME = 12  # columns of a name beside its state
 _EVENTS = 7  # rows of events and their title
 
 
@@ -60,9 +63,12 @@ def _head(latest: Document | None, key: Key, model: ModelFigures | None, columns
         return [[Styled(name, "bold")], [Styled(f"No answer since {clock}: {absent}", "bold red")]]
     if model is None:
         return [[Styled(name, "bold")], [Styled("This version is not registered any more.", "yellow")], []]
-    state = model.now["state"]
-    about = f"{name}  {state}"
-    line = [Styled(f"{name}  ", "bold"), Styled(state, state_style(state))]
+    state, told = model.now["state"], beside_state(model.now)
+    said = f", {told}" if told else ""
+    room = columns - width(f"  {state}{said}")
+    name = middle(name, max(_LEAST_NAME, room)).rstrip()
+    about = f"{name}  {state}{said}"
+    line = [Styled(f"{name}  ", "bold"), Styled(state, state_style(state)), Styled(said, STYLE)]
     if columns > width(about) + len(clock):
         line.append(Styled(right(clock, columns - width(about))))
     return [line]

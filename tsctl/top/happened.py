@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from tsctl.top.columns import Line, Styled, bar, clean, left, right, short, width, within
+from tsctl.top.columns import Line, Styled, bar, clean, left, middle, right, short, width, within
 from tsctl.top.figures import Document
 
 _STYLES = {"warning": "yellow", "error": "red"}
@@ -37,7 +37,7 @@ def event_line(event: Document, columns: int, *, named: bool) -> Line:
     stamp = time.strftime("%H:%M:%S" if named else "%m-%d %H:%M:%S", time.localtime(event["time"]))
     about = "/".join(filter(None, (event["model"], event["version"]))) if named else ""
     if width(about) > columns // 3:
-        about = left(about, columns // 3)  # the text says more than the end of the name
+        about = middle(about, columns // 3)  # the text says more than the middle of the name
     level, text = event["level"], clean(event["text"])
     style = _STYLES.get(level, "")
     return within(

@@ -1,8 +1,9 @@
 """The latest answers: which two are compared, and the requests a second of each model from one to the next."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from tsctl.extension import PastRate
 from tsctl.top.figures import Document, Key, ModelFigures, figures, key_of, rise
 
 WINDOW = 5.0  # seconds that figures cover: enough for a quantile, and soon enough to see what changes
@@ -41,6 +42,16 @@ class Past:
                 self._note(self._noted, answer)
             self._noted = answer
 
+    def recall(self, rates: Mapping[Key, Sequence[PastRate]], step: float) -> None:
+        """Begin the sparklines with rates from before the first answer, which has been taken.
+
+        Args:
+            step: seconds that a value of a sparkline will cover.
+        """
+        if self.latest is not None:
+            moment = self.latest["time"]
+            self._pace = {key: deque(_stretched(known, moment, step), maxlen=KEPT) for key, known in rates.items()}
+
     def figures(self) -> list[ModelFigures]:
         """Return the figures of each model over the last seconds; nothing before the first answer."""
         if not self._answers:
@@ -60,3 +71,17 @@ class Past:
             kept[key] = self._pace.get(key, deque(maxlen=KEPT))
             kept[key].append(rise(then.get(key, total), total) / seconds)
         self._pace = kept
+
+
+def _stretched(rates: Sequence[PastRate], moment: float, step: float) -> list[float]:
+    """Return a value for each step before a moment that rates are known for; the last rate holds until then."""
+    values: list[float] = []
+    at = len(rates) - 1
+    for back in range(KEPT):
+        end = moment - back * step
+        while at > 0 and rates[at - 1].time >= end:
+            at -= 1
+        if at < 0 or (at == 0 and end <= rates[0].time - step):
+            break
+        values.append(rates[at].rate)
+    return values[::-1]

@@ -1,15 +1,18 @@
 """`tsctl top` as a whole: on a terminal until a key ends it, else one table."""
 
+import contextlib
 import time
 from collections import deque
+from collections.abc import Mapping, Sequence
 
 from tsctl.client import DaemonClient
 from tsctl.errors import CliError
+from tsctl.extension import PastRate, extensions
 from tsctl.render import out
 from tsctl.top.columns import Line, ScreenSize
 from tsctl.top.detail import detail
-from tsctl.top.figures import Document
-from tsctl.top.past import Past
+from tsctl.top.figures import Document, Key
+from tsctl.top.past import STEP, Past
 from tsctl.top.poller import News, Poller
 from tsctl.top.table import once, screen
 from tsctl.top.terminal import Terminal, draw_plain
@@ -43,6 +46,10 @@ class Watch:
         self._batches.extend(news.batches)
         self._latest = news
 
+    def recall(self, rates: Mapping[Key, Sequence[PastRate]], step: float) -> None:
+        """Take what the daemon remembers from before its first answer (`Past.recall`)."""
+        self._past.recall(rates, step)
+
     def press(self, key: str) -> None:
         """Change what is selected and shown."""
         self.view = pressed(self.view, key, ordered(self._past.figures(), self.view.order))
@@ -66,6 +73,7 @@ def watch(client: DaemonClient, interval: float) -> None:
     """
     shown = Watch()
     shown.take(News(first_answer(client)))
+    shown.recall(_remembered(client), max(interval, STEP))
     with Terminal() as terminal, Poller(client, interval) as poller:
         while True:
             for news in poller.news():
@@ -79,6 +87,15 @@ def watch(client: DaemonClient, interval: float) -> None:
                     return
                 shown.press(key)
             poller.show(shown.view.selected if shown.view.opened else None)
+
+
+def _remembered(client: DaemonClient) -> Mapping[Key, Sequence[PastRate]]:
+    """Return the rates of versions before now, as far as the daemon keeps any."""
+    found: dict[Key, Sequence[PastRate]] = {}
+    for each in extensions():
+        with contextlib.suppress(CliError):  # an older daemon keeps none
+            found |= each.past(lambda path: client.json("GET", path))
+    return found
 
 
 def print_once(client: DaemonClient, interval: float) -> None:

@@ -13,6 +13,7 @@ from tsctl.top.columns import (
     clean,
     flowing,
     left,
+    middle,
     right,
     short,
     short_bytes,
@@ -24,9 +25,11 @@ from tsctl.top.figures import Document, ModelFigures, share_text
 from tsctl.top.happened import block_rows, event_block
 from tsctl.top.past import Past
 from tsctl.top.view import View, next_order, ordered, selected_index
+from tsctl.trouble import STYLE, beside_state, troubles_of
 
 _GAP = 2
 _LEAST_SPARK, _MOST_SPARK = 8, 60
+_MOST_TOLD = 24  # columns of a state or a trouble that a name makes room for: most in full
 _ACTIVITY = "ACTIVITY"
 _SHARE = "SHARE"
 _LEAST_NAME = 12
@@ -128,17 +131,24 @@ def _rows(past: Past, models: list[ModelFigures], view: View, columns: int, room
     for index, each in enumerate(shown, start):
         first, *others = _row(each, kept, name)
         if activity:
-            others += [Styled(" " * _GAP), activity_of(each, past.pace(each.key), activity)]
+            others += [Styled(" " * _GAP), *activity_of(each, past.pace(each.key), activity)]
         marked = index == at
         rows.append([Styled("> " if marked else "  "), first._replace(style="reverse" if marked else ""), *others])
     return rows
 
 
 def _name_width(models: Sequence[ModelFigures], columns: int) -> int:
-    """Return the columns for the names: the longest is whole, unless the requests a second would have no room then."""
+    """Return the columns for the names: the longest is whole, where that leaves room for the rest."""
     longest = max([width("MODEL"), *(width(each.label) for each in models)])
-    beside = sum(column.width + _GAP for column in COLUMNS if column.title in _KEPT)
+    beside = sum(column.width + _GAP for column in COLUMNS if column.title in _KEPT) + _state_width(models)
     return min(longest, max(_LEAST_NAME, columns - beside))
+
+
+def _state_width(models: Sequence[ModelFigures]) -> int:
+    """Return the columns of the activity that stay on any terminal: those of a state that must be seen, or none."""
+    words = [each.now["state"] if each.now["state"] != "ready" else beside_state(each.now) for each in models]
+    most = max([min(width(each), _MOST_TOLD) for each in words if each], default=0)
+    return max(_LEAST_SPARK, most) + _GAP if most else 0
 
 
 def _fit(models: Sequence[ModelFigures], columns: int) -> tuple[list[Column], int]:
@@ -146,7 +156,10 @@ def _fit(models: Sequence[ModelFigures], columns: int) -> tuple[list[Column], in
     name = _name_width(models, columns)
     useless = set() if any("share" in each.now for each in models) else {_SHARE}
     kept, spark = [column for column in COLUMNS if column.title not in useless], _LEAST_SPARK + _GAP
-    dropped = list(_DROPPED)
+    dropped, needed = list(_DROPPED), _state_width(models)
+    if needed:
+        spark = needed
+        dropped.remove(_ACTIVITY)
     for added in (column for each in extensions() for column in each.columns):
         if any(added.used(each.now) for each in models):
             at = [column.title for column in kept].index(added.beside)
@@ -176,7 +189,7 @@ def _titles(kept: Sequence[Column], name: int, activity: int, position: str = ""
 
 
 def _row(each: ModelFigures, kept: Sequence[Column], name: int) -> Line:
-    parts = [Styled(left(each.label, name))]
+    parts = [Styled(middle(each.label, name), STYLE if troubles_of(each.now) else "")]
     for column in kept:
         style = "red" if column.title == "ERR/S" and each.errors else ""
         if column.title == "READY" and each.now["ready"] < each.now["wanted"]:
@@ -185,20 +198,31 @@ def _row(each: ModelFigures, kept: Sequence[Column], name: int) -> Line:
     return parts
 
 
-def activity_of(each: ModelFigures, pace: Sequence[float], columns: int) -> Styled:
-    """Return the sparkline of a model that is ready; of any other its state, and why if that fits."""
+def activity_of(each: ModelFigures, pace: Sequence[float], columns: int) -> Line:
+    """Return a ready model's troubles and sparkline; of any other the state, and why if that fits."""
     if each.now["state"] == "ready":
-        return Styled(sparkline(pace, columns), "cyan")
+        told = beside_state(each.now)
+        room = columns - width(told) - _GAP
+        if told and room < _LEAST_SPARK:
+            return [Styled(left(told, columns), STYLE)]
+        return [
+            *([Styled(told + " " * _GAP, STYLE)] if told else []),
+            Styled(sparkline(pace, room if told else columns), "cyan"),
+        ]
     state = state_of(each)
-    if _absence(each) and width(state.text) > columns:
+    least = width(each.now["state"]) + _LEAST_SPARK  # with a beginning of the reason that says something
+    if width(state.text) > columns and (_absence(each) or columns < least):
         state = state._replace(text=each.now["state"])  # without the reason the state is whole
-    return Styled(left(state.text, columns), state.style)
+    return [Styled(left(state.text, columns), state.style)]
 
 
 def state_of(each: ModelFigures) -> Styled:
-    """Return the state of a model, and, unless it is ready, why."""
-    state, why = each.now["state"], _absence(each) or each.now["lastError"]
-    return Styled(f"{state}: {clean(why)}" if why and state != "ready" else state, render.state_style(state))
+    """Return the state of a model with its troubles, and, unless it is ready, why."""
+    state, told = each.now["state"], beside_state(each.now)
+    if state == "ready":
+        return Styled(f"{state}, {told}", STYLE) if told else Styled(state, render.state_style(state))
+    why = _absence(each) or each.now["lastError"]
+    return Styled(f"{state}: {clean(why)}" if why else state, render.state_style(state))
 
 
 def _absence(each: ModelFigures) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tsctl.top.figures import Key, ModelFigures
+from tsctl.trouble import troubles_of
 
 ORDERS = ("name", "requests", "errors", "p99", "queue")
 PAGE = 10  # models
@@ -55,7 +56,11 @@ class View:
 
 
 def ordered(models: Sequence[ModelFigures], order: str) -> list[ModelFigures]:
-    """Return the models in this order: by name, or the largest number first."""
+    """Return the models in this order, by name or the largest number first; in any order, those in trouble first."""
+    return sorted(_ordered(models, order), key=lambda each: not troubles_of(each.now))
+
+
+def _ordered(models: Sequence[ModelFigures], order: str) -> list[ModelFigures]:
     by_name = sorted(models, key=lambda each: each.key)
     match order:
         case "requests":

@@ -9,7 +9,9 @@ import msgspec
 from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.core.machine.cards import MIB
 from tsctl.daemon.core.machine.processes import process_facts
+from tsctl.daemon.metrics.recent import Recent
 from tsctl.daemon.models.reporting.model_state import ModelState
+from tsctl.daemon.models.reporting.trouble import TroubleFacts, troubles
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.workers.engine import Worker, local_pid
@@ -101,6 +103,25 @@ def _worker(index: int, worker: Worker) -> dict[str, Any]:
     }
 
 
+def troubles_of(model: ModelVersion, recent: Recent) -> list[str]:
+    """Return the troubles of a version, the worst first; `recent` is its last minute."""
+    queue, ended = model.queue, model.reports.ended
+    filled = queue.bytes / queue.max_bytes if queue.max_bytes else 0.0
+    facts = TroubleFacts(model.word, recent.requests, recent.errors, model.waiting, queue.max_jobs, filled, ended)
+    return troubles(facts, model.clock.now())
+
+
+def recent_document(recent: Recent) -> dict[str, float | None]:
+    """Return the last minute of a version, in milliseconds."""
+    return {
+        "seconds": round(recent.seconds),
+        "requests": recent.requests,
+        "errors": recent.errors,
+        "p50Ms": None if recent.p50 is None else round(recent.p50 * 1000, 3),
+        "p99Ms": None if recent.p99 is None else round(recent.p99 * 1000, 3),
+    }
+
+
 def gpu_memory(worker: Worker) -> dict[str, int | None]:
     """Return GPU → the bytes that the worker tells to hold there, None while it tells nothing; empty on the CPU."""
     return {str(gpu): worker.gpu_memory.get(gpu) for gpu in worker.gpu_ids}
@@ -116,7 +137,7 @@ def _gpu_usage(worker: Worker) -> str:
 
 
 def _ours(model: ModelVersion) -> dict[str, Any]:
-    pool = model.pool
+    pool, recent = model.pool, model.metrics.recent(model.clock.now())
     failure, error = pool.failure, None
     if failure is not None:
         error = {"message": failure.error, "traceback": failure.traceback, "output": []}
@@ -124,6 +145,8 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
             error["output"] = list(pool.last_exit.output)
     return {
         "state": model.word,
+        "troubles": troubles_of(model, recent),
+        "recent": recent_document(recent),
         "retryable": (model.state is ModelState.FAILED or model.crashing) and not model.lost,
         "error": error,
         "batching": batching_of(model),

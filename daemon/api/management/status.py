@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from tsctl.daemon.api.management.describe import FieldsOf, no_fields
+from tsctl.daemon.api.management.describe import FieldsOf, no_fields, recent_document, troubles_of
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.endpoints import Endpoint, address_of
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core import job
-from tsctl.daemon.metrics.recent import Recent
 from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import SETTINGS
 
 
@@ -74,37 +74,29 @@ def status_document(
         "stateDir": str(config.state_dir),
         "modelStore": None if config.model_store is None else str(config.model_store),
         "grace": config.grace,
-        "models": [
-            {
-                "name": model.name,
-                "version": model.version,
-                "default": registry.is_default(model),
-                **further(model),
-                "state": model.word,
-                "ready": model.pool.ready,
-                "wanted": model.pool.wanted,
-                "batchSize": model.settings.batch_size,
-                "maxBatchDelay": round(model.settings.max_delay * 1000, 3),
-                "arrivalsPerSecond": round(model.traffic.rate_at(model.clock.now()), 3),
-                "policy": model.settings.policy,
-                "queued": model.waiting,
-                "running": model.running,
-                "url": model.source.url,
-                "recent": recent_document(model.metrics.recent(model.clock.now())),
-            }
-            for model in registry
-        ],
+        "models": [_listed(model, registry, further) for model in registry],
     }
 
 
-def recent_document(recent: Recent) -> dict[str, float | None]:
-    """Return the last minute of a version, in milliseconds."""
+def _listed(model: ModelVersion, registry: Registry, further: FieldsOf) -> dict[str, Any]:
+    recent = model.metrics.recent(model.clock.now())
     return {
-        "seconds": round(recent.seconds),
-        "requests": recent.requests,
-        "errors": recent.errors,
-        "p50Ms": None if recent.p50 is None else round(recent.p50 * 1000, 3),
-        "p99Ms": None if recent.p99 is None else round(recent.p99 * 1000, 3),
+        "name": model.name,
+        "version": model.version,
+        "default": registry.is_default(model),
+        **further(model),
+        "state": model.word,
+        "troubles": troubles_of(model, recent),
+        "ready": model.pool.ready,
+        "wanted": model.pool.wanted,
+        "batchSize": model.settings.batch_size,
+        "maxBatchDelay": round(model.settings.max_delay * 1000, 3),
+        "arrivalsPerSecond": round(model.traffic.rate_at(model.clock.now()), 3),
+        "policy": model.settings.policy,
+        "queued": model.waiting,
+        "running": model.running,
+        "url": model.source.url,
+        "recent": recent_document(recent),
     }
 
 

@@ -5,7 +5,7 @@ pid, version          of the daemon
 memory                of `--models-memory`: bytes by device, `budget` and `used` by all models; empty without a budget
 models                each registered version:
 
-    name, version, default, state     as in `/tsctl/status`
+    name, version, default, state, troubles    as in `/tsctl/status`
     ready, wanted, restarting         workers; the last: places whose worker has ended and is being replaced
     batchSize, maxBatchDelay, policy  the settings, milliseconds
     queued, running, oldestMs         requests now; the time that the oldest of those queued has waited, null for none
@@ -30,8 +30,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tsctl.daemon.api.management.describe import FieldsOf, gpu_memory, no_fields
-from tsctl.daemon.api.management.status import recent_document, tsctl_version
+from tsctl.daemon.api.management.describe import FieldsOf, gpu_memory, no_fields, recent_document, troubles_of
+from tsctl.daemon.api.management.status import tsctl_version
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.core.texts.json_text import json_bytes
@@ -81,6 +81,7 @@ def live_document(registry: Registry, started: float, now: float, further: Field
 
 def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
     pool, settings, metrics, now = model.pool, model.settings, model.metrics, model.clock.now()
+    recent = metrics.recent(now)
     missing = pool.wanted - pool.ready - pool.given_up
     latency, sizes = metrics.fine, metrics.batch_size
     return {
@@ -88,6 +89,7 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "version": model.version,
         "default": default,
         "state": model.word,
+        "troubles": troubles_of(model, recent),
         "ready": pool.ready,
         "wanted": pool.wanted,
         "restarting": max(0, missing) if model.was_ready else 0,
@@ -98,7 +100,7 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "running": model.running,
         "oldestMs": round((now - model.queue.since()[1]) * 1000, 3) if len(model.queue) else None,
         "arrivalsPerSecond": round(model.traffic.rate_at(now), 3),
-        "recent": recent_document(metrics.recent(now)),
+        "recent": recent_document(recent),
         "requests": {
             "total": metrics.codes.total(),
             "codes": {str(k): v for k, v in sorted(metrics.codes.items())},

@@ -2,6 +2,7 @@
 
 import importlib.util
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -33,12 +34,13 @@ def read_text(file: Path, name: str) -> bytes:
     return text
 
 
-def bare_manifest(directory: Path, url: str) -> dict[str, Any] | None:
+def bare_manifest(directory: Path, url: str, version: str | None = None) -> dict[str, Any] | None:
     """Infer the manifest of a single file that is served in place; None if the registration names something else.
 
     Args:
         directory: the file's folder.
         url: as the registration names the file, perhaps with `:function`.
+        version: of the model; None for the first one.
 
     Raises:
         InvalidModel: the file cannot be served.
@@ -48,7 +50,8 @@ def bare_manifest(directory: Path, url: str) -> dict[str, Any] | None:
     if not is_bare(url) or not file.is_file():
         return None
     try:
-        return bare_target(file, function).manifest()
+        target = bare_target(file, function)
+        return (target if version is None else replace(target, version=version)).manifest()
     except TargetError as error:
         remedy = f"; {error.hint}" if error.hint else ""
         raise InvalidModel(f"{error.message}{remedy}.") from None

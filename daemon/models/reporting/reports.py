@@ -28,10 +28,12 @@ class VersionReports(BatchObserver):
 
     Attributes:
         errors: the latest predictions that failed.
+        ended: when a worker last ended that was not told to, on the daemon's clock; None if none did.
     """
 
     def __init__(self, recurring: Recurring, name: str, version: str) -> None:
         self.errors = PredictionErrors()
+        self.ended: float | None = None
         self._recurring = recurring
         self._name = name
         self._version = version
@@ -84,9 +86,11 @@ class VersionReports(BatchObserver):
         if ready or not pool.given_up:
             self._given_up = pool.given_up
 
-    def worker_exited(self, worker: Worker, how: Exit, expected: bool) -> None:
-        """Add the end of a worker, unless it was told to end, and has left no request."""
+    def worker_exited(self, worker: Worker, how: Exit, expected: bool, now: float) -> None:
+        """Add the end of a worker, unless it was told to end, and has left no request; `now` on the daemon's clock."""
         fates = self._lost.pop(worker, [])
+        if not expected:
+            self.ended = now
         if expected and not fates:
             return
         kinds = list(dict.fromkeys(fate for _, fate in fates))

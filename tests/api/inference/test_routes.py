@@ -256,7 +256,7 @@ async def test_the_version_chooses_the_model(house: House) -> None:
         pytest.param("POST", "/predictions/m/9", error(
             404, "ModelVersionNotFoundException", "Model version: 9 does not exist for model: m"),
             id="an unknown version"),
-        pytest.param("GET", "/", error(
+        pytest.param("POST", "/", error(
             405, "MethodNotAllowedException", "Requested method is not allowed, please refer to API document."),
             id="the root"),
         pytest.param("GET", "/ping/pong", error(

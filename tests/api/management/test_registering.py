@@ -181,7 +181,10 @@ def test_the_default_is_not_set_by_reading(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
 def test_the_root_has_no_method(tmp_path: Path, method: str) -> None:
-    assert tell(House(tmp_path), method, "/")[0] == 405
+    house = House(tmp_path)
+    house.manage_alone()
+
+    assert tell(house, method, "/")[0] == 405
 
 
 @pytest.mark.parametrize(("method", "target"), [("POST", "/models?url=m"), ("DELETE", "/models/m")])

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from tests.api.house import House, error
+from tsctl.daemon.api.management.status import Urls, status_document
+from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.core.machine.processes import parse_stat, process_facts
 from tsctl.daemon.metrics.histogram import FINE
@@ -57,7 +59,7 @@ def test_a_model_without_requests_has_counts_of_zero(tmp_path: Path) -> None:
     assert (model["refused"], model["expired"], model["batches"]) == ({}, {}, {"total": 0, "requests": 0})
     assert sum(model["latency"]["counts"]) == 0 and model["latency"]["sum"] == 0
     assert [worker["state"] for worker in model["workers"]] == ["READY", "READY"]
-    assert model["recent"]["requests"] == 0
+    assert model["recent"]["requests"] == 0 and model["troubles"] == []
 
 
 def test_answers_and_batches_are_counted(house: House) -> None:
@@ -150,3 +152,13 @@ def test_this_process_uses_memory_and_one_that_has_ended_does_not(tmp_path: Path
 
     assert mine.memory > 1_000_000 and mine.cpu > 0
     assert process_facts(0) == process_facts(7, tmp_path) == (0, 0.0)
+
+
+def test_each_document_of_a_version_tells_the_same_troubles(house: House, tmp_path: Path) -> None:
+    (live,) = ask(house, "/tsctl/live")["models"]
+    config = resolve({"state_dir": str(tmp_path), "socket": str(tmp_path / "s")}, {})
+    (listed,) = status_document(config, Urls(), house.registry, 1.0)["models"]
+    (described,) = ask(house, "/models/m")
+
+    assert live["troubles"] == listed["troubles"] == described["tsctl"]["troubles"] == ["50 % errors"]
+    assert live["recent"] == listed["recent"] == described["tsctl"]["recent"]

@@ -72,6 +72,8 @@ CAPABILITIES = (
     _capability(
         "fitting", r"extensions\.fitting|Fitting[A-Z]|\bfitting_of\b|batch-(?:capped|raised)|tsctl_batches_too_large"
     ),
+    _capability("history", r"extensions\.history|tsctl/history|History[A-Z]"),
+    _capability("verdict", r"extensions\.verdict|Verdict[A-Z]", elsewhere=("tsctl/doctor/", "tsctl/tuning/")),
     _capability("keys", r"(?i:known_?client)|keys_file|keys-"),
     _capability("grpc", r"(?i:grpc)"),
     _capability("cache", r"settings\.cache\b|AnswerCache|CacheService|cache-full|tsctl_cache_"),

@@ -19,8 +19,10 @@ from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.client import DaemonClient
 from tsctl.console.checks import BrowserSession
 from tsctl.console.entrance import Entrance
+from tsctl.console.logs import LINES, LONGEST
 from tsctl.console.page import GUARDS, LARGEST, PageHandler
 from tsctl.console.places import HeldConnections
+from tsctl.daemon import paths
 from tsctl.tuning.saved import save
 
 PORT = 8765
@@ -154,7 +156,7 @@ def test_a_token_in_an_address_opens_nothing(stranger: Browser) -> None:
     assert stranger.ask("GET", f"/api/status?token={stranger.session.token}").status == 401
 
 
-@pytest.mark.parametrize("target", ["/api/status", "/api/settings", "/api/tuned", "/api/nothing"])
+@pytest.mark.parametrize("target", ["/api/status", "/api/settings", "/api/tuned", "/api/logs/a/1", "/api/nothing"])
 def test_a_stranger_gets_nothing(stranger: Browser, daemon: FakeDaemon, target: str) -> None:
     for headers in ({}, {"Authorization": "Bearer "}, {"Authorization": f"Bearer {stranger.session.token}"}):
         assert stranger.ask("GET", target, b"", **headers).status == 401
@@ -196,6 +198,27 @@ def test_the_results_of_tune_are_there(browser: Browser, daemon: FakeDaemon) -> 
     (found,) = json.loads(browser.ask("GET", "/api/tuned").body)
 
     assert found["model"] == "a"
+    assert daemon.requests == []
+
+
+def test_the_last_lines_of_a_log_are_there(browser: Browser, daemon: FakeDaemon) -> None:
+    assert json.loads(browser.ask("GET", "/api/logs/a/1").body) == {"lines": []}
+    file = paths.model_log(browser.state_dir, "a", "1")
+    file.parent.mkdir(parents=True)
+    lines = [f"2026-01-31T12:00:00.000+01:00 7 stdout line {number}\n" for number in range(LINES + 50)]
+    file.write_text("".join(lines) + "x" * 5000)
+
+    told = json.loads(browser.ask("GET", "/api/logs/a/1").body)["lines"]
+
+    assert len(told) == LINES and told[0].endswith("stdout line 51") and len(told[-1]) == LONGEST + 1
+    assert daemon.requests == []
+
+
+@pytest.mark.parametrize(
+    "target", ["/api/logs/a", "/api/logs/../1", "/api/logs/a%2F..%2Fb/1", "/api/logs/a/..", "/api/logs/a/%ff"]
+)
+def test_no_other_file_is_read_as_a_log(browser: Browser, daemon: FakeDaemon, target: str) -> None:
+    assert browser.ask("GET", target).status == 404
     assert daemon.requests == []
 
 

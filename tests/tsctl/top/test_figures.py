@@ -5,6 +5,7 @@ import math
 import pytest
 
 from tests.tsctl.top.documents import BOUNDS, answered, live, model
+from tsctl.extension import PastRate
 from tsctl.top.figures import figures, quantile
 from tsctl.top.past import KEPT, WINDOW, Past
 
@@ -112,3 +113,36 @@ def test_another_daemon_and_a_clock_set_back_begin_anew(later: dict[str, object]
     assert past.latest is later
     assert past.figures()[0].per_second == 0.0
     assert past.pace(("m", "1.0")) == []
+
+
+RATES = [PastRate(1970.0, 1.0), PastRate(1980.0, 2.0), PastRate(1990.0, 3.0)]
+
+
+@pytest.mark.parametrize(
+    ("rates", "step", "values"),
+    [
+        pytest.param([], 1.0, [], id="nothing is known"),
+        pytest.param(RATES, 10.0, [1.0, 2.0, 3.0, 3.0], id="a step as long as theirs; the last holds until now"),
+        pytest.param(RATES[1:], 5.0, [2.0, 3.0, 3.0, 3.0, 3.0], id="two steps for each"),
+    ],
+)
+def test_sparklines_begin_with_what_the_daemon_remembers(
+    rates: list[PastRate], step: float, values: list[float]
+) -> None:
+    past = Past()
+    past.take(live(2000.0, model()))
+
+    past.recall({("m", "1.0"): rates}, step)
+
+    assert past.pace(("m", "1.0")) == values
+    past.take(live(2001.0, answered(5)))
+    assert past.pace(("m", "1.0")) == [*values, 5.0]
+
+
+def test_no_more_is_remembered_than_a_sparkline_shows() -> None:
+    past = Past()
+    past.take(live(2000.0, model()))
+
+    past.recall({("m", "1.0"): [PastRate(1100.0 + 10 * step, step) for step in range(91)]}, 1.0)
+
+    assert len(past.pace(("m", "1.0"))) == KEPT

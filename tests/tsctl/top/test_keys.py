@@ -76,3 +76,11 @@ def test_an_order_has_the_largest_number_first(order: str, names: str) -> None:
     after = live(2001.0, model("a"), answered(40, 4, queued=3) | {"name": "b"})
 
     assert [each.label for each in ordered(figures(before, after), order)] == list(names)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_in_any_order_those_in_trouble_are_first(order: str) -> None:
+    before = live(2000.0, model("a"), model("b"))
+    after = live(2001.0, answered(40, 4, queued=3) | {"name": "a"}, model("b", troubles=["failed"], state="failed"))
+
+    assert [each.label for each in ordered(figures(before, after), order)] == ["b", "a"]

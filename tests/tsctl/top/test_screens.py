@@ -228,3 +228,30 @@ def test_a_sparkline_has_its_highest_value_as_its_highest_block() -> None:
     assert sparkline([0.0, 1.0, 50.0, 100.0], 6) == "   ▁▅█"
     assert sparkline([1.0, 2.0, 3.0], 2) == "▆█"
     assert sparkline([], 3) == "   "
+
+
+LONG = "a-name-of-sixty-characters-that-differs-from-others-at-its-end"
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+@pytest.mark.parametrize("state", ["failed", "crashing", "loading", "unloaded", "no workers"])
+def test_of_a_long_name_the_middle_goes_and_never_the_state(columns: int, state: str) -> None:
+    now = model(LONG, state=state, ready=0, lastError="RuntimeError: no weights")
+
+    row = next(line for line in texts(screen(past_of((now, now)), View(), ScreenSize(columns, 24))) if "> " in line)
+
+    assert state in row
+    assert (LONG in row) or (LONG[:4] in row and "…" in row and f"{LONG[-5:]} " in row)
+
+
+def test_a_ready_model_in_trouble_says_why_beside_its_activity() -> None:
+    past = past_of(busy("a"), busy("b", troubles=["5 % errors", "queue 60 of 100"]))
+
+    rows = [line for line in screen(past, View(), ScreenSize(140, 24)) if "1/1" in text_of(line)]
+
+    assert [text_of(row).split()[0] for row in rows] == [">", "a"]
+    assert "5 % errors, queue 60 of 100  " in text_of(rows[0]) and text_of(rows[0]).endswith("█")
+    assert next(part.style for part in rows[0] if "errors" in part.text) == "red"
+    assert any("ready, 5 % errors, queue 60 of 100" in line for line in texts(once(past, 140)))
+    lines = texts(detail(past, ("b", "1.0"), [], [], ScreenSize(100, 30)))
+    assert lines[0].startswith("b/1.0  ready, 5 % errors, queue 60 of 100")

@@ -1,12 +1,13 @@
-// One version of a model: its state, charts, batches, answers, failures, workers, events and settings.
+// One version of a model: its state, failures, charts, batches, workers, answers, events, log and settings.
 
 import { ask, json, modelPath } from "/api.js";
 import { batchStream } from "/batches.js";
 import { chart } from "/chart.js";
-import { bars, card, fill, h, text } from "/dom.js";
+import { bars, card, fill, h, middle, text } from "/dom.js";
 import { errorList, eventList } from "/happened.js";
-import { course, figures, note } from "/history.js";
-import { LEVELS } from "/models.js";
+import { course, figures, note, recall } from "/history.js";
+import { logView } from "/logs.js";
+import { LEVELS, levelOf } from "/models.js";
 import { megabytes, milliseconds, rate } from "/numbers.js";
 import { olderReading } from "/older.js";
 import { autoscalingText, residenceText, rolloutLines, routeTable, stateText } from "/presence.js";
@@ -19,25 +20,27 @@ export function detail(main, [name, version]) {
   const state = h("span", { class: "state" });
   const notice = h("div");
   const facts = FACTS.map((title) => [title, h("dd", {}, "–")]);
-  const [throughput, latency, stream, reasons, sizes, workers, answers, failed, events, form] = Array.from({ length: 10 }, () => h("div"));
+  const [throughput, latency, stream, reasons, sizes, workers, answers, failed, events, form, log] = Array.from({ length: 11 }, () => h("div"));
   const scaling = h("p", { class: "faint" });
   const residence = h("p", { class: "faint" });
+  const verdict = h("p", { class: "verdict" });
   const route = h("div");
   const shared = card("Route", route);
   const sent = card("Batches as they are sent", stream);
   const failures = card("Last failed predictions", failed);
   const answered = card("Answers", answers);
   fill(main,
-    h("div", { class: "head" }, h("h1", {}, name), h("span", { class: "tag" }, version ?? "default version"), state,
+    h("div", { class: "head" }, h("h1", { title: name }, middle(name)), h("span", { class: "tag" }, version ?? "default version"), state,
       h("a", { class: "push", href: `#/playground/${path}` }, "Try it in the playground")),
     notice,
-    card("", h("dl", { class: "facts" }, facts.map(([title, value]) => h("div", {}, h("dt", {}, title), value)))),
+    card("", h("dl", { class: "facts" }, facts.map(([title, value]) => h("div", {}, h("dt", {}, title), value))), verdict),
+    failures,
     shared,
     h("div", { class: "pair" }, card("Requests a second", throughput), card("Latency, milliseconds", latency)),
     sent,
     h("div", { class: "pair" }, card("Batches, by the reason they were sent", reasons), card("Batches, by size", sizes)),
-    failures,
     h("div", { class: "pair" }, h("div", {}, card("Workers", h("div", {}, residence, scaling, workers)), answered), card("Events", events)),
+    card("Log", log),
     card("Settings", form));
   throughput.className = latency.className = "chart";
   const rates = chart(throughput, [["Requests / s", "--accent"], ["Errors / s", "--bad"]], rate);
@@ -45,6 +48,7 @@ export function detail(main, [name, version]) {
   const batches = batchStream(stream, name, version);
   const tellEvents = eventList(events, { none: "Nothing has happened to this version." });
   const tellErrors = errorList(failed);
+  const tellLog = logView(log);
   let closed = false, busy = false, formed = false, drawn = "", counted = "";
 
   async function update(status) {
@@ -71,9 +75,11 @@ export function detail(main, [name, version]) {
     const own = model.tsctl, key = [model.modelName, model.modelVersion];
     const live = status.live && status.models.find((each) => each.name === key[0] && each.version === key[1]);
     const seen = figures(...key);
+    recall(...key);
+    tellLog(...key);
     rates.show(course(...key, "rate", "errors"));
     latencies.show(course(...key, "p50", "p99").map((values, index) => (index ? values.map((value) => value && value * 1000) : values)));
-    state.className = `state ${LEVELS[own.state] ?? ""}`;
+    state.className = `state ${live ? levelOf(live) : LEVELS[own.state] ?? ""}`;
     text(state, live ? stateText(live) : own.state);
     const ready = model.workers.filter((worker) => worker.status === "READY").length;
     const values = [rate(seen.rate), rate(seen.errors), milliseconds(seen.p50), milliseconds(seen.p99), seen.batch?.toFixed(1) ?? "–",
@@ -82,8 +88,9 @@ export function detail(main, [name, version]) {
     facts[1][1].classList.toggle("alarm", seen.errors > 0);
     problems(own);
     const time = status.time ?? Date.now() / 1000;
-    for (const [element, words] of [[scaling, autoscalingText(own.autoscaling, time)], [residence, residenceText(own.residence, time)]]) {
-      text(element, words);
+    for (const [element, words] of [[scaling, autoscalingText(own.autoscaling, time)], [residence, residenceText(own.residence, time)],
+      [verdict, own.verdict]]) {
+      text(element, words ?? "");
       element.hidden = !words;
     }
     const routed = live && [routeTable(status.models, live), rolloutLines(live.evidence)].filter(Boolean).flat(Infinity);
@@ -93,7 +100,7 @@ export function detail(main, [name, version]) {
     fill(workers, workerTable(live ? live.workers.map((each) => [placeOf(each), each.state.toLowerCase(), each.memory, each.cpuSeconds])
       : model.workers.map((each) => [placeOf(each), each.status.toLowerCase(), each.memoryUsage, null])));
     sent.hidden = answered.hidden = !live;
-    failures.hidden = !own.errors;
+    failures.hidden = !own.errors?.length;
     if (live && counted !== (counted = JSON.stringify([live.requests, live.refused, live.expired]))) answersOf(live);
     tellErrors(own.errors ?? []);
     tellEvents(own.events ?? []);

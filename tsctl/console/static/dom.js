@@ -24,6 +24,9 @@ export function text(element, words) {
   return element;
 }
 
+// A long name without its middle: names of one project differ at their ends.
+export const middle = (name, most = 36) => (name.length <= most ? name : `${name.slice(0, most / 2)}…${name.slice(1 - most / 2)}`);
+
 export function card(title, ...children) {
   return h("section", { class: "card" }, title && h("h2", {}, title), ...children);
 }

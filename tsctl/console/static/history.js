@@ -1,10 +1,14 @@
-// What was read of each version while the page is open: the figures of the last seconds, and their course.
+// What was read of each version while the page is open: the figures of the last seconds, and their course; before that,
+// what the daemon remembers.
 
+import { json, modelPath } from "/api.js";
 import { NOTHING, between, reading } from "/numbers.js";
 
 const KEPT = 300; // points of a chart
 const WINDOW = 10; // readings that a figure covers; they come once a second
+const AGAIN = 30000; // milliseconds until the daemon is asked again what it remembers
 const versions = new Map();
+const remembered = new Map(); // key → { asked, points }: ten seconds each, of the last 15 minutes
 let last = null; // { time, pid } of the reading before
 
 const keyOf = (name, version) => JSON.stringify([name, version]);
@@ -44,8 +48,26 @@ export function figures(name, version) {
   return { ...NOTHING, rate: recent.requests / recent.seconds, errors: recent.errors / recent.seconds, p50: seconds(recent.p50Ms), p99: seconds(recent.p99Ms) };
 }
 
+// Reads what the daemon remembers of a version, now and then. A daemon that remembers nothing is no error.
+export async function recall(name, version) {
+  const key = keyOf(name, version), now = Date.now();
+  if (now - (remembered.get(key)?.asked ?? 0) < AGAIN) return;
+  const known = { asked: now, points: remembered.get(key)?.points ?? [] };
+  remembered.set(key, known);
+  try {
+    const { every, models: [told] } = await json(`history?model=${modelPath(name, version)}`);
+    const seconds = (value) => (value == null ? null : value / 1000);
+    known.points = told.time.map((time, index) => ({ time, rate: told.requestsPerSecond[index], errors: told.errorsPerSecond[index],
+      p50: seconds(told.p50Ms[index]), p99: seconds(told.p99Ms[index]) }))
+      .flatMap((point, index, all) => (index && point.time - all[index - 1].time > 3 * every // no daemon was there: no line
+        ? [{ time: point.time - every, rate: null, errors: null, p50: null, p99: null }, point] : [point]));
+  } catch { /* the chart begins now */ }
+}
+
 // → [times, values of each name, …] for a chart.
 export function course(name, version, ...names) {
-  const points = versions.get(keyOf(name, version))?.points ?? [];
+  const seen = versions.get(keyOf(name, version))?.points ?? [];
+  const begin = seen[0]?.time ?? Infinity;
+  const points = [...(remembered.get(keyOf(name, version))?.points ?? []).filter((point) => point.time < begin), ...seen];
   return ["time", ...names].map((each) => points.map((point) => point[each]));
 }

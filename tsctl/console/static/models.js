@@ -1,13 +1,14 @@
-// All models: one row each, those in trouble first where the reader asks for it. A row stays the same element.
+// All models: one row each, those in trouble first. A row stays the same element.
 
 import { json, modelPath } from "/api.js";
-import { card, command, fill, h, text } from "/dom.js";
+import { card, command, fill, h, middle, text } from "/dom.js";
 import { eventList } from "/happened.js";
 import { figures } from "/history.js";
 import { milliseconds, rate } from "/numbers.js";
 import { budgetText, stateText, workersText } from "/presence.js";
 
 export const LEVELS = { ready: "good", crashing: "bad", failed: "bad", degraded: "warn", loading: "warn", starting: "warn" };
+export const levelOf = (model) => (model.troubles?.length ? "bad" : LEVELS[model.state] ?? "");
 const EVENTS = 8;
 const MANY = 15; // versions; the events of more stand above them, and are fewer
 const COLUMNS = [
@@ -41,7 +42,7 @@ export function models(main) {
   function row(model) {
     const cells = COLUMNS.map(([title, , , kind = ""]) => h("td", { class: `number ${kind}`, "data-label": title }));
     const state = h("span", { class: "state" });
-    const link = h("a", { class: "name", href: `#/models/${modelPath(model.name, model.version)}` }, model.name);
+    const link = h("a", { class: "name", href: `#/models/${modelPath(model.name, model.version)}`, title: model.name }, middle(model.name));
     const usual = h("span", { class: "tag" }, "default");
     const element = h("tr", {}, h("td", {}, link, h("span", { class: "tag" }, model.version), usual), h("td", {}, state), cells);
     return { element, update(now) {
@@ -49,7 +50,7 @@ export function models(main) {
       usual.hidden = !routed && (!now.default || latest.models.filter((each) => each.name === now.name).length < 2);
       const share = now.shadow ? "shadow" : `${+(now.share * 100).toPrecision(3)} %`;
       text(usual, !routed ? "default" : now.rollout ? `${share}, ${now.rollout}` : share);
-      state.className = `state ${LEVELS[now.state] ?? ""}`;
+      state.className = `state ${levelOf(now)}`;
       text(state, stateText(now));
       const seen = figures(now.name, now.version);
       COLUMNS.forEach(([, value, alarms], index) => {
@@ -62,7 +63,8 @@ export function models(main) {
   function update(status) {
     latest = status;
     const wanted = filter.value.trim().toLowerCase();
-    const found = status.models.filter((model) => model.name.toLowerCase().includes(wanted));
+    const named = status.models.filter((model) => model.name.toLowerCase().includes(wanted));
+    const found = [...named.filter((model) => levelOf(model) === "bad"), ...named.filter((model) => levelOf(model) !== "bad")];
     const keys = new Set(found.map((model) => JSON.stringify([model.name, model.version])));
     for (const [key, { element }] of rows) if (!keys.has(key)) { element.remove(); rows.delete(key); }
     found.forEach((model, index) => {
@@ -72,7 +74,7 @@ export function models(main) {
       each.update(model);
       if (body.children[index] !== each.element) body.insertBefore(each.element, body.children[index] ?? null);
     });
-    const trouble = status.models.filter((model) => LEVELS[model.state] === "bad").length;
+    const trouble = status.models.filter((model) => levelOf(model) === "bad").length;
     text(count, [`${status.models.length} ${status.models.length === 1 ? "version" : "versions"}`, trouble ? `${trouble} in trouble` : "",
       budgetText(status.memory)].filter(Boolean).join(", "));
     const shown = status.models.length ? listed : none;

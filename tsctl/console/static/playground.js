@@ -129,14 +129,16 @@ export function playground(main, [name, version]) {
 
   function update(status) {
     address = status.inferenceAddress ?? "http://127.0.0.1:8080";
-    const now = JSON.stringify(status.models.map((model) => [model.name, model.version, model.default]));
+    const now = JSON.stringify(status.models.map((model) => [model.name, model.version, model.default, worded(model)]));
     if (now !== names) {
       names = now;
       const chosen = select.value || wanted;
-      fill(select, status.models.map((model) => h("option", { value: JSON.stringify([model.name, model.version]) }, `${model.name} ${model.version}`)));
+      fill(select, status.models.map((model) => h("option", { value: JSON.stringify([model.name, model.version]) }, [model.name, model.version, worded(model)].filter(Boolean).join(" "))));
+      const first = status.models.find((model) => WORKS.includes(model.state));
+      const works = first && JSON.stringify([first.name, first.version]);
       const all = [...select.options].map((option) => option.value);
       queueMicrotask(prefill);
-      select.value = all.includes(chosen) ? chosen : all.find((each) => name && JSON.parse(each)[0] === name) ?? all[0] ?? "";
+      select.value = all.includes(chosen) ? chosen : all.find((each) => name && JSON.parse(each)[0] === name) ?? works ?? all[0] ?? "";
       same();
     }
     const shown = status.models.length ? listed : none;
@@ -145,6 +147,9 @@ export function playground(main, [name, version]) {
 
   return { update, close() { running?.abort(); URL.revokeObjectURL(picture); } };
 }
+
+const WORKS = ["ready", "unloaded"]; // the latter is loaded by its first request
+const worded = (model) => (WORKS.includes(model.state) ? "" : `(${model.state})`);
 
 const tensorsPath = (model, number) => `v2/models/${encodeURIComponent(model)}${number ? `/versions/${encodeURIComponent(number)}` : ""}/infer`;
 const NUMBERS = 100; // elements of a tensor that are filled in

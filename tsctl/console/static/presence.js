@@ -14,10 +14,11 @@ export function span(seconds) {
   return parts.filter(([value]) => value).slice(0, 2).map((each) => each.join(" ")).join(" ") || "0 s";
 }
 
-// "unloaded, idle": a state, and why the version is not in memory.
+// "unloaded, idle": a state, why the version is not in memory, and its troubles.
 export function stateText(model) {
   const why = ABSENT.includes(model.residence?.state) ? WHY[model.residence.reason] : "";
-  return [model.state, model.restarting ? `${model.restarting} restarting` : "", why].filter(Boolean).join(", ");
+  const troubles = (model.troubles ?? []).filter((each) => each !== model.state);
+  return [model.state, model.restarting ? `${model.restarting} restarting` : "", why, ...troubles].filter(Boolean).join(", ");
 }
 
 export function workersText(model) {

@@ -25,7 +25,7 @@ export function tune(main, [name, version]) {
     busy = true;
     try {
       const found = await json("tuned");
-      const names = now.models[0]?.name ?? "MODEL";
+      const names = (now.models.find((each) => each.state === "ready") ?? now.models[0])?.name ?? "MODEL";
       if (closed || told === (told = JSON.stringify([found, found.length ? "" : names]))) return;
       const before = select.value || wanted;
       results = found;
@@ -42,7 +42,7 @@ export function tune(main, [name, version]) {
   function draw() {
     const found = results.find((each) => keyOf(each) === select.value);
     if (!found) {
-      const model = status?.models[0]?.name ?? "MODEL";
+      const model = (status?.models.find((each) => each.state === "ready") ?? status?.models[0])?.name ?? "MODEL";
       fill(place, h("div", { class: "card empty" }, h("h1", {}, "Nothing has been measured yet"),
         h("p", { class: "faint" }, "This command measures a model with a few settings in turns, and leaves its result here."),
         command(`tsctl tune ${shell(model)} --clients 32`, "tsctl tune")));

@@ -1,0 +1,54 @@
+"""Which versions are in trouble, and why: what `ls`, `top`, the page and `describe` show first.
+
+failed, crashing          no worker is started again, or one ends after the other
+errors                    over 1 % of the last minute's requests count against the version
+queue                     more than half of what may wait, in jobs or in bytes
+ended                     a worker ended within the minute, and was not told to
+"""
+
+from typing import NamedTuple
+
+MOST_ERRORS = 0.01  # of the requests of the last minute
+MOST_QUEUED = 0.5  # of what may wait
+RECENT = 60.0  # seconds in which the end of a worker is news
+_STATES = ("failed", "crashing")
+
+
+class TroubleFacts(NamedTuple):
+    """A version, as far as its troubles go.
+
+    Attributes:
+        state: in a word, as it is shown.
+        requests, errors: of the last minute.
+        queued, room: jobs that wait, and the most that may.
+        filled: the share of the bytes that may wait, from 0.0 on.
+        ended: when a worker last ended that was not told to; None if none did.
+    """
+
+    state: str
+    requests: int = 0
+    errors: int = 0
+    queued: int = 0
+    room: int = 0
+    filled: float = 0.0
+    ended: float | None = None
+
+
+def troubles(facts: TroubleFacts, now: float) -> list[str]:
+    """Return the troubles in a few words each, the worst first; empty for a version without any.
+
+    Args:
+        now: on the clock of `ended`.
+    """
+    found = [facts.state] if facts.state in _STATES else []
+    if facts.errors > MOST_ERRORS * facts.requests:
+        # Requests whose clients have left may count as errors, though nobody was answered.
+        share = min(1.0, facts.errors / facts.requests) if facts.requests else 1.0
+        found.append(f"{share * 100:.2g} % errors" if share < 0.995 else "100 % errors")
+    if facts.queued > MOST_QUEUED * facts.room:
+        found.append(f"queue {facts.queued} of {facts.room}")
+    elif facts.filled > MOST_QUEUED:
+        found.append(f"queue {facts.filled * 100:.0f} % of its bytes")
+    if facts.ended is not None and now - facts.ended < RECENT:
+        found.append(f"a worker ended {now - facts.ended:.0f} s ago")
+    return found

@@ -1,0 +1,101 @@
+"""`GET /` of an inference address: alive for programs, the models for people and for those who ask for JSON."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+from unittest.mock import create_autospec
+
+import pytest
+
+from tests.api.house import House
+from tests.http.peer import Answer
+from tsctl.daemon.api.inference.welcome import welcome
+from tsctl.daemon.core.client import LimitedClient
+
+HTML = "Accept: text/html,application/xhtml+xml,*/*;q=0.8"
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> House:
+    house = House(tmp_path)
+    asyncio.run(house.serve("m"))
+    asyncio.run(house.serve("m", "2.0"))
+    house.serve_predictions_alone()
+    return house
+
+
+def ask(house: House, *headers: str, method: str = "GET") -> Answer:
+    (answer,) = house.send(method, "/", b"", *headers).answers
+    return answer
+
+
+@pytest.mark.parametrize("headers", [(), ("Accept: */*",), ("Accept: text/plain",)])
+def test_a_program_hears_that_the_daemon_is_alive(house: House, headers: tuple[str, ...]) -> None:
+    answer = ask(house, *headers)
+
+    assert answer.status == 200 and json.loads(answer.body) == {"status": "alive"}
+
+
+def test_a_program_that_asks_for_json_gets_the_models_too(house: House) -> None:
+    document: Any = json.loads(ask(house, "Accept: application/json").body)
+
+    assert document["status"] == "alive" and document["links"]["description"] == "/api-description"
+    first, second = document["models"]
+    assert (first["name"], first["version"], first["state"]) == ("m", "1.0", "ready")
+    assert first["links"] == {"predict": "/predictions/m", "ready": "/ready/m"}
+    assert second["links"]["predict"] == "/predictions/m/2.0"
+
+
+def test_each_link_leads_somewhere(house: House) -> None:
+    document: Any = json.loads(ask(house, "Accept: application/json").body)
+    links = [*document["links"].values(), *(each["links"]["ready"] for each in document["models"])]
+
+    assert [house.send("GET", link).statuses for link in links] == [[200]] * 5
+
+
+def test_a_browser_gets_a_page_without_any_script(house: House) -> None:
+    answer = ask(house, HTML)
+
+    page = answer.body.decode()
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    assert "<code>POST /predictions/m/2.0</code></td><td>2.0</td>" in page and 'href="/ready/m"' in page
+    assert "<script" not in page
+
+
+def test_a_name_is_text_on_the_page(tmp_path: Path) -> None:
+    (tmp_path / "odd").mkdir()
+    house = House(tmp_path / "odd")
+    house.put("<b>", place="odd")
+    asyncio.run(house.tell("POST", "/models?url=odd&initial_workers=0"))
+
+    page = ask(house, HTML).body.decode()
+
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page or "No model is registered." in page
+
+
+def test_without_models_the_page_says_so(tmp_path: Path) -> None:
+    (tmp_path / "none").mkdir()
+
+    assert "No model is registered." in ask(House(tmp_path / "none"), HTML).body.decode()
+
+
+def test_a_client_with_a_key_sees_its_models_alone(house: House) -> None:
+    asyncio.run(house.serve("secret"))
+    ask(house, "Accept: application/json")
+    request = house.exchanges[-1].request
+    client = create_autospec(LimitedClient, instance=True)
+    client.may_use.side_effect = lambda name: name == "m"
+    request.client = client
+
+    document = json.loads(welcome(house.registry, request).body)
+
+    assert {each["name"] for each in document["models"]} == {"m"}
+
+
+def test_a_head_has_no_body(house: House) -> None:
+    written = bytes(house.send("HEAD", "/").transport.written)
+
+    assert written.startswith(b"HTTP/1.1 200 ") and written.endswith(b"\r\n\r\n")
