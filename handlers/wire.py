@@ -245,6 +245,7 @@ class Declared(msgspec.Struct, array_like=True):
         streams: the function is a generator: its answer comes in pieces.
         output: the return annotation as written, for people.
         built_in: the handler is a built-in one: requests other than tensors are read as TorchServe reads them.
+        waits: the function is a coroutine: the calls of several rows are under way at the same time.
     """
 
     inputs: Annotated[list[Input], Meta(max_length=MOST_LABELS)]
@@ -253,6 +254,7 @@ class Declared(msgspec.Struct, array_like=True):
     streams: bool = False
     output: Text = ""
     built_in: bool = False
+    waits: bool = False
 
 
 Held = Annotated[list[Count], Meta(max_length=MOST_LABELS)]

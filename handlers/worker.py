@@ -26,7 +26,7 @@ from tsctl.handlers.process.forking import enter_group, start_apart
 from tsctl.handlers.process.log_output import log_to_output
 from tsctl.handlers.process.priority import step_back_if_asked
 from tsctl.handlers.process.schedule import alone
-from tsctl.handlers.process.threads import set_threads
+from tsctl.handlers.process.threads import keep_handlers_choice, set_threads, threads_in_force
 from tsctl.handlers.requests.excerpt import excerpt, message_of
 from tsctl.handlers.requests.tracebacks import describe_error, has_author_frames
 from tsctl.handlers.runtime import compat
@@ -120,7 +120,13 @@ def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runti
     """Return the prepared model if it matches `load`, else load and optimise; ready for the first batch."""
     if prepared is None or alike(prepared.load) != alike(load):
         set_threads(load.threads)  # a template has one; what a handler starts while it loads shares these
+        before = threads_in_force()
         prepared = prepare(load)
+        if own := keep_handlers_choice(before):
+            prepared.runtime.notes.append(
+                f"the handler has set {own} {'thread' if own == 1 else 'threads'} for each operation; its worker's share"
+                f" is {load.threads}"
+            )
     runtime, optimized = prepared.runtime, prepared.optimized
     runtime.set_batch_size(load.batch_size)
     set_threads(load.threads)

@@ -57,7 +57,7 @@ class Signature(NamedTuple):
         """Return the declaration for the daemon."""
         inputs = [wire.Input(each.name, each.target.kind, each.annotation) for each in self.arguments]
         output = "" if self.returns is inspect.Signature.empty else written(self.returns)
-        return wire.Declared(inputs, self.batches, batch_size, self.streams, output)
+        return wire.Declared(inputs, self.batches, batch_size, self.streams, output, waits=self.waits)
 
 
 def signature_of(function: Callable[..., Any]) -> Signature | None:
