@@ -123,9 +123,9 @@ def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runti
         before = threads_in_force()
         prepared = prepare(load)
         if own := keep_handlers_choice(before):
+            count = "1 thread" if own == 1 else f"{own} threads"
             prepared.runtime.notes.append(
-                f"the handler has set {own} {'thread' if own == 1 else 'threads'} for each operation; its worker's share"
-                f" is {load.threads}"
+                f"the handler has set {count} for each operation; its worker's share is {load.threads}"
             )
     runtime, optimized = prepared.runtime, prepared.optimized
     runtime.set_batch_size(load.batch_size)

@@ -39,7 +39,7 @@ def keep_handlers_choice(before: Threads) -> int:
     Args:
         before: what was in force before it was loaded.
     """
-    global _handlers_own  # noqa: PLW0603 - the number is the process's own, as those of the libraries are
+    global _handlers_own
     now = threads_in_force()
     expected = before.torch or before.announced  # a torch that the handler has loaded has read what was announced
     _handlers_own = 0

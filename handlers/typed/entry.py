@@ -17,9 +17,11 @@ from tsctl.handlers.sdk.errors import (
     UnreadablePayload,
 )
 from tsctl.handlers.sdk.loader import EntryPoint
+from tsctl.handlers.typed.annotations import written
 from tsctl.handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
 from tsctl.handlers.typed.body import RequestBody, parts_of, read_rows
 from tsctl.handlers.typed.decoders import decoder_of
+from tsctl.handlers.typed.litserve import as_litserve_calls, has_litserves_form
 from tsctl.handlers.typed.pieces import END, send_batch, stream_rows
 from tsctl.handlers.typed.signature import Signature, signature_of
 
@@ -35,6 +37,8 @@ def typed_entry(function: Callable[..., Any], instance: Any = None) -> EntryPoin
     Raises:
         HandlerError: the type hints cannot be used, or `batch_size` is not a whole number from 1.
     """
+    if getattr(function, "__name__", "") == "predict" and has_litserves_form(instance):
+        function = as_litserve_calls(instance)
     signature = signature_of(function)
     if signature is None:
         return None
@@ -49,6 +53,12 @@ class TypedEntryPoint(EntryPoint):
         self.own_handle = True
         self.read = read_rows
         self._declared = self.declared = signature.declared(batch_size)
+        if signature.batches and signature.returns in (str, bytes, int, float, bool, dict):
+            self.notes.append(
+                f"`{signature.function}` takes a batch and is to return {written(signature.returns)}; the answer to a"
+                f" batch is a list, with one item for each request: `-> list[{written(signature.returns)}]`"
+            )
+        self.notes += [each.single_number for each in signature.arguments if each.single_number]
         self._function = function
         self._signature = signature
         self._promise = Promise(signature)
@@ -68,7 +78,7 @@ class TypedEntryPoint(EntryPoint):
         for name in ("initialize", "setup", "load"):
             method = getattr(self.instance, name, None)
             if callable(method):
-                made = method(context) if _takes_context(method) else method()
+                made = method(*_arguments_of(method, context))
                 if inspect.iscoroutine(made):
                     self._event_loop().run(made)
 
@@ -293,8 +303,13 @@ def _alike(rows: Sequence[int], values: Mapping[int, Values]) -> list[list[int]]
     return list(groups.values())
 
 
-def _takes_context(method: Callable[..., Any]) -> bool:
-    return any(each.default is each.empty for each in inspect.signature(method).parameters.values())
+def _arguments_of(method: Callable[..., Any], context: Context) -> list[Any]:
+    """Return what a method that loads is called with: the context, a device where it is called so, or nothing."""
+    required = [each.name for each in inspect.signature(method).parameters.values() if each.default is each.empty]
+    if not required:
+        return []
+    gpu = context.system_properties["gpu_id"]
+    return [("cpu" if gpu is None else f"cuda:{gpu}") if required[0] == "device" else context]
 
 
 def _batch_size(function: Callable[..., Any], instance: Any) -> int:

@@ -33,7 +33,7 @@ def declared(*, batches: bool = True, batch_size: int = 0, waits: bool = False) 
         pytest.param(
             0, "h.py", declared(batches=False, waits=True), (32, "default for coroutines"), id="a coroutine: 32 wait"),
         pytest.param(
-            0, "h.py", declared(waits=True), (8, "default for typed handlers"), id="but one that takes lists runs once"),
+            0, "h.py", declared(waits=True), (8, "default for typed handlers"), id="one that takes lists is one call"),
         pytest.param(
             8, "h.py", declared(batch_size=32), (32, "the handler's declaration"), id="its own size wins"),
         pytest.param(

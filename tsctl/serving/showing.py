@@ -1,6 +1,7 @@
 """Collect what is shown of a served model: the registration's answer, the declared inputs, a sample request."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tsctl.serving.screen import Shown
 from tsctl.serving.session import Served
 
 LONGEST = 400  # characters of a value in a command
+_SINGLE = re.compile(r"list\[(float|int|bool)\]")
 _TOKEN = "TSCTL_INFERENCE_TOKEN"
 
 
@@ -55,11 +57,21 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
     )
 
 
+def inputs_text(declared: Mapping[str, Any]) -> str:
+    """Return the inputs of a typed handler; of a batch of single numbers, which looks like a list, a request's."""
+    shown = []
+    for each in declared["inputs"]:
+        text = each["annotation"] or each["kind"]
+        one = _SINGLE.fullmatch(text) if declared["batches"] else None
+        shown.append(f"{each['name']}: {text}{f' (one {one[1]} in each request)' if one else ''}")
+    return ", ".join(shown)
+
+
 def takes_text(declared: Mapping[str, Any] | None) -> str:
     """Return the inputs of a typed handler as its author wrote them, and the answer; empty for any other handler."""
     if not declared:
         return ""
-    inputs = ", ".join(f"{each['name']}: {each['annotation'] or each['kind']}" for each in declared["inputs"])
+    inputs = inputs_text(declared)
     return f"{inputs} -> {declared['output']}" if declared.get("output") else inputs
 
 
