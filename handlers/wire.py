@@ -211,8 +211,15 @@ Measured = Annotated[list[Measurement], Meta(max_length=MOST_SERIES)]
 
 
 class Optimized(msgspec.Struct, array_like=True):
-    """The outcome of an optimisation: why it was not applied; `drift`: how far the output moved; `idle`: there was
-    nothing to do; `agreement`: the fraction of best classes that stay the same; `known`: found by an earlier load."""
+    """The outcome of an optimisation.
+
+    Attributes:
+        drift: how far the output moved.
+        reason: why it was not applied, or how much of the model it reached.
+        idle: there was nothing to do.
+        agreement: the fraction of best classes that stay the same.
+        known: found by an earlier load.
+    """
 
     name: Label
     applied: bool
@@ -244,7 +251,8 @@ class Declared(msgspec.Struct, array_like=True):
         batch_size: the most rows in a batch that the handler wants; 0 if the handler names none.
         streams: the function is a generator: its answer comes in pieces.
         output: the return annotation as written, for people.
-        built_in: the handler is a built-in one: requests other than tensors are read as TorchServe reads them.
+        built_in: the handler is a built-in one, or a subclass that reads requests as that does: requests other than
+            tensors are read as TorchServe reads them.
         waits: the function is a coroutine: the calls of several rows are under way at the same time.
     """
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from tsctl.handlers import wire
 from tsctl.handlers.names import BUILT_IN, split_handler
-from tsctl.handlers.sdk.built_in import declaration_of
+from tsctl.handlers.sdk.built_in import declaration_inherited, declaration_of
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import HandlerError, UnreadablePayload
 from tsctl.handlers.sdk.loading_branch import passed_over
@@ -358,4 +358,7 @@ def _instantiate(handler_class: type, typed: MakeTyped = untyped) -> EntryPoint:
             f" each worker: {way}"
         )
     check_form(instance.handle, "handle", handler_class.__name__)
-    return EntryPoint(instance, instance.handle)
+    entry = EntryPoint(instance, instance.handle)
+    if not entry.own_handle:
+        entry.declared = declaration_inherited(handler_class)
+    return entry

@@ -21,11 +21,19 @@ def declared(*, batches: bool = True, batch_size: int = 0, waits: bool = False) 
     return Declared([Input("texts", "text", "list[str]")], batches, batch_size, output="list[dict]", waits=waits)
 
 
+BUILT_IN = Declared([Input("data", "image")], batches=True, built_in=True)
+
+
 @pytest.mark.parametrize(
     ("fallback", "handler", "says", "expected"),
     [
         pytest.param(0, "image_classifier", None, (1, "default"), id="built in, without a fallback: as in TorchServe"),
         pytest.param(0, "h.py", None, (1, "default"), id="so is TorchServe's form"),
+        pytest.param(8, "h.py", BUILT_IN, (8, "default for built-in handlers"), id="a subclass of one: the same"),
+        pytest.param(0, "h.py", BUILT_IN, (1, "default"), id="in an archive, too"),
+        pytest.param(
+            8, "h.py", Declared([Input("data", "image")], False, built_in=True), (1, "default"),
+            id="but for one whose steps were written for batches of one"),
         pytest.param(8, "h.py", None, (1, "default"), id="a handler of TorchServe's form keeps one"),
         pytest.param(8, "image_classifier", None, (8, "default for built-in handlers"), id="built in: the fallback"),
         pytest.param(0, "h.py", declared(), (8, "default for typed handlers"), id="typed: the signature decides"),

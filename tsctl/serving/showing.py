@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tsctl.client import DaemonClient, model_path
+from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError
 from tsctl.serving import sample
 from tsctl.serving.screen import Shown
@@ -34,7 +35,7 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
         beside = sample.sample_beside(served.target) if len(declared) == 1 else None
         parts = [(each.name, sample.declared_part(each, structs, image, beside)) for each in declared]
     else:
-        parts = [("data", sample.undeclared_part(served.target, _warmup(client, path, samples), image))]
+        parts = [("data", _undeclared(served.target, _warmup(client, path, samples), image, ours.get("builtIn")))]
     parts = [(name, _in_a_file(part, samples / "sample.json")) for name, part in parts]
     if any(part.file == image for _, part in parts):
         image.write_bytes(sample.png())
@@ -55,6 +56,14 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
         ),
         certain=all(part.certain for _, part in parts),
     )
+
+
+def _undeclared(
+    target: ServeTarget, warmup: sample.SamplePart | None, image: Path, kind: str | None
+) -> sample.SamplePart:
+    """Return a body for a handler that declares nothing; a subclass of a built-in one takes what that does."""
+    part = sample.undeclared_part(target, warmup, image)
+    return sample.SamplePart("image/png", file=image) if kind == "image" and not part.certain else part
 
 
 def inputs_text(declared: Mapping[str, Any]) -> str:

@@ -6,7 +6,8 @@ The signature of a typed handler decides, whether it comes as a file, in an arch
     typed, takes lists                        8
     typed, coroutine of single values         32: the requests of a batch wait at the same time
     typed, takes single values                1: a batch would only be a loop
-    built in                                  the client's fallback
+    built in, or a subclass that leaves the   the client's fallback
+    steps that see batches as they are
     any other                                 1, as in TorchServe
 
 `fallback_batch_size` is the client's own default for built-in handlers: clients that bring in a file send one,
@@ -48,7 +49,8 @@ def default_batch_size(fallback: int, handler: str, declared: Declared | None) -
         if declared.batches:
             return TYPED, OF_TYPED
         return (WAITING, OF_WAITING) if declared.waits else (1, OF_SINGLE)
-    return (fallback, OF_BUILT_IN) if fallback and handler in BUILT_IN else (1, DEFAULT)
+    built_in = handler in BUILT_IN or (declared is not None and declared.batches)
+    return (fallback, OF_BUILT_IN) if fallback and built_in else (1, DEFAULT)
 
 
 def with_default_batch_size(settings: ModelSettings, handler: str, declared: Declared | None) -> ModelSettings:
