@@ -64,6 +64,8 @@ InputKind = Literal["text", "json", "image", "array", "tensor", "bytes"]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0.0, le=1e9)]  # neither NaN nor infinite
 Status = Annotated[int, Meta(ge=200, le=599)]
+INSTANCES = "/v1"  # the parameter that is a whole body of KServe's first protocol, for a typed handler
+
 Headers = Annotated[list[tuple[Text, Text]], Meta(max_length=MOST_HEADERS)]
 
 

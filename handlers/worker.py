@@ -20,7 +20,7 @@ from tsctl.handlers import wire
 from tsctl.handlers.gpu_memory import HeldMemory
 from tsctl.handlers.lifetime import die_with
 from tsctl.handlers.memory import give_memory_back, keep_memory
-from tsctl.handlers.names import COMPILE
+from tsctl.handlers.names import COMPILE, split_handler
 from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
 from tsctl.handlers.process.forking import enter_group, start_apart
 from tsctl.handlers.process.log_output import log_to_output
@@ -41,6 +41,7 @@ from tsctl.handlers.texts.encodable import class_of, sendable
 if TYPE_CHECKING:
     from tsctl.handlers.process.ranks.leader import Leader
 
+_PROGRAMS = ("worker", "template")
 VISIBLE = "CUDA_VISIBLE_DEVICES"  # read by CUDA's driver when a process first calls it
 
 
@@ -79,6 +80,8 @@ def prepare(load: wire.Load) -> Prepared:
         # Bytecode is found by its source's size and second: a second save within a second would load the first one's.
         sys.dont_write_bytecode = True
     sys.path.insert(0, load.model_dir)
+    if Path(sys.argv[0]).stem in _PROGRAMS:  # a handler that parses its arguments has those of a script without any
+        sys.argv[:] = [str(Path(load.model_dir, f"{split_handler(load.handler)[0]}.py"))]
     compat.install()
     look_in(Path(load.model_dir))
     return Prepared(load, runtime_class(load.mode).load(load))
