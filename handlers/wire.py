@@ -238,11 +238,15 @@ class Input(msgspec.Struct, array_like=True):
 
     Attributes:
         annotation: the type as written, for people: `list[str]`.
+        datatype, shape: of a tensor that the model's file tells, of one row: as the Open Inference Protocol names it,
+            and -1 for any length; empty for others.
     """
 
     name: Label
     kind: InputKind
     annotation: Text = ""
+    datatype: Label = ""
+    shape: Annotated[list[int], Meta(max_length=MOST_LABELS)] = []
 
 
 class Declared(msgspec.Struct, array_like=True):

@@ -46,6 +46,18 @@ def declaration_inherited(handler_class: type) -> wire.Declared | None:
     return None
 
 
+def declaration_of_model(declared: wire.Declared, inputs: Sequence[Any]) -> wire.Declared:
+    """Return a built-in handler's declaration with the inputs that its model's file tells, if it does.
+
+    Args:
+        inputs: each with a name, a datatype and the shape of a row (handlers/builtin/support/model_inputs.py).
+    """
+    if not inputs:
+        return declared
+    told = [wire.Input(each.name, "array", "", each.datatype, [*(each.shape or ())]) for each in inputs]
+    return wire.Declared(told, declared.batches, built_in=True)
+
+
 def declaration_under(declared: wire.Declared, inputs: Sequence[Mapping[str, Any]]) -> wire.Declared | None:
     """Return a built-in handler's declaration where the archive declares `inputs`, which win.
 
