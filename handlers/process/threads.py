@@ -18,22 +18,22 @@ def announce_threads(count: int) -> None:
     os.environ.update(dict.fromkeys(THREAD_VARIABLES, str(count)))
 
 
-class Threads(NamedTuple):
+class ThreadCounts(NamedTuple):
     """The numbers of threads in force: torch's, and the one that libraries find when they are loaded; 0 if unknown."""
 
     torch: int
     announced: int
 
 
-def threads_in_force() -> Threads:
+def threads_in_force() -> ThreadCounts:
     """Return the numbers of threads in force."""
     torch, text = sys.modules.get("torch"), os.environ.get(THREAD_VARIABLES[0], "")
-    return Threads(
+    return ThreadCounts(
         0 if torch is None else torch.get_num_threads(), int(text) if text.isascii() and text.isdigit() else 0
     )
 
 
-def keep_handlers_choice(before: Threads) -> int:
+def keep_handlers_choice(before: ThreadCounts) -> int:
     """Return the number of threads that a handler has set while it loaded; it counts from now on. 0: it has set none.
 
     Args:

@@ -55,7 +55,7 @@ def default_batch_size(fallback: int, handler: str, declared: Declared | None) -
 
 def with_default_batch_size(settings: ModelSettings, handler: str, declared: Declared | None) -> ModelSettings:
     """Return the settings with the default batch size, or the same object if there is nothing to change."""
-    said = settings.origins.get("batch_size", DEFAULT)
+    said = settings.origins.get("batch_size", DEFAULT if settings.fallback_batch_size else "")
     if said not in (DEFAULT, OF_DECLARATION, OF_BUILT_IN, OF_TYPED, OF_WAITING, OF_SINGLE):
         return settings
     size, origin = default_batch_size(settings.fallback_batch_size, handler, declared)
