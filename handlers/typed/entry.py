@@ -61,7 +61,7 @@ class TypedEntryPoint(EntryPoint):
                 f"`{signature.function}` takes a batch and is to return {written(signature.returns)}; the answer to a"
                 f" batch is a list, with one item for each request: `-> list[{written(signature.returns)}]`"
             )
-        self.notes += [each.single_number for each in signature.arguments if each.single_number]
+        self.notes.extend([each.single_number for each in signature.arguments if each.single_number])
         self._function = function
         self._signature = signature
         self._promise = Promise(signature)
@@ -187,7 +187,10 @@ class TypedEntryPoint(EntryPoint):
         for row in rows:
             if isinstance(data[row], RequestBody):
                 return self._predict_in_turns(rows, data, context)
-        return self._run_all(rows, {row: data[row] for row in rows}, context)
+        values = {row: data[row] for row in rows}
+        if self._has_instances:
+            return self._run_all(rows, values, context)
+        return self._run(rows, values, context)
 
     def _predict_in_turns(self, rows: Sequence[int], data: list[Any], context: Context) -> list[Any]:
         """Run the rows that are decoded; then those that fit together of the others, until there is none left."""
@@ -213,7 +216,7 @@ class TypedEntryPoint(EntryPoint):
 
     def _run_all(self, rows: Sequence[int], values: Mapping[int, Any], context: Context) -> list[Any]:
         """Return what the function answers to each of these rows; of instances, each is a row of the function's own."""
-        if not self._has_instances or not any(isinstance(values[row], Instances) for row in rows):
+        if not any(isinstance(values[row], Instances) for row in rows):
             return self._run(rows, values, context)
         owners: list[int] = []
         calls: dict[int, Values] = {}
