@@ -64,6 +64,8 @@ InputKind = Literal["text", "json", "image", "array", "tensor", "bytes"]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0.0, le=1e9)]  # neither NaN nor infinite
 Status = Annotated[int, Meta(ge=200, le=599)]
+INSTANCES = "/v1"  # the parameter that is a whole body of KServe's first protocol, for a typed handler
+
 Headers = Annotated[list[tuple[Text, Text]], Meta(max_length=MOST_HEADERS)]
 
 
@@ -211,8 +213,15 @@ Measured = Annotated[list[Measurement], Meta(max_length=MOST_SERIES)]
 
 
 class Optimized(msgspec.Struct, array_like=True):
-    """The outcome of an optimisation: why it was not applied; `drift`: how far the output moved; `idle`: there was
-    nothing to do; `agreement`: the fraction of best classes that stay the same; `known`: found by an earlier load."""
+    """The outcome of an optimisation.
+
+    Attributes:
+        drift: how far the output moved.
+        reason: why it was not applied, or how much of the model it reached.
+        idle: there was nothing to do.
+        agreement: the fraction of best classes that stay the same.
+        known: found by an earlier load.
+    """
 
     name: Label
     applied: bool
@@ -229,11 +238,15 @@ class Input(msgspec.Struct, array_like=True):
 
     Attributes:
         annotation: the type as written, for people: `list[str]`.
+        datatype, shape: of a tensor that the model's file tells, of one row: as the Open Inference Protocol names it,
+            and -1 for any length; empty for others.
     """
 
     name: Label
     kind: InputKind
     annotation: Text = ""
+    datatype: Label = ""
+    shape: Annotated[list[int], Meta(max_length=MOST_LABELS)] = []
 
 
 class Declared(msgspec.Struct, array_like=True):
@@ -244,7 +257,9 @@ class Declared(msgspec.Struct, array_like=True):
         batch_size: the most rows in a batch that the handler wants; 0 if the handler names none.
         streams: the function is a generator: its answer comes in pieces.
         output: the return annotation as written, for people.
-        built_in: the handler is a built-in one: requests other than tensors are read as TorchServe reads them.
+        built_in: the handler is a built-in one, or a subclass that reads requests as that does: requests other than
+            tensors are read as TorchServe reads them.
+        waits: the function is a coroutine: the calls of several rows are under way at the same time.
     """
 
     inputs: Annotated[list[Input], Meta(max_length=MOST_LABELS)]
@@ -253,6 +268,7 @@ class Declared(msgspec.Struct, array_like=True):
     streams: bool = False
     output: Text = ""
     built_in: bool = False
+    waits: bool = False
 
 
 Held = Annotated[list[Count], Meta(max_length=MOST_LABELS)]

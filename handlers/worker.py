@@ -20,13 +20,13 @@ from tsctl.handlers import wire
 from tsctl.handlers.gpu_memory import HeldMemory
 from tsctl.handlers.lifetime import die_with
 from tsctl.handlers.memory import give_memory_back, keep_memory
-from tsctl.handlers.names import COMPILE
+from tsctl.handlers.names import COMPILE, split_handler
 from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
 from tsctl.handlers.process.forking import enter_group, start_apart
 from tsctl.handlers.process.log_output import log_to_output
 from tsctl.handlers.process.priority import step_back_if_asked
 from tsctl.handlers.process.schedule import alone
-from tsctl.handlers.process.threads import set_threads
+from tsctl.handlers.process.threads import keep_handlers_choice, set_threads, threads_in_force
 from tsctl.handlers.requests.excerpt import excerpt, message_of
 from tsctl.handlers.requests.tracebacks import describe_error, has_author_frames
 from tsctl.handlers.runtime import compat
@@ -41,6 +41,7 @@ from tsctl.handlers.texts.encodable import class_of, sendable
 if TYPE_CHECKING:
     from tsctl.handlers.process.ranks.leader import Leader
 
+_PROGRAMS = ("worker", "template")
 VISIBLE = "CUDA_VISIBLE_DEVICES"  # read by CUDA's driver when a process first calls it
 
 
@@ -79,6 +80,8 @@ def prepare(load: wire.Load) -> Prepared:
         # Bytecode is found by its source's size and second: a second save within a second would load the first one's.
         sys.dont_write_bytecode = True
     sys.path.insert(0, load.model_dir)
+    if Path(sys.argv[0]).stem in _PROGRAMS:  # a handler that parses its arguments has those of a script without any
+        sys.argv[:] = [str(Path(load.model_dir, f"{split_handler(load.handler)[0]}.py"))]
     compat.install()
     look_in(Path(load.model_dir))
     return Prepared(load, runtime_class(load.mode).load(load))
@@ -120,7 +123,13 @@ def load_model(load: wire.Load, prepared: Prepared | None = None) -> tuple[Runti
     """Return the prepared model if it matches `load`, else load and optimise; ready for the first batch."""
     if prepared is None or alike(prepared.load) != alike(load):
         set_threads(load.threads)  # a template has one; what a handler starts while it loads shares these
+        before = threads_in_force()
         prepared = prepare(load)
+        if own := keep_handlers_choice(before):
+            count = "1 thread" if own == 1 else f"{own} threads"
+            prepared.runtime.notes.append(
+                f"the handler has set {count} for each operation; its worker's share is {load.threads}"
+            )
     runtime, optimized = prepared.runtime, prepared.optimized
     runtime.set_batch_size(load.batch_size)
     set_threads(load.threads)

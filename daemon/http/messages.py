@@ -275,10 +275,17 @@ class Response:
         if framing is Framing.SIZED or framing is Framing.TOLD:
             length = f"content-length: {len(self.body)}\r\n\r\n"
         elif framing is Framing.CHUNKED:
-            length = "transfer-encoding: chunked\r\n\r\n"
+            length = f"{self._unbuffered()}transfer-encoding: chunked\r\n\r\n"
+        elif framing is Framing.UNTIL_CLOSE:
+            length = f"{self._unbuffered()}\r\n"
         else:
             length = "\r\n"
         return f"{first}{request_id}\r\n{last}{length}".encode("latin-1", "replace")
+
+    def _unbuffered(self) -> str:
+        """Return the header by which nginx, and others that know it, send each piece on as it comes."""
+        own = any(name.lower() == "x-accel-buffering" for name, _ in self.headers)
+        return "" if own else "x-accel-buffering: no\r\n"
 
 
 @lru_cache(256)  # most answers begin alike; each of these costs 0.6 µs

@@ -65,7 +65,7 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
     ),
     ModelSetting(
         name="fallback_batch_size", kind=Integer(0),
-        help="Batch size of built-in and typed handlers if nothing else names one; a typed handler's own size wins.",
+        help="Batch size of built-in handlers if nothing else names one.",
         rest="fallback_batch_size",
         default=0, why="The client's own default: `tsctl` asks for 8 where it brings in a file, others for none.",
     ),
@@ -128,6 +128,13 @@ CORE_MODEL_SETTINGS: tuple[ModelSetting, ...] = (
         help="Processors that the workers may use, such as 0-3 or 0,2; all of them by default.",
         yaml="cpus", rest="cpus", flag="--cpus",
         default=(), why=_NEW_WORKER,
+    ),
+    ModelSetting(
+        name="threads", kind=Integer(1, MOST_WORKERS), label="threads of a worker",
+        help="Threads of one operation in each worker; by default OMP_NUM_THREADS, or the cores divided by the model's"
+        " workers. A handler that sets another number while it loads keeps its own.",
+        yaml="threads", rest="threads", flag="--threads",
+        changes=_NEXT_BATCH,
     ),
     ModelSetting(
         name="device_type", kind=Choice(("cpu", "gpu", "auto")), label="kind of device",

@@ -115,6 +115,7 @@ class RequestPath:
         self.traffic.batch_size = size
         self.dispatcher.collector = self._collector(settings)
         self._limit_waiting(settings)
+        self.pool.choose_threads(settings.threads)
         self.pool.set_limits(size, settings.response_timeout, settings.startup_timeout)
 
     def _collector(self, settings: ModelSettings) -> Collector:

@@ -51,7 +51,7 @@ class WorkerSpec:
         gpus_each: how many of them a worker uses.
         gpu_names: the names for CUDA of all GPUs of the daemon, by their ids; empty if unknown.
         group: the number of processes of a worker that is a group of them, be it of one; None for a lone process.
-        chosen_threads: the archive's number of threads for each process; None for a share of the cores.
+        chosen_threads: the model's number of threads for each process; None for a share of the cores.
         startup_timeout, response_timeout: seconds.
         retry: whether a job may run again after a worker died with it; None leaves that to the
             handler: yes where `handle` is ours, no where `handle` is the user's.

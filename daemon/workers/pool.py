@@ -70,7 +70,7 @@ class Pool:
         self._clock = clock
         self._listener = listener
         self.cores = cores
-        self._chosen_threads = spec.chosen_threads or chosen_threads
+        self._operators_threads = chosen_threads
         self._placement = placement or Placement()
         self._idle: dict[Worker, None] = {}  # in the order they became idle
         self._granting: dict[Worker, None] = {}  # in the order that they started their batches
@@ -170,8 +170,7 @@ class Pool:
         self.failure = None
         for slot in self.slots:
             slot.forgive()
-        for worker in self.workers:
-            worker.set_threads(self.threads)
+        self._tell_threads()
         self.reconcile()
 
     def retry(self) -> None:
@@ -196,6 +195,16 @@ class Pool:
         self._spec = dataclasses.replace(limited, startup_timeout=startup_timeout)
         for worker in self.workers:
             worker.set_limits(batch_size, response_timeout)
+
+    def choose_threads(self, count: int | None) -> None:
+        """Let each process of the workers use so many threads from the next batch on; None: a share of the cores."""
+        if count != self._spec.chosen_threads:
+            self._spec = dataclasses.replace(self._spec, chosen_threads=count)
+            self._tell_threads()
+
+    def _tell_threads(self) -> None:
+        for worker in self.workers:
+            worker.set_threads(self.threads)
 
     def tell_workers(self, **fields: Any) -> None:
         """Send these further fields with the load of workers that start from now on (`WorkerSpec.told`)."""
@@ -251,7 +260,8 @@ class Pool:
     @property
     def threads(self) -> int:
         """Intra-op threads of each worker's process, or of each of its processes."""
-        return threads_for(self.cores, self.wanted * self._spec.processes, self._chosen_threads)
+        chosen = self._spec.chosen_threads or self._operators_threads
+        return threads_for(self.cores, self.wanted * self._spec.processes, chosen)
 
     @property
     def spec(self) -> WorkerSpec:
@@ -274,7 +284,9 @@ class Pool:
         if spec.devices:
             most = len(spec.devices) // spec.gpus_each
             return f"each of the {len(spec.devices)} GPUs has a worker" if workers > most else None
-        return oversubscription(self.cores, workers, self._chosen_threads, spec.processes)
+        return oversubscription(
+            self.cores, workers, self._operators_threads, spec.processes, of_model=spec.chosen_threads
+        )
 
     @property
     def next_gpu_ids(self) -> Sequence[int]:

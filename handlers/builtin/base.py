@@ -16,6 +16,7 @@ from tsctl.handlers.builtin.support.batches import batches_of, run_within
 from tsctl.handlers.builtin.support.compiling import compiled
 from tsctl.handlers.builtin.support.insights import target_of
 from tsctl.handlers.builtin.support.labels import load_label_mapping
+from tsctl.handlers.builtin.support.model_inputs import ModelInput, arrays_of, inputs_of, tensors_of
 from tsctl.handlers.builtin.support.modelfile import load_model
 from tsctl.handlers.builtin.support.onnx import is_session, run_session
 from tsctl.handlers.builtin.support.whole_numbers import dtype_for, is_whole
@@ -145,6 +146,7 @@ class BaseHandler:
     load_again: Callable[[], Any] | None = None
     plain: PlainModel | None = None
     _file_batches: FileBatches | None = None
+    _own_inputs: list[ModelInput] | None = None
 
     def __init__(self) -> None:
         self.model = None
@@ -180,6 +182,7 @@ class BaseHandler:
         self.model_pt_path = str(model_dir / Path(serialized).name) if serialized else None
         self.load_again = partial(load_model, model_dir, self.manifest, self.model_yaml_config, self.device)
         model = self.load_again()
+        self._own_inputs = None
         self._file_batches = batches_of(model)
         self.model = compiled(model, self.model_yaml_config)
         self.mapping = load_label_mapping(model_dir / "index_to_name.json")
@@ -197,7 +200,14 @@ class BaseHandler:
         if type(self).preprocess is not BaseHandler.preprocess:
             return {}
         unreadable = {}
+        inputs = self.own_inputs
         for index, row in enumerate(data):
+            if inputs:
+                try:
+                    arrays_of(row, inputs)
+                except UnreadablePayload as error:
+                    unreadable[index] = error
+                continue
             payload = payload_of(row)
             if payload is None:
                 unreadable[index] = lacking(row, "the numbers in JSON")
@@ -212,8 +222,13 @@ class BaseHandler:
     def preprocess(self, data: list[Any]) -> Any:
         """Return the model's input: one tensor of all rows, shape (rows, …), on the handler's device.
 
-        The dtype is torch's default for the rows' values: float32 for floats, int64 for whole numbers.
+        The dtype is torch's default for the rows' values: float32 for floats, int64 for whole numbers. Where the
+        model's file tells its inputs, they have its types; of several the tensors are in a list.
         """
+        inputs = self.own_inputs
+        if inputs:
+            tensors = tensors_of(data, inputs, self.device)
+            return tensors[0] if len(tensors) == 1 else tensors
         return torch.as_tensor([payload_of(row) for row in data], device=self.device)
 
     @timed
@@ -225,6 +240,10 @@ class BaseHandler:
                 (whole_numbers.py).
         """
         takes = self.file_batches
+        if isinstance(data, list) and data and len(self.own_inputs) == len(data):  # one tensor for each input
+            if takes is ANY:
+                return self._run(*data)
+            return run_within(takes, lambda rows: self._run(*(each[rows] for each in data)), torch.arange(len(data[0])))
         if takes is ANY or args or kwargs or not isinstance(data, torch.Tensor) or not data.dim():
             return self._run(data, *args, **kwargs)
         return run_within(takes, self._run, data)
@@ -256,6 +275,15 @@ class BaseHandler:
         if self._file_batches is None:
             self._file_batches = batches_of(self.model)
         return self._file_batches
+
+    @property
+    def own_inputs(self) -> list[ModelInput]:
+        """The inputs that the model's file tells; none where it does not, or where a subclass has steps of its own."""
+        if self._own_inputs is None:
+            own = type(self)
+            usual = own.preprocess is BaseHandler.preprocess and own.inference is BaseHandler.inference
+            self._own_inputs = inputs_of(self.model) if usual and self.model is not None else []
+        return self._own_inputs
 
     @timed
     def postprocess(self, data: Any) -> list[Any]:

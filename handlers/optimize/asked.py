@@ -5,6 +5,9 @@ from collections.abc import Iterable, Sequence
 from tsctl.handlers.names import DEFAULT_ON_GPU, DEFAULT_OPTIMIZATIONS, NO_OPTIMIZATION, OPTIMIZATIONS
 
 # A model on integers has next to nothing left in floating point for these to make faster.
+_OF_IMAGES = ("fast_images",)
+_READS = {"handle", "preprocess", "prepare", "decode_row", "image_processing"}
+_USES_MODEL = {"__init__", "handle", "initialize", "inference", "get_insights", "explain_handle"}
 CLASHES = {"int8": ("bf16", "compile")}
 
 
@@ -22,9 +25,22 @@ def chosen(asked: Sequence[str] | None, handler_class: type, *, on_gpu: bool = F
     names = asked or ()
     usual: tuple[str, ...] = ()
     if NO_OPTIMIZATION not in names:
-        usual = DEFAULT_OPTIMIZATIONS.get((handler_class.__module__, handler_class.__qualname__), ())
-        usual += DEFAULT_ON_GPU if usual and on_gpu else ()
+        usual = defaults_of(handler_class)
+        usual += DEFAULT_ON_GPU if usual and usual != _OF_IMAGES and on_gpu else ()
     return {name: name in names for name in OPTIMIZATIONS if name in names or name in usual}
+
+
+def defaults_of(handler_class: type) -> tuple[str, ...]:
+    """Return the default optimisations of a handler's class: for a subclass, those that touch nothing of its own."""
+    for index, each in enumerate(handler_class.__mro__):
+        usual = DEFAULT_OPTIMIZATIONS.get((each.__module__, each.__qualname__))
+        if usual is not None:
+            own = {member for other in handler_class.__mro__[:index] for member in vars(other)}
+            touched: tuple[str, ...] = () if not own & _READS else _OF_IMAGES
+            if own & _USES_MODEL:  # it may keep references to parts that an optimisation replaces
+                touched += tuple(name for name in usual if name not in _OF_IMAGES)
+            return tuple(name for name in usual if name not in touched)
+    return ()
 
 
 def clash_of(wanted: Iterable[str]) -> str:

@@ -59,7 +59,8 @@ class Check:
             if not why.idle:  # raised before anything has changed
                 self._steps.start_again(names)
             return wire.Optimized(name, False, found, time.perf_counter() - began, message_of(why), idle=why.idle)
-        return wire.Optimized(name, True, found, time.perf_counter() - began, agreement=agreed)
+        reached = self._steps.reached.get(name, "")
+        return wire.Optimized(name, True, found, time.perf_counter() - began, reached, agreement=agreed)
 
     def _drift(self, name: str) -> float:
         if name in READING:

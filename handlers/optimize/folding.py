@@ -12,8 +12,14 @@ import torch
 from torch import fx, nn
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
-CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
-NORMALISATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+from tsctl.handlers.optimize.own_layers import (
+    CONVOLUTIONS,
+    NORMALISATIONS,
+    LayerTracer,
+    base_of,
+    split_normalisations,
+    uses_weights_as_they_are,
+)
 
 
 def fold(model: nn.Module) -> int:
@@ -22,19 +28,26 @@ def fold(model: nn.Module) -> int:
     Returns:
         The number of folded normalisations.
     """
+    undo = split_normalisations(model)
     with torch.no_grad():
         done = 0
         for parent, place, convolution, normalisation in list(_pairs(model)):
             _take_in(convolution, normalisation)
             setattr(parent, place, nn.Identity())
             done += 1
-        return done
+    undo()
+    return done
+
+
+def count_normalisations(model: nn.Module) -> int:
+    """Count the batch normalisations of a model."""
+    return len([each for each in model.modules() if isinstance(each, NORMALISATIONS)])
 
 
 def _pairs(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module, nn.Module]]:
     """Yield (parent, name of the normalisation in the parent, convolution, normalisation)."""
     try:
-        graph = fx.Tracer().trace(model)
+        graph = LayerTracer().trace(model)
     except Exception:  # noqa: BLE001 - code that branches on its data may raise anything
         for child in model.children():
             yield from _pairs(child)
@@ -66,8 +79,8 @@ def _called(node: fx.Node, which: int, modules: dict[str, nn.Module]) -> nn.Modu
 
 def _foldable(convolution: nn.Module, normalisation: nn.Module) -> bool:
     return (
-        type(convolution) in CONVOLUTIONS
-        and type(normalisation) in NORMALISATIONS
+        base_of(normalisation) in NORMALISATIONS
+        and (base_of(convolution) in CONVOLUTIONS or uses_weights_as_they_are(convolution))
         and not normalisation.training
         and normalisation.running_mean is not None  # otherwise the normalisation uses the batch's own mean
         and not any(module._forward_hooks or module._forward_pre_hooks for module in (convolution, normalisation))

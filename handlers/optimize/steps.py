@@ -70,6 +70,7 @@ class Steps:
         done: the names of those applied, in order.
         full_drift: the drift of full batches, where these run differently from others.
         samples_digest: of the archive's samples, which outcomes hang on.
+        reached: optimisation → how much of the model it has changed, in words.
         scales: of `int8`, as calibrated now or by an earlier trial; None before.
 
     Raises:
@@ -109,6 +110,7 @@ class Steps:
         self.done: list[str] = []
         self.full_drift = 0.0
         self.scales: Scales | None = None
+        self.reached: dict[str, str] = {}
         self._calibrated: list[tuple[Any, Any]] = []  # inputs, and the outputs of the model without `int8`
         self._ways: dict[str, Callable[[], None]] = {
             FAST_IMAGES: partial(self._read, FAST_IMAGES),
@@ -216,8 +218,12 @@ class Steps:
             raise NotApplied("the handler does not prepare images as `image_classifier` does")
 
     def _fold(self) -> None:
-        if not folding.fold(self.handler.model):
-            raise NotApplied("no convolution is followed by a batch normalisation of its own", idle=True)
+        count = folding.count_normalisations(self.handler.model)
+        folded = folding.fold(self.handler.model)
+        if not folded:
+            of = f", of the {count} that are there" if count else ""
+            raise NotApplied(f"no convolution is followed by a batch normalisation of its own{of}", idle=True)
+        self.reached["fold"] = f"{folded} of {count} batch normalisations"
 
     def _channels_last(self) -> None:
         if not any(parameter.dim() == 4 for parameter in self.handler.model.parameters()):
@@ -243,8 +249,11 @@ class Steps:
                 self._calibrated = [(each, self.infer(each)) for each in inputs]
 
             self.scales = model.calibrate(run)
-        if not model.convert(self.scales):
+        count = model.count()
+        converted = model.convert(self.scales)
+        if not converted:
             raise NotApplied("no convolution or linear layer of torch.nn in float32 runs in it; drop `int8`")
+        self.reached[INT8] = f"{converted} of {count} convolutions and linear layers"
 
     def compare_int8(self) -> tuple[float, float | None, int]:
         """Return the drift and the agreement on the inputs of the calibration, and their number; forgets these.

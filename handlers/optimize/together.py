@@ -84,7 +84,7 @@ def _apply(steps: Steps, name: str) -> wire.Optimized:
         steps.apply(name)
     except NotApplied as why:  # raised before anything has changed
         return wire.Optimized(name, False, None, time.perf_counter() - began, message_of(why), idle=why.idle)
-    return wire.Optimized(name, True, None, time.perf_counter() - began)
+    return wire.Optimized(name, True, None, time.perf_counter() - began, steps.reached.get(name, ""))
 
 
 def _both(*waiting: Callable[[], bytes]) -> list[bytes]:

@@ -19,7 +19,7 @@ from tsctl.handlers.runtime.gpu_context import GpuContext
 from tsctl.handlers.runtime.isolation import Allowance, may_isolate
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
 from tsctl.handlers.sdk.batches import FileBatches
-from tsctl.handlers.sdk.built_in import declaration_under
+from tsctl.handlers.sdk.built_in import declaration_of_model, declaration_under
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable, UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.gpu import check_after_load, on_the_cpu
@@ -154,6 +154,8 @@ class Runtime:
             entry.notes.append(note)
         elif gpu is not None:
             check_after_load(gpu)
+        if entry.declared is not None and entry.declared.built_in and not context.model_yaml_config.get("inputs"):
+            entry.declared = declaration_of_model(entry.declared, getattr(entry.instance, "own_inputs", ()))
         made = cls(entry, context, load.isolate)
         takes = getattr(entry.instance, "file_batches", None)
         file = load.manifest.get("model", {}).get("serializedFile") or load.model_name

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tsctl.handlers import wire
+from tsctl.handlers.names import BUILT_IN
 from tsctl.handlers.sdk.errors import HandlerError
 
 # Handler → its input's kind. `vision_handler` and `text_handler` are bases, and serve nothing by themselves; what
@@ -15,6 +16,8 @@ _KINDS: dict[str, wire.InputKind] = {
     "image_segmenter": "image",
     "text_classifier": "text",
 }
+_READS = {"handle", "preprocess", "prepare", "decode_row"}
+_SEES_BATCHES = {"inference", "postprocess"}
 _INPUT = "data"
 _NAMES = (_INPUT, "body")  # under which a built-in handler finds its input
 
@@ -23,6 +26,36 @@ def declaration_of(handler: str) -> wire.Declared | None:
     """Return what a built-in handler takes; None for any other."""
     kind = _KINDS.get(handler)
     return None if kind is None else wire.Declared([wire.Input(_INPUT, kind)], batches=True, built_in=True)
+
+
+def declaration_inherited(handler_class: type) -> wire.Declared | None:
+    """Return what a user's subclass of a built-in handler takes, if it reads requests as that does; None for others.
+
+    `batches`: it takes whole batches as that does, since it has none of the steps of its own that see them.
+    """
+    classes = {place: name for name, place in BUILT_IN.items()}
+    for index, each in enumerate(handler_class.__mro__):
+        name = classes.get((each.__module__, each.__qualname__))
+        if name is not None:
+            declared = declaration_of(name)
+            own = {member for other in handler_class.__mro__[:index] for member in vars(other)}
+            if declared is None or own & _READS:
+                return None
+            declared.batches = not own & _SEES_BATCHES
+            return declared
+    return None
+
+
+def declaration_of_model(declared: wire.Declared, inputs: Sequence[Any]) -> wire.Declared:
+    """Return a built-in handler's declaration with the inputs that its model's file tells, if it does.
+
+    Args:
+        inputs: each with a name, a datatype and the shape of a row (handlers/builtin/support/model_inputs.py).
+    """
+    if not inputs:
+        return declared
+    told = [wire.Input(each.name, "array", "", each.datatype, [*(each.shape or ())]) for each in inputs]
+    return wire.Declared(told, declared.batches, built_in=True)
 
 
 def declaration_under(declared: wire.Declared, inputs: Sequence[Mapping[str, Any]]) -> wire.Declared | None:

@@ -12,6 +12,7 @@ TorchServe's rules, is served by these. A note says which of two is served.
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,12 +21,15 @@ from typing import Any
 
 from tsctl.handlers import wire
 from tsctl.handlers.names import BUILT_IN, split_handler
-from tsctl.handlers.sdk.built_in import declaration_of
+from tsctl.handlers.sdk.built_in import declaration_inherited, declaration_of
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import HandlerError, UnreadablePayload
 from tsctl.handlers.sdk.loading_branch import passed_over
+from tsctl.handlers.sdk.places import place_of
 
 MakeTyped = Callable[[Callable[..., Any], Any], "EntryPoint | None"]
+
+_CALLS = "`def predict(x: torch.Tensor) -> torch.Tensor: return {}(x)`"
 
 MANIFEST = "MAR-INF/MANIFEST.json"  # in the directory of an archive
 
@@ -111,7 +115,10 @@ def load_handler(handler: str, model_dir: Path, typed: MakeTyped = untyped) -> E
     choice = _Choice(module, place, strict=":" not in handler and not (model_dir / MANIFEST).is_file())
     if found is not None:
         choice.prefer("handle", [] if ":" in handler else choice.predict(typed))
-        return choice.noted((typed(found, None) if _has_hints(found) else None) or EntryPoint(None, found))
+        entry = typed(found, None) if _has_hints(found) else None
+        if entry is None:
+            check_form(found, function, place)
+        return choice.noted(entry or EntryPoint(None, found))
     handlers = choice.classes("handle", function)
     predict: Any = getattr(module, "predict", None)
     wins = choice.owns(predict) and _has_hints(predict)
@@ -122,14 +129,18 @@ def load_handler(handler: str, model_dir: Path, typed: MakeTyped = untyped) -> E
     if others and not wins:
         return _instantiate(others[0], typed)
     if callable(predict) and not isinstance(predict, type):
+        check_no_network(predict, "predict", place)
         choice.pass_over("predict", [each.__name__ for each in others])
         entry = typed(predict, None)
         if entry is not None:
             return choice.noted(entry)
-        raise HandlerError(f"`predict` of {module.__name__}.py takes TorchServe's arguments; call it `handle`")
+        raise HandlerError(f"{place_of(predict)}`predict` takes TorchServe's arguments; call it `handle`")
     names = ", ".join(each.__name__ for each in classes_of(module)) or "none"
     wanted = f"a function `{function}` or exactly one class with a method `handle` or `predict`"
-    raise HandlerError(f"{module.__name__}.py needs {wanted}; it has {names}")
+    network = next((name for name, value in vars(module).items() if _is_network(value, module)), "")
+    called = "model" if isinstance(getattr(module, network, None), type) else network
+    way = f". A network is called by a handler: {_CALLS.format(called)}" if network else ""
+    raise HandlerError(f"{module.__name__}.py needs {wanted}; it has {names}{way}")
 
 
 def _has_hints(function: Callable[..., Any]) -> bool:
@@ -143,6 +154,68 @@ def _has_hints(function: Callable[..., Any]) -> bool:
         return bool(getattr(function, "__annotations__", {}).keys() - {"return", "context"})
     except Exception:  # noqa: BLE001 - from Python 3.14 on, hints are evaluated here
         return True
+
+
+def check_no_network(found: object, name: str, place: str) -> None:
+    """Raise HandlerError if a function is to be served, and its name is that of a network."""
+    if _is_network(found):
+        raise HandlerError(
+            f"{place}: `{name}` is a torch.nn.Module, {type(found).__name__}, and no function. Give it another name,"
+            f" and call it: {_CALLS.format('model')}"
+        )
+
+
+def check_form(found: Any, name: str, place: str) -> None:
+    """Check that TorchServe's two arguments fit a function or bound method without type hints.
+
+    Raises:
+        HandlerError: it is no function, or takes others.
+    """
+    check_no_network(found, name, place)
+    if not callable(found):
+        raise HandlerError(f"{place}: `{name}` is {type(found).__name__}, and no function")
+    try:
+        signature = inspect.signature(found)
+    except (TypeError, ValueError):
+        return  # of a class that is written in C
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        takes, name = ", ".join(signature.parameters), getattr(found, "__name__", name)
+        first = next(iter(signature.parameters), "data")
+        raise HandlerError(
+            f"{place_of(found) or f'{place}: '}`{name}({takes})` has no type hints, so it is called as TorchServe calls"
+            f" it, with two arguments: `{name}(data, context)`. To get a request's values, say what each is:"
+            f" `{name}({first}: str)`"
+        ) from None
+
+
+def check_no_arguments(handler_class: type) -> None:
+    """Raise HandlerError if a handler's class cannot be made without arguments."""
+    try:
+        signature = inspect.signature(handler_class)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind()
+    except TypeError:
+        kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        missing = [each.name for each in signature.parameters.values() if each.default is each.empty]
+        names = ", ".join(f"`{name}`" for name in missing if signature.parameters[name].kind not in kinds)
+        raise HandlerError(
+            f"{place_of(handler_class)}a worker makes {handler_class.__name__} without arguments, and its `__init__`"
+            f" takes {names}: give each a default, or load what it is in `initialize(self, context)`"
+        ) from None
+
+
+def _is_network(value: object, module: ModuleType | None = None) -> bool:
+    """Return whether a value is a network, or one of the module's own classes of networks."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        return False
+    if isinstance(value, type):
+        return module is not None and issubclass(value, torch.nn.Module) and value.__module__ == module.__name__
+    return isinstance(value, torch.nn.Module)
 
 
 def import_file(file: Path) -> ModuleType:
@@ -267,6 +340,7 @@ def _could_serve(method: Callable[..., Any], owner: type) -> bool:
 
 
 def _instantiate(handler_class: type, typed: MakeTyped = untyped) -> EntryPoint:
+    check_no_arguments(handler_class)
     instance: Any = handler_class()
     for name in ("handle", "predict"):
         method = getattr(instance, name, None)
@@ -277,5 +351,14 @@ def _instantiate(handler_class: type, typed: MakeTyped = untyped) -> EntryPoint:
         if method is not None:
             break  # a `predict` beside a `handle` is a part of it
     if not callable(getattr(instance, "initialize", None)):
-        raise HandlerError(f"{handler_class.__name__} has no method `initialize`")
-    return EntryPoint(instance, instance.handle)
+        other = next((name for name in ("setup", "load", "init") if callable(getattr(instance, name, None))), "")
+        way = f"rename `{other}`" if other else "add `def initialize(self, context): ...`"
+        raise HandlerError(
+            f"{place_of(handler_class)}{handler_class.__name__} has no method `initialize`, which loads the model in"
+            f" each worker: {way}"
+        )
+    check_form(instance.handle, "handle", handler_class.__name__)
+    entry = EntryPoint(instance, instance.handle)
+    if not entry.own_handle:
+        entry.declared = declaration_inherited(handler_class)
+    return entry

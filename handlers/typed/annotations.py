@@ -3,6 +3,7 @@
 Libraries are recognised by name, so that nothing is imported that the handler has not imported itself.
 """
 
+import inspect
 import types
 from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
@@ -12,6 +13,7 @@ import msgspec
 from tsctl.handlers.wire import InputKind
 
 LISTS = (list, Sequence)
+FILES = ("image", "tensor", "array")  # kinds of which each value may be a part of its own
 _NO_OBJECTS = (
     msgspec.inspect.NoneType, msgspec.inspect.BoolType, msgspec.inspect.IntType, msgspec.inspect.FloatType,
     msgspec.inspect.StrType, msgspec.inspect.BytesType, msgspec.inspect.ListType, msgspec.inspect.VarTupleType,
@@ -19,6 +21,11 @@ _NO_OBJECTS = (
     msgspec.inspect.DateTimeType, msgspec.inspect.DateType, msgspec.inspect.TimeType, msgspec.inspect.UUIDType,
     msgspec.inspect.DecimalType,
 )  # fmt: skip
+
+_MEANT = {
+    "numpy.array": "numpy.ndarray", "numpy.asarray": "numpy.ndarray", "torch.tensor": "torch.Tensor",
+    "PIL.Image.open": "PIL.Image.Image", "any": "typing.Any",
+}  # fmt: skip
 
 
 class Target(NamedTuple):
@@ -64,8 +71,8 @@ def target_of(annotation: Any) -> Target | None:
     if is_pydantic(annotation):
         return Target("json", annotation, optional=optional, objects=True)
     items = target_of(get_args(annotation)[0]) if get_origin(annotation) in LISTS and get_args(annotation) else None
-    if items is not None and items.kind == "image":
-        return Target("image", annotation, optional=optional, items=items)
+    if items is not None and items.kind in FILES:
+        return Target(items.kind, annotation, optional=optional, items=items)
     if not is_json(annotation):
         return None
     return Target("json", whole, optional=optional, items=items, objects=_takes_objects(annotation))
@@ -110,12 +117,19 @@ def written(annotation: Any) -> str:
         return "None"
     if isinstance(annotation, types.ModuleType):
         return annotation.__name__.rpartition(".")[2]
+    if inspect.isroutine(annotation):
+        return f"{annotation.__module__}.{annotation.__name__}".removeprefix("builtins.")
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is list and arguments:
         return f"list[{written(arguments[0])}]"
     if isinstance(annotation, type) and not arguments:
         return annotation.__qualname__ if "<locals>" not in annotation.__qualname__ else annotation.__name__
     return str(annotation).replace("typing.", "")
+
+
+def meant_by(annotation: Any) -> str:
+    """Return the type that a function stands for where it is a hint by mistake, as `np.array`; empty for others."""
+    return _MEANT.get(written(annotation), "") if inspect.isroutine(annotation) else ""
 
 
 def _full_name(annotation: Any) -> str:

@@ -9,7 +9,7 @@ import msgspec
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.pixels import Pixels
 from tsctl.handlers.sdk.errors import UnreadablePayload
-from tsctl.handlers.typed.annotations import Target, is_pydantic
+from tsctl.handlers.typed.annotations import FILES, Target, is_pydantic
 from tsctl.handlers.typed.body import JSON, Part, member_of
 from tsctl.handlers.typed.signature import Argument
 
@@ -34,7 +34,9 @@ def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
         try:
             return decode(part)
         except UnreadablePayload as error:
-            raise UnreadablePayload(f"`{argument.name}`: {message_of(error)}") from error
+            reason = message_of(error)
+            way = f". {argument.single_number}" if "got `array`" in reason and argument.single_number else ""
+            raise UnreadablePayload(f"`{argument.name}`: {reason}{way}") from error
 
     return decode_part
 
@@ -43,10 +45,10 @@ def _several(argument: Argument, items: Target, pixels: Pixels, whole: Decode) -
     """Return the decoder of a list: of the parts of one name, or of what one part holds.
 
     Args:
-        whole: decodes a part that is a list in JSON; of images, one file.
+        whole: decodes a part that is a list in JSON; of images and arrays, one of them. A list of numbers is one array.
     """
     one = _BY_KIND[items.kind](argument._replace(target=items), pixels)
-    images = items.kind == "image"
+    files, images = items.kind in FILES, items.kind == "image"
 
     def decode_items(parts: list[Part]) -> list[Any]:
         values = []
@@ -60,10 +62,10 @@ def _several(argument: Argument, items: Target, pixels: Pixels, whole: Decode) -
     def decode(part: Part) -> Any:
         if part.all is not None:
             return decode_items(part.all)
-        if not images:
+        if not files:
             return whole(part)
         listed = part.value if part.parsed else _list_of(part)
-        if isinstance(listed, list):
+        if isinstance(listed, list) and (images or not listed or isinstance(listed[0], list)):  # else one array
             return decode_items([Part(JSON, each, parsed=True) for each in listed])
         return decode_items([part])
 
@@ -71,7 +73,7 @@ def _several(argument: Argument, items: Target, pixels: Pixels, whole: Decode) -
 
 
 def _list_of(part: Part) -> Any:
-    """Return the JSON list that a body begins like, which no image does; None for another."""
+    """Return the JSON list that a body begins like, which no image and no file of an array does; None for another."""
     if part.tensor is not None or not bytes(part.value[:64]).lstrip().startswith(b"["):
         return None
     try:

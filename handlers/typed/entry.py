@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from tsctl.handlers.requests.arrays import is_array, wanted_type
+from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.kinds import Kind, kinds_of
 from tsctl.handlers.requests.pixels import Pixels
 from tsctl.handlers.sdk.context import Context, RequestProcessor
@@ -17,11 +18,15 @@ from tsctl.handlers.sdk.errors import (
     UnreadablePayload,
 )
 from tsctl.handlers.sdk.loader import EntryPoint
+from tsctl.handlers.typed.annotations import written
 from tsctl.handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
-from tsctl.handlers.typed.body import RequestBody, parts_of, read_rows
+from tsctl.handlers.typed.body import Part, RequestBody, parts_of, read_rows
 from tsctl.handlers.typed.decoders import decoder_of
+from tsctl.handlers.typed.instances import Instances, instances_of, parts_of_instance, predictions
+from tsctl.handlers.typed.litserve import as_litserve_calls, has_litserves_form
 from tsctl.handlers.typed.pieces import END, send_batch, stream_rows
 from tsctl.handlers.typed.signature import Signature, signature_of
+from tsctl.handlers.wire import INSTANCES
 
 Values = dict[str, Any]  # parameter → value, of one row
 
@@ -35,6 +40,8 @@ def typed_entry(function: Callable[..., Any], instance: Any = None) -> EntryPoin
     Raises:
         HandlerError: the type hints cannot be used, or `batch_size` is not a whole number from 1.
     """
+    if getattr(function, "__name__", "") == "predict" and has_litserves_form(instance):
+        function = as_litserve_calls(instance)
     signature = signature_of(function)
     if signature is None:
         return None
@@ -49,6 +56,12 @@ class TypedEntryPoint(EntryPoint):
         self.own_handle = True
         self.read = read_rows
         self._declared = self.declared = signature.declared(batch_size)
+        if signature.batches and signature.returns in (str, bytes, int, float, bool, dict):
+            self.notes.append(
+                f"`{signature.function}` takes a batch and is to return {written(signature.returns)}; the answer to a"
+                f" batch is a list, with one item for each request: `-> list[{written(signature.returns)}]`"
+            )
+        self.notes.extend([each.single_number for each in signature.arguments if each.single_number])
         self._function = function
         self._signature = signature
         self._promise = Promise(signature)
@@ -56,6 +69,7 @@ class TypedEntryPoint(EntryPoint):
         self._images = any(each.target.kind == "image" for each in signature.arguments)
         self._pixels = Pixels()
         self._decoders = {each.name: decoder_of(each, self._pixels) for each in signature.arguments}
+        self._has_instances = False  # a request has had some, ever: nearly no handler is asked so
         self._loop: Any = None
 
     def initialize(self, context: Context) -> None:
@@ -68,7 +82,7 @@ class TypedEntryPoint(EntryPoint):
         for name in ("initialize", "setup", "load"):
             method = getattr(self.instance, name, None)
             if callable(method):
-                made = method(context) if _takes_context(method) else method()
+                made = method(*_arguments_of(method, context))
                 if inspect.iscoroutine(made):
                     self._event_loop().run(made)
 
@@ -105,8 +119,8 @@ class TypedEntryPoint(EntryPoint):
         if self._loop is not None:
             self._loop.close()
 
-    def _decode(self, body: RequestBody) -> Values:
-        """Return the values of the parameters that the request fills.
+    def _decode(self, body: RequestBody) -> Values | Instances:
+        """Return the values of the parameters that the request fills, or those of its instances.
 
         Raises:
             UnreadablePayload: a part is missing or cannot be decoded.
@@ -115,16 +129,48 @@ class TypedEntryPoint(EntryPoint):
         if self._images:
             self._pixels.begin_row()
         arguments = self._signature.arguments
-        parts = parts_of(body, arguments)
+        values: Values | Instances
+        try:
+            parts = parts_of(body, arguments)
+        except UnreadablePayload:
+            if INSTANCES not in body.parts:
+                raise
+            values = self._decode_instances(body)
+        else:
+            if len(parts) < len(arguments) and INSTANCES in body.parts:
+                values = self._decode_instances(body)
+            else:
+                values = self._values(parts)
+        if self._images:
+            self._pixels.keep()
+        return values
+
+    def _values(self, parts: Mapping[str, Part]) -> Values:
         values: Values = {}
-        for each in arguments:
+        for each in self._signature.arguments:
             if each.name in parts:
                 values[each.name] = self._decoders[each.name](parts[each.name])
             elif not each.has_default:
                 values[each.name] = None
-        if self._images:
-            self._pixels.keep()
         return values
+
+    def _decode_instances(self, body: RequestBody) -> Values | Instances:
+        """Decode a request of KServe's first protocol; without `instances` its body is as of any other request."""
+        arguments, given = self._signature.arguments, dict(body.parts)
+        whole = given.pop(INSTANCES)
+        instances = instances_of(whole)
+        if instances is None:
+            return self._values(parts_of(RequestBody({**given, "body": whole}), arguments))
+        if self._signature.streams:
+            raise UnreadablePayload("`instances`: the handler answers in pieces, which this protocol has not")
+        rows = []
+        for number, instance in enumerate(instances):
+            try:
+                rows.append(self._values(parts_of_instance(instance, given, arguments)))
+            except UnreadablePayload as error:
+                raise UnreadablePayload(f"instance {number + 1}: {message_of(error)}") from error
+        self._has_instances = True
+        return Instances(rows)
 
     def _special(self, kind: Kind) -> Any:
         if kind is Kind.EXPLAIN:
@@ -141,14 +187,17 @@ class TypedEntryPoint(EntryPoint):
         for row in rows:
             if isinstance(data[row], RequestBody):
                 return self._predict_in_turns(rows, data, context)
-        return self._run(rows, {row: data[row] for row in rows}, context)
+        values = {row: data[row] for row in rows}
+        if self._has_instances:
+            return self._run_all(rows, values, context)
+        return self._run(rows, values, context)
 
     def _predict_in_turns(self, rows: Sequence[int], data: list[Any], context: Context) -> list[Any]:
         """Run the rows that are decoded; then those that fit together of the others, until there is none left."""
         items: dict[int, Any] = {}
         left = list(rows)
         while left:
-            values: dict[int, Values] = {}
+            values: dict[int, Values | Instances] = {}
             self._pixels.begin()
             decoded = [row for row in left if not isinstance(data[row], RequestBody)]
             for row in decoded or left:
@@ -160,10 +209,29 @@ class TypedEntryPoint(EntryPoint):
                     continue
             left = [row for row in left if row not in values and row not in items]
             if values:
-                items.update(zip(values, self._run(list(values), values, context), strict=True))
+                items.update(zip(values, self._run_all(list(values), values, context), strict=True))
             for row in values:
                 data[row] = None  # its images make room for the others'
         return [items[row] for row in rows]
+
+    def _run_all(self, rows: Sequence[int], values: Mapping[int, Any], context: Context) -> list[Any]:
+        """Return what the function answers to each of these rows; of instances, each is a row of the function's own."""
+        if not any(isinstance(values[row], Instances) for row in rows):
+            return self._run(rows, values, context)
+        owners: list[int] = []
+        calls: dict[int, Values] = {}
+        for row in rows:
+            each = values[row]
+            for one in each.rows if isinstance(each, Instances) else (each,):
+                calls[len(owners)] = one
+                owners.append(row)
+        with context.selected(owners):
+            items = self._run(range(len(owners)), calls, context) if owners else []
+        answers: list[Any] = []
+        for row in rows:
+            own = [item for owner, item in zip(owners, items, strict=True) if owner == row]
+            answers.append(predictions(own) if isinstance(values[row], Instances) else own[0])
+        return answers
 
     def _run(self, rows: Sequence[int], values: Mapping[int, Values], context: Context) -> list[Any]:
         """Return what the function answers to each of these rows, or an exception in its place."""
@@ -293,8 +361,13 @@ def _alike(rows: Sequence[int], values: Mapping[int, Values]) -> list[list[int]]
     return list(groups.values())
 
 
-def _takes_context(method: Callable[..., Any]) -> bool:
-    return any(each.default is each.empty for each in inspect.signature(method).parameters.values())
+def _arguments_of(method: Callable[..., Any], context: Context) -> list[Any]:
+    """Return what a method that loads is called with: the context, a device where it is called so, or nothing."""
+    required = [each.name for each in inspect.signature(method).parameters.values() if each.default is each.empty]
+    if not required:
+        return []
+    gpu = context.system_properties["gpu_id"]
+    return [("cpu" if gpu is None else f"cuda:{gpu}") if required[0] == "device" else context]
 
 
 def _batch_size(function: Callable[..., Any], instance: Any) -> int:

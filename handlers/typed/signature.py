@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, get_args, get_origin
 
 from tsctl.handlers import wire
 from tsctl.handlers.sdk.errors import HandlerError
-from tsctl.handlers.typed.annotations import LISTS, Target, target_of, written
+from tsctl.handlers.sdk.places import place_of
+from tsctl.handlers.typed.annotations import LISTS, Target, meant_by, target_of, written
 
 _CONTEXT = "context"
 _TORCHSERVES_CONTEXT = ("context", "ctx", "")  # without underscores
@@ -32,6 +33,16 @@ class Argument(NamedTuple):
     required: bool
     has_default: bool
     positional: bool
+
+    @property
+    def single_number(self) -> str:
+        """A sentence on a parameter that takes a number of each request, and looks like a list; empty for others."""
+        if self.target.type not in (int, float, bool) or self.annotation == (one := written(self.target.type)):
+            return ""
+        return (
+            f"`{self.name}: {self.annotation}` is a batch, with one {one} for each request; for a list in each request"
+            f" write `{self.name}: list[{self.annotation}]`"
+        )
 
 
 class Signature(NamedTuple):
@@ -57,7 +68,7 @@ class Signature(NamedTuple):
         """Return the declaration for the daemon."""
         inputs = [wire.Input(each.name, each.target.kind, each.annotation) for each in self.arguments]
         output = "" if self.returns is inspect.Signature.empty else written(self.returns)
-        return wire.Declared(inputs, self.batches, batch_size, self.streams, output)
+        return wire.Declared(inputs, self.batches, batch_size, self.streams, output, waits=self.waits)
 
 
 def signature_of(function: Callable[..., Any]) -> Signature | None:
@@ -72,10 +83,10 @@ def signature_of(function: Callable[..., Any]) -> Signature | None:
         return None
     try:
         return read_signature(function)
-    except HandlerError:
+    except HandlerError as error:
         if getattr(function, "__name__", "") != "predict" and _takes_two(function):
             return None  # called as TorchServe does, whatever the names of its parameters
-        raise
+        raise HandlerError(f"{place_of(function)}{error}") from None
 
 
 def read_signature(function: Callable[..., Any]) -> Signature:
@@ -97,15 +108,23 @@ def read_signature(function: Callable[..., Any]) -> Signature:
         if annotation is parameter.empty:
             if has_default:
                 continue
-            raise HandlerError(f"`{name}` needs a type hint for `{parameter.name}`, such as `{parameter.name}: str`")
+            raise HandlerError(
+                f"`{name}` needs a type hint for `{parameter.name}`, such as `{parameter.name}: str`; or bytes,"
+                " PIL.Image, numpy.ndarray, torch.Tensor, or a type for JSON"
+            )
         many = get_origin(annotation) in LISTS and bool(get_args(annotation))
         target = target_of(get_args(annotation)[0] if many else annotation)
         if target is None:
             if has_default:
                 continue
+            takes = f"`{name}` has a parameter `{parameter.name}: {written(annotation)}`"
+            meant = meant_by(get_args(annotation)[0] if many else annotation)
+            if meant:
+                right = f"list[{meant}]" if many else meant
+                raise HandlerError(f"{takes}, and that is a function, no type: write `{parameter.name}: {right}`")
             raise HandlerError(
-                f"`{name}` has a parameter `{parameter.name}: {written(annotation)}`, and a request cannot be decoded"
-                " to this type; use str, bytes, PIL.Image, numpy.ndarray, torch.Tensor, or a type for JSON"
+                f"{takes}, and a request cannot be decoded to this type; use str, bytes, PIL.Image, numpy.ndarray,"
+                " torch.Tensor, or a type for JSON"
             )
         lists[parameter.name] = many
         required = not has_default and not target.optional

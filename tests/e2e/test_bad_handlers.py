@@ -208,7 +208,9 @@ def test_a_worker_of_such_a_handler_still_leaves_when_told(served: Served, word:
         eventually(lambda: not running(answer.json["child"]), "what it left is gone, too")
 
 
-@pytest.mark.parametrize("word", ["fork_and_come_back", "close_many", "ignore_signals", "change_directory", "fork"])
+@pytest.mark.parametrize(
+    "word", ["fork_and_come_back", "close_many", "ignore_signals", "change_directory", "parse_arguments", "fork"]
+)
 def test_a_handler_may_do_this_while_it_loads(idle: Served, word: str) -> None:
     idle.environment["TEST_MISBEHAVE"] = word
     idle.start()

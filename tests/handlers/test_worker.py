@@ -15,6 +15,7 @@ from tsctl.handlers import wire
 from tsctl.handlers.frame_reader import FrameReader
 from tsctl.handlers.process.connection import DaemonConnection
 from tsctl.handlers.process.log_output import log_to_output
+from tsctl.handlers.process.threads import keep_handlers_choice, threads_in_force
 from tsctl.handlers.worker import alike, load_failure, serve
 
 ECHO = """
@@ -104,6 +105,31 @@ def test_the_daemon_chooses_the_threads(model_dir: Path) -> None:
         torch.set_num_threads(before)
 
     assert [message.answers[0].body for message in said if isinstance(message, wire.Done)] == [b"1", b"2"]
+
+
+@pytest.mark.parametrize(
+    "chooses",
+    [
+        pytest.param("torch.set_num_threads(3)", id="in torch"),
+        pytest.param("import os; os.environ['OMP_NUM_THREADS'] = '3'", id="in the environment, after torch was loaded"),
+    ],
+)
+def test_a_handler_that_sets_its_threads_while_it_loads_keeps_them(
+    chooses: str, model_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(model_dir / "mine.py", ECHO.replace("import torch", f"import torch; {chooses}", 1))
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    before, run = torch.get_num_threads(), wire.Predict(1, [row(b"")])
+
+    try:
+        _, said = converse([load_of(model_dir, "mine.py:threads"), run, wire.Threads(2), run])
+        keep_handlers_choice(threads_in_force())
+    finally:
+        torch.set_num_threads(before)
+
+    assert [message.answers[0].body for message in said if isinstance(message, wire.Done)] == [b"3", b"3"]
+    [loaded] = [message for message in said if isinstance(message, wire.Loaded)]
+    assert loaded.notes == ["the handler has set 3 threads for each operation; its worker's share is 1"]
 
 
 def test_a_handler_finds_a_batch_size_that_was_changed(model_dir: Path) -> None:

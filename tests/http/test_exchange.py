@@ -1,5 +1,6 @@
 """An exchange is answered once: whole or in pieces, or cut off where everyone can see it."""
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -17,6 +18,32 @@ def begin(data: bytes = GET) -> tuple[Server, Peer, Exchange]:
     peer = server.connect()
     peer.send(data)
     return server, peer, server.exchanges[0]
+
+
+@pytest.mark.parametrize(
+    ("version", "headers", "expected"),
+    [
+        pytest.param(b"1.1", [], [b"no"], id="in chunks"),
+        pytest.param(b"1.0", [], [b"no"], id="until the end of the connection, as nginx asks by default"),
+        pytest.param(b"1.1", [("X-Accel-Buffering", "yes")], [b"yes"], id="unless the handler says otherwise"),
+    ],
+)
+def test_an_answer_in_pieces_tells_proxies_not_to_hold_it(
+    version: bytes, headers: list[tuple[str, str]], expected: list[bytes]
+) -> None:
+    _, peer, exchange = begin(GET.replace(b"1.1", version, 1))
+
+    exchange.start(Response(200, headers=headers))
+
+    assert re.findall(rb"(?i)x-accel-buffering: (\w+)\r\n", bytes(peer.transport.written)) == expected
+
+
+def test_a_whole_answer_says_nothing_of_that() -> None:
+    _, peer, exchange = begin()
+
+    exchange.respond(Response(200, b"body"))
+
+    assert b"accel" not in bytes(peer.transport.written).lower()
 
 
 def test_an_answer_in_pieces_goes_out_piece_by_piece() -> None:

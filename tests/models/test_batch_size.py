@@ -17,17 +17,31 @@ from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.wire import Declared, Input, Loaded
 
 
-def declared(*, batches: bool = True, batch_size: int = 0) -> Declared:
-    return Declared([Input("texts", "text", "list[str]")], batches, batch_size, output="list[dict]")
+def declared(*, batches: bool = True, batch_size: int = 0, waits: bool = False) -> Declared:
+    return Declared([Input("texts", "text", "list[str]")], batches, batch_size, output="list[dict]", waits=waits)
+
+
+BUILT_IN = Declared([Input("data", "image")], batches=True, built_in=True)
 
 
 @pytest.mark.parametrize(
     ("fallback", "handler", "says", "expected"),
     [
-        pytest.param(0, "h.py", declared(batch_size=16), (1, "default"), id="without a fallback one, as in TorchServe"),
+        pytest.param(0, "image_classifier", None, (1, "default"), id="built in, without a fallback: as in TorchServe"),
+        pytest.param(0, "h.py", None, (1, "default"), id="so is TorchServe's form"),
+        pytest.param(8, "h.py", BUILT_IN, (8, "default for built-in handlers"), id="a subclass of one: the same"),
+        pytest.param(0, "h.py", BUILT_IN, (1, "default"), id="in an archive, too"),
+        pytest.param(
+            8, "h.py", Declared([Input("data", "image")], False, built_in=True), (1, "default"),
+            id="but for one whose steps were written for batches of one"),
         pytest.param(8, "h.py", None, (1, "default"), id="a handler of TorchServe's form keeps one"),
         pytest.param(8, "image_classifier", None, (8, "default for built-in handlers"), id="built in: the fallback"),
-        pytest.param(8, "h.py", declared(), (8, "default for typed handlers"), id="typed: the fallback"),
+        pytest.param(0, "h.py", declared(), (8, "default for typed handlers"), id="typed: the signature decides"),
+        pytest.param(4, "h.py", declared(), (8, "default for typed handlers"), id="whatever the client sends"),
+        pytest.param(
+            0, "h.py", declared(batches=False, waits=True), (32, "default for coroutines"), id="a coroutine: 32 wait"),
+        pytest.param(
+            0, "h.py", declared(waits=True), (8, "default for typed handlers"), id="one that takes lists is one call"),
         pytest.param(
             8, "h.py", declared(batch_size=32), (32, "the handler's declaration"), id="its own size wins"),
         pytest.param(
@@ -138,11 +152,11 @@ async def test_a_built_in_handler_has_its_size_before_a_worker_loads(tmp_path: P
     assert in_force(model) == (8, "default for built-in handlers")
 
 
-async def test_over_torchserves_api_it_stays_one(tmp_path: Path) -> None:
+async def test_in_an_archive_and_over_torchserves_api_the_signature_decides_too(tmp_path: Path) -> None:
     bench = StubDaemon(tmp_path)
-    bench.engine.declared = declared(batch_size=32)
+    bench.engine.declared = declared()
 
-    assert in_force(await serve(bench, fallback_batch_size=None)) == (1, "default")
+    assert in_force(await serve(bench, fallback_batch_size=None)) == (8, "default for typed handlers")
 
 
 async def test_after_a_restart_the_first_load_has_it_and_the_declaration_is_known(tmp_path: Path) -> None:

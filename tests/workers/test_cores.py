@@ -162,3 +162,10 @@ def test_the_processes_of_a_worker_count_one_by_one() -> None:
     warning = "4 processes share 2 cores and slow each other down; at most 2 would be faster"
     assert oversubscription(2, 1, None, processes=4) == warning
     assert oversubscription(4, 2, None, processes=2) is None
+
+
+def test_the_models_own_threads_win_over_the_operators_and_the_warning_names_them() -> None:
+    warning = "2 × 8 threads share 8 cores and slow each other down; `threads` is 8: 4 would be faster"
+
+    assert oversubscription(8, 2, 1, of_model=8) == warning
+    assert oversubscription(8, 2, 8, of_model=4) is None

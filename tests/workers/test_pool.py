@@ -374,3 +374,17 @@ def test_a_pool_that_gave_up_can_be_emptied() -> None:
     bench.pool.drain(0.0)
 
     assert bench.pool.empty
+
+
+def test_the_threads_that_a_model_chooses_are_told_its_workers_at_once() -> None:
+    clock = FakeClock()
+    engine = StubEngine(clock)
+    pool = Pool(engine, make_spec(), clock, Heard(), cores=8, chosen_threads=6)
+    pool.scale(2)
+    clock.settle()
+
+    pool.choose_threads(3)
+    chosen = [worker.threads for worker in engine.workers]
+    pool.choose_threads(None)
+
+    assert chosen == [3, 3] and pool.threads == 6

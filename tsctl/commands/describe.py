@@ -285,8 +285,9 @@ def _declared(declared: dict[str, Any] | None, notes: Sequence[str]) -> list[tup
     """Return rows for a typed handler's inputs and answer, and for the worker's notes."""
     rows = []
     if declared is not None:
-        inputs = ", ".join(f"{each['name']}: {each['annotation'] or each['kind']}" for each in declared["inputs"])
-        rows.append(("takes", inputs or "nothing"))
+        from tsctl.serving.showing import inputs_text
+
+        rows.append(("takes", inputs_text(declared) or "nothing"))
         if declared["output"]:
             rows.append(("answers", declared["output"]))
     return [*rows, *(("note", note) for note in notes)]

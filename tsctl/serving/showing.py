@@ -1,17 +1,20 @@
 """Collect what is shown of a served model: the registration's answer, the declared inputs, a sample request."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tsctl.client import DaemonClient, model_path
+from tsctl.daemon.targets import ServeTarget
 from tsctl.errors import CliError
 from tsctl.serving import sample
 from tsctl.serving.screen import Shown
 from tsctl.serving.session import Served
 
 LONGEST = 400  # characters of a value in a command
+_SINGLE = re.compile(r"list\[(float|int|bool)\]")
 _TOKEN = "TSCTL_INFERENCE_TOKEN"
 
 
@@ -32,7 +35,7 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
         beside = sample.sample_beside(served.target) if len(declared) == 1 else None
         parts = [(each.name, sample.declared_part(each, structs, image, beside)) for each in declared]
     else:
-        parts = [("data", sample.undeclared_part(served.target, _warmup(client, path, samples), image))]
+        parts = [("data", _undeclared(served.target, _warmup(client, path, samples), image, ours.get("builtIn")))]
     parts = [(name, _in_a_file(part, samples / "sample.json")) for name, part in parts]
     if any(part.file == image for _, part in parts):
         image.write_bytes(sample.png())
@@ -55,11 +58,29 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
     )
 
 
+def _undeclared(
+    target: ServeTarget, warmup: sample.SamplePart | None, image: Path, kind: str | None
+) -> sample.SamplePart:
+    """Return a body for a handler that declares nothing; a subclass of a built-in one takes what that does."""
+    part = sample.undeclared_part(target, warmup, image)
+    return sample.SamplePart("image/png", file=image) if kind == "image" and not part.certain else part
+
+
+def inputs_text(declared: Mapping[str, Any]) -> str:
+    """Return the inputs of a typed handler; of a batch of single numbers, which looks like a list, a request's."""
+    shown = []
+    for each in declared["inputs"]:
+        text = each["annotation"] or each["kind"]
+        one = _SINGLE.fullmatch(text) if declared["batches"] else None
+        shown.append(f"{each['name']}: {text}{f' (one {one[1]} in each request)' if one else ''}")
+    return ", ".join(shown)
+
+
 def takes_text(declared: Mapping[str, Any] | None) -> str:
     """Return the inputs of a typed handler as its author wrote them, and the answer; empty for any other handler."""
     if not declared:
         return ""
-    inputs = ", ".join(f"{each['name']}: {each['annotation'] or each['kind']}" for each in declared["inputs"])
+    inputs = inputs_text(declared)
     return f"{inputs} -> {declared['output']}" if declared.get("output") else inputs
 
 

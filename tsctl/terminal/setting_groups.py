@@ -37,6 +37,7 @@ _CORE_MODEL: dict[str, tuple[str, ...]] = {
         "startup_timeout",
         "max_memory",
         "cpus",
+        "threads",
     ),
     "Queue and timeouts": ("response_timeout", "queue_jobs", "queue_bytes", "queue_timeout", "client_timeout"),
     "Failures and recording": ("retry", "isolate"),

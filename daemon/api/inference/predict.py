@@ -16,7 +16,7 @@ from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response, reply_response
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import Head
-from tsctl.handlers.wire import Declared
+from tsctl.handlers.wire import INSTANCES, Declared
 
 
 def parameters_of(request: Request, declared: Declared | None = None) -> list[Param] | Form | RawForm:
@@ -34,6 +34,20 @@ def parameters_of(request: Request, declared: Declared | None = None) -> list[Pa
         if read is not None:
             return read
     return read_body(request.content_type if kind is None else kind, request.body)
+
+
+def as_instances(params: list[Param], declared: Declared | None) -> list[Param]:
+    """Return the parameters of a request of KServe's first protocol: a typed handler gets its `instances` one by one.
+
+    Returns:
+        `params` itself for other handlers, one that has a parameter of this name, and a body that is no JSON object.
+    """
+    if declared is None or declared.built_in or any(each.name == "instances" for each in declared.inputs):
+        return params
+    body = next((each for each in params if each.name == "body"), None)
+    if body is None or not _beginning(body).lstrip().startswith(b"{"):
+        return params
+    return [each._replace(name=INSTANCES) if each is body else each for each in params]
 
 
 def check_names(params: Sequence[Param], declared: Declared | None) -> None:
@@ -88,8 +102,11 @@ def with_inputs(request: Request, params: list[Param], declared: Declared | None
 
 
 def _shown(param: Param) -> str:
-    value = param.value if isinstance(param.value, bytes) else bytes(param.value.view[:_SHOWN])
-    return f"`{ascii(value[:_SHOWN].decode('utf-8', 'replace'))[1:-1]}`"
+    return f"`{ascii(_beginning(param).decode('utf-8', 'replace'))[1:-1]}`"
+
+
+def _beginning(param: Param) -> bytes:
+    return bytes((param.value if isinstance(param.value, bytes) else param.value.view)[:_SHOWN])
 
 
 def with_query(request: Request, params: list[Param]) -> list[Param]:

@@ -24,7 +24,7 @@ from typing import Any
 from tsctl.daemon.api.inference.forms import Form
 from tsctl.daemon.api.inference.openapi import describe_api, describe_model
 from tsctl.daemon.api.inference.paths import INVOKE, LEGACY, VERBS
-from tsctl.daemon.api.inference.predict import parameters_of, predict, with_inputs, with_query
+from tsctl.daemon.api.inference.predict import as_instances, parameters_of, predict, with_inputs, with_query
 from tsctl.daemon.api.inference.raw_forms import RawForm, take_as_json
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.inference.welcome import welcome
@@ -55,7 +55,13 @@ def inference_routes(
     forms = turns or Turns()
 
     def run(
-        exchange: Exchange, model: ModelVersion, explain: bool, url_path: str | None = None, version: str | None = None
+        exchange: Exchange,
+        model: ModelVersion,
+        explain: bool,
+        url_path: str | None = None,
+        version: str | None = None,
+        *,
+        kserve_v1: bool = False,
     ) -> Work:
         if exchange.request.method == "OPTIONS":
             exchange.respond(json_response(describe_model(model.name, *tensors_of(model))))
@@ -65,6 +71,8 @@ def inference_routes(
         params = _parameters(exchange.request, model)
         if isinstance(params, list):
             given = _with_inputs(exchange.request, params, model)
+            if kserve_v1:
+                given = as_instances(given, model.declared)
             repeatable = not explain and given is params  # by its body alone
             predict(exchange, model, given, injected, unnamed=version is None, repeatable=repeatable)
             return None
@@ -93,7 +101,7 @@ def inference_routes(
         if not colon or verb not in VERBS:
             raise ResourceNotFound
         take_as_json(exchange.request)  # the protocol knows nothing else
-        return run(exchange, steer(registry, name, None, exchange.request), verb == "explain")
+        return run(exchange, steer(registry, name, None, exchange.request), verb == "explain", kserve_v1=True)
 
     def kserve_v2(exchange: Exchange, path: list[str]) -> Work:
         match path:

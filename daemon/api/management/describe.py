@@ -156,6 +156,7 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "settings": _settings(model),
         "declared": _declared(model),
+        "builtIn": model.declared.inputs[0].kind if model.declared is not None and model.declared.built_in else None,
         "notes": list(model.notes),
         "ephemeral": model.request.ephemeral,
         "replacement": _replacement(model),

@@ -14,8 +14,14 @@ ARRAYS = ("array", "tensor")  # kinds of arguments whose tensors are known only 
 
 
 def typed_inputs(declared: Declared) -> tuple[DeclaredTensor, ...]:
-    """Return the arguments whose tensors are known: all but arrays."""
-    return tuple(DeclaredTensor(each.name, "BYTES", (1,)) for each in declared.inputs if each.kind not in ARRAYS)
+    """Return the arguments whose tensors are known: all but arrays of which the model's file tells nothing."""
+    return tuple(
+        DeclaredTensor(each.name, each.datatype, tuple(each.shape))
+        if each.datatype
+        else DeclaredTensor(each.name, "BYTES", (1,))
+        for each in declared.inputs
+        if each.datatype or each.kind not in ARRAYS
+    )
 
 
 def tensors_of(model: ModelVersion) -> tuple[Sequence[DeclaredTensor], Sequence[DeclaredTensor]]:

@@ -22,6 +22,7 @@ from tsctl.daemon.model_settings.declarations import DeclaredTensor
 from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
 from tsctl.handlers.wire import Declared
 
+_DATA = "data"
 _MOST_EMPTY = 100_000  # lists without elements
 _BASE64 = re.compile(rb"[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]+={0,2}\Z")  # the start; lines have 76 characters, or 64
 
@@ -34,12 +35,15 @@ def typed_params(request: InferRequest, declared: Declared) -> tuple[list[Param]
             an array is many empty lists, which no bytes of the request stand for.
     """
     kinds = {each.name: each.kind for each in declared.inputs}
+    if declared.built_in and len(kinds) == 1:
+        kinds |= {_DATA: declared.inputs[0].kind}  # the name that every built-in handler's one input has
     params: dict[str, Param] = {}
     heads: dict[str, TensorHead] = {}
     for tensor in request.inputs:
         name = tensor.name
         if name not in kinds:
-            raise BadRequest(f"Unknown input: {name}; the model takes {', '.join(kinds)}.")
+            names = ", ".join(each.name for each in declared.inputs)
+            raise BadRequest(f"Unknown input: {name}; the model takes {names}.")
         if name in params:
             raise BadRequest(f"The input {name} is there twice.")
         if kinds[name] in ARRAYS:

@@ -86,7 +86,7 @@ def spread(settings: ModelSettings, spec: WorkerSpec) -> WorkerSpec:
     parallel = parallel_of(settings)
     if not parallel.kind:
         return spec
-    spec = replace(spec, gpus_each=parallel.gpus, chosen_threads=parallel.threads)
+    spec = replace(spec, gpus_each=parallel.gpus, chosen_threads=parallel.threads or spec.chosen_threads)
     if parallel.ranks is None:
         return spec
     return replace(spec, group=parallel.ranks.count, told={**spec.told, "ranks": parallel.ranks}, isolate=False)

@@ -34,7 +34,7 @@ class RayService(Service):
             return spec
         address = check_cluster(self._config)
         options = actor_options_of(settings, spec)
-        threads = max(1, int(options.num_cpus))
+        threads = spec.chosen_threads or max(1, int(options.num_cpus))
         return replace(spec, engine=self._engine_at(address), own=options, devices=(), chosen_threads=threads)
 
     def close(self) -> None:

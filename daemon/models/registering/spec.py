@@ -87,6 +87,7 @@ def worker_spec(
         told=_told(settings),
         max_memory=settings.max_memory,
         cpus=settings.cpus,
+        chosen_threads=settings.threads,
         mode=mode,
         rows=places_of(settings, share),
         log=log,

@@ -135,7 +135,8 @@ class Int8Layer(nn.Module):
         else:
             self._geometry = ([*layer.stride], [*layer.padding], [*layer.dilation], layer.groups)
             self._weight = torch.ops.onednn.qconv_prepack(weight, self._scales, *source, *self._geometry, [*shape])
-            self._operator = getattr(torch.ops.onednn, CONVOLUTIONS[type(layer)])
+            name = next(name for kind, name in CONVOLUTIONS.items() if isinstance(layer, kind))
+            self._operator = getattr(torch.ops.onednn, name)
 
     def forward(self, values: torch.Tensor, other: torch.Tensor | None = None) -> torch.Tensor:
         """Run the layer; `other` may be overwritten."""

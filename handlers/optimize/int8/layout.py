@@ -10,13 +10,14 @@ A node is taken in where nothing else uses the one before it.
 import operator
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import fx, nn
 from torch.nn import functional
 
 from tsctl.handlers.optimize.int8.layers import CONVOLUTIONS, NONE, Activation
+from tsctl.handlers.optimize.own_layers import base_of
 
 RELU, GELU = Activation("relu"), Activation("gelu", (), "none")
 RELU6, SILU, HARDSWISH = Activation("hardtanh", (0.0, 6.0)), Activation("swish"), Activation("hardswish")
@@ -53,18 +54,21 @@ class LayerNodes:
 
 def kind_of(node: fx.Node, modules: Mapping[str, nn.Module]) -> Any:
     """Return the type of the called module, or the called function's or method's key in the tables above."""
-    return type(modules[str(node.target)]) if node.op == "call_module" else node.target
+    if node.op != "call_module":
+        return node.target
+    module = modules[str(node.target)]
+    return base_of(module) or type(module)
 
 
 def is_layer(module: nn.Module) -> bool:
-    """Return whether a module can run on integers: an exact class, since a subclass may compute something else."""
+    """Return whether a module can run on integers: torch's own class, or one that computes the same."""
     if module._forward_hooks or module._forward_pre_hooks:
         return False
-    if type(module) is nn.Linear:
-        return module.weight.dtype == torch.float32
-    if type(module) not in CONVOLUTIONS:
+    base, plain = base_of(module), cast(Any, module)
+    if base is nn.Linear:
+        return bool(plain.weight.dtype == torch.float32)
+    if base not in CONVOLUTIONS:
         return False
-    plain: Any = module
     return plain.padding_mode == "zeros" and not isinstance(plain.padding, str) and plain.weight.dtype == torch.float32
 
 

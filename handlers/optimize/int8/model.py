@@ -71,6 +71,11 @@ class Int8(ModelWrapper):
                 return {key: scale for part in parts.values() for key, scale in part.scales().items()}
             divided |= failed
 
+    def count(self) -> int:
+        """Count the convolutions and linear layers that the model has, whether or not they can run on integers."""
+        kinds = (*layers.CONVOLUTIONS, nn.Linear)
+        return len([each for each in self.whole.modules() if isinstance(each, kinds)])
+
     def convert(self, scales: Scales) -> int:
         """Replace the layers whose inputs have scales; their float32 weights are given up.
 

@@ -8,6 +8,7 @@ from torch import fx, nn
 
 from tsctl.handlers.optimize.around import ModelWrapper
 from tsctl.handlers.optimize.int8.layout import is_layer, strip
+from tsctl.handlers.optimize.own_layers import LayerTracer
 
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
@@ -72,7 +73,7 @@ def trace(module: nn.Module) -> fx.GraphModule | None:
         return None
     root = nn.Sequential(module) if is_layer(module) else module
     try:
-        traced = fx.GraphModule(root, fx.Tracer().trace(root))
+        traced = fx.GraphModule(root, LayerTracer().trace(root))
     except Exception:  # noqa: BLE001 - code that branches on its data may raise anything
         return None
     modules = dict(traced.named_modules(remove_duplicate=False))

@@ -11,7 +11,7 @@ from tests.api.house import House, error, sentence
 from tsctl.daemon.core.job import Job, Param, Reply
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import LoadFailure
-from tsctl.handlers.wire import Declared, Input
+from tsctl.handlers.wire import INSTANCES, Declared, Input
 
 
 @pytest.fixture
@@ -383,3 +383,26 @@ def test_health(house: House, arrange: Callable[[House], None], healthy: bool) -
 
     told = peer.statuses[0], json.loads(peer.bodies[0])
     assert told == (sentence("Healthy") if healthy else sentence("Unhealthy", 500))
+
+
+@pytest.mark.parametrize(
+    ("declared", "target", "body", "name"),
+    [
+        pytest.param(TYPED, "/v1/models/m:predict", b' {"instances": ["a"]}', INSTANCES, id="of a typed handler"),
+        pytest.param(TYPED, "/predictions/m", b'{"instances": ["a"]}', "body", id="on another route"),
+        pytest.param(TYPED, "/v1/models/m:predict", b"[1]", "body", id="no object"),
+        pytest.param(None, "/v1/models/m:predict", b'{"instances": ["a"]}', "body", id="of TorchServe's form"),
+        pytest.param(
+            Declared([Input("instances", "json")], batches=False), "/v1/models/m:predict", b'{"instances": 1}', "body",
+            id="of one with a parameter of this name"),
+    ],
+)  # fmt: skip
+def test_the_instances_of_kserves_first_protocol_are_marked_for_typed_handlers(
+    house: House, declared: Declared | None, target: str, body: bytes, name: str
+) -> None:
+    house.engine.declared = declared
+    serve(house)
+
+    house.send("POST", target, body)
+
+    assert [(each.name, each.value) for each in jobs(house)[0].params] == [(name, body)]

@@ -191,6 +191,7 @@ def test_each_setting_is_told_with_who_said_so(house: House) -> None:
         "isolate": (None, "default"),
         "maxMemory": (None, "default"),
         "cpus": (None, "default"),
+        "threads": (None, "default"),
         "deviceType": (None, "default"),
         "deviceIds": (None, "default"),
         "continuousBatching": (False, "default"),

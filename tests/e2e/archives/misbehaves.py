@@ -3,6 +3,7 @@
 Answers with the pid of its worker, and of the child that it left running, if there is one.
 """
 
+import argparse
 import ctypes
 import multiprocessing
 import os
@@ -199,6 +200,10 @@ def multiprocess(method):
 
 def change_directory():
     os.chdir("/")
+
+
+def parse_arguments():
+    argparse.ArgumentParser().parse_args()  # as of a script that was given none
 
 
 def ignore_signals():

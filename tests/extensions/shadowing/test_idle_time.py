@@ -173,7 +173,7 @@ def test_a_suspended_shadow_that_is_drained_goes_on() -> None:
 def test_a_copy_runs_beside_another_models_request_where_that_leaves_it_its_cores(cores: int, idle: bool) -> None:
     bench = Idling(cores)
     for each in (bench.main, bench.shadow, bench.other):
-        each.model.pool._chosen_threads = 2
+        each.model.pool.choose_threads(2)
     bench.other.submit("r")
     bench.clock.settle()
 

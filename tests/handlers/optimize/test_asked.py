@@ -1,5 +1,7 @@
 """The optimisations that each handler gets."""
 
+from typing import Any
+
 import pytest
 
 from tsctl.handlers.builtin.base import BaseHandler
@@ -8,10 +10,31 @@ from tsctl.handlers.builtin.image_segmenter import ImageSegmenter
 from tsctl.handlers.builtin.object_detector import ObjectDetector
 from tsctl.handlers.names import parse_optimizations
 from tsctl.handlers.optimize.asked import chosen
+from tsctl.handlers.sdk.context import Context
+
+
+class Own(ImageClassifier):
+    """A user's own, with transforms and a first part of its own."""
+
+    image_processing = None
+
+    def initialize(self, context: Context) -> None:
+        super().initialize(context)
 
 
 class Mine(ImageClassifier):
-    """A user's own."""
+    """Keeps a part of the model."""
+
+    def initialize(self, context: Context) -> None:
+        super().initialize(context)
+        self.body = self.model
+
+
+class Labels(ImageClassifier):
+    topk = 1
+
+    def postprocess(self, data: Any) -> Any:
+        return data
 
 
 USUAL = {"fast_images": False, "fold": False, "channels_last": False}
@@ -23,13 +46,15 @@ USUAL = {"fast_images": False, "fold": False, "channels_last": False}
         pytest.param(None, ImageClassifier, USUAL, id="the image classifier has three by default"),
         pytest.param(None, ImageSegmenter, USUAL, id="so has the segmenter"),
         pytest.param(None, ObjectDetector, {}, id="the detector has none"),
-        pytest.param(None, Mine, {}, id="nor has a subclass"),
+        pytest.param(None, Labels, USUAL, id="a subclass has those that touch nothing of its own"),
+        pytest.param(None, Mine, {"fast_images": False}, id="not those of the model where it sees this"),
+        pytest.param(None, Own, {}, id="and none of images with transforms of its own"),
         pytest.param(None, BaseHandler, {}, id="nor has the base"),
         pytest.param(("bf16",), ImageClassifier, USUAL | {"bf16": True}, id="what is asked for is added"),
         pytest.param(("fold",), ImageClassifier, USUAL | {"fold": True}, id="a default may be asked for by name"),
         pytest.param(("none",), ImageClassifier, {}, id="none is none"),
         pytest.param(("none", "compile"), ImageClassifier, {"compile": True}, id="none and one is only that one"),
-        pytest.param(("bf16", "fold"), Mine, {"fold": True, "bf16": True}, id="a subclass gets what is asked for"),
+        pytest.param(("bf16", "fold"), Own, {"fold": True, "bf16": True}, id="a subclass gets what is asked for"),
     ],
 )
 def test_chosen(asked: tuple[str, ...] | None, handler: type, expected: dict[str, bool]) -> None:
@@ -46,7 +71,8 @@ def test_chosen(asked: tuple[str, ...] | None, handler: type, expected: dict[str
     [
         pytest.param(None, ImageClassifier, USUAL | {"graph": False}, id="what has defaults has a graph"),
         pytest.param(("none",), ImageClassifier, {}, id="none is none"),
-        pytest.param(("bf16",), Mine, {"bf16": True}, id="what has none has none"),
+        pytest.param(None, Mine, {"fast_images": False}, id="one of images alone has none"),
+        pytest.param(("bf16",), Own, {"bf16": True}, id="what has none has none"),
     ],
 )
 def test_chosen_on_a_gpu(asked: tuple[str, ...] | None, handler: type, expected: dict[str, bool]) -> None:

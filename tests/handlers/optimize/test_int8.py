@@ -215,7 +215,7 @@ def worker():  # forked from the template: nothing is loaded or packed again
     return json.dumps(handler.inference(images).argmax(1).tolist()).encode()
 
 answers = [json.loads(start_apart(2, (), worker)()) for _ in range(2)]
-print(json.dumps([len(here), len(packed), reports[0].applied, reports[0].agreement, answers]))
+print(json.dumps([len(here), len(packed), reports[-1].applied, reports[-1].agreement, answers]))
 """
 
 

@@ -2,8 +2,10 @@
 
 import pytest
 
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.text_classifier import TextClassifier
 from tsctl.handlers.names import BUILT_IN
-from tsctl.handlers.sdk.built_in import declaration_of, declaration_under
+from tsctl.handlers.sdk.built_in import declaration_inherited, declaration_of, declaration_under
 from tsctl.handlers.sdk.errors import HandlerError
 
 BYTES = {"datatype": "BYTES", "shape": [1]}
@@ -58,3 +60,21 @@ def test_a_contradiction_names_both_sides_and_the_remedy(handler: str, tensor: d
         declaration_under(declared, [tensor])
 
     assert says in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("base", "members", "kind", "batches"),
+    [
+        pytest.param(ImageClassifier, {"topk": 3}, "image", True, id="with another number of classes"),
+        pytest.param(ImageClassifier, {"postprocess": None}, "image", False, id="with an answer of its own"),
+        pytest.param(ImageClassifier, {"preprocess": None}, None, False, id="that reads requests itself"),
+        pytest.param(TextClassifier, {}, "text", True, id="of texts"),
+        pytest.param(object, {}, None, False, id="of nothing of ours"),
+    ],
+)
+def test_a_subclass_takes_what_its_base_does_as_far_as_it_leaves_the_steps_as_they_are(
+    base: type, members: dict[str, object], kind: str | None, batches: bool
+) -> None:
+    declared = declaration_inherited(type("Mine", (base,), members))
+
+    assert (declared and declared.inputs[0].kind, declared is not None and declared.batches) == (kind, batches)

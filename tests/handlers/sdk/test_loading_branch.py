@@ -17,10 +17,12 @@ from tsctl.handlers.sdk.loader import load_handler
         pytest.param("return data.copy()", id="calls a method"),
         pytest.param("def inner():\n        return data[0]\n    return [inner()]", id="in a function within"),
         pytest.param("return list(map(lambda i: data[i], [0]))", id="in a lambda"),
+        pytest.param("return helper(data)", id="in a function of the file that gets its data"),
     ],
 )
 def test_a_handle_that_uses_its_data_at_once_registers_with_a_note(model_dir: Path, body: str) -> None:
-    (model_dir / "handler.py").write_text(f"def handle(data, context):\n    {body}\n")
+    helper = "def helper(rows):\n    return [len(row) for row in rows]\n\n"
+    (model_dir / "handler.py").write_text(f"{helper}def handle(data, context):\n    {body}\n")
     entry = load_handler("handler.py", model_dir)
 
     entry.initialize(context_of(model_dir))
@@ -28,6 +30,16 @@ def test_a_handle_that_uses_its_data_at_once_registers_with_a_note(model_dir: Pa
     [note] = entry.notes
     assert note.startswith("`handle` has no loading branch: its call without data, which TorchServe makes, raised `")
     assert "NoneType" in note
+
+
+def test_so_does_one_within_a_decorator(model_dir: Path) -> None:
+    source = "import torch\n\n@torch.no_grad()\ndef handle(data, context):\n    return [len(d) for d in data]\n"
+    (model_dir / "handler.py").write_text(source)
+    entry = load_handler("handler.py", model_dir)
+
+    entry.initialize(context_of(model_dir))
+
+    assert len(entry.notes) == 1
 
 
 @pytest.mark.parametrize(
@@ -39,6 +51,10 @@ def test_a_handle_that_uses_its_data_at_once_registers_with_a_note(model_dir: Pa
         pytest.param("def handle(data, context):\n    return data and 1 or None.x\n", id="in an expression"),
         pytest.param(
             "def load():\n    return None.x\ndef handle(data, context):\n    load()\n", id="in another function"
+        ),
+        pytest.param(
+            "def load(a):\n    if a is None:\n        return None.x\ndef handle(data, context):\n    load(data)\n",
+            id="in the loading branch of another function",
         ),
         pytest.param("def handle(data, context):\n    raise TypeError('no weights')\n", id="another TypeError"),
         pytest.param("def handle(data, context):\n    raise ValueError('NoneType')\n", id="another error"),

@@ -2,15 +2,19 @@
 
 import base64
 import io
+import json
 from collections.abc import Callable
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from tests.handlers.typed.calls import ask, request, told
 from tsctl.handlers import wire
+from tsctl.handlers.requests.arrays import to_npy
 
 JSON = "application/json"
 
@@ -242,6 +246,25 @@ def test_a_list_of_values_takes_all_parts_of_its_name_or_a_json_list() -> None:
         [(200, "['a', '\"b\"'] [[1, 2]]")],
         [(200, "['a'] [[1, 2]]")],
     ]
+
+
+@pytest.mark.parametrize("kind", [torch.Tensor, np.ndarray])
+def test_a_list_of_arrays_for_each_row_takes_all_parts_of_its_name_or_a_json_list_of_lists(kind: Any) -> None:
+    def predict(boxes):  # type: ignore[no-untyped-def]  # the hint is the test's parameter
+        return [[list(each.shape) for each in row] for row in boxes]
+
+    predict.__annotations__ = {"boxes": list[list[kind]]}
+    rows = [
+        request(("boxes", "", b"[1, 2]"), ("boxes", "", to_npy(np.zeros((3, 4))))),
+        request(("boxes", "", b"[1, 2]"), number=1),
+        body([[1, 2, 3], [[4], [5]]]),
+        body({"boxes": [[1], [2]]}),
+        body([]),
+    ]
+
+    assert [json.loads(each.body) for each in ask(predict, *rows)] == [
+        [[2], [3, 4]], [[2]], [[3], [2, 1]], [[1], [1]], [],
+    ]  # fmt: skip
 
 
 def test_of_several_images_the_unreadable_one_is_named() -> None:

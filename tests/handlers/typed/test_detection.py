@@ -87,7 +87,7 @@ def test_torchserves_form_stays(model_dir: Path, source: str) -> None:
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ("def predict(text): ...", "`predict` needs a type hint for `text`, such as `text: str`"),
+        ("def predict(text): ...", "^handler.py, line 1: `predict` needs a type hint for `text`, such as `text: str`"),
         (
             "def predict(text: open): ...",
             "`predict` has a parameter `text: .*open.*`, and a request cannot be decoded to this type",
@@ -95,6 +95,45 @@ def test_torchserves_form_stays(model_dir: Path, source: str) -> None:
         (
             "def predict(texts: list[str], other: int): ...",
             "`predict` takes lists, and its parameter `other` is not one",
+        ),
+        (
+            "import numpy as np\ndef predict(x: np.array): ...",
+            r"line 2: `predict` has a parameter `x: numpy.array`, and that is a function, no type: write"
+            r" `x: numpy.ndarray`$",
+        ),
+        (
+            "import torch\ndef predict(x: list[torch.tensor]): ...",
+            r"`x: list\[torch.tensor\]`, and that is a function, no type: write `x: list\[torch.Tensor\]`$",
+        ),
+        (
+            "def handle(x): ...",
+            r"^handler.py, line 1: `handle\(x\)` has no type hints, so it is called as TorchServe calls it, with two"
+            r" arguments: `handle\(data, context\)`. To get a request's values, say what each is: `handle\(x: str\)`$",
+        ),
+        (
+            "class Mine:\n    def initialize(self, context): ...\n    def handle(self, data): ...",
+            r"^handler.py, line 3: `handle\(data\)` has no type hints",
+        ),
+        (
+            "import torch\nhandle = torch.nn.Linear(1, 1)",
+            r"^handler.py: `handle` is a torch.nn.Module, Linear, and no function. Give it another name, and call it:"
+            r" `def predict\(x: torch.Tensor\) -> torch.Tensor: return model\(x\)`",
+        ),
+        ("import torch\npredict = torch.nn.Linear(1, 1)", "`predict` is a torch.nn.Module"),
+        ("import torch\nnet = torch.nn.Linear(1, 1)", r"it has none. A network is called by a handler: .*net\(x\)`$"),
+        (
+            "import torch\nclass Net(torch.nn.Module): ...",
+            r"it has Net. A network is called by a handler: .*return model\(x\)`$",
+        ),
+        ("handle = [1]", "^handler.py: `handle` is list, and no function"),
+        (
+            "class Mine:\n    def __init__(self, path, n=1): ...\n    def predict(self, x: str): ...",
+            "^handler.py, line 1: a worker makes Mine without arguments, and its `__init__` takes `path`: give each a"
+            " default",
+        ),
+        (
+            "class Mine:\n    def setup(self): ...\n    def handle(self, data, context): ...",
+            "^handler.py, line 1: Mine has no method `initialize`, which loads the model in each worker: rename",
         ),
         ("def predict() -> str: ...", "`predict` has no parameter that a request could fill"),
         ("def predict(x: 'Missing'): ...", "the type hints of `predict` cannot be evaluated: name 'Missing'"),
@@ -127,7 +166,8 @@ def test_a_worker_of_torchserves_handler_imports_nothing_for_types(
 ) -> None:
     monkeypatch.setitem(sys.modules, "tsctl.handlers.typed.entry", None)
 
-    assert load(model_dir, source).declared is None
+    declared = load(model_dir, source).declared
+    assert declared is None or declared.built_in
 
 
 def test_an_envelope_is_not_for_typed_handlers(model_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:

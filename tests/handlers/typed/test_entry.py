@@ -347,3 +347,41 @@ def test_the_batch_size_is_an_attribute_of_the_class_or_function() -> None:
     predict.batch_size = "many"  # type: ignore[attr-defined]
     with pytest.raises(HandlerError, match="`batch_size` of the handler is 'many'; expected a whole number from 1"):
         runtime_of(predict)
+
+
+def test_a_batch_of_single_numbers_is_noted_and_a_list_for_one_is_told_why() -> None:
+    def predict(x: list[float]) -> list[float]:
+        return x
+
+    runtime = runtime_of(predict)
+    [answer] = runtime.run([request(("body", "application/json", b"[1.0, 2.0]"))])
+
+    sentence = (
+        "`x: list[float]` is a batch, with one float for each request; for a list in each request write"
+        " `x: list[list[float]]`"
+    )
+    assert runtime.notes == [sentence]
+    assert answer.body.decode() == f"`x`: Expected `float`, got `array`. {sentence} (Request r0)"
+
+
+def test_of_lists_texts_and_single_numbers_nothing_is_noted() -> None:
+    def texts(x: list[str]) -> list[str]:
+        return x
+
+    def numbers(x: list[list[float]]) -> list[float]:
+        return [sum(each) for each in x]
+
+    def single(x: float) -> float:
+        return x
+
+    assert [runtime_of(each).notes for each in (texts, numbers, single)] == [[], [], []]
+
+
+def test_a_batch_that_is_to_return_one_value_is_noted() -> None:
+    def predict(x: list[str]) -> float:
+        return len(x)
+
+    assert runtime_of(predict).notes == [
+        "`predict` takes a batch and is to return float; the answer to a batch is a list, with one item for each"
+        " request: `-> list[float]`"
+    ]

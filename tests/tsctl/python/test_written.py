@@ -1,7 +1,11 @@
 """A function or class of this process is found again by the module that is written for the workers."""
 
+import functools
 import importlib.util
+import inspect
+import linecache
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -9,7 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
+from tests.handlers.samples import context_of
+from tsctl.handlers.sdk.loader import EntryPoint
 from tsctl.python.errors import ServeFailed
 from tsctl.python.serving.written import MODULE, name_of, write
 
@@ -148,12 +155,6 @@ def test_without_cloudpickle_the_remedy_is_told(tmp_path: Path, monkeypatch: pyt
         write(within(2), tmp_path)
 
 
-@pytest.mark.parametrize("target", [3, len, Doubles()])
-def test_anything_else_is_refused(tmp_path: Path, target: Any) -> None:
-    with pytest.raises(ServeFailed, match="pass a function, a class, or the path"):
-        write(target, tmp_path)
-
-
 @pytest.mark.parametrize(
     ("name", "expected"), [("handle", "handle"), ("My_Net", "my-net"), ("_", "model"), ("é", "model")]
 )
@@ -163,3 +164,34 @@ def test_a_models_name(name: str, expected: str) -> None:
     target.__name__ = name
 
     assert name_of(target) == expected
+
+
+def test_a_pickled_function_keeps_its_place_and_brings_the_source_that_no_worker_could_read(tmp_path: Path) -> None:
+    source = "def handle(data, context):\n    return [len(each) for each in data]\n"
+    cell = "/tmp/ipykernel_1/2.py"
+    space: dict[str, Any] = {"__name__": "__main__"}
+    linecache.cache[cell] = (len(source), None, source.splitlines(True), cell)
+    exec(compile(source, cell, "exec"), space)  # as a notebook runs its cells
+    write(space["handle"], tmp_path)
+    del linecache.cache[cell]
+
+    found = loaded(tmp_path).handle
+
+    assert (found.__code__.co_filename, inspect.getsource(found)) == (cell, source)
+    entry = EntryPoint(None, found)
+    entry.initialize(context_of(tmp_path))
+    assert len(entry.notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("target", "way"),
+    [
+        pytest.param(torch.nn.Linear(1, 1), "def predict(x: torch.Tensor) -> torch.Tensor: return model", id="network"),
+        pytest.param(functools.partial(handle), "pass a function that calls it", id="partial"),
+        pytest.param(Doubles().handle, "pass a function that calls it, or its class", id="method"),
+        pytest.param(3, "pass a function, a class, or the path", id="anything else"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_with_what_can(target: Any, way: str, tmp_path: Path) -> None:
+    with pytest.raises(ServeFailed, match=re.escape(way)):
+        write(target, tmp_path)

@@ -9,9 +9,14 @@ The workers load a small module that finds the one or reads the other. A worker 
 """
 
 import inspect
+import io
+import linecache
+import pickle
 import sys
+from collections import ChainMap
 from collections.abc import Callable
 from pathlib import Path
+from types import CodeType
 from typing import Any, get_type_hints
 
 from tsctl.python.errors import ServeFailed
@@ -52,12 +57,15 @@ for _name in {names!r}:
 
 _PICKLED = '''"""Made by tsctl.serve: {qualname}, read from the file beside this one."""
 
+import linecache
 import pathlib
 import pickle
 import sys
 
 sys.path[:] = dict.fromkeys([*{path!r}, *sys.path])  # what has a name of the program's is found before others
 with open(pathlib.Path(__file__).with_suffix(".pickle"), "rb") as _file:
+    _sources = pickle.load(_file)
+    linecache.cache.update({{name: (len(text), None, text.splitlines(True), name) for name, text in _sources.items()}})
     found, _hints = pickle.load(_file)
 if _hints is not None:
     found.__annotations__ = _hints
@@ -71,12 +79,20 @@ def write(target: Callable[..., Any], folder: Path) -> str:
         ServeFailed: the target is of another kind, or cannot be pickled.
     """
     if not (inspect.isfunction(target) or inspect.isclass(target)):
-        raise ServeFailed(
-            f"`{target!r}` cannot be served: pass a function, a class, or the path of a handler, an archive or a model"
-        )
+        raise ServeFailed(f"`{target!r}` cannot be served: {_instead(target)}")
     module = _imported(target) or _pickled(target, folder)
     (folder / f"{MODULE}.py").write_text(module + "\n\n" + (_CLASS if inspect.isclass(target) else _FUNCTION))
     return f"{MODULE}.py"
+
+
+def _instead(target: object) -> str:
+    """Return what can be served in place of an object that is neither a function nor a class."""
+    kinds = {f"{each.__module__}.{each.__qualname__}" for each in type(target).__mro__}
+    if "torch.nn.modules.module.Module" in kinds:
+        return "pass a function that calls it: `def predict(x: torch.Tensor) -> torch.Tensor: return model(x)`"
+    if inspect.ismethod(target) or callable(getattr(target, "predict", None)) or callable(target):
+        return "pass a function that calls it, or its class, of which each worker makes one"
+    return "pass a function, a class, or the path of a handler, an archive or a model"
 
 
 def name_of(target: Callable[..., Any]) -> str:
@@ -113,11 +129,36 @@ def _pickled(target: Callable[..., Any], folder: Path) -> str:
             " `pip install 'tsctl[notebook]'`, or move it into a module"
         ) from None
     try:
-        pickled = cloudpickle.dumps((target, _hints(target)))
+        pickled, sources = _with_places(cloudpickle, (target, _hints(target)))
     except Exception as error:  # noqa: BLE001 - whatever the objects that the target refers to raise
         raise ServeFailed(f"`{target.__qualname__}` cannot be pickled: {error}; move it into a module") from None
-    (folder / f"{MODULE}.pickle").write_bytes(pickled)
+    (folder / f"{MODULE}.pickle").write_bytes(pickle.dumps(sources) + pickled)
     return _PICKLED.format(qualname=target.__qualname__, path=_search_path())
+
+
+def _with_places(cloudpickle: Any, value: Any) -> tuple[bytes, dict[str, str]]:
+    """Pickle a value whose functions keep their places, which tracebacks and the loader read; return the sources, too.
+
+    cloudpickle writes `<dynamic-code>` for the file of a function. The sources are those of files that no worker could
+    read, such as the cells of a notebook: file → text.
+    """
+    files: set[str] = set()
+
+    class Pickler(cloudpickle.Pickler):  # type: ignore[misc]  # of a package without types
+        pass
+
+    reduce_code = Pickler.dispatch_table[CodeType]
+
+    def reduce(code: CodeType) -> Any:
+        made, arguments = reduce_code(code)
+        files.add(code.co_filename)
+        return made, tuple(code.co_filename if each == "<dynamic-code>" else each for each in arguments)
+
+    Pickler.dispatch_table = ChainMap({CodeType: reduce}, Pickler.dispatch_table)
+    buffer = io.BytesIO()
+    Pickler(buffer).dump(value)
+    texts = {name: "".join(linecache.getlines(name)) for name in sorted(files) if not Path(name).is_file()}
+    return buffer.getvalue(), {name: text for name, text in texts.items() if text}
 
 
 def _hints(target: Callable[..., Any]) -> dict[str, Any] | None:

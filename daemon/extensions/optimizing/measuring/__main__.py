@@ -47,7 +47,8 @@ async def measure(order: OptimizeOrder, body: bytes, directory: str) -> None:
     """
     asked = order.model["settings"].get("optimize")
     sets = candidates(order.model["handler"], asked, large_jpeg=is_large_jpeg(body))
-    threads = threads_for(usable_cores(), order.model["workers"], chosen_threads(os.environ))
+    chosen = order.model["settings"].get("threads") or chosen_threads(os.environ)
+    threads = threads_for(usable_cores(), order.model["workers"], chosen)
     rows = await run_turns(order, body, directory, sets, threads, trial=False)
     refusals = {row.refused for row in rows if not row.now and row.optimize != NO_OPTIMIZATION}
     if len(refusals) == 1 and "" not in refusals:

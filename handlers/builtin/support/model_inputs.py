@@ -1,0 +1,125 @@
+"""The inputs that a model's file names: an ONNX session knows their names, types and shapes, TorchScript their names.
+
+A row is a request's values, without the batch's dimension; one with it, of length 1, is taken, too.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from tsctl.handlers.builtin.support.onnx import is_session
+from tsctl.handlers.sdk.errors import UnreadablePayload
+
+# ONNX's types → the protocol's, whose names NumPy has in lower case but for these.
+_DATATYPES = {
+    "tensor(float)": "FP32", "tensor(double)": "FP64", "tensor(float16)": "FP16", "tensor(bool)": "BOOL",
+    **{f"tensor({sign}int{bits})": f"{sign}int{bits}".upper() for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}  # fmt: skip
+_DTYPES = {"FP32": np.float32, "FP64": np.float64, "FP16": np.float16, "BOOL": np.bool_}
+_NAMES = ("data", "body")
+
+
+class ModelInput(NamedTuple):
+    """One input.
+
+    Attributes:
+        datatype: as the Open Inference Protocol names it; empty if the file does not tell.
+        shape: of one row, -1 for any length; None if the file does not tell.
+    """
+
+    name: str
+    datatype: str = ""
+    shape: tuple[int, ...] | None = None
+
+    @property
+    def text(self) -> str:
+        return f"`{self.name}`" + (f" ({self.datatype} of shape {list(self.shape or ())})" if self.datatype else "")
+
+
+def inputs_of(model: Any) -> list[ModelInput]:
+    """Return the inputs of a loaded model; none for one whose file does not tell them, or takes other than numbers."""
+    if is_session(model):
+        inputs = [_of_session(each) for each in model.get_inputs()]
+        return [each for each in inputs if each is not None] if None not in inputs else []
+    if not isinstance(model, torch.jit.ScriptModule):
+        return []
+    try:
+        arguments = model.forward.schema.arguments[1:]  # type: ignore[attr-defined]  # torch's stubs lack it
+    except (AttributeError, RuntimeError):
+        return []
+    required = [each for each in arguments if not each.has_default_value()]
+    if len(required) < 2 or any(str(each.type) != "Tensor" for each in required):
+        return []  # one input is what every handler takes
+    return [ModelInput(each.name) for each in required]
+
+
+def _of_session(each: Any) -> ModelInput | None:
+    datatype, shape = _DATATYPES.get(each.type), each.shape
+    if datatype is None or not shape:
+        return None
+    return ModelInput(each.name, datatype, tuple(size if type(size) is int else -1 for size in shape[1:]))
+
+
+def arrays_of(row: Any, inputs: Sequence[ModelInput]) -> list[np.ndarray[Any, Any]]:
+    """Return the arrays of a row, one for each input.
+
+    Raises:
+        UnreadablePayload: a value is missing, or is no array of the input's type and shape.
+    """
+    return [_array(each, _value(each, row, inputs)) for each in inputs]
+
+
+def tensors_of(rows: Sequence[Any], inputs: Sequence[ModelInput], device: torch.device) -> list[torch.Tensor]:
+    """Return a batch: for each input a tensor of shape (rows, …)."""
+    columns = zip(*(arrays_of(row, inputs) for row in rows), strict=True)
+    return [torch.from_numpy(np.stack(column)).to(device) for column in columns]
+
+
+def _value(wanted: ModelInput, row: Any, inputs: Sequence[ModelInput]) -> Any:
+    """Return the value of an input: the part of its name, or the member of the body; of one input, the body itself."""
+    if not isinstance(row, Mapping):
+        return row
+    if wanted.name in row:
+        return row[wanted.name]
+    body = next((row[name] for name in _NAMES if row.get(name) is not None), None)
+    if isinstance(body, Mapping):
+        if wanted.name in body:
+            return body[wanted.name]
+        body = next((body[name] for name in _NAMES if name in body), None)
+    if len(inputs) == 1 and body is not None:
+        return body
+    has = ", ".join(f"`{str(name)[:100]}`" for name in list(row)[:10]) or "nothing"
+    takes = ", ".join(each.text for each in inputs)
+    raise UnreadablePayload(
+        f"The request has {has}, and the model takes {takes}: send a JSON object, or a form, with these names"
+    )
+
+
+def _array(wanted: ModelInput, value: Any) -> np.ndarray[Any, Any]:
+    if isinstance(value, (bytes, bytearray, str)):
+        raise UnreadablePayload(f"`{wanted.name}`: expected a list of numbers in JSON")
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UnreadablePayload(f"`{wanted.name}`: not an array of numbers: {error}") from None
+    if array.dtype.kind not in "biuf":
+        raise UnreadablePayload(f"`{wanted.name}`: not an array of numbers")
+    if wanted.shape is not None:
+        array = _shaped(wanted, wanted.shape, array)
+    if not wanted.datatype:
+        return array.astype(np.float32) if array.dtype == np.float64 else array
+    made = array.astype(_DTYPES.get(wanted.datatype, wanted.datatype.lower()))
+    if made.dtype.kind in "biu" and not np.array_equal(made, array):
+        raise UnreadablePayload(f"`{wanted.name}`: expected {wanted.datatype}, got {array.dtype} that does not fit")
+    return made
+
+
+def _shaped(wanted: ModelInput, shape: tuple[int, ...], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    if array.ndim == len(shape) + 1 and len(array) == 1:
+        array = array[0]
+    fits = array.ndim == len(shape) and all(size in (-1, own) for size, own in zip(shape, array.shape, strict=True))
+    if not fits:
+        raise UnreadablePayload(f"`{wanted.name}`: expected shape {list(shape)}, got {list(array.shape)}")
+    return array

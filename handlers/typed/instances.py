@@ -1,0 +1,83 @@
+"""Requests of KServe's first protocol: `{"instances": [a, b]}` in, `{"predictions": [A, B]}` out.
+
+Each instance is a request of its own for the function: the value of the only parameter, or of the only one without a
+default, or an object with members named after the parameters. Bytes and images are in base64, plain or as
+`{"b64": …}`, which is TensorFlow Serving's.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import msgspec
+
+from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.typed.body import JSON, Part
+from tsctl.handlers.typed.signature import Argument
+
+_BINARY = ("bytes", "image")
+
+
+@final
+class Instances:
+    """The values of a request's instances: for each, parameter → value."""
+
+    __slots__ = ("rows",)
+
+    def __init__(self, rows: list[dict[str, Any]]) -> None:
+        self.rows = rows
+
+
+def instances_of(part: Part) -> list[Any] | None:
+    """Return the instances of a request's body; None for any other body.
+
+    Raises:
+        UnreadablePayload: its `instances` are no list.
+    """
+    try:
+        document = msgspec.json.decode(part.value)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(document, dict) or "instances" not in document:
+        return None
+    instances = document["instances"]
+    if not isinstance(instances, list):
+        raise UnreadablePayload(f"`instances`: expected a list, got {type(instances).__name__}")
+    return instances
+
+
+def parts_of_instance(instance: Any, given: Mapping[str, Part], arguments: Sequence[Argument]) -> dict[str, Part]:
+    """Return the parts of the parameters that an instance fills.
+
+    Args:
+        given: the parts beside the instances: parameters of the query.
+
+    Raises:
+        UnreadablePayload: a required part is missing.
+    """
+    found = {each.name: given[each.name] for each in arguments if each.name in given}
+    itself = len(arguments) == 1 and arguments[0].target.objects
+    if isinstance(instance, dict) and not itself and any(each.name in instance for each in arguments):
+        members = [each for each in arguments if each.name in instance]
+        found.update({each.name: _part(instance[each.name], each) for each in members})
+    else:
+        left = [each for each in arguments if each.name not in found]
+        takes = left if len(left) == 1 else [each for each in left if each.required]
+        if len(takes) == 1:
+            found[takes[0].name] = _part(instance, takes[0])
+    missing = next((each.name for each in arguments if each.required and each.name not in found), "")
+    if missing:
+        names = ", ".join(f"`{each.name}`" for each in arguments)
+        raise UnreadablePayload(f"`{missing}` is missing: an instance is an object with {names}")
+    return found
+
+
+def _part(value: Any, argument: Argument) -> Part:
+    if argument.target.kind in _BINARY and isinstance(value, dict) and list(value) == ["b64"]:
+        value = value["b64"]
+    return Part(JSON, value, parsed=True)
+
+
+def predictions(items: Sequence[Any]) -> Any:
+    """Return the answer to a request: the items of its instances, or the first exception among them."""
+    failed = [item for item in items if isinstance(item, BaseException)]
+    return failed[0] if failed else {"predictions": list(items)}
