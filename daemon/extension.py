@@ -348,11 +348,13 @@ class ClientProtocol:
         segments: first segments of its paths.
         prefixes: beginnings of the targets whose errors it words; others have TorchServe's document.
         unguarded: paths that need no token, by their first two segments: `v9/health`.
+        failure_status: of an answer there whose handler has failed; 0 for TorchServe's 503.
     """
 
     segments: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     unguarded: tuple[str, ...] = ()
+    failure_status: int = 0
 
     def facts(self, path: list[str]) -> PathFacts | None:  # noqa: ARG002
         """Return the facts of a path below one of its segments; None if the path is none of its own."""

@@ -15,6 +15,8 @@
     ├─ PredictionFailed                                          503 (or the handler's own status)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
     ├─ NotRemembered · UpgradeFailed                             500
+    ├─ NotServed                                                 501
+    │  └─ AnswersInPieces
     ├─ RequestExpired                                            504
     │  └─ WaitedTooLong · AnsweredTooLate · ReceivedTooSlowly
     └─ WorkerKilled · OutOfResources · NotUnpacked               507
@@ -104,6 +106,23 @@ class BadRequest(DaemonError):
 
     status = 400
     kind = "BadRequestException"
+
+
+class NotServed(DaemonError):
+    """The protocol of the request has this, and this server does not; the sentence names it, and what to do."""
+
+    status = 501
+    kind = "NotServedException"
+
+
+class AnswersInPieces(NotServed):
+    """The route takes one answer, and the model answers in pieces."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Model {name} answers in pieces, and this route takes one answer: POST /predictions/{name} sends them as"
+            f" they come, and POST /v2/models/{name}/generate_stream the pieces of a text."
+        )
 
 
 class InvalidModel(DaemonError):

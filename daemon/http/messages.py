@@ -323,11 +323,20 @@ def error_body(status: int, kind: str, message: str, target: str = "") -> dict[s
     return body
 
 
+def _status_of(status: int, kind: str, target: str) -> int:
+    """Return the status of an error at `target`: a protocol may have one of its own for a handler that failed."""
+    if status == PredictionFailed.status and kind == PredictionFailed.kind:
+        for protocol in _PROTOCOLS:
+            if protocol.failure_status and target.startswith(protocol.prefixes):
+                return protocol.failure_status
+    return status
+
+
 def error_response(error: DaemonError, target: str = "") -> Response:
     """Convert an error to an HTTP response to a request for `target`."""
     retry = () if error.retry_after is None else (("Retry-After", str(error.retry_after)),)
-    body = error_body(error.status, error.kind, str(error), target)
-    return json_response(body, error.status, (*retry, *error.headers))
+    status = _status_of(error.status, error.kind, target)
+    return json_response(error_body(status, error.kind, str(error), target), status, (*retry, *error.headers))
 
 
 def reply_response(reply: Reply, target: str = "") -> Response:
@@ -340,4 +349,5 @@ def reply_response(reply: Reply, target: str = "") -> Response:
         return Response(reply.status, reply.body, reply.headers, reply.phrase)
     message = reply.body.decode("utf-8", "replace")
     retry = () if reply.retry_after is None else (("Retry-After", str(reply.retry_after)),)
-    return json_response(error_body(reply.status, reply.error, message, target), reply.status, retry)
+    status = _status_of(reply.status, reply.error, target)
+    return json_response(error_body(status, reply.error, message, target), status, retry)

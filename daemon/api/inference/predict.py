@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from tsctl.daemon.api.inference.forms import Form, read_body
 from tsctl.daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
 from tsctl.daemon.api.submission import budget_of, is_low, submit
-from tsctl.daemon.core.errors import BadRequest, DaemonError, PredictionFailed
+from tsctl.daemon.core.errors import AnswersInPieces, BadRequest, DaemonError, PredictionFailed
 from tsctl.daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
 from tsctl.daemon.core.timing import Timing
 from tsctl.daemon.http.bounds.sending import NotRead
@@ -141,6 +141,7 @@ def predict(
     infer: Head | None = None,
     change: Callable[[Reply], Reply] | None = None,
     receiver: ReplyReceiver | None = None,
+    whole: bool = False,
 ) -> None:
     """Submit a job for a request; the answer is sent when the model replies.
 
@@ -151,8 +152,10 @@ def predict(
         infer: the head of a request in tensors, whose bytes are the parameters; None for any other.
         change: makes the answer from the whole reply, an error or not; pieces stay as they are.
         receiver: answers the exchange with the model's replies; None to send them as they are.
+        whole: the protocol has no answers in pieces: a model that gives one is told about.
 
     Raises:
+        AnswersInPieces: `whole`, and the handler is a generator.
         NoReadyWorker: the version has no worker now or soon.
         Stopping: the version or the daemon is being stopped.
         QueueFull: the version's queue is at its limit.
@@ -165,6 +168,8 @@ def predict(
     try:
         if infer is None and len(params) > 1:
             check_names(params, model.declared)
+        if whole and model.declared is not None and model.declared.streams:
+            raise AnswersInPieces(model.name)
         budget, low = read_time(request, model.settings.client_timeout), is_low(request.priority)
     except DaemonError as error:
         model.metrics.refused(error)
@@ -175,7 +180,7 @@ def predict(
     deliver: Callable[[Reply], None]
     stream: Callable[[Reply], None]
     if receiver is None:
-        waiter = Waiter(exchange, model, timing, change)
+        waiter = Waiter(exchange, model, timing, change, whole)
         deliver, stream = waiter.deliver, waiter.stream
     else:
         deliver, stream = receiver.deliver, receiver.stream
@@ -197,10 +202,10 @@ class Waiter:
     Args:
         timing: the times of the answer, which the client asks for, or None. A streamed answer does not tell them: its
             head is sent before they are known.
-        change: as in `predict`.
+        change, whole: as in `predict`.
     """
 
-    __slots__ = ("_change", "_exchange", "_model", "_timing")
+    __slots__ = ("_change", "_exchange", "_model", "_timing", "_whole")
 
     def __init__(
         self,
@@ -208,14 +213,18 @@ class Waiter:
         model: ModelVersion,
         timing: Timing | None,
         change: Callable[[Reply], Reply] | None,
+        whole: bool,
     ) -> None:
         self._exchange = exchange
         self._model = model
         self._timing = timing
         self._change = change
+        self._whole = whole
 
     def deliver(self, reply: Reply) -> None:
         exchange = self._exchange
+        if exchange.done:
+            return  # a piece was refused
         if not exchange.started:
             if self._change is not None:
                 reply = self._change(reply)
@@ -239,6 +248,12 @@ class Waiter:
             return
         else:
             flow = piece.flow
+        if self._whole:
+            if flow is not None:
+                flow.refuse()
+            if not exchange.done:
+                exchange.fail(AnswersInPieces(self._model.name))
+            return
         if not exchange.started:
             response = Response(piece.status, headers=piece.headers, phrase=piece.phrase)
             exchange.start(response, at_once=not piece.body)

@@ -53,7 +53,12 @@ def inference_routes(
     forms = turns or Turns()
 
     def run(
-        exchange: Exchange, model: ModelVersion, explain: bool, url_path: str | None = None, version: str | None = None
+        exchange: Exchange,
+        model: ModelVersion,
+        explain: bool,
+        url_path: str | None = None,
+        version: str | None = None,
+        whole: bool = False,
     ) -> Work:
         if exchange.request.method == "OPTIONS":
             exchange.respond(json_response(describe_model(model.name, *tensors_of(model))))
@@ -64,9 +69,10 @@ def inference_routes(
         if isinstance(params, list):
             given = _with_inputs(exchange.request, params, model)
             repeatable = not explain and given is params  # by its body alone
-            predict(exchange, model, given, injected, unnamed=version is None, repeatable=repeatable)
+            unnamed = version is None
+            predict(exchange, model, given, injected, unnamed=unnamed, repeatable=repeatable, whole=whole)
             return None
-        then = partial(_predict_read, registry, model, version, exchange, injected, not explain)
+        then = partial(_predict_read, registry, model, version, exchange, injected, not explain, whole)
         return forms.read(params, exchange, model.settings.client_timeout, then)
 
     def below_a_model(explain: bool) -> Route:
@@ -96,10 +102,10 @@ def inference_routes(
     def kserve_v2(exchange: Exchange, path: list[str]) -> Work:
         match path:
             case ["models", name, ("infer" | "explain") as verb]:
-                return run(exchange, steer(registry, name, None, exchange.request), verb == "explain")
+                return run(exchange, steer(registry, name, None, exchange.request), verb == "explain", whole=True)
             case ["models", name, "versions", version, ("infer" | "explain") as verb]:
                 model = steer(registry, name, version, exchange.request)
-                return run(exchange, model, verb == "explain", version=version)
+                return run(exchange, model, verb == "explain", version=version, whole=True)
         raise ResourceNotFound
 
     def legacy(exchange: Exchange, path: list[str]) -> Work:
@@ -218,13 +224,14 @@ def _predict_read(
     exchange: Exchange,
     injected: Sequence[tuple[str, str]],
     repeatable: bool,
+    whole: bool,
     params: list[Param],
 ) -> None:
     """Predict with the version that was chosen before the form was read, or its replacement."""
     model = steer_again(registry, chosen, version, exchange.request)
     asked = _with_inputs(exchange.request, params, model)
     repeatable = repeatable and asked is params
-    predict(exchange, model, asked, injected, unnamed=version is None, repeatable=repeatable)
+    predict(exchange, model, asked, injected, unnamed=version is None, repeatable=repeatable, whole=whole)
 
 
 def _invoke_read(

@@ -18,6 +18,7 @@ class OipProtocol(ClientProtocol):
     segments = ("v2",)
     prefixes = ("/v2/",)
     unguarded = ("v2/health",)
+    failure_status = 500  # as on KServe, MLServer and Triton: proxies send a request again that was answered 503
 
     def facts(self, path: list[str]) -> PathFacts:
         match path:
