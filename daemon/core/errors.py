@@ -26,6 +26,7 @@
 TorchServe 0.12, because clients match on them.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tsctl.daemon.core.timing import duration
@@ -250,6 +251,21 @@ class Loading(NoReadyWorker):
     """The first worker is still loading the model."""
 
     retry_after = 1
+
+
+class LoadingFirst(Loading):
+    """The first worker of the version is loading: the request waits, unread, as long as it may.
+
+    Args:
+        most: seconds that the model's settings allow; inf for no limit.
+        listeners: of the version; called when its workers have changed.
+    """
+
+    def __init__(self, name: str, most: float, listeners: dict[Callable[[], None], None]) -> None:
+        super().__init__(f'Model "{name}" is still loading: no worker is ready yet. Try again later.')
+        self.name = name
+        self.most = most
+        self.listeners = listeners
 
 
 class Stopping(DaemonError):

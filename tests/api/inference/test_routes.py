@@ -303,15 +303,6 @@ def test_a_model_without_workers_says_what_to_do(house: House) -> None:
     assert "Please use scale workers API to add workers." in json.loads(peer.bodies[0])["message"]
 
 
-def test_a_model_that_is_loading_says_when_to_come_again(house: House) -> None:
-    house.engine.load_time = 5.0
-    serve(house)
-
-    (answer,) = house.send("POST", "/predictions/m").answers
-
-    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
-
-
 def test_a_client_that_leaves_takes_its_waiting_job_with_it(house: House) -> None:
     slowly(house)
     model = serve(house)
