@@ -81,6 +81,17 @@ class ResourceNotFound(DaemonError):
         super().__init__("Requested resource is not found, please refer to API document.")
 
 
+class WorkflowsNotServed(ResourceNotFound):
+    """The request is one of TorchServe's for workflows."""
+
+    def __init__(self) -> None:
+        DaemonError.__init__(
+            self,
+            "Workflows are not served: register their models, and call them from one handler, or from the client. An"
+            " archive `.war` holds the models' addresses in its specification.",
+        )
+
+
 class MethodNotAllowed(DaemonError):
     """The route exists, but not with this method."""
 

@@ -8,6 +8,7 @@
     /models/MODEL/invoke                 SageMaker; the query's parameters reach the handler
     /invocations[?model_name=MODEL]      SageMaker; without a name, the only registered model
     /MODEL[/VERSION]/predict             as before TorchServe 0.1; the query's parameters reach the handler
+    /wfpredict/…                         workflows: refused by name
     /ping                                whether every version that answers by default has all its workers
     OPTIONS of these, /api-description   an OpenAPI description
 
@@ -27,7 +28,7 @@ from tsctl.daemon.api.inference.predict import parameters_of, predict, with_inpu
 from tsctl.daemon.api.inference.raw_forms import RawForm, take_as_json
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.tensors.declared import tensors_of
-from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound, WorkflowsNotServed
 from tsctl.daemon.core.job import Param
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, json_response, status_response
@@ -165,6 +166,9 @@ def inference_routes(
             raise ResourceNotFound
         exchange.respond(status_response("Live"))
 
+    def workflows(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001
+        raise WorkflowsNotServed
+
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
         if exchange.request.method != "OPTIONS":
             raise MethodNotAllowed
@@ -186,6 +190,7 @@ def inference_routes(
         "ready": ready,
         "live": live,
         "api-description": api_description,
+        "wfpredict": workflows,
         "": root,
         ELSEWHERE: legacy,
     }
