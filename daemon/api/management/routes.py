@@ -24,7 +24,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tsctl.daemon.api.management.commands import changing
+from tsctl.daemon.api.management.commands import awaited, changing
 from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
 from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields
@@ -85,6 +85,8 @@ def management_routes(
     """
 
     async def models(exchange: Exchange, path: list[str]) -> None:
+        if path and exchange.request.method != "OPTIONS":
+            await awaited(registry, path[0], path[1] if path[1:] and path[1] != "all" else None)
         with changing(registrar, exchange.request):
             await answer(exchange, path)
 

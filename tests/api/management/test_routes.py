@@ -429,3 +429,49 @@ def test_workflows_are_refused_by_name(house: House, method: str, target: str) -
 
     assert (status, document["type"]) == (404, "ResourceNotFoundException")
     assert document["message"].startswith("Workflows are not served: ")
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [
+        ("GET", "/models/m", 200),
+        ("GET", "/models/m/all", 200),
+        ("PUT", "/models/m?min_worker=2&synchronous=true", 200),
+        ("PUT", "/models/m/1.0/set-default", 200),
+        ("DELETE", "/models/m/1.0", 200),
+    ],
+)
+def test_a_command_for_a_model_that_is_being_registered_waits_for_it(
+    house: House, method: str, target: str, status: int
+) -> None:
+    async def run() -> tuple[int, list[int]]:
+        house.registry.expect("m")
+        peer = house.send(method, target)
+        exchange = house.exchanges[-1]
+        await asyncio.sleep(0)
+        assert (peer.statuses, house.registry.expected) == ([], ["m"])
+        await house.serve("m")
+        house.registry.settle("m")
+        await house.until(lambda: exchange.done)
+        return len(house.registry.listeners), peer.statuses
+
+    before = len(house.registry.listeners)
+
+    assert asyncio.run(run()) == (before, [status])
+    assert house.registry.expected == []
+
+
+def test_a_command_for_a_model_that_could_not_be_registered_is_told_why(house: House) -> None:
+    async def run() -> tuple[int, Any]:
+        house.registry.expect("m")
+        peer = house.send("GET", "/models/m")
+        await asyncio.sleep(0)
+        house.registry.settle("m", "the archive is broken")
+        await house.until(lambda: peer.statuses)
+        return peer.statuses[0], json.loads(peer.bodies[0])
+
+    status, document = asyncio.run(run())
+
+    assert (status, document["message"]) == (
+        503, 'Model "m" could not be loaded at the start: the archive is broken',
+    )  # fmt: skip
