@@ -235,7 +235,7 @@ def test_one_token_is_not_what_the_file_wishes(tmp_path: Path, flags: dict[str, 
     file = tmp_path / "config.properties"
     file.write_text("disable_token_authorization=false")
 
-    with pytest.raises(StartError, match="`key_file.json` may be both"):
+    with pytest.raises(StartError, match=r"`key_file\.json` may be both"):
         resolve({"ts_config": str(file), "state_dir": str(tmp_path), **flags}, {})
 
 

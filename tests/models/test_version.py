@@ -9,7 +9,7 @@ from tests.kit.version import StubVersion
 from tsctl.daemon.api import submission
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.endings import Ending
-from tsctl.daemon.core.errors import Loading, NoReadyWorker, Stopping
+from tsctl.daemon.core.errors import NoReadyWorker, Stopping
 from tsctl.daemon.core.job import Job, JobPhase, Param
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.request_watcher import RequestFacts

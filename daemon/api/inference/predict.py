@@ -233,7 +233,7 @@ class Waiter:
                 total = self._model.clock.now() - exchange.request.received
                 response.headers = (*response.headers, ("Server-Timing", self._timing.header(total)))
             exchange.respond(response)
-        elif reply.error:
+        elif reply.error or reply.status >= 400:  # of a handler that chose it after its first pieces
             exchange.fail(PredictionFailed(reply.body.decode("utf-8", "replace")))
         else:
             exchange.send(reply.body)
@@ -253,6 +253,11 @@ class Waiter:
                 flow.refuse()
             if not exchange.done:
                 exchange.fail(AnswersInPieces(self._model.name))
+            return
+        if exchange.started and piece.status >= 400:
+            if flow is not None:
+                flow.refuse()
+            exchange.fail(PredictionFailed(piece.body.decode("utf-8", "replace")))
             return
         if not exchange.started:
             response = Response(piece.status, headers=piece.headers, phrase=piece.phrase)

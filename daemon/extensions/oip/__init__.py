@@ -11,7 +11,7 @@ from tsctl.daemon.extension import ClientProtocol, Extension, Kernel, Operations
 if TYPE_CHECKING:
     from tsctl.daemon.model_settings.declarations import DeclaredTensor
 
-_RUNS = ("infer", "explain")
+_RUNS = ("infer", "explain", "generate", "generate_stream")
 
 
 class OipProtocol(ClientProtocol):

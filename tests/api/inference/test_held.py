@@ -167,7 +167,7 @@ async def test_nobody_waits_for_the_first_worker_longer_than_may_be(tmp_path: Pa
     house.clock.advance(0.2)
 
     assert peer.statuses == [504]
-    assert "while model \"m\" was loading" in message(peer)
+    assert 'while model "m" was loading' in message(peer)
 
 
 async def test_no_more_requests_than_the_queue_has_room_for_wait_for_the_first_worker(tmp_path: Path) -> None:

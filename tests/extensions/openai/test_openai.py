@@ -242,3 +242,14 @@ def test_an_error_below_its_paths_is_in_its_words_and_in_torchserves(target: str
 
     assert document.pop("error") == {"message": "no luck", "type": "Kind", "param": None, "code": 503}
     assert document == error_body(503, "Kind", "no luck", "/predictions/m")
+
+
+def test_a_piece_with_the_status_of_an_error_ends_the_stream_with_it(house: House) -> None:
+    peer, job = send(house, CHAT, stream=True)
+    job.stream(Piece(200, b"Once"))
+
+    job.stream(Piece(500, b"boom"))
+    house.clock.advance(10.0)
+
+    (answer,) = peer.answers
+    assert json.loads(answer.body.decode().split("\n\n")[-2].removeprefix("data: "))["error"]["message"] == "boom"
