@@ -4,6 +4,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from enum import IntEnum, auto
 from functools import lru_cache
 from http import HTTPStatus
@@ -40,6 +41,7 @@ _OURS: Final = frozenset({
 })  # fmt: skip
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110, section 5.6.2
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
+_NAMED: Final = 100  # characters of a name in a message
 _BODILESS: Final = frozenset({204, 304})
 _DAEMON: Final = "-{:04x}-4{:03x}-a{:03x}-{:08x}".format(*map(random.getrandbits, (16, 12, 12, 32)))
 _HEX: Final = [f"{byte:02x}" for byte in range(256)]
@@ -227,6 +229,26 @@ class Request:
             return parse_json(bytes(self.body))
         except ValueError as error:
             raise BadRequest(f"The body is not JSON: {error}") from None
+
+
+def check_query(request: Request, known: Sequence[str], what: str) -> None:
+    """Check that no parameter of a query is lost.
+
+    Args:
+        known: names that it may have.
+        what: takes them, to end a sentence: "this route".
+
+    Raises:
+        BadRequest: another name is there, or too many.
+    """
+    if "?" not in request.target:
+        return
+    for name, _ in request.query_pairs:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            takes = f"takes {', '.join(known)}" if known else "takes none"
+            near = f": did you mean {close[0]}?" if close else "."
+            raise BadRequest(f"Unknown parameter `{name[:_NAMED]}` in the query; {what} {takes}{near}")
 
 
 class Framing(IntEnum):

@@ -57,6 +57,7 @@ class HeldRequests:
             again: routes the request once more.
         """
         most = math.inf  # seconds from the request's beginning
+        refusal: DaemonError
         if isinstance(error, LoadingFirst):
             refusal, doing, most, name = error, "loading", error.most, error.name
         elif isinstance(error, (ModelNotFound, VersionNotFound)) and self._registry.expects(error.name):

@@ -13,7 +13,7 @@ from tsctl.daemon.core.timing import Timing
 from tsctl.daemon.http.bounds.sending import NotRead
 from tsctl.daemon.http.deadline_header import HEADER, read_budget
 from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import Request, Response, reply_response
+from tsctl.daemon.http.messages import Request, Response, check_query, reply_response
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import Head
 from tsctl.handlers.wire import Declared
@@ -62,18 +62,24 @@ def _is_file(name: str, params: Sequence[Param]) -> bool:
     return any(param.content_type for param in params if param.name == name)  # fields have no type
 
 
-def with_inputs(request: Request, params: list[Param], declared: Declared | None) -> list[Param]:
+def with_inputs(
+    request: Request, params: list[Param], declared: Declared | None, beside: Sequence[str] = ()
+) -> list[Param]:
     """Return the parameters of a body, and those of the query that a typed handler declares, as fields of a form.
+
+    Args:
+        beside: names of the query that are the route's own.
 
     Returns:
         `params` itself, if the query has none.
 
     Raises:
-        BadRequest: the form has a part of the name of one, or the query has too many parameters.
+        BadRequest: the form has a part of the name of one, or the query has too many, or another name.
     """
     if declared is None or declared.built_in or "?" not in request.target:
         return params
-    names = {each.name for each in declared.inputs}
+    names = [each.name for each in declared.inputs]
+    check_query(request, [*names, *beside], "the handler")
     asked = [Param(name, "", text.encode()) for name, text in request.query_pairs if name in names]
     if not asked:
         return params

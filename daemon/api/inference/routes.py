@@ -12,7 +12,7 @@
     /ping                                whether every version that answers by default has all its workers
     OPTIONS of these, /api-description   an OpenAPI description
 
-Parameters of the query that a typed handler declares are its inputs, on each of these.
+Parameters of the query that a typed handler declares are its inputs, on each of these, and other names are refused.
 
 As in TorchServe, every method but OPTIONS predicts.
 """
@@ -205,10 +205,10 @@ def _parameters(request: Request, model: ModelVersion) -> list[Param] | Form | R
         raise
 
 
-def _with_inputs(request: Request, params: list[Param], model: ModelVersion) -> list[Param]:
+def _with_inputs(request: Request, params: list[Param], model: ModelVersion, beside: Sequence[str] = ()) -> list[Param]:
     """Return the parameters with those of the query that are the model's inputs; count a refusal."""
     try:
-        return with_inputs(request, params, model.declared)
+        return with_inputs(request, params, model.declared, beside)
     except BadRequest as error:
         model.metrics.refused(error)
         raise
@@ -218,7 +218,7 @@ def _with_all(request: Request, params: list[Param], model: ModelVersion) -> lis
     """Return the parameters for SageMaker's routes: a handler of TorchServe's form gets all of the query's."""
     declared = model.declared
     if declared is not None and not declared.built_in:
-        return _with_inputs(request, params, model)
+        return _with_inputs(request, params, model, ("model_name",))
     return with_query(request, params)
 
 

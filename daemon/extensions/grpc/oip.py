@@ -27,7 +27,7 @@ from tsctl.daemon.models.version import ModelVersion
 
 SERVICES = ("inference.GRPCInferenceService", "org.pytorch.serve.grpc.openinference.GRPCInferenceService")
 # Triton's parameters of streams.
-_FINAL, _EMPTY_FINAL = "triton_final_response", "enable_empty_final_response"
+_FINAL, _EMPTY_FINAL = "triton_final_response", "triton_enable_empty_final_response"
 _IN_PIECES = "The model answers in pieces: call ModelStreamInfer."
 
 
@@ -141,7 +141,7 @@ class OpenInferenceService:
 
         An error is the answer to its request, and the stream goes on. The last message of each answer says that it is
         the last, as Triton's clients read it; where the model ends without one, and the request asks for it
-        (`enable_empty_final_response`), an empty one does.
+        (`triton_enable_empty_final_response`), an empty one does.
         """
         now = asyncio.get_running_loop().time
         message = self._message("ModelStreamInfer")

@@ -18,11 +18,11 @@ from typing import Any, NamedTuple
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
 from tsctl.daemon.core.client import LimitedClient
-from tsctl.daemon.core.errors import MethodNotAllowed, NotServed, ResourceNotFound
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, NotServed, ResourceNotFound
 from tsctl.daemon.extensions.oip.generate import GENERATE, STREAM, Generator
 from tsctl.daemon.extensions.oip.infer import InferReader
 from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.http.messages import Request, check_query, json_response
 from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import Steered, answering, answering_of, are_ready
@@ -98,12 +98,14 @@ def oip_routes(
             if method == "OPTIONS":
                 return plain(exchange, path)
             find = Steered(registry, asked.name, asked.version, exchange.request)
+            _check_query(exchange.request, find)
             explain, unnamed = asked.what == "explain", asked.version is None
             return reader.read(exchange, path, find, explain=explain, unnamed=unnamed)
         if told is None and asked is not None and asked.what in (GENERATE, STREAM):
             if method != "POST":
                 raise MethodNotAllowed
             find = Steered(registry, asked.name, asked.version, exchange.request)
+            _check_query(exchange.request, find)
             return generator.read(exchange, find, stream=asked.what == STREAM, unnamed=asked.version is None)
         if method not in _READING:
             raise MethodNotAllowed
@@ -114,6 +116,15 @@ def oip_routes(
         return None
 
     return {"v2": route}
+
+
+def _check_query(request: Request, find: Steered) -> None:
+    """Raise BadRequest for a query, which no route that runs a model takes; count it for the model."""
+    try:
+        check_query(request, (), "this route")
+    except BadRequest as error:
+        find().metrics.refused(error)
+        raise
 
 
 def _check_served(path: list[str]) -> None:

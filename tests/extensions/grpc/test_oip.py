@@ -343,7 +343,7 @@ async def finals(made: GrpcHouse, *, empty: bool = False, pieces: list[bytes]) -
     tensor = {"name": "text", "datatype": "BYTES", "shape": [1], "contents": {"bytes_contents": [b"a"]}}
     request = message("ModelInfer", model_name="m", inputs=[tensor])
     if empty:
-        request.parameters["enable_empty_final_response"].bool_param = True
+        request.parameters["triton_enable_empty_final_response"].bool_param = True
     stream = made.call("ModelStreamInfer", iter([request]), OIP)
     await made.house.until(lambda: model.running)
     (job,) = jobs_of(made)

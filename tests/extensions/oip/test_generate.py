@@ -1,4 +1,4 @@
-"""Triton's `generate` and `generate_stream`: texts in JSON where a model declares one, and refused by name elsewhere."""
+"""Triton's `generate` and `generate_stream`: texts in JSON where a model declares one, else refused by name."""
 
 import json
 from pathlib import Path

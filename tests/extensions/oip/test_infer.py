@@ -306,6 +306,64 @@ async def test_an_image_as_answer_is_sent_as_bytes_only(tmp_path: Path) -> None:
     assert answer.headers["content-type"] == "application/octet-stream"
 
 
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        (written(A, output=[]), "output"),
+        (written(A | {"dtype": "INT32"}), "dtype"),
+        (written(A, outputs=[{"name": "o", "classification": 3}]), "classification"),
+        (written(A | {"data": [1] * 10_000, "shape": [10_000]}, output=[]), "output"),
+        (written(A | {"data": [1] * 10_000, "shape": [10_000], "dtype": 1}), "dtype"),
+    ],
+    ids=["of the request", "of an input", "of an output", "of a large request", "of a large input"],
+)
+async def test_a_member_that_the_protocol_does_not_have_is_refused_by_name(
+    tmp_path: Path, body: bytes, named: str
+) -> None:
+    house = House(tmp_path, max_body=100_000)
+    await house.serve("m", config=DECLARED)
+
+    status, document = await house.tell("POST", INFER, body)
+
+    assert status == 400
+    assert f"unknown field `{named}`" in document["error"]
+    assert not house.engine.workers[-1].batches
+
+
+async def test_what_kserves_client_sends_beside_is_taken(tmp_path: Path) -> None:
+    house = await declared(tmp_path)
+
+    assert (await house.ask("POST", INFER, written(A, id=None, model_name="m", model_version=None))).status == 200
+
+
+async def test_a_parameter_that_a_typed_handler_does_not_see_is_refused(tmp_path: Path) -> None:
+    house = await typed(tmp_path)
+    text = {"name": "text", "datatype": "BYTES", "shape": [1], "data": ["x"]}
+
+    told = [
+        await house.tell("POST", INFER, written(text, parameters=parameters))
+        for parameters in ({"top": 5}, {"scores": 1}, {"priority": 0, "binary_data_output": False})
+    ]
+
+    assert [status for status, _ in told] == [400, 400, 200]
+    assert told[0][1]["error"] == (
+        "The parameter `top` of the request has no effect: the handler takes no parameters, its inputs are text,"
+        " scores."
+    )
+    assert "send it as an input" in told[1][1]["error"]
+
+
+@pytest.mark.parametrize("verb", ["infer", "explain"])
+@pytest.mark.parametrize("config", ["", DECLARED], ids=["plain", "declared"])
+async def test_a_query_is_refused_by_name(tmp_path: Path, verb: str, config: str) -> None:
+    house = await declared(tmp_path, config)
+
+    status, document = await house.tell("POST", f"/v2/models/m/{verb}?top=5", written(A))
+
+    assert (status, document["error"]) == (400, "Unknown parameter `top` in the query; this route takes none.")
+    assert house.registry.find("m").metrics.codes == {400: 1}
+
+
 async def test_the_parameters_of_a_sequence_are_its_headers(tmp_path: Path) -> None:
     house = await declared(tmp_path, DECLARED + "sequenceBatching: true\nmaxNumSequence: 4\n")
     places = [
