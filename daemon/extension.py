@@ -10,7 +10,7 @@ word the capability is gone, and the daemon serves.
 This module imports nothing of the daemon when it runs, since the command line reads the tables of extensions.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -207,6 +207,10 @@ class Service:
 
     def families(self) -> "Iterable[MetricFamily]":
         """Return the service's metrics as they are now."""
+        return ()
+
+    def named_families(self, names: "Collection[str]") -> "Iterable[MetricFamily]":  # noqa: ARG002
+        """Return metrics that are shown only to clients that ask for some of these names."""
         return ()
 
     def dispatcher(self, settings: "ModelSettings") -> "type[Dispatcher] | None":  # noqa: ARG002
