@@ -46,7 +46,7 @@ Members = dict[str, msgspec.Raw]
 _members = msgspec.json.Decoder(Members)
 
 
-class Generator:
+class TextReader:
     """Reads requests for texts, and submits their jobs.
 
     Args:
@@ -66,7 +66,9 @@ class Generator:
             stream, unnamed: as of `_generate`.
 
         Raises:
-            NotServed, BadRequest, DaemonError: as `_generate`.
+            NotServed: the model declares no text.
+            BadRequest: the request is malformed, or has a member that is no input.
+            DaemonError: the version does not accept the job, as `ModelVersion.submit`.
         """
         model = find()
         _check_text(model)

@@ -19,7 +19,7 @@ from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
 from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, NotServed, ResourceNotFound
-from tsctl.daemon.extensions.oip.generate import GENERATE, STREAM, Generator
+from tsctl.daemon.extensions.oip.generate import GENERATE, STREAM, TextReader
 from tsctl.daemon.extensions.oip.infer import InferReader
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, check_query, json_response
@@ -57,7 +57,7 @@ def oip_routes(
         turns: reads large requests; None for a reader of these routes alone.
     """
     turns = turns or Turns()
-    reader, generator = InferReader(turns, plain), Generator(turns)
+    reader, generator = InferReader(turns, plain), TextReader(turns)
 
     def ready() -> bool:
         return started() and are_ready(answering(registry))
