@@ -10,7 +10,7 @@ word the capability is gone, and the daemon serves.
 This module imports nothing of the daemon when it runs, since the command line reads the tables of extensions.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -209,6 +209,10 @@ class Service:
         """Return the service's metrics as they are now."""
         return ()
 
+    def named_families(self, names: "Collection[str]") -> "Iterable[MetricFamily]":  # noqa: ARG002
+        """Return metrics that are shown only to clients that ask for some of these names."""
+        return ()
+
     def dispatcher(self, settings: "ModelSettings") -> "type[Dispatcher] | None":  # noqa: ARG002
         """Return the dispatcher of a version with these settings; None for the core's, or that of a later service."""
         return None
@@ -348,11 +352,13 @@ class ClientProtocol:
         segments: first segments of its paths.
         prefixes: beginnings of the targets whose errors it words; others have TorchServe's document.
         unguarded: paths that need no token, by their first two segments: `v9/health`.
+        failure_status: of an answer there whose handler has failed; 0 for TorchServe's 503.
     """
 
     segments: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     unguarded: tuple[str, ...] = ()
+    failure_status: int = 0
 
     def facts(self, path: list[str]) -> PathFacts | None:  # noqa: ARG002
         """Return the facts of a path below one of its segments; None if the path is none of its own."""

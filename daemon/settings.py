@@ -20,6 +20,7 @@ from tsctl.daemon.setting_values import (
     parse_metrics_mode,
     parse_models,
     parse_names,
+    parse_networks,
     parse_number,
     parse_origin,
     parse_path,
@@ -144,6 +145,13 @@ CORE_SETTINGS: tuple[Setting, ...] = (
         "PATTERNS",
         "Comma-separated regular expressions of the URLs that archives may come from [default: none].",
         "allowed_urls",
+    ),
+    Setting(
+        "trusted_proxies",
+        None,
+        parse_networks,
+        "NETWORKS",
+        "Addresses or networks of proxies whose X-Forwarded-For names the client, comma-separated [default: none].",
     ),
     Setting(
         "cors_allowed_origin",

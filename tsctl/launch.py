@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tsctl.client import DaemonClient
 from tsctl.daemon import paths
 from tsctl.errors import CliError
 
@@ -67,6 +68,27 @@ def start(arguments: Sequence[str], state_dir: Path, descriptors: Sequence[int] 
         process.wait()
         raise CliError(document["error"], document["hint"])
     return document
+
+
+def await_models(client: DaemonClient, tick: Callable[[float], None], patience: float = START_TIMEOUT) -> list[str]:
+    """Wait until the models of the start are registered, or could not be; their workers may still be loading.
+
+    Args:
+        tick: called with the seconds to wait between two questions.
+        patience: seconds.
+
+    Returns:
+        The names of those that are still being unpacked or downloaded when the patience ends; empty for one whose name
+        is not known yet.
+    """
+    pause = 0.02
+    while True:
+        waiting: list[str] = client.json("GET", "/tsctl/status").get("registering", [])
+        if not waiting or patience <= 0:
+            return waiting
+        tick(pause)
+        patience -= pause
+        pause = min(2 * pause, 0.25)
 
 
 def run(arguments: Sequence[str]) -> NoReturn:

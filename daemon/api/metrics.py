@@ -5,7 +5,7 @@ Every method is answered, as by TorchServe. `?name[]=A&name[]=B` selects familie
 
 import asyncio
 import itertools
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -47,12 +47,14 @@ def metrics_routes(
     gpus: Gpus,
     selection: Selection | None = None,
     further: Callable[[], Iterable[MetricFamily]] = tuple,
+    named: Callable[[Collection[str]], Iterable[MetricFamily]] = lambda names: (),
 ) -> dict[str, Route]:
     """Return the route.
 
     Args:
         selection: the operator's choice of TorchServe's metrics, by default all.
         further: returns the families of extensions.
+        named: returns those that are shown only where a client asks for some of these names.
     """
     chosen = selection or Selection()
 
@@ -70,6 +72,7 @@ def metrics_routes(
             gauges.gauges(registry),
             gauges.processes(registry),
             further(),
+            named(names) if names else (),
             families.machine(host.read() if chosen.machine else {}),
             families.gpus(found),
             families.ours(metrics),

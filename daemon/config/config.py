@@ -1,6 +1,6 @@
 """The daemon's configuration: the values of the table of settings, each with its origin."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,4 +171,22 @@ def _parsed(setting: Setting, given: PropertyValue) -> Any:
 def _read_file(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> ConfigFile:
     setting = next(setting for setting in SETTINGS if setting.name == "ts_config")
     given = _said(setting, flags, environment)
-    return ConfigFile() if given is None else read_config_file(_parsed(setting, given), environment)
+    if given is None:
+        return ConfigFile()
+    return read_config_file(_parsed(setting, given), environment, _decided(flags, environment))
+
+
+def _decided(flags: Mapping[str, str | None], environment: Mapping[str, str]) -> Sequence[str]:
+    """Return the keys of config.properties about tokens that a flag, or the environment, decides or meets.
+
+    Without tokens none can expire. A file that asks for tokens is content with both.
+    """
+    rows = {each.name: each for each in SETTINGS}
+    without = _said(rows["management_without_token"], flags, environment)
+    if without is not None and _parsed(rows["management_without_token"], without):
+        return ("disable_token_authorization", "token_expiration_min")
+    both = all(
+        _said(rows[name], flags, environment) is not None or environment.get(variable)
+        for name, variable in (("token_file", "TSCTL_TOKEN"), ("inference_token_file", "TSCTL_INFERENCE_TOKEN"))
+    )
+    return ("disable_token_authorization",) if both else ()

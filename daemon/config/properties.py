@@ -8,7 +8,7 @@ TorchServe.
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,7 +33,10 @@ _NO_STORE = (
     "keys are read as PEM, not from Java's store: `openssl pkcs12 -in STORE -nodes -out server.pem`, then"
     " `certificate_file=server.pem` and `private_key_file=server.pem`; remove the key"
 )
-_OWN_TOKENS = "name the tokens with `--token-file` and `--inference-token-file`, and remove the key"
+_OWN_TOKENS = (
+    "name the tokens with `--token-file` and `--inference-token-file` (TorchServe's `key_file.json` may be both), and"
+    " remove the key"
+)
 _NO_TOKENS = f"a token here does not expire; {_OWN_TOKENS}"
 STOPS: dict[str, tuple[Callable[[str], bool], str]] = {
     "disable_token_authorization": (lambda value: value.lower() != "true", _OWN_TOKENS),
@@ -106,8 +109,11 @@ class ConfigFile:
         return {key.name: self.keys[key.name] for key in extension.file_keys if key.name in self.keys}
 
 
-def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
+def read_config_file(path: Path, environment: Mapping[str, str], decided: Collection[str] = ()) -> ConfigFile:
     """Read a config.properties.
+
+    Args:
+        decided: keys whose wish a flag or the environment decides, or meets.
 
     Raises:
         StartError: the file cannot be read, names a missing environment variable, or asks for protection that this
@@ -115,7 +121,7 @@ def read_config_file(path: Path, environment: Mapping[str, str]) -> ConfigFile:
     """
     given = _given(path, environment)
     for key, (asks, sentence) in STOPS.items():
-        if key in given and asks(given[key].text):
+        if key in given and key not in decided and asks(given[key].text):
             raise StartError(f"{given[key].where}: {sentence}")
     known = KEYS.keys() | STOPS.keys() | MEANINGLESS | READ | {_BLOCK, _SNAPSHOT, _ENABLE}
     unknown = sorted(given.keys() - known)

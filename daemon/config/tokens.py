@@ -3,11 +3,16 @@
     management    --token-file, else TSCTL_TOKEN
     inference     --inference-token-file, else TSCTL_INFERENCE_TOKEN
 
+Either file may be TorchServe's `key_file.json`, whose keys are then the tokens.
+
 A token is a secret: nothing here, no message and no `repr`, shows one.
 """
 
+import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 
 from tsctl.daemon.config.config import Config
@@ -18,6 +23,8 @@ from tsctl.daemon.tables import SETTINGS
 MANAGEMENT_VARIABLE = "TSCTL_TOKEN"
 INFERENCE_VARIABLE = "TSCTL_INFERENCE_TOKEN"
 _MOST = 4096  # bytes of a token; a header has its limit, too
+_KEYS = {"token_file": "management", "inference_token_file": "inference"}  # setting → the key in `key_file.json`
+_EXPIRES = "expiration time"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +33,28 @@ class Tokens:
 
     Attributes:
         origins: `token` and `inference_token`, as far as they are set → "flag" or "environment".
+        notes: sentences for the operator.
     """
 
     management: str = field(default="", repr=False)
     inference: str = field(default="", repr=False)
     origins: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
 
-def read_tokens(config: Config, environment: Mapping[str, str]) -> Tokens:
+def read_tokens(config: Config, environment: Mapping[str, str], today: float | None = None) -> Tokens:
     """Read both tokens, once.
+
+    Args:
+        today: seconds since 1970, for keys of TorchServe that expire; None for now.
 
     Raises:
         StartError: a token cannot be used, would protect nothing, or is missing where one is required.
     """
-    management, whence = _token(config, "token_file", environment, MANAGEMENT_VARIABLE)
-    inference, inference_whence = _token(config, "inference_token_file", environment, INFERENCE_VARIABLE)
+    now = time.time() if today is None else today
+    notes: list[str] = []
+    management, whence = _token(config, "token_file", environment, MANAGEMENT_VARIABLE, now, notes)
+    inference, inference_whence = _token(config, "inference_token_file", environment, INFERENCE_VARIABLE, now, notes)
     others = [row for row in SETTINGS if row.manages]
     named = [row for row in others if getattr(config, row.name)]
     if named and not management:
@@ -66,7 +80,7 @@ def read_tokens(config: Config, environment: Mapping[str, str]) -> Tokens:
             "add `--token-file FILE`, or `--management-without-token` if all its clients may do so",
         )
     origins = {"token": whence, "inference_token": inference_whence}
-    return Tokens(management, inference, {name: origin for name, origin in origins.items() if origin})
+    return Tokens(management, inference, {name: origin for name, origin in origins.items() if origin}, tuple(notes))
 
 
 def may_register(config: Config, tokens: Tokens) -> bool:
@@ -75,15 +89,54 @@ def may_register(config: Config, tokens: Tokens) -> bool:
     return bool(tokens.management) if chosen is None else chosen
 
 
-def _token(config: Config, setting: str, environment: Mapping[str, str], variable: str) -> tuple[str, str]:
+def _token(
+    config: Config, setting: str, environment: Mapping[str, str], variable: str, now: float, notes: list[str]
+) -> tuple[str, str]:
     """Return one token and its origin; both are empty if there is none."""
     file: Path | None = getattr(config, setting)
     if file is not None:
         text = read_private(file, "token", most=_MOST + 1).decode("latin-1")
-        return _checked(text, f"the token in `{file}`"), config.origins[setting]
+        what = f"the token in `{file}`"
+        if text.lstrip().startswith("{"):
+            name = _KEYS[setting]
+            what = f"the key `{name}` in `{file}`"
+            text = _key_of(text, name, what, now, notes)
+        return _checked(text, what), config.origins[setting]
     if variable in environment:
         return _checked(environment[variable], f"the token in {variable}"), "environment"
     return "", ""
+
+
+def _key_of(text: str, name: str, what: str, now: float, notes: list[str]) -> str:
+    """Return a key of TorchServe's `key_file.json`.
+
+    Args:
+        now: seconds since 1970.
+        notes: gets a sentence if the key would have expired later.
+
+    Raises:
+        StartError: the text is no such file, or the key has expired.
+    """
+    try:
+        document = json.loads(text)
+        entry = document[name]
+        key, expires = entry["key"], entry.get(_EXPIRES, "")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise StartError(
+            f"{what} is not there", f'TorchServe\'s file reads {{"{name}": {{"key": "…"}}}}; a token file has one line'
+        ) from None
+    if not isinstance(key, str) or not isinstance(expires, str):
+        raise StartError(f"{what} is no text")
+    if expires:
+        try:
+            until = datetime.fromisoformat(expires)
+        except ValueError:
+            raise StartError(f"{what} has the {_EXPIRES} `{expires[:100]}`, which is none") from None
+        if (until if until.tzinfo else until.replace(tzinfo=UTC)).timestamp() <= now:
+            remedy = "write another key there without one; keys here do not expire"
+            raise StartError(f"{what} has expired: its {_EXPIRES} is {expires}", remedy)
+        notes.append(f"note: {what} does not expire here; its {_EXPIRES}, {expires}, counts at the start only")
+    return key
 
 
 def _checked(text: str, what: str) -> str:

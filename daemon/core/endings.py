@@ -5,7 +5,7 @@
     FAILED      was answered 500 or more: its handler failed, or its worker                 model     bad
     OVERDUE     had no time left by an operator's limit, or after the failure of a worker   model     bad
     REFUSED     was not run: the version has no room, or no worker                          model     bad
-    REJECTED    was answered 400 to 499: its input, its key, its rate or its size           client    none
+    REJECTED    was answered 400 to 499, or 501: its input, its key, its rate or its size           client    none
     GIVEN_UP    had no time left by its client's own deadline                               client    none
     LEFT        was cancelled, or its client left                                           client    none
     STOPPED     was refused or cut off because an operator stops the version                daemon    none
@@ -66,7 +66,7 @@ def ending_of_status(status: int) -> Ending:
 
 def ending_of_refusal(error: DaemonError) -> Ending:
     """Return the ending of a request that was answered with this error, and not run."""
-    if 400 <= error.status < 500:
+    if 400 <= error.status < 500 or error.status == 501:  # 501: the client asks for what is not served
         return Ending.REJECTED
     stopping = any(base.__name__ in _STOPPING for base in type(error).__mro__)
     return Ending.STOPPED if stopping else Ending.REFUSED

@@ -15,6 +15,8 @@
     ├─ PredictionFailed                                          503 (or the handler's own status)
     ├─ WorkerDied · ResponseTimeout · WorkersFailed · DescribeFailed   500
     ├─ NotRemembered · UpgradeFailed                             500
+    ├─ NotServed                                                 501
+    │  └─ AnswersInPieces
     ├─ RequestExpired                                            504
     │  └─ WaitedTooLong · AnsweredTooLate · ReceivedTooSlowly
     └─ WorkerKilled · OutOfResources · NotUnpacked               507
@@ -24,6 +26,7 @@
 TorchServe 0.12, because clients match on them.
 """
 
+from collections.abc import Callable
 from pathlib import Path
 
 from tsctl.daemon.core.timing import duration
@@ -78,6 +81,17 @@ class ResourceNotFound(DaemonError):
         super().__init__("Requested resource is not found, please refer to API document.")
 
 
+class WorkflowsNotServed(ResourceNotFound):
+    """The request is one of TorchServe's for workflows."""
+
+    def __init__(self) -> None:
+        DaemonError.__init__(
+            self,
+            "Workflows are not served: register their models, and call them from one handler, or from the client. An"
+            " archive `.war` holds the models' addresses in its specification.",
+        )
+
+
 class MethodNotAllowed(DaemonError):
     """The route exists, but not with this method."""
 
@@ -104,6 +118,23 @@ class BadRequest(DaemonError):
 
     status = 400
     kind = "BadRequestException"
+
+
+class NotServed(DaemonError):
+    """The protocol of the request has this, and this server does not; the sentence names it, and what to do."""
+
+    status = 501
+    kind = "NotServedException"
+
+
+class AnswersInPieces(NotServed):
+    """The route takes one answer, and the model answers in pieces."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Model {name} answers in pieces, and this route takes one answer: POST /predictions/{name} sends them as"
+            f" they come, and POST /v2/models/{name}/generate_stream the pieces of a text."
+        )
 
 
 class InvalidModel(DaemonError):
@@ -231,6 +262,21 @@ class Loading(NoReadyWorker):
     """The first worker is still loading the model."""
 
     retry_after = 1
+
+
+class LoadingFirst(Loading):
+    """The first worker of the version is loading: the request waits, unread, as long as it may.
+
+    Args:
+        most: seconds that the model's settings allow; inf for no limit.
+        listeners: of the version; called when its workers have changed.
+    """
+
+    def __init__(self, name: str, most: float, listeners: dict[Callable[[], None], None]) -> None:
+        super().__init__(f'Model "{name}" is still loading: no worker is ready yet. Try again later.')
+        self.name = name
+        self.most = most
+        self.listeners = listeners
 
 
 class Stopping(DaemonError):

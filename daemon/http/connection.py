@@ -39,6 +39,7 @@ from tsctl.daemon.http.bounds.upload import Upload
 from tsctl.daemon.http.credentials import peer_of
 from tsctl.daemon.http.deadlines import ConnectionPhase
 from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.http.host import ListenerView
 from tsctl.daemon.http.messages import Request, error_response
 from tsctl.daemon.http.outgoing import Outgoing
@@ -86,6 +87,7 @@ class Connection:
         self._out = Outgoing(self, host.sending, host.clock)
         self._exchanges = self._out.exchanges
         self._peer = ""
+        self._proxies: TrustedProxies | None = None  # where the peer is one of them
         self._in_place = False  # the next bytes belong to a body, and are received in their final place
         self._reading_paused = False
         self._parses_soon = False  # a call of `_go_on_parsing` is due
@@ -102,6 +104,9 @@ class Connection:
         if uid is not None and not self._host.peer_allowed(uid):
             self._transport.abort()
             return
+        proxies = self._host.limits.proxies
+        if uid is None and proxies is not None and proxies.trust(self._peer):
+            self._proxies = proxies
         self._host.enter(self, ConnectionPhase.IDLE)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - we know better
@@ -173,7 +178,7 @@ class Connection:
     # Callbacks of the receiver.
 
     def _requested(self, request: Request) -> None:
-        request.peer = self._peer
+        self._name_client(request)
         if self._upload is not None:
             self._end_upload()
         if not self._out.paused:
@@ -253,6 +258,11 @@ class Connection:
             self._send_continue()
         self._watch()
 
+    def _name_client(self, request: Request) -> None:
+        request.peer = self._peer
+        if self._proxies is not None:
+            request.peer = self._proxies.client_of(request.headers, self._peer)
+
     def _room(self) -> int:
         """Return how many requests may be read now: none while more than a piece of ready answers is unsent."""
         return self._pipeline - len(self._exchanges) if self._out.held <= PIECE else 0
@@ -267,7 +277,7 @@ class Connection:
         """Answer the request being received with an error, and stop reading."""
         self._end_reading()
         request = self._receiver.request_so_far()
-        request.peer = self._peer
+        self._name_client(request)
         exchange = Exchange(self, request)
         self._exchanges.append(exchange)
         exchange.respond(error_response(error, exchange.request.target))

@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tsctl.daemon.http.forwarded import TrustedProxies
+
 
 @dataclass(frozen=True, slots=True)
 class HttpLimits:
@@ -14,6 +16,7 @@ class HttpLimits:
             reading from the connection pauses.
         pages: called with `Origin` and `Host` of each request with an `Origin`, as web pages send; a raised error
             rejects the request. None for no check.
+        proxies: those whose `X-Forwarded-For` names the client; None for none.
     """
 
     max_body: int
@@ -25,3 +28,4 @@ class HttpLimits:
     pipeline: int = 32
     connections: int = 2**31
     pages: Callable[[str, str], None] | None = None
+    proxies: TrustedProxies | None = None

@@ -4,6 +4,7 @@ import json
 import random
 import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from enum import IntEnum, auto
 from functools import lru_cache
 from http import HTTPStatus
@@ -40,6 +41,7 @@ _OURS: Final = frozenset({
 })  # fmt: skip
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110, section 5.6.2
 _PHRASES = {status.value: status.phrase for status in HTTPStatus}
+_NAMED: Final = 100  # characters of a name in a message
 _BODILESS: Final = frozenset({204, 304})
 _DAEMON: Final = "-{:04x}-4{:03x}-a{:03x}-{:08x}".format(*map(random.getrandbits, (16, 12, 12, 32)))
 _HEX: Final = [f"{byte:02x}" for byte in range(256)]
@@ -229,6 +231,26 @@ class Request:
             raise BadRequest(f"The body is not JSON: {error}") from None
 
 
+def check_query(request: Request, known: Sequence[str], what: str) -> None:
+    """Check that no parameter of a query is lost.
+
+    Args:
+        known: names that it may have.
+        what: takes them, to end a sentence: "this route".
+
+    Raises:
+        BadRequest: another name is there, or too many.
+    """
+    if "?" not in request.target:
+        return
+    for name, _ in request.query_pairs:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            takes = f"takes {', '.join(known)}" if known else "takes none"
+            near = f": did you mean {close[0]}?" if close else "."
+            raise BadRequest(f"Unknown parameter `{name[:_NAMED]}` in the query; {what} {takes}{near}")
+
+
 class Framing(IntEnum):
     """The body after the head of an answer, and how the head announces the length (RFC 9112, section 6.3)."""
 
@@ -330,11 +352,20 @@ def error_body(status: int, kind: str, message: str, target: str = "") -> dict[s
     return body
 
 
+def _status_of(status: int, kind: str, target: str) -> int:
+    """Return the status of an error at `target`: a protocol may have one of its own for a handler that failed."""
+    if status == PredictionFailed.status and kind == PredictionFailed.kind:
+        for protocol in _PROTOCOLS:
+            if protocol.failure_status and target.startswith(protocol.prefixes):
+                return protocol.failure_status
+    return status
+
+
 def error_response(error: DaemonError, target: str = "") -> Response:
     """Convert an error to an HTTP response to a request for `target`."""
     retry = () if error.retry_after is None else (("Retry-After", str(error.retry_after)),)
-    body = error_body(error.status, error.kind, str(error), target)
-    return json_response(body, error.status, (*retry, *error.headers))
+    status = _status_of(error.status, error.kind, target)
+    return json_response(error_body(status, error.kind, str(error), target), status, (*retry, *error.headers))
 
 
 def reply_response(reply: Reply, target: str = "") -> Response:
@@ -347,4 +378,5 @@ def reply_response(reply: Reply, target: str = "") -> Response:
         return Response(reply.status, reply.body, reply.headers, reply.phrase)
     message = reply.body.decode("utf-8", "replace")
     retry = () if reply.retry_after is None else (("Retry-After", str(reply.retry_after)),)
-    return json_response(error_body(reply.status, reply.error, message, target), reply.status, retry)
+    status = _status_of(reply.status, reply.error, target)
+    return json_response(error_body(status, reply.error, message, target), status, retry)

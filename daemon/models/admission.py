@@ -1,11 +1,14 @@
 """The answer to a request for a version that has no ready worker, unless the request waits."""
 
+import math
+from collections.abc import Callable
 from typing import Protocol
 
-from tsctl.daemon.core.errors import DaemonError, Loading, NoReadyWorker, Stopping
+from tsctl.daemon.core.errors import DaemonError, LoadingFirst, NoReadyWorker, Stopping
 from tsctl.daemon.models.presence import Presence
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.workers.pool import Pool
 
 
@@ -18,7 +21,8 @@ class AskedVersion(Protocol):
     presence: Presence
     pool: Pool
     was_ready: bool
-    at_startup: bool
+    settings: ModelSettings
+    listeners: dict[Callable[[], None], None]
 
     @property
     def state(self) -> ModelState: ...
@@ -42,16 +46,24 @@ def no_worker_error(model: AskedVersion) -> DaemonError:
 def check_for_workers(model: AskedVersion) -> None:
     """Check that a request may wait for a worker.
 
-    It waits where a request brings the workers, for the replacement of a worker that had been ready, and where the
-    daemon's start asked for the version.
+    It waits where a request brings the workers, and while workers load: the first ones, or those that replace others.
 
     Raises:
-        Loading: no worker has been ready yet.
-        NoReadyWorker: no worker is ready, and none is being replaced.
+        NoReadyWorker: no worker is ready, and none is loading.
     """
-    if not model.presence.comes:
-        if model.state is not ModelState.LOADING:
-            raise no_worker_error(model)
-        if not (model.was_ready or model.at_startup):
-            raise Loading(f'Model "{model.name}" is still loading: no worker is ready yet. Try again later.')
+    if not model.presence.comes and model.state is not ModelState.LOADING:
+        raise no_worker_error(model)
     model.presence.ask()
+
+
+def check_first_load(model: AskedVersion) -> None:
+    """Check that a request may be read: a worker has loaded the version, or none is about to.
+
+    How a body is read depends on the handler, which the first worker tells.
+
+    Raises:
+        LoadingFirst: the first worker is loading.
+    """
+    if not (model.was_ready or model.presence.comes) and model.state is ModelState.LOADING:
+        limits = [each for each in (model.settings.client_timeout, model.settings.queue_timeout) if each]
+        raise LoadingFirst(model.name, min(limits, default=math.inf), model.listeners)

@@ -94,12 +94,17 @@ class Registry:
         """Return whether a model of this name may still be registered at the start."""
         return bool(self._expected[name] or self._expected[None])
 
+    @property
+    def expected(self) -> list[str | None]:
+        """The names of the models that will be registered, or fail to be; None for those that are not known yet."""
+        return [name for name, count in self._expected.items() if count > 0]
+
     def settle(self, name: str | None, failure: str = "") -> None:
         """Note that an expected model was registered, or failed to be, and why."""
         self._expected[name] -= 1
         if failure and name is not None and name not in self._names:
             self._failed[name] = failure
-        for listener in self.listeners:
+        for listener in tuple(self.listeners):
             listener()
 
     def holds(self, name: str, version: str) -> bool:

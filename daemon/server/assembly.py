@@ -110,5 +110,5 @@ class Assembly:
         booted = BootParts(place, models.registry, models.registrar, startup, observation.metrics)
         return Parts(
             booted, kernel, observation, models, services, held, upgrade, urls, listening, status,
-            (*config.notes, *(f"warning: {trouble}" for trouble in gpus.troubles)),
+            (*config.notes, *tokens.notes, *(f"warning: {trouble}" for trouble in gpus.troubles)),
         )  # fmt: skip

@@ -12,6 +12,7 @@ from tsctl.daemon.api.inference.unpack import Unpacking
 from tsctl.daemon.config.endpoints import Endpoint, address_of
 from tsctl.daemon.extension import Kernel
 from tsctl.daemon.http.bounds.full import connections_within
+from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import Listener
 from tsctl.daemon.http.messages import Request
@@ -57,7 +58,8 @@ def listeners_of(
     found.listeners.append(Listener(local, limits, clock, answered, lambda uid: uid in allowed, bounds.arena))
     name = f"control socket {config.socket}"
     found.at_sockets.append(SupervisedListener(name, found.listeners[0], place.control, control=True))
-    limits, sending = replace(limits, connections=connections_within(files)), bounds.send_budget()
+    proxies = TrustedProxies(config.trusted_proxies) if config.trusted_proxies else None
+    limits, sending = replace(limits, connections=connections_within(files), proxies=proxies), bounds.send_budget()
     for endpoint, listening in place.bound:
         guarded = guard(endpoint, listening, config, kernel.tokens, kernel.clients, clock.now)
         size = replace(_limits_of(endpoint, limits), pages=guarded.pages)

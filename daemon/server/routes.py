@@ -1,6 +1,6 @@
 """The routes of a daemon, the core's and those of its services, by who may ask for them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -76,6 +76,10 @@ class Fields:
         """Return the metrics as they are now."""
         return chain.from_iterable(each.families() for each in self._services)
 
+    def named_families(self, names: Collection[str]) -> Iterable[MetricFamily]:
+        """Return the metrics that are shown only to clients that ask for some of these names."""
+        return chain.from_iterable(each.named_families(names) for each in self._services)
+
 
 def tables_of(
     kernel: Kernel,
@@ -109,7 +113,8 @@ def tables_of(
     fields, metrics = Fields(services), dict[str, Route]()
     if config.metrics:
         metrics = metrics_routes(
-            registry, kernel.metrics, HostMonitor(), kernel.gpus, kernel.selection, fields.families
+            registry, kernel.metrics, HostMonitor(), kernel.gpus, kernel.selection, fields.families,
+            fields.named_families,
         )  # fmt: skip
     managing = join(*(each.routes(Audience.MANAGERS) for each in services))
     control = join(

@@ -14,13 +14,29 @@ sys.path.insert(0, str(ROOT))
 
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
-    """Add the guides of extensions to the site's navigation, in the order of their list."""
+    """Add the guides of extensions to the site's navigation, in the order of their list.
+
+    Each says in its first line in which group, and under which title: `<!-- in Make it faster: Cache answers -->`. One
+    without that line is in the last group, under its own title.
+    """
     from tsctl.daemon.server.extensions import EXTENSIONS
 
-    guides = next(each["Guides"] for each in config.nav if "Guides" in each)
-    own = [f"guides/{extension.name}.md" for extension in EXTENSIONS]
-    guides += [page for page in own if page not in guides and (ROOT / "docs" / page).exists()]
+    sections = next(each["Guides"] for each in config.nav if "Guides" in each)
+    groups = {title: pages for each in sections for title, pages in each.items()}
+    there = {page for pages in groups.values() for each in pages for page in each.values()}
+    last = list(groups)[-1]
+    for extension in EXTENSIONS:
+        page = f"guides/{extension.name}.md"
+        if page not in there and (ROOT / "docs" / page).exists():
+            group, title = placed((ROOT / "docs" / page).read_text()) or (last, "")
+            groups[group].append({title: page} if title else page)
     return config
+
+
+def placed(text: str) -> tuple[str, str] | None:
+    """Return the group of the guides to which a page belongs, and its title there; None if it names none."""
+    found = re.match(r"<!-- in ([^:]+): (.+) -->\n", text)
+    return None if found is None else (found[1], found[2])
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:

@@ -122,7 +122,9 @@ class House:
                 batches_routes(self.registry),
             )
             self._commands = join(*observing, self._commands)
-        self._measured = metrics_routes(self.registry, self.metrics, HostMonitor(), self.gpus, further=fields.families)
+        self._measured = metrics_routes(
+            self.registry, self.metrics, HostMonitor(), self.gpus, further=fields.families, named=fields.named_families
+        )
         self._predictions = join(*(each.routes(Audience.CLIENTS) for each in self.services), predictions)
         self.held = HeldRequests(self.registry, self.clock, config.queue_jobs, config.queue_bytes)
         self._unpack = Unpacking(self.turns, ReceiveBudget(), None, max_body)

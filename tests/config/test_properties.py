@@ -210,6 +210,35 @@ def test_a_key_whose_loss_would_weaken_security_stops_the_start(line: str, tmp_p
     assert said.startswith(f"{tmp_path / 'config.properties'}: {line.partition('=')[0]}: ")
 
 
+@pytest.mark.parametrize(
+    ("flags", "environment"),
+    [
+        pytest.param({"management_without_token": "true"}, {}, id="a flag that wants none"),
+        pytest.param({}, {"TSCTL_MANAGEMENT_WITHOUT_TOKEN": "true"}, id="the environment wants none"),
+        pytest.param({"token_file": "/a", "inference_token_file": "/b"}, {}, id="both tokens"),
+        pytest.param({"inference_token_file": "/b"}, {"TSCTL_TOKEN": "x"}, id="both, one from the environment"),
+    ],
+)
+def test_a_flag_wins_over_the_files_wish_for_tokens(
+    tmp_path: Path, flags: dict[str, str], environment: dict[str, str]
+) -> None:
+    file = tmp_path / "config.properties"
+    file.write_text("disable_token_authorization=false")
+
+    config = resolve({"ts_config": str(file), "state_dir": str(tmp_path), **flags}, environment)
+
+    assert config.management_without_token == (len(flags) < 2 and "TSCTL_TOKEN" not in environment)
+
+
+@pytest.mark.parametrize("flags", [{}, {"token_file": "/a"}, {"management_without_token": "false"}])
+def test_one_token_is_not_what_the_file_wishes(tmp_path: Path, flags: dict[str, str]) -> None:
+    file = tmp_path / "config.properties"
+    file.write_text("disable_token_authorization=false")
+
+    with pytest.raises(StartError, match=r"`key_file\.json` may be both"):
+        resolve({"ts_config": str(file), "state_dir": str(tmp_path), **flags}, {})
+
+
 def test_addresses_certificates_and_tokens_are_honoured(tmp_path: Path) -> None:
     lines = (
         "inference_address=https://0.0.0.0:8443", "management_address=https://127.0.0.1:8444",

@@ -1,8 +1,10 @@
 """A token is read once, from a place that only its owner can read, and is never shown."""
 
+import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,3 +163,34 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
 
 def test_tokens_do_not_show_in_a_repr() -> None:
     assert "sesame" not in repr(Tokens("sesame", "sesame", {"token": "flag"}))
+
+
+def key_file(root: Path, **entries: Any) -> str:
+    file = root / "key_file.json"
+    file.touch(mode=0o600)
+    file.write_text(json.dumps({"API": {"key": "api"}, **entries}))
+    return str(file)
+
+
+def test_torchserves_key_file_is_both_tokens(tmp_path: Path) -> None:
+    until = {"expiration time": "2024-06-13T20:12:17.186554Z"}
+    file = key_file(tmp_path, management={"key": "B-E5KSRM", **until}, inference={"key": "gNRuA7dS"})
+    config = make_config(tmp_path, **MANAGED, token_file=file, inference_token_file=file)
+
+    tokens = read_tokens(config, {}, today=1.7e9)
+
+    assert (tokens.management, tokens.inference) == ("B-E5KSRM", "gNRuA7dS")
+    (note,) = tokens.notes
+    assert note.startswith(f"note: the key `management` in `{file}` does not expire here")
+    with pytest.raises(StartError, match="has expired: its expiration time is 2024-06-13T20:12:17"):
+        read_tokens(config, {}, today=1.8e9)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [{}, {"management": "B"}, {"management": {"key": 5}}, {"management": {"key": "B", "expiration time": "soon"}}],
+)
+def test_a_key_file_without_the_key_is_named(tmp_path: Path, entries: dict[str, Any]) -> None:
+    file = key_file(tmp_path, **entries)
+
+    assert f"the key `management` in `{file}` " in str(refusal(tmp_path, **MANAGED, token_file=file))

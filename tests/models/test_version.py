@@ -9,7 +9,7 @@ from tests.kit.version import StubVersion
 from tsctl.daemon.api import submission
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.endings import Ending
-from tsctl.daemon.core.errors import Loading, NoReadyWorker, Stopping
+from tsctl.daemon.core.errors import NoReadyWorker, Stopping
 from tsctl.daemon.core.job import Job, JobPhase, Param
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.request_watcher import RequestFacts
@@ -40,14 +40,13 @@ def test_without_workers_there_is_no_service() -> None:
         bench.submit("a")
 
 
-def test_while_the_first_worker_loads_clients_are_told_to_come_again() -> None:
+def test_while_the_first_worker_loads_requests_wait() -> None:
     bench = unloaded()
     bench.model.scale(1, 1)
 
     assert bench.model.state is ModelState.LOADING
-    with pytest.raises(Loading, match="is still loading") as caught:
-        bench.submit("a")
-    assert caught.value.retry_after == 1
+    bench.submit("a")
+    assert (bench.model.waiting, bench.client.replies) == (1, [])
 
 
 def test_a_model_that_failed_says_why() -> None:

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -47,3 +48,31 @@ def test_so_many_are_kept_the_newest_first(tmp_path: Path, log: Path) -> None:
     assert kept(log) == {"start.log": "a long line 19"} | {
         f"start.log.{number}": f"a long line {19 - number}" for number in range(1, launch.KEPT_FILES + 1)
     }
+
+
+class Registering:
+    """Answers with the models that are still being registered, one fewer each time."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = list(names)
+
+    def json(self, method: str, target: str) -> dict[str, list[str]]:
+        assert (method, target) == ("GET", "/tsctl/status")
+        names, self.names = list(self.names), self.names[1:]
+        return {"registering": names}
+
+
+def test_a_start_waits_until_its_models_are_registered() -> None:
+    pauses: list[float] = []
+
+    assert launch.await_models(cast("Any", Registering("a", "b")), pauses.append) == []
+    assert pauses == [0.02, 0.04]
+
+
+def test_a_start_does_not_wait_for_ever() -> None:
+    pauses: list[float] = []
+
+    waiting = launch.await_models(cast("Any", Registering(*"abcdefgh")), pauses.append, patience=0.1)
+
+    assert waiting == list("defgh")
+    assert sum(pauses) == pytest.approx(0.14)

@@ -28,6 +28,7 @@ SAMPLES = {
     "CHOICE": "asked",
     "FORMAT": "json",
     "FILE": "/dev/null",
+    "NETWORKS": "10.0.0.0/8",
     "NAMES": "models.example.com,gpu1",
     "PATTERNS": "https://models\\.example\\.com/.*",
     "MODELS": "ALL,other=m.mar",

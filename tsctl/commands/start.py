@@ -1,13 +1,15 @@
 """`tsctl start`."""
 
+import time
 from pathlib import Path
 from typing import Any
 
 import click
 
+from tsctl.client import DaemonClient
 from tsctl.daemon import paths
 from tsctl.errors import CliError
-from tsctl.launch import run, start
+from tsctl.launch import await_models, run, start
 from tsctl.options import daemon_arguments, setting_options
 from tsctl.streams import echo
 from tsctl.torchserve import TorchServeCommand, take_torchserve_flags, torchserve_options
@@ -20,8 +22,8 @@ from tsctl.torchserve import TorchServeCommand, take_torchserve_flags, torchserv
 def command(socket: Path | None, /, **given: Any) -> None:
     """Start the daemon in the background.
 
-    Returns when the daemon listens, or prints why the daemon could not start; models may still be
-    loading. Registers the models of the last run again. Each setting has an environment variable:
+    Returns when the models are registered, which may still be loading, or prints why the daemon could not
+    start. Registers the models of the last run again. Each option has an environment variable:
     TSCTL_MODEL_STORE for --model-store. Also accepts torchserve's flags.
     """
     import os
@@ -34,6 +36,7 @@ def command(socket: Path | None, /, **given: Any) -> None:
     except paths.PathError as error:
         raise CliError(str(error), "name a directory with `--state-dir`") from None
     status = start(daemon_arguments(socket, given), state_dir)
+    waiting = await_models(DaemonClient(Path(status["socket"])), time.sleep)
     for note in status.get("notes", ()):
         echo(note, err=True)
     echo(f"Started the daemon, pid {status['pid']}", err=True)
@@ -43,3 +46,6 @@ def command(socket: Path | None, /, **given: Any) -> None:
     for address in status.get("grpcAddresses", ()):
         echo(f"gRPC         {address}")
     echo(f"control      {status['socket']}")
+    if waiting:
+        names = ", ".join(f"`{name}`" for name in waiting if name) or "one"
+        echo(f"note: still being unpacked or downloaded: {names}; requests for them wait", err=True)

@@ -11,6 +11,7 @@ _CORE_DAEMON: dict[str, tuple[str, ...]] = {
         "inference_address", "metrics_address", "metrics", "management_address", "management_without_token",
         "enable_model_api",
         "token_file", "inference_token_file", "allowed_host", "allowed_urls",
+        "trusted_proxies",
         "cors_allowed_origin", "cors_allowed_methods", "cors_allowed_headers", "certificate_file",
         "private_key_file",
     ),

@@ -1,9 +1,11 @@
-"""Requests for models that are about to be registered: of `--models` or the last run, while they are unpacked.
+"""Requests for models that are about to be registered (of `--models` or the last run, while they are unpacked), and for
+versions whose first worker is loading: how their bodies are read is not known yet.
 
-Such a request is held, and answered as if it had come when its model was registered, or could not be. There are as many
-as may wait in a queue; a deadline ends the waiting, and so does a client that leaves.
+Such a request is held, and answered as if it had come when its model was registered and loaded, or could not be. There
+are as many as may wait in a queue; a deadline ends the waiting, and so does a client that leaves.
 """
 
+import math
 from collections.abc import Callable
 from functools import partial
 
@@ -13,6 +15,7 @@ from tsctl.daemon.core.errors import (
     BadRequest,
     DaemonError,
     Loading,
+    LoadingFirst,
     ModelNotFound,
     RequestExpired,
     Stopping,
@@ -40,34 +43,47 @@ class HeldRequests:
         self._most_bytes = most_bytes
         self._waiting: dict[Exchange, tuple[Callable[[Exchange], None], Timer | None]] = {}
         self._bytes = 0
+        self._looking = False  # soon
+        self._listened: list[dict[Callable[[], None], None]] = []  # listeners of versions, with one of ours
         registry.listeners.append(self._look_again)
 
     def __repr__(self) -> str:
         return f"<HeldRequests {len(self._waiting)} requests, {self._bytes} bytes>"
 
     def take(self, exchange: Exchange, error: DaemonError, again: Callable[[Exchange], None]) -> bool:
-        """Hold a request that failed because its model is not registered yet; return False if no such model is awaited.
+        """Hold a request that failed because its model is not registered or loaded yet; return False for any other.
 
         Args:
             again: routes the request once more.
         """
-        if not (isinstance(error, (ModelNotFound, VersionNotFound)) and self._registry.expects(error.name)):
+        most = math.inf  # seconds from the request's beginning
+        refusal: DaemonError
+        if isinstance(error, LoadingFirst):
+            refusal, doing, most, name = error, "loading", error.most, error.name
+        elif isinstance(error, (ModelNotFound, VersionNotFound)) and self._registry.expects(error.name):
+            refusal, doing, name = _loading(error.name), "being registered", error.name
+        else:
             return False
         request = exchange.request
         if not _waits(request.path) or len(self._waiting) >= self._most:
-            exchange.fail(_loading(error.name))
+            exchange.fail(refusal)
             return True
         if self._bytes + len(request.body) > self._most_bytes:
-            exchange.fail(_loading(error.name))
+            exchange.fail(refusal)
             return True
         timer = None
         if request.budget is not None:
             try:
-                left = request.began + read_budget(request.budget) - self._clock.now()
+                most = min(most, read_budget(request.budget))
             except BadRequest as invalid:
                 exchange.fail(invalid)
                 return True
-            timer = self._clock.later(max(0.0, left), partial(self._expire, exchange, error.name))
+        if most < math.inf:
+            left = request.began + most - self._clock.now()
+            timer = self._clock.later(max(0.0, left), partial(self._expire, exchange, name, doing))
+        if isinstance(error, LoadingFirst):
+            error.listeners[self._look_soon] = None
+            self._listened.append(error.listeners)
         self._bytes += len(request.body)
         self._waiting[exchange] = again, timer
         exchange.on_leave = partial(self._leave, exchange)
@@ -79,7 +95,16 @@ class HeldRequests:
             self._let_go(exchange)
             exchange.fail(Stopping("The daemon is being stopped. Send the request again."))
 
+    def _look_soon(self) -> None:
+        if not self._looking:
+            self._looking = True
+            self._clock.soon(self._look_again)  # whoever calls is changing its workers
+
     def _look_again(self) -> None:
+        self._looking = False
+        for listeners in self._listened:
+            listeners.pop(self._look_soon, None)
+        self._listened.clear()
         for exchange in list(self._waiting):
             again = self._let_go(exchange)
             again(exchange)
@@ -96,9 +121,9 @@ class HeldRequests:
         self._let_go(exchange)
         return False
 
-    def _expire(self, exchange: Exchange, name: str) -> None:
+    def _expire(self, exchange: Exchange, name: str, doing: str) -> None:
         self._let_go(exchange)
-        exchange.fail(RequestExpired(f'The deadline passed while model "{name}" was being registered.'))
+        exchange.fail(RequestExpired(f'The deadline passed while model "{name}" was {doing}.'))
 
 
 def _waits(path: list[str]) -> bool:

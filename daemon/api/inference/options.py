@@ -1,9 +1,9 @@
 """Parser of a header's value and its options: `form-data; name="k"; filename="x.png"`.
 
 The rules are those of python-multipart, which tests/api/inference/test_options.py compares with: a quote after a
-backslash does
-not end a value, names are case-insensitive, the last of repeated names wins, and names with `*` (RFC 5987) are ignored:
-RFC 7578, section 4.2, forbids them in forms.
+backslash does not end a value, names are case-insensitive, the last of repeated names wins, and names with `*` (RFC
+5987) are ignored: RFC 7578, section 4.2, forbids them in forms. But for `filename*`, which clients send all the same: a
+part with it is a file.
 """
 
 from tsctl.daemon.core.errors import BadRequest
@@ -54,7 +54,7 @@ def _tidy(segment: str) -> str:
 
 def _add(options: dict[str, str], segment: str) -> None:
     name, _, value = _tidy(segment).partition("=")
-    if "*" in name:
+    if "*" in name and name != "filename*":
         return
     if len(value) >= 2 and value[0] == '"' and value[len(value) - 1] == '"':
         value = value[1 : len(value) - 1].replace("\\\\", "\\").replace('\\"', '"')

@@ -7,13 +7,13 @@ from typing import Final, Protocol
 from tsctl.daemon.api.inference.forms import Form, read_body
 from tsctl.daemon.api.inference.raw_forms import RawForm, is_urlencoded, read_raw_form
 from tsctl.daemon.api.submission import budget_of, is_low, submit
-from tsctl.daemon.core.errors import BadRequest, DaemonError, PredictionFailed
+from tsctl.daemon.core.errors import AnswersInPieces, BadRequest, DaemonError, PredictionFailed
 from tsctl.daemon.core.job import Job, JobPhase, Param, Piece, Reply, TimeBudget
 from tsctl.daemon.core.timing import Timing
 from tsctl.daemon.http.bounds.sending import NotRead
 from tsctl.daemon.http.deadline_header import HEADER, read_budget
 from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import Request, Response, reply_response
+from tsctl.daemon.http.messages import Request, Response, check_query, reply_response
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import Head
 from tsctl.handlers.wire import INSTANCES, Declared
@@ -76,18 +76,24 @@ def _is_file(name: str, params: Sequence[Param]) -> bool:
     return any(param.content_type for param in params if param.name == name)  # fields have no type
 
 
-def with_inputs(request: Request, params: list[Param], declared: Declared | None) -> list[Param]:
+def with_inputs(
+    request: Request, params: list[Param], declared: Declared | None, beside: Sequence[str] = ()
+) -> list[Param]:
     """Return the parameters of a body, and those of the query that a typed handler declares, as fields of a form.
+
+    Args:
+        beside: names of the query that are the route's own.
 
     Returns:
         `params` itself, if the query has none.
 
     Raises:
-        BadRequest: the form has a part of the name of one, or the query has too many parameters.
+        BadRequest: the form has a part of the name of one, or the query has too many, or another name.
     """
     if declared is None or declared.built_in or "?" not in request.target:
         return params
-    names = {each.name for each in declared.inputs}
+    names = [each.name for each in declared.inputs]
+    check_query(request, [*names, *beside], "the handler")
     asked = [Param(name, "", text.encode()) for name, text in request.query_pairs if name in names]
     if not asked:
         return params
@@ -158,6 +164,7 @@ def predict(
     infer: Head | None = None,
     change: Callable[[Reply], Reply] | None = None,
     receiver: ReplyReceiver | None = None,
+    whole: bool = False,
 ) -> None:
     """Submit a job for a request; the answer is sent when the model replies.
 
@@ -168,8 +175,10 @@ def predict(
         infer: the head of a request in tensors, whose bytes are the parameters; None for any other.
         change: makes the answer from the whole reply, an error or not; pieces stay as they are.
         receiver: answers the exchange with the model's replies; None to send them as they are.
+        whole: the protocol has no answers in pieces: a model that gives one is told about.
 
     Raises:
+        AnswersInPieces: `whole`, and the handler is a generator.
         NoReadyWorker: the version has no worker now or soon.
         Stopping: the version or the daemon is being stopped.
         QueueFull: the version's queue is at its limit.
@@ -182,6 +191,8 @@ def predict(
     try:
         if infer is None and len(params) > 1:
             check_names(params, model.declared)
+        if whole and model.declared is not None and model.declared.streams:
+            raise AnswersInPieces(model.name)
         budget, low = read_time(request, model.settings.client_timeout), is_low(request.priority)
     except DaemonError as error:
         model.metrics.refused(error)
@@ -192,7 +203,7 @@ def predict(
     deliver: Callable[[Reply], None]
     stream: Callable[[Reply], None]
     if receiver is None:
-        waiter = Waiter(exchange, model, timing, change)
+        waiter = Waiter(exchange, model, timing, change, whole)
         deliver, stream = waiter.deliver, waiter.stream
     else:
         deliver, stream = receiver.deliver, receiver.stream
@@ -214,10 +225,10 @@ class Waiter:
     Args:
         timing: the times of the answer, which the client asks for, or None. A streamed answer does not tell them: its
             head is sent before they are known.
-        change: as in `predict`.
+        change, whole: as in `predict`.
     """
 
-    __slots__ = ("_change", "_exchange", "_model", "_timing")
+    __slots__ = ("_change", "_exchange", "_model", "_timing", "_whole")
 
     def __init__(
         self,
@@ -225,14 +236,18 @@ class Waiter:
         model: ModelVersion,
         timing: Timing | None,
         change: Callable[[Reply], Reply] | None,
+        whole: bool,
     ) -> None:
         self._exchange = exchange
         self._model = model
         self._timing = timing
         self._change = change
+        self._whole = whole
 
     def deliver(self, reply: Reply) -> None:
         exchange = self._exchange
+        if exchange.done:
+            return  # a piece was refused
         if not exchange.started:
             if self._change is not None:
                 reply = self._change(reply)
@@ -241,7 +256,7 @@ class Waiter:
                 total = self._model.clock.now() - exchange.request.received
                 response.headers = (*response.headers, ("Server-Timing", self._timing.header(total)))
             exchange.respond(response)
-        elif reply.error:
+        elif reply.error or reply.status >= 400:  # of a handler that chose it after its first pieces
             exchange.fail(PredictionFailed(reply.body.decode("utf-8", "replace")))
         else:
             exchange.send(reply.body)
@@ -256,6 +271,17 @@ class Waiter:
             return
         else:
             flow = piece.flow
+        if self._whole:
+            if flow is not None:
+                flow.refuse()
+            if not exchange.done:
+                exchange.fail(AnswersInPieces(self._model.name))
+            return
+        if exchange.started and piece.status >= 400:
+            if flow is not None:
+                flow.refuse()
+            exchange.fail(PredictionFailed(piece.body.decode("utf-8", "replace")))
+            return
         if not exchange.started:
             response = Response(piece.status, headers=piece.headers, phrase=piece.phrase)
             exchange.start(response, at_once=not piece.body)

@@ -8,11 +8,12 @@
     /models/MODEL/invoke                 SageMaker; the query's parameters reach the handler
     /invocations[?model_name=MODEL]      SageMaker; without a name, the only registered model
     /MODEL[/VERSION]/predict             as before TorchServe 0.1; the query's parameters reach the handler
+    /wfpredict/…                         workflows: refused by name
     /ping                                whether every version that answers by default has all its workers
     GET /                                alive, for programs; a page of the models, for browsers (welcome.py)
     OPTIONS of these, /api-description   an OpenAPI description
 
-Parameters of the query that a typed handler declares are its inputs, on each of these.
+Parameters of the query that a typed handler declares are its inputs, on each of these, and other names are refused.
 
 As in TorchServe, every method but OPTIONS predicts.
 """
@@ -29,7 +30,7 @@ from tsctl.daemon.api.inference.raw_forms import RawForm, take_as_json
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.inference.welcome import welcome
 from tsctl.daemon.api.tensors.declared import tensors_of
-from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound, WorkflowsNotServed
 from tsctl.daemon.core.job import Param
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, json_response, status_response
@@ -61,6 +62,7 @@ def inference_routes(
         url_path: str | None = None,
         version: str | None = None,
         *,
+        whole: bool = False,
         kserve_v1: bool = False,
     ) -> Work:
         if exchange.request.method == "OPTIONS":
@@ -74,9 +76,10 @@ def inference_routes(
             if kserve_v1:
                 given = as_instances(given, model.declared)
             repeatable = not explain and given is params  # by its body alone
-            predict(exchange, model, given, injected, unnamed=version is None, repeatable=repeatable)
+            unnamed = version is None
+            predict(exchange, model, given, injected, unnamed=unnamed, repeatable=repeatable, whole=whole)
             return None
-        then = partial(_predict_read, registry, model, version, exchange, injected, not explain)
+        then = partial(_predict_read, registry, model, version, exchange, injected, not explain, whole)
         return forms.read(params, exchange, model.settings.client_timeout, then)
 
     def below_a_model(explain: bool) -> Route:
@@ -106,10 +109,10 @@ def inference_routes(
     def kserve_v2(exchange: Exchange, path: list[str]) -> Work:
         match path:
             case ["models", name, ("infer" | "explain") as verb]:
-                return run(exchange, steer(registry, name, None, exchange.request), verb == "explain")
+                return run(exchange, steer(registry, name, None, exchange.request), verb == "explain", whole=True)
             case ["models", name, "versions", version, ("infer" | "explain") as verb]:
                 model = steer(registry, name, version, exchange.request)
-                return run(exchange, model, verb == "explain", version=version)
+                return run(exchange, model, verb == "explain", version=version, whole=True)
         raise ResourceNotFound
 
     def legacy(exchange: Exchange, path: list[str]) -> Work:
@@ -169,6 +172,9 @@ def inference_routes(
             raise ResourceNotFound
         exchange.respond(status_response("Live"))
 
+    def workflows(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001
+        raise WorkflowsNotServed
+
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
         method = exchange.request.method
         if method in ("GET", "HEAD"):
@@ -194,6 +200,7 @@ def inference_routes(
         "ready": ready,
         "live": live,
         "api-description": api_description,
+        "wfpredict": workflows,
         "": root,
         ELSEWHERE: legacy,
     }
@@ -208,10 +215,10 @@ def _parameters(request: Request, model: ModelVersion) -> list[Param] | Form | R
         raise
 
 
-def _with_inputs(request: Request, params: list[Param], model: ModelVersion) -> list[Param]:
+def _with_inputs(request: Request, params: list[Param], model: ModelVersion, beside: Sequence[str] = ()) -> list[Param]:
     """Return the parameters with those of the query that are the model's inputs; count a refusal."""
     try:
-        return with_inputs(request, params, model.declared)
+        return with_inputs(request, params, model.declared, beside)
     except BadRequest as error:
         model.metrics.refused(error)
         raise
@@ -221,7 +228,7 @@ def _with_all(request: Request, params: list[Param], model: ModelVersion) -> lis
     """Return the parameters for SageMaker's routes: a handler of TorchServe's form gets all of the query's."""
     declared = model.declared
     if declared is not None and not declared.built_in:
-        return _with_inputs(request, params, model)
+        return _with_inputs(request, params, model, ("model_name",))
     return with_query(request, params)
 
 
@@ -232,13 +239,14 @@ def _predict_read(
     exchange: Exchange,
     injected: Sequence[tuple[str, str]],
     repeatable: bool,
+    whole: bool,
     params: list[Param],
 ) -> None:
     """Predict with the version that was chosen before the form was read, or its replacement."""
     model = steer_again(registry, chosen, version, exchange.request)
     asked = _with_inputs(exchange.request, params, model)
     repeatable = repeatable and asked is params
-    predict(exchange, model, asked, injected, unnamed=version is None, repeatable=repeatable)
+    predict(exchange, model, asked, injected, unnamed=version is None, repeatable=repeatable, whole=whole)
 
 
 def _invoke_read(

@@ -1,7 +1,9 @@
 """The common parts of the commands of the management API: those of the core and of extensions."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from tsctl.daemon.api.openapi import (
     UNKNOWN_CALLER,
@@ -15,6 +17,7 @@ from tsctl.daemon.api.openapi import (
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.models.persistence.earlier import one_change
 from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registry import Registry
 
 CHANGE_HEADER = "x-tsctl-change"  # a token that the commands of one change have in common, see `tsctl rollback`
 READING = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -25,6 +28,26 @@ FAILED = {"500": "The command failed; the message has the reason."}
 NOT_NOW = {"503": "The daemon is being upgraded or stopped, or no worker can answer."}
 CLASHES = {"409": "The version is already registered, is being replaced, or is in a state that forbids the command."}
 CHANGED = FOUND | FAILED | NOT_NOW | CLASHES | UNKNOWN_CALLER
+
+
+async def awaited(registry: Registry, name: str, version: str | None = None) -> None:
+    """Wait until a model that is listed, or that the last run had, is registered, or could not be.
+
+    Commands for it would else fail between the moment when the daemon listens, and that when its archive is unpacked.
+    """
+    while registry.expects(name) and not (registry.holds(name, version) if version else name in registry):
+        settled = asyncio.get_running_loop().create_future()
+        look = partial(_settle, settled)
+        registry.listeners.append(look)
+        try:
+            await settled
+        finally:
+            registry.listeners.remove(look)
+
+
+def _settle(settled: asyncio.Future[None]) -> None:
+    if not settled.done():
+        settled.set_result(None)
 
 
 @contextmanager

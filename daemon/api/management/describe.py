@@ -39,6 +39,8 @@ def with_fields(document: dict[str, Any], further: Mapping[str, Any]) -> dict[st
 # TorchServe shows these of each version.
 _OF_SEQUENCES = ("sequenceMaxIdleMSec", "sequenceTimeoutMSec", "maxNumSequence", "maxSequenceJobQueueSize")
 
+_RETRY_TIME = 300  # seconds, TorchServe's default
+
 
 def describe(
     model: ModelVersion,
@@ -64,7 +66,7 @@ def describe(
         "maxBatchDelay": round(settings.max_delay * 1000),
         "responseTimeout": round(settings.response_timeout),
         "startupTimeout": round(settings.startup_timeout),
-        "maxRetryTimeoutInSec": 300,
+        "maxRetryTimeoutInSec": _retry_time(model.source.document),
         "clientTimeoutInMills": round(settings.client_timeout * 1000),
         "parallelType": "",
         "parallelLevel": 0,
@@ -120,6 +122,12 @@ def recent_document(recent: Recent) -> dict[str, float | None]:
         "p50Ms": None if recent.p50 is None else round(recent.p50 * 1000, 3),
         "p99Ms": None if recent.p99 is None else round(recent.p99 * 1000, 3),
     }
+
+
+def _retry_time(document: Mapping[str, Any]) -> int:
+    """Return `maxRetryTimeoutInSec` as the archive's model-config.yaml has it; TorchServe's default without."""
+    written = document.get("maxRetryTimeoutInSec")
+    return written if type(written) is int and written > 0 else _RETRY_TIME
 
 
 def gpu_memory(worker: Worker) -> dict[str, int | None]:

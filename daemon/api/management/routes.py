@@ -25,7 +25,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tsctl.daemon.api.management.commands import changing
+from tsctl.daemon.api.management.commands import awaited, changing
 from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
 from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields
@@ -35,7 +35,13 @@ from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.management.patch import asked_of, change
 from tsctl.daemon.api.management.progress import Command, run
 from tsctl.daemon.api.management.registered import registered
-from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, RegistrationOff, ResourceNotFound
+from tsctl.daemon.core.errors import (
+    BadRequest,
+    MethodNotAllowed,
+    RegistrationOff,
+    ResourceNotFound,
+    WorkflowsNotServed,
+)
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route
@@ -49,6 +55,9 @@ from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 
 PAGE = 100
+# The parameters of commands; `timeout` and `number_gpu` are TorchServe's, which it does not obey either.
+_SCALING = ("min_worker", "max_worker", "model_version", "synchronous", "timeout", "number_gpu", "warnings")
+_UNREGISTERING = ("owner", "synchronous", "timeout")
 # With 206: the workers asked for were ready, but another client has scaled since, or a worker has just exited.
 _IN_PROGRESS = "Workers scaling in progress..."
 
@@ -77,6 +86,8 @@ def management_routes(
     """
 
     async def models(exchange: Exchange, path: list[str]) -> None:
+        if path and exchange.request.method != "OPTIONS":
+            await awaited(registry, path[0], path[1] if path[1:] and path[1] != "all" else None)
         with changing(registrar, exchange.request):
             await answer(exchange, path)
 
@@ -108,7 +119,9 @@ def management_routes(
             await registrar.ledger.remember(model)
             exchange.respond(json_response(document))
         elif method == "DELETE" and len(path) in (1, 2):
-            owner = Parameters(exchange.request).text("owner") or ""
+            given = Parameters(exchange.request)
+            given.check_names(_UNREGISTERING, ())
+            owner = given.text("owner") or ""
             model = await registrar.unregister(path[0], path[1] if path[1:] else None, owner)
             exchange.respond(status_response(f'Model "{model.name}" unregistered'))
         else:
@@ -122,6 +135,9 @@ def management_routes(
         ready = are_ready(answering_of(registry, path[1]))
         exchange.respond(json_response({"name": path[1], "ready": ready}))
 
+    def workflows(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001
+        raise WorkflowsNotServed
+
     def root(exchange: Exchange, path: list[str]) -> None:  # noqa: ARG001 - one signature for all
         if exchange.request.method != "OPTIONS":
             raise MethodNotAllowed
@@ -133,6 +149,7 @@ def management_routes(
         exchange.respond(json_response(describe_management(operations(), own=own is not None)))
 
     found: dict[str, Route] = {"models": models, "v1": kserve, "api-description": api_description, "": root}
+    found["workflows"] = workflows
     return found if own is None else found | {"tsctl": own_route(registry, own, served)}
 
 
@@ -222,6 +239,7 @@ def _scale(
     registry: Registry, registrar: Registrar, exchange: Exchange, name: str, version: str | None = None
 ) -> Command:
     given = Parameters(exchange.request)
+    given.check_names(_SCALING, ())
     least = given.whole("min_worker", absent=None)
     least = 1 if least is None else least
     most = given.whole("max_worker", absent=None)

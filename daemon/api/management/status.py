@@ -74,6 +74,7 @@ def status_document(
         "stateDir": str(config.state_dir),
         "modelStore": None if config.model_store is None else str(config.model_store),
         "grace": config.grace,
+        "registering": sorted(name or "" for name in registry.expected),
         "models": [_listed(model, registry, further) for model in registry],
     }
 

@@ -46,6 +46,7 @@ def model_config(model: ModelVersion) -> dict[str, Any]:
     clients add no dimension of their own.
     """
     inputs, outputs = tensors_of(model)
+    declared = model.declared
     return {
         "name": model.name,
         "platform": model.settings.platform,
@@ -55,6 +56,7 @@ def model_config(model: ModelVersion) -> dict[str, Any]:
         "input": [_configured(each) | {"optional": each.optional} for each in inputs],
         "output": [_configured(each) for each in outputs],
         "instance_group": [{"name": model.name, "count": model.pool.wanted, "kind": "KIND_AUTO"}],
+        "model_transaction_policy": {"decoupled": declared is not None and declared.streams},
     }
 
 

@@ -4,7 +4,7 @@ Others are the handler's. A parameter of the protocol, or of one of Triton's ext
 by its name: without it the answer would be another one than the client means.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tsctl.daemon.api.tensors.forms import Parameters
 from tsctl.daemon.core.errors import BadRequest
@@ -21,6 +21,7 @@ _OF_REQUESTS = {
     "priority": "send the header `x-request-priority` with `low` for a request that may wait",
     "timeout": "send the header `x-request-deadline-ms`, in milliseconds",
 }
+_OF_STREAMS = ("triton_enable_empty_final_response",)
 _SHOWN = 100  # characters of a value in a message
 
 
@@ -37,6 +38,24 @@ def check_served(what: str, parameters: Mapping[str, object], refused: Mapping[s
     for name, sentence in refused.items():
         if name in parameters:
             raise BadRequest(f"{what} has the parameter `{name}`; tsctl does not serve {sentence}.")
+
+
+def check_parameters(parameters: Parameters, known: Mapping[str, ParameterHeader], inputs: Sequence[str]) -> None:
+    """Check that no parameter of a request for a typed or built-in handler is lost: such a handler sees inputs alone.
+
+    Args:
+        inputs: the names of the handler's.
+
+    Raises:
+        BadRequest: a parameter has no effect.
+    """
+    for name, value in parameters.items():
+        if name in known or name in _OF_STREAMS or (name in _OF_REQUESTS and type(value) is int):
+            continue
+        way = "send it as an input" if name in inputs else f"its inputs are {', '.join(inputs)}"
+        raise BadRequest(
+            f"The parameter `{name[:_SHOWN]}` of the request has no effect: the handler takes no parameters, {way}."
+        )
 
 
 def headers_of(parameters: Parameters, known: Mapping[str, ParameterHeader]) -> tuple[tuple[str, str], ...]:

@@ -16,7 +16,7 @@ from tsctl.daemon.api.tensors.answers import parse_answer, write_answer
 from tsctl.daemon.api.tensors.declared import check_request
 from tsctl.daemon.api.tensors.documents import described_request
 from tsctl.daemon.api.tensors.forms import InferAnswer, InferRequest
-from tsctl.daemon.api.tensors.parameters import headers_of
+from tsctl.daemon.api.tensors.parameters import check_parameters, headers_of
 from tsctl.daemon.api.tensors.typed import output_of, typed_answer, typed_params
 from tsctl.daemon.core.errors import PredictionFailed
 from tsctl.daemon.core.job import Param, Reply
@@ -52,6 +52,7 @@ def prepare(model: ModelVersion, request: InferRequest) -> PreparedRequest:
     if settings.inputs:
         check_request(request, settings.inputs, settings.outputs)
     if model.declared is not None:
+        check_parameters(request.parameters, model.parameter_headers, [each.name for each in model.declared.inputs])
         read = partial(typed_answer, model.name, model.version, request.id, output_of(settings.outputs))
         params, elements = typed_params(request, model.declared)
         return PreparedRequest(params, elements, read, told)

@@ -10,7 +10,6 @@ from typing import Annotated, Any, TypeVar
 import msgspec
 from msgspec import Meta
 
-from tsctl.daemon.api.json_text.syntax import check_syntax
 from tsctl.daemon.api.json_text.walk import Found, JsonText
 from tsctl.daemon.api.tensors.forms import InferRequest, Parameters, Tensor, WantedOutput
 from tsctl.daemon.api.tensors.json_data import pack_steps
@@ -52,20 +51,26 @@ class WrittenTensor(msgspec.Struct):
         return bytes(memoryview(self.data)[:4]) not in (b"", b"null")
 
 
-class _WrittenOutput(msgspec.Struct):
+class _WrittenInput(WrittenTensor, forbid_unknown_fields=True):
+    """One tensor of a request: a member that is not read might be meant to change the answer."""
+
+
+class _WrittenOutput(msgspec.Struct, forbid_unknown_fields=True):
     name: Name
     parameters: RawParameters = None
 
 
-class _WrittenRequest(msgspec.Struct):
-    inputs: list[WrittenTensor]
+class _WrittenRequest(msgspec.Struct, forbid_unknown_fields=True):
+    inputs: list[_WrittenInput]
     id: str | None = None
     parameters: RawParameters = None
     outputs: list[_WrittenOutput] | None = None
+    model_name: str | None = None  # KServe's SDK sends it beside the path, which counts
+    model_version: str | None = None
 
 
 _decode = msgspec.json.Decoder(_WrittenRequest).decode
-_decode_tensor = msgspec.json.Decoder(WrittenTensor).decode
+_decode_tensor = msgspec.json.Decoder(_WrittenInput).decode
 _decode_output = msgspec.json.Decoder(_WrittenOutput).decode
 
 
@@ -121,7 +126,7 @@ def parse_steps(body: Payload, head_length: int | None = None) -> Steps[InferReq
 def _walked(view: memoryview) -> Steps[_WrittenRequest]:
     """Return a large request: its tensors are counted before any is built, and each is decoded by itself."""
     text = JsonText(view)
-    inputs: list[WrittenTensor] | None = None
+    inputs: list[_WrittenInput] | None = None
     outputs: list[_WrittenOutput] | None = None
     beside: list[bytes] = []
     for member in (yield from text.document(MOST_MEMBERS, "the request")):
@@ -140,7 +145,7 @@ def _walked(view: memoryview) -> Steps[_WrittenRequest]:
             yield from _check_size(text, member, f"the member `{member.name}`")
             beside.append(b'"%b":%b' % (member.name.encode(), text.part(member)))
         else:
-            yield from check_syntax(view[member.start : member.end])
+            raise _unknown(member.name)
     if inputs is None:
         raise BadRequest("The body is no inference request in JSON: it has no `inputs`.")
     written = _decoded(_decode, b'{"inputs":[],%b}' % b",".join(beside or (b'"id":null',)))
@@ -148,7 +153,7 @@ def _walked(view: memoryview) -> Steps[_WrittenRequest]:
     return written
 
 
-def _walked_tensor(text: JsonText, of: Found) -> Steps[WrittenTensor]:
+def _walked_tensor(text: JsonText, of: Found) -> Steps[_WrittenInput]:
     """Return one input of a large request; its data stay as they are written."""
     if of.size <= _DECODED_WHOLE:
         return _decoded(_decode_tensor, text.part(of))
@@ -161,11 +166,16 @@ def _walked_tensor(text: JsonText, of: Found) -> Steps[WrittenTensor]:
             yield from _check_size(text, member, f"the member `{member.name}` of an input")
             beside.append(b'"%b":%b' % (member.name.encode(), text.part(member)))
         else:
-            yield from check_syntax(text.data[member.start : member.end])
+            raise _unknown(member.name)
     written = _decoded(_decode_tensor, b"{%b}" % b",".join(beside))
     if data is not None:
         written.data = msgspec.Raw(text.data[data.start : data.end])
     return written
+
+
+def _unknown(name: str) -> BadRequest:
+    """Return the error of a member that the protocol does not have, in the decoder's words."""
+    return BadRequest(f"The body is no inference request in JSON: Object contains unknown field `{name[:_SHOWN]}`")
 
 
 def _check_size(text: JsonText, of: Found, what: str) -> Steps[None]:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
 from tsctl.daemon.api.tensors.prepared import PreparedRequest, prepare
 from tsctl.daemon.core.arena import Take
-from tsctl.daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, VersionNotFound
-from tsctl.daemon.core.job import Reply
+from tsctl.daemon.core.errors import DaemonError, ModelNotFound, NoReadyWorker, NotServed, VersionNotFound
+from tsctl.daemon.core.job import Piece, Reply
 from tsctl.daemon.extensions.grpc.codes import Code
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.prediction import CallFailed, replies_at_end, replies_to
@@ -26,6 +26,9 @@ from tsctl.daemon.models.routing.steering import answering, answering_of, are_re
 from tsctl.daemon.models.version import ModelVersion
 
 SERVICES = ("inference.GRPCInferenceService", "org.pytorch.serve.grpc.openinference.GRPCInferenceService")
+# Triton's parameters of streams.
+_FINAL, _EMPTY_FINAL = "triton_final_response", "triton_enable_empty_final_response"
+_IN_PIECES = "The model answers in pieces: call ModelStreamInfer."
 
 
 class OpenInferenceService:
@@ -123,17 +126,22 @@ class OpenInferenceService:
         """
         unnamed, asked = not request.model_version, _Origin(request.id, bool(request.raw_input_contents))
         model, prepared = await self._prepared(request, head)
+        if model.declared is not None and model.declared.streams:
+            model.metrics.refused(error := NotServed(_IN_PIECES))
+            raise error
         head = head.with_headers(*prepared.headers)
         del request  # as large as the parameters, which the job has
         replies = await replies_at_end(self._arrivals, model, head, prepared.params, prepared.head, unnamed=unnamed)
         if len(replies) != 1:
-            raise CallFailed(Code.UNIMPLEMENTED, "The model answers in pieces: call ModelStreamInfer.", 501)
+            raise NotServed(_IN_PIECES)
         return await self._answer_of(model, asked, prepared, replies[0])
 
     async def model_stream_infer(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
         """Yield the answers to requests that come one by one, in their order; an answer in pieces is several.
 
-        An error is the answer to its request, and the stream goes on.
+        An error is the answer to its request, and the stream goes on. The last message of each answer says that it is
+        the last, as Triton's clients read it; where the model ends without one, and the request asks for it
+        (`triton_enable_empty_final_response`), an empty one does.
         """
         now = asyncio.get_running_loop().time
         message = self._message("ModelStreamInfer")
@@ -147,7 +155,9 @@ class OpenInferenceService:
                         yield message(infer_response=answer)
             except (CallFailed, DaemonError) as error:
                 # The id tells the client which of its requests failed.
-                yield message(error_message=str(error), infer_response={"id": asked})
+                yield message(
+                    error_message=str(error), infer_response={"id": asked, "parameters": {_FINAL: {"bool_param": True}}}
+                )
 
         async with aclosing(in_order(requests, each, _size)) as answers:
             async for answer in answers:
@@ -168,13 +178,25 @@ class OpenInferenceService:
 
     async def _answers(self, request: Any, head: CallHead) -> AsyncGenerator[Any]:
         """Yield the model's answer, or its pieces; errors as `model_infer`."""
+        empty_end = _EMPTY_FINAL in request.parameters and request.parameters[_EMPTY_FINAL].bool_param
         unnamed, asked = not request.model_version, _Origin(request.id, bool(request.raw_input_contents))
         model, prepared = await self._prepared(request, head)
         head = head.with_headers(*prepared.headers)
         del request
-        async with aclosing(replies_to(model, head, prepared.params, prepared.head, unnamed=unnamed)) as replies:
+        answers = replies_to(model, head, prepared.params, prepared.head, unnamed=unnamed, with_end=True)
+        in_pieces = False
+        async with aclosing(answers) as replies:
             async for reply in replies:
-                yield await self._answer_of(model, asked, prepared, reply)
+                is_last = not isinstance(reply, Piece)
+                if is_last and in_pieces and not reply.body:  # the end alone
+                    if not empty_end:
+                        break
+                    answer = self._answer(model_name=model.name, model_version=model.version, id=asked.id)
+                else:
+                    answer = await self._answer_of(model, asked, prepared, reply)
+                answer.parameters[_FINAL].bool_param = is_last
+                in_pieces = True
+                yield answer
 
     async def _prepared(self, request: Any, head: CallHead) -> tuple[ModelVersion, PreparedRequest]:
         """Return the version that answers, and the request as its job carries it; a refusal is counted.

@@ -131,9 +131,13 @@ async def replies_to(
     *,
     unnamed: bool,
     repeatable: bool = False,
+    with_end: bool = False,
 ) -> AsyncGenerator[Reply]:
     """Submit a job, and yield its answer: all of it, or piece by piece; `infer` as in `Job`, `repeatable` as in
     `replies_at_end`.
+
+    Args:
+        with_end: yield the last reply even if it is empty, after pieces.
 
     A caller that ends the iteration early, such as a cancelled call, takes its job out of the queue.
 
@@ -156,7 +160,7 @@ async def replies_to(
                     raise NotRead(reply.unread)
                 flow = reply.flow
             check_reply(reply)
-            if reply.body or (last and not job.begun):
+            if reply.body or (last and (with_end or not job.begun)):
                 yield reply
             if flow is not None and arrived.empty():
                 flow.drained()  # the caller asks for the next piece when this one was written

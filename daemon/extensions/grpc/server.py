@@ -101,6 +101,8 @@ class Method:
 
     Attributes:
         run: takes the parsed request, or an iterator of requests, and the head.
+        open: its calls need no token.
+        token: the one that opens it, where it is another method's neighbour; empty for those of its server.
     """
 
     run: Callable[..., Any]
@@ -108,14 +110,11 @@ class Method:
     client_streaming: bool
     server_streaming: bool
     open: bool = False
+    token: str = ""
 
 
-def methods_of(service: Any, *, open: bool = False) -> dict[str, Method]:  # noqa: A002
-    """Return the methods of a service: full name → method.
-
-    Args:
-        open: the calls need no token.
-    """
+def methods_of(service: Any, *, open: bool = False, token: str = "") -> dict[str, Method]:  # noqa: A002
+    """Return the methods of a service: full name → method; `open` and `token` as in `Method`."""
     from tsctl.daemon.extensions.grpc.protos import messages  # here, because protobuf is an optional dependency
 
     found = {}
@@ -123,7 +122,9 @@ def methods_of(service: Any, *, open: bool = False) -> dict[str, Method]:  # noq
         own = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in each.name).lstrip("_")
         kind = messages.request_class(each.input_type.full_name)
         run = getattr(service, own)
-        found[f"/{service.name}/{each.name}"] = Method(run, kind, each.client_streaming, each.server_streaming, open)
+        found[f"/{service.name}/{each.name}"] = Method(
+            run, kind, each.client_streaming, each.server_streaming, open, token
+        )
     return found
 
 
@@ -161,6 +162,7 @@ class Calls:
         self._incoming = incoming
         self._most = most
         self._tokens = tuple(filter(None, tokens))
+        self._secrets = (*self._tokens, *{each.token for each in methods.values() if each.token})
         self._answered = answered
         self._clients = clients
         self._codes = {code.value[0]: code for code in grpc.StatusCode}
@@ -199,10 +201,12 @@ class Calls:
             return self._handler(method, details.method, Stopping("The daemon is being stopped. Call again."))
         if self._running >= self._most + (OPEN_CALLS if method.open else 0):
             return self._handler(method, details.method, TooManyCalls(self._most))
-        if (self._tokens or self._clients is not None) and not method.open:
+        if (method.token or self._tokens or self._clients is not None) and not method.open:
             shown = bearer_of(details.invocation_metadata)
             try:
-                if self._client(shown) is None:
+                if method.token:
+                    check_call(shown, (method.token,))
+                elif self._client(shown) is None:
                     check_call(shown, self._tokens)
             except DaemonError as error:
                 return self._handler(method, details.method, error)
@@ -312,7 +316,7 @@ class Calls:
         if self._clients is not None:
             call.client = self._client(bearer_of(metadata))
         head = read_head(
-            call.target, metadata, context.time_remaining(), self._clock.now(), self._tokens, call.client, call.peer,
+            call.target, metadata, context.time_remaining(), self._clock.now(), self._secrets, call.client, call.peer,
             call.began,
         )  # fmt: skip
         if method.open and (self._tokens or self._clients is not None) and call.client is None:

@@ -86,27 +86,48 @@ class GrpcServers:
         self._health = HealthService(registry, started, [SERVICE, *SERVICES])
         self._models = AwaitedModels(registry, config.queue_jobs, receiving)
         self._credentials = _credentials(self._grpc, config.certificate_file, config.private_key_file)
-        if self._addresses:
+        self._take, self._clients = take, clients
+        self._sequence_header = getattr(config, "sequence_id_header", SEQUENCE_HEADER)
+        alone = [each for each in self._addresses if each not in self._managing]
+        if alone:
             arrivals = Arrivals(clock)
-            named = getattr(config, "sequence_id_header", SEQUENCE_HEADER)
-            methods = methods_of(InferenceService(registry, self._models, arrivals, take, self._turns, named))
-            for name in SERVICES:
-                service = OpenInferenceService(name, registry, started, self._models, arrivals, take, self._turns)
-                methods |= methods_of(service)
-            accepted = (tokens.inference, tokens.management) if tokens.inference or clients is not None else ()
-            self._add(methods, accepted, self._addresses, arrivals, clients)
+            self._add(self._predicting(arrivals), self._accepted, alone, arrivals, clients)
 
     def manage(self, routes: Routes) -> None:
-        """Serve management at its addresses, if there are any, by HTTP's routes of a management address."""
-        if not self._managing:
-            return
-        arrivals = Arrivals(self._clock)
-        methods = methods_of(ManagementService(routes))
+        """Serve management at its addresses, if there are any, by HTTP's routes of a management address.
+
+        An address that is one of predictions, too, serves both: the management token opens what manages, and what opens
+        predictions elsewhere opens them there.
+        """
+        both = [each for each in self._managing if each in self._addresses]
+        alone = [each for each in self._managing if each not in both]
+        token = self._tokens.management
+        for addresses in filter(None, (alone, both)):
+            arrivals = Arrivals(self._clock)
+            methods = methods_of(ManagementService(routes), token=token)
+            for name in SERVICES:
+                service = RepositoryService(name, self._registry, self._started, self._models, arrivals, routes)
+                methods |= methods_of(service, token=token)
+            if addresses is both:
+                repository = {name: each for name, each in methods.items() if "/Repository" in name}
+                methods |= self._predicting(arrivals) | repository
+                self._add(methods, self._accepted, both, arrivals, self._clients)
+            else:
+                self._add(methods, (token,), alone, arrivals)
+
+    @property
+    def _accepted(self) -> Sequence[str]:
+        """The tokens that open predictions; none where they are open."""
+        tokens = self._tokens
+        return (tokens.inference, tokens.management) if tokens.inference or self._clients is not None else ()
+
+    def _predicting(self, arrivals: Arrivals) -> dict[str, Method]:
+        """Return the methods of predictions."""
+        registry, models, take, turns = self._registry, self._models, self._take, self._turns
+        methods = methods_of(InferenceService(registry, models, arrivals, take, turns, self._sequence_header))
         for name in SERVICES:
-            methods |= methods_of(
-                RepositoryService(name, self._registry, self._started, self._models, arrivals, routes)
-            )
-        self._add(methods, (self._tokens.management,), self._managing, arrivals)
+            methods |= methods_of(OpenInferenceService(name, registry, self._started, models, arrivals, take, turns))
+        return methods
 
     def _add(
         self,

@@ -7,9 +7,11 @@ from contextlib import aclosing
 from typing import Any
 
 from tsctl.daemon.core.arena import Take, share_steps
+from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Param, Reply
+from tsctl.daemon.extensions.grpc.codes import code_of
 from tsctl.daemon.extensions.grpc.heads import CallHead
-from tsctl.daemon.extensions.grpc.prediction import replies_at_end, replies_to
+from tsctl.daemon.extensions.grpc.prediction import CallFailed, replies_at_end, replies_to
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
 from tsctl.daemon.extensions.grpc.waiting.turns import StepTurns
@@ -87,12 +89,22 @@ class InferenceService:
                 yield answer
 
     async def stream_predictions2(self, requests: AsyncIterator[Any], head: CallHead) -> AsyncGenerator[Any]:
-        """Yield the answers to requests that come one by one, in their order."""
+        """Yield the answers to requests that come one by one, in their order.
+
+        An error is the answer to its request, in `status` as in TorchServe, and the stream goes on.
+        """
         now = asyncio.get_running_loop().time
         async for request in requests:
-            async with aclosing(self.stream_predictions(request, head.of_next(now()))) as answers:
-                async for answer in answers:
-                    yield answer
+            try:
+                async with aclosing(self.stream_predictions(request, head.of_next(now()))) as answers:
+                    async for answer in answers:
+                        yield answer
+            except (CallFailed, DaemonError) as error:
+                code = error.code if isinstance(error, CallFailed) else code_of(error)
+                answer = self._answer(status={"code": int(code), "message": str(error)})
+                if request.HasField("sequence_id"):
+                    answer.sequence_id = request.sequence_id
+                yield answer
 
     async def _prepared(self, request: Any, head: CallHead) -> tuple[ModelVersion, list[Param]]:
         """Return the version that answers, and the parameters; large ones are copied in turns with other calls."""

@@ -6,18 +6,19 @@ KServe's, Triton's and MLServer's clients speak it.
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tsctl.daemon.extension import ClientProtocol, Extension, Kernel, Operations, PathFacts, RoutesService, Service
+from tsctl.daemon.extension import ClientProtocol, Extension, Kernel, Operations, PathFacts, Service
 
 if TYPE_CHECKING:
     from tsctl.daemon.model_settings.declarations import DeclaredTensor
 
-_RUNS = ("infer", "explain")
+_RUNS = ("infer", "explain", "generate", "generate_stream")
 
 
 class OipProtocol(ClientProtocol):
     segments = ("v2",)
     prefixes = ("/v2/",)
     unguarded = ("v2/health",)
+    failure_status = 500  # as on KServe, MLServer and Triton: proxies send a request again that was answered 503
 
     def facts(self, path: list[str]) -> PathFacts:
         match path:
@@ -51,8 +52,6 @@ class OipExtension(Extension):
     protocol = OipProtocol()
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.oip.repository import repository_routes
-        from tsctl.daemon.extensions.oip.routes import oip_routes
+        from tsctl.daemon.extensions.oip.service import OipService
 
-        clients = oip_routes(kernel.registry, kernel.ready, kernel.predictions["v2"], kernel.turns)
-        return RoutesService(clients, repository_routes(kernel.registry, kernel.registrar))
+        return OipService(kernel)

@@ -114,7 +114,7 @@ def _submit(exchange: Exchange, model: ModelVersion, asked: InferRequest, explai
         raise
     change = partial(as_asked, prepared, asked)
     injected = (("explain", "True" if explain else "False"), *prepared.headers)
-    predict(exchange, model, prepared.params, injected, unnamed=unnamed, infer=prepared.head, change=change)
+    predict(exchange, model, prepared.params, injected, unnamed=unnamed, infer=prepared.head, change=change, whole=True)
 
 
 def _head_length(request: Request) -> int | None:

@@ -8,6 +8,7 @@ Models are registered by other means; here they are loaded, or unloaded until th
 and `unload`). The answer comes when the workers are ready. A configuration or files in the request are refused.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 from tsctl.daemon.api.tensors.metadata import READY, index_entry
@@ -64,6 +65,8 @@ def _check_parameters(exchange: Exchange, name: str, action: str) -> None:
         BadRequest: the body is neither empty nor an object, or has a parameter that is not served.
     """
     document = exchange.request.json() if len(exchange.request.body) else {}
+    if isinstance(document, dict):
+        _check_members(document, ("parameters",))
     parameters = document.get("parameters") or {} if isinstance(document, dict) else None
     if not isinstance(parameters, dict):
         raise BadRequest("The body is no object with `parameters`: an object.")
@@ -75,6 +78,12 @@ def _check_parameters(exchange: Exchange, name: str, action: str) -> None:
             )
 
 
+def _check_members(document: dict[str, Any], known: Sequence[str]) -> None:
+    for name in document:
+        if name not in known:
+            raise BadRequest(f"Unknown member `{name[:_SHOWN]}`; the request has {', '.join(known)}, or nothing.")
+
+
 def _only_ready(exchange: Exchange) -> bool:
     """Return whether the index is to name ready versions only, as the request's body says.
 
@@ -82,6 +91,8 @@ def _only_ready(exchange: Exchange) -> bool:
         BadRequest: the body is neither empty nor an object with a boolean `ready`.
     """
     document = exchange.request.json() if len(exchange.request.body) else {}
+    if isinstance(document, dict):
+        _check_members(document, ("ready",))
     ready = document.get("ready", False) if isinstance(document, dict) else None
     if type(ready) is not bool:
         raise BadRequest("The body is no object with `ready`: true or false.")

@@ -6,7 +6,9 @@
     GET    …/ready, …/config, …/stats; /v2/models/stats     readiness; Triton's model configuration and statistics
     POST   …/infer                                          run the model
     any    …/explain                                        run its explanation
+    POST   …/generate, …/generate_stream                    Triton's, for models that declare a text (generate.py)
 
+What Triton has beside, shared memory, traces and logging, is refused by name.
 Health needs no token, as `/ping`. The repository's routes are management (repository.py).
 """
 
@@ -16,10 +18,11 @@ from typing import Any, NamedTuple
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
 from tsctl.daemon.core.client import LimitedClient
-from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, NotServed, ResourceNotFound
+from tsctl.daemon.extensions.oip.generate import GENERATE, STREAM, TextReader
 from tsctl.daemon.extensions.oip.infer import InferReader
 from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.http.messages import Request, check_query, json_response
 from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import Steered, answering, answering_of, are_ready
@@ -27,7 +30,14 @@ from tsctl.daemon.models.version import ModelVersion
 
 _READING = ("GET", "HEAD")
 _RUNS = ("infer", "explain")
-_ABOUT = (*_RUNS, "ready", "config", "stats")
+_ABOUT = (*_RUNS, GENERATE, STREAM, "ready", "config", "stats")
+# Triton's extensions that are not served, by the first segment of their paths; "trace" also below a model.
+_NOT_SERVED = {
+    "systemsharedmemory": "shared memory: send tensors in the request, as binary data",
+    "cudasharedmemory": "shared memory of GPUs: send tensors in the request, as binary data",
+    "trace": "Triton's traces: set `--otlp-endpoint` for OpenTelemetry's",
+    "logging": "Triton's settings of its log: set `--log-level` at the start",
+}
 
 Document = tuple[dict[str, Any], int]  # and its status
 
@@ -46,7 +56,8 @@ def oip_routes(
         plain: the route of requests whose body goes to the model as it is.
         turns: reads large requests; None for a reader of these routes alone.
     """
-    reader = InferReader(turns or Turns(), plain)
+    turns = turns or Turns()
+    reader, generator = InferReader(turns, plain), TextReader(turns)
 
     def ready() -> bool:
         return started() and are_ready(answering(registry))
@@ -77,6 +88,7 @@ def oip_routes(
         return model_metadata(model, versions), 200
 
     def route(exchange: Exchange, path: list[str]) -> Coroutine[Any, Any, None] | None:
+        _check_served(path)
         asked = _Asked.of(path)
         method = exchange.request.method
         told = about_server(path, exchange.request.client)
@@ -86,8 +98,15 @@ def oip_routes(
             if method == "OPTIONS":
                 return plain(exchange, path)
             find = Steered(registry, asked.name, asked.version, exchange.request)
+            _check_query(exchange.request, find)
             explain, unnamed = asked.what == "explain", asked.version is None
             return reader.read(exchange, path, find, explain=explain, unnamed=unnamed)
+        if told is None and asked is not None and asked.what in (GENERATE, STREAM):
+            if method != "POST":
+                raise MethodNotAllowed
+            find = Steered(registry, asked.name, asked.version, exchange.request)
+            _check_query(exchange.request, find)
+            return generator.read(exchange, find, stream=asked.what == STREAM, unnamed=asked.version is None)
         if method not in _READING:
             raise MethodNotAllowed
         if told is None and asked is not None:
@@ -97,6 +116,24 @@ def oip_routes(
         return None
 
     return {"v2": route}
+
+
+def _check_query(request: Request, find: Steered) -> None:
+    """Raise BadRequest for a query, which no route that runs a model takes; count it for the model."""
+    try:
+        check_query(request, (), "this route")
+    except BadRequest as error:
+        find().metrics.refused(error)
+        raise
+
+
+def _check_served(path: list[str]) -> None:
+    """Raise NotServed for a path of an extension of Triton's that is not served."""
+    word = path[0] if path else ""
+    if word == "models" and "trace" in path[2:]:
+        word = "trace"
+    if word in _NOT_SERVED:
+        raise NotServed(f"tsctl does not serve {_NOT_SERVED[word]}.")
 
 
 class _Asked(NamedTuple):

@@ -35,6 +35,8 @@ class Completion:
     def deliver(self, reply: Reply) -> None:
         """Answer with a whole text, or the last piece of one."""
         exchange = self._exchange
+        if exchange.done:
+            return  # a piece was an error
         if reply.error or reply.status >= 300:
             self._fail(reply)
         elif self._passes:
@@ -61,6 +63,11 @@ class Completion:
         if exchange.done:
             if flow is not None:
                 flow.refuse()
+            return
+        if piece.status >= 300:  # the handler reports an error
+            if flow is not None:
+                flow.refuse()
+            self._fail(piece)
             return
         first, self._begun = not self._begun, True
         if self._stream:

@@ -5,6 +5,7 @@ the part `data`, where TorchServe's text handlers look for it: the prompt, or th
 without a template of their own.
 """
 
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -39,6 +40,46 @@ class Asked(NamedTuple):
     version: str | None
     stream: bool
     params: list[Param]
+
+
+# Members of the API without which an answer of a text is still the answer: how it is sampled, and who asks.
+_HINTS = frozenset({
+    "model", "prompt", "messages", "data", "stream", "stream_options", "n", "best_of", "temperature", "top_p", "seed",
+    "max_tokens", "max_completion_tokens", "presence_penalty", "frequency_penalty", "stop", "logit_bias", "user",
+    "metadata", "store", "service_tier", "safety_identifier", "prompt_cache_key", "parallel_tool_calls",
+    "reasoning_effort", "verbosity",
+})  # fmt: skip
+# Those that ask for another answer than a text, and the values that do not.
+_ONLY: dict[str, tuple[object, ...]] = {
+    "echo": (False,), "suffix": ("",), "logprobs": (False, 0), "top_logprobs": (0,), "tools": ([],),
+    "tool_choice": ("none", "auto"), "functions": ([],), "function_call": ("none", "auto"),
+    "response_format": ({"type": "text"},), "modalities": (["text"],), "audio": (), "prediction": (),
+    "web_search_options": (),
+}  # fmt: skip
+_SHORT_VALUE = 100  # bytes
+
+
+def check_members(params: Sequence[Param], inputs: Collection[str]) -> None:
+    """Check that a request asks a handler with type hints, which sees its own inputs alone, for nothing but a text.
+
+    Args:
+        params: the row.
+        inputs: the names of the handler's.
+
+    Raises:
+        BadRequest: a member asks for more, or is none of the API's.
+    """
+    for name, kind, value in params:
+        if name in inputs or name in _HINTS or kind != _JSON:
+            continue
+        if name not in _ONLY:
+            takes = ", ".join(inputs)
+            raise BadRequest(f"`{name[:_SHORT_VALUE]}` is no member of the API, nor an input of the handler: {takes}.")
+        written = bytes(value[:_SHORT_VALUE] if isinstance(value, bytes) else value.view[:_SHORT_VALUE])
+        said = msgspec.json.decode(written) if len(value) < _SHORT_VALUE else None
+        if written != b"null" and said not in _ONLY[name]:
+            shown = written.decode("utf-8", "replace")
+            raise BadRequest(f"`{name}` is {shown}, which this model does not serve: it answers with a text alone.")
 
 
 class _Message(msgspec.Struct):

@@ -12,14 +12,23 @@ from tsctl.daemon.api.inference.openapi import describe_api
 from tsctl.daemon.api.inference.predict import predict
 from tsctl.daemon.api.inference.turns import Reading, Turns
 from tsctl.daemon.core.client import LimitedClient
-from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extensions.openai.completion import Completion
-from tsctl.daemon.extensions.openai.requests import CHAT, COMPLETIONS, Asked, is_long, read_request, read_steps
+from tsctl.daemon.extensions.openai.requests import (
+    CHAT,
+    COMPLETIONS,
+    Asked,
+    check_members,
+    is_long,
+    read_request,
+    read_steps,
+)
 from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.http.messages import check_query, json_response
 from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import steer
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.envelopes.openai_wording import Wording
 
 Work = Coroutine[Any, Any, None] | None
@@ -44,6 +53,7 @@ def openai_routes(registry: Registry, turns: Turns | None = None) -> dict[str, R
                 if request.method == "OPTIONS":
                     exchange.respond(json_response(describe_api()))
                 elif request.method == "POST":
+                    check_query(request, (), "this route")
                     chat = path[0] == "chat"
                     if is_long(request.body):
                         return complete_long(exchange, chat=chat)
@@ -63,6 +73,8 @@ def openai_routes(registry: Registry, turns: Turns | None = None) -> dict[str, R
     def complete(exchange: Exchange, asked: Asked, *, chat: bool) -> None:
         request = exchange.request
         model = steer(registry, asked.model, asked.version, request)
+        if model.declared is not None:
+            _check_members(model, asked)
         wording = Wording(request.id, model.name, chat=chat)
         predict(
             exchange, model, asked.params, [("url_path", CHAT if chat else COMPLETIONS)],
@@ -70,6 +82,16 @@ def openai_routes(registry: Registry, turns: Turns | None = None) -> dict[str, R
         )  # fmt: skip
 
     return {"v1": v1}
+
+
+def _check_members(model: ModelVersion, asked: Asked) -> None:
+    """Check the members of a request to a handler with type hints; count a refusal."""
+    assert model.declared is not None
+    try:
+        check_members(asked.params, [each.name for each in model.declared.inputs])
+    except BadRequest as error:
+        model.metrics.refused(error)
+        raise
 
 
 def models_document(registry: Registry, client: LimitedClient | None = None) -> dict[str, Any]:

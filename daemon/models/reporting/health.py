@@ -4,9 +4,7 @@
     ------  -------  ------------------------------------------------  ------  -------  ---------------------
     ≥ 1     any      others load, have ended or have failed              200      200   runs
     0       0        none yet, or scaled to none                         200      503   503 NoReadyWorker
-    0       ≥ 1      load, as the last command asked; none was ready     200      503   503 Loading
-    0       ≥ 1      the same at the daemon's start: listed or restored  200      503   waits
-    0       ≥ 1      load, as the last command asked; one was ready      200      503   waits
+    0       ≥ 1      load, as the last command asked                     200      503   waits
     0       ≥ 1      ended while they ran a request, are replaced        200      503   waits
     0       ≥ 1      ended by themselves, are replaced                   500      503   waits
     0       ≥ 1      have failed, and none is started again              500      503   503 NoReadyWorker

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from tsctl.daemon.core.errors import BadRequest
+from tsctl.daemon.models.admission import check_first_load
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.routes import key_of
 from tsctl.daemon.models.version import ModelVersion
@@ -46,8 +47,16 @@ def steer(registry: Registry, name: str, version: str | None, head: RequestHead)
         ModelNotFound: no model has this name.
         VersionNotFound: the model has no such version.
         NoReadyWorker: the model could not be registered at the start.
+        LoadingFirst: the first worker of the version is loading: nobody knows yet how its handler reads bodies.
         BadRequest: the header names another version than the path.
     """
+    model = _chosen(registry, name, version, head)
+    if not model.was_ready:
+        check_first_load(model)
+    return model
+
+
+def _chosen(registry: Registry, name: str, version: str | None, head: RequestHead) -> ModelVersion:
     if head.model_version is not None:
         return registry.find(name, _named(version, head.model_version))
     by_model = registry.routes.by_model

@@ -126,6 +126,27 @@ def test_a_form_without_parts_is_empty() -> None:
     assert parse_body(MULTIPART, multipart()) == []
 
 
+def test_a_part_with_an_extended_filename_is_a_file() -> None:
+    """Clients send it for a name that is not ASCII, although RFC 7578 forbids it."""
+    body = multipart(part("form-data; name=\"k\"; filename*=UTF-8''caf%C3%A9.png", b"v"))
+
+    assert parse_body(MULTIPART, body) == [Param("k", "application/octet-stream", b"v")]
+
+
+@pytest.mark.parametrize("preamble", [b"This is a message in MIME format.\r\n", b"one\r\ntwo\r\n\r\n", b"--other\r\n"])
+def test_a_preamble_is_passed_over(preamble: bytes) -> None:
+    body = multipart(part('form-data; name="k"', b"v"))
+
+    assert parse_body(MULTIPART, preamble + body) == [Param("k", "", b"v")]
+
+
+def test_a_preamble_is_not_searched_for_ever() -> None:
+    body = multipart(part('form-data; name="k"', b"v"))
+
+    with pytest.raises(BadRequest, match="its boundary is not in the first 8192 bytes"):
+        parse_body(MULTIPART, b"x" * 10_000 + b"\r\n" + body)
+
+
 def test_the_boundary_may_be_quoted() -> None:
     body = multipart(part('form-data; name="k"', b"v"))
 

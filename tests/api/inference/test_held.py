@@ -9,6 +9,8 @@ import pytest
 from tests.api.house import House
 from tests.http.peer import Peer
 from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.wire import Declared, Input
 
 
 @pytest.fixture
@@ -110,3 +112,70 @@ async def test_a_stop_refuses_them(house: House) -> None:
     house.held.close()
 
     assert peer.statuses == [503]
+
+
+async def loading(root: Path, config: str = "") -> tuple[House, ModelVersion]:
+    """Register a model whose first worker takes 5 seconds to load."""
+    house = House(root)
+    house.engine.load_time = 5.0
+    model = await house.serve("m", config=config)
+    assert not model.was_ready
+    return house, model
+
+
+async def test_a_request_waits_while_the_first_worker_loads_and_is_read_as_its_handler_reads(tmp_path: Path) -> None:
+    """A body that curl calls a form is one for some handlers, and not for those that declare another input."""
+    house, model = await loading(tmp_path)
+    peer = house.send("POST", "/predictions/m", b"a text", "Content-Type: application/x-www-form-urlencoded")
+    house.clock.settle()
+    assert peer.statuses == []
+
+    house.engine.declared = Declared([Input("text", "text")], batches=False)
+    house.clock.advance(6.0)
+
+    assert peer.statuses == [200]
+    (job,) = house.engine.workers[0].batches[0].jobs
+    assert [bytes(each.value) for each in job.params] == [b"a text"]
+    assert not any("_look_soon" in repr(each) for each in model.listeners)
+
+
+async def test_one_that_waits_for_the_first_worker_is_told_why_there_is_none(tmp_path: Path) -> None:
+    house, model = await loading(tmp_path)
+    peer = ask(house)
+
+    model.scale(0, 0)
+    house.clock.advance(6.0)
+
+    assert peer.statuses == [503]
+    assert "Please use scale workers API" in message(peer)
+
+
+@pytest.mark.parametrize(
+    ("config", "header"),
+    [
+        ("", "x-request-deadline-ms: 500"),
+        ("clientTimeoutInMills: 500\n", "Accept: */*"),
+        ("queueTimeout: 0.5\n", "Accept: */*"),
+    ],
+)
+async def test_nobody_waits_for_the_first_worker_longer_than_may_be(tmp_path: Path, config: str, header: str) -> None:
+    house, _ = await loading(tmp_path, config)
+    peer = ask(house, "/predictions/m", header)
+    house.clock.advance(0.4)
+    assert peer.statuses == []
+
+    house.clock.advance(0.2)
+
+    assert peer.statuses == [504]
+    assert 'while model "m" was loading' in message(peer)
+
+
+async def test_no_more_requests_than_the_queue_has_room_for_wait_for_the_first_worker(tmp_path: Path) -> None:
+    house, _ = await loading(tmp_path)  # a queue of two
+
+    peers = [ask(house) for _ in range(3)]
+
+    assert [peer.statuses for peer in peers] == [[], [], [503]]
+    assert peers[2].answers[0].headers["retry-after"] == "1"
+    house.clock.advance(6.0)
+    assert [peer.statuses for peer in peers] == [[200], [200], [503]]

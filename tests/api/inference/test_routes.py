@@ -155,12 +155,11 @@ QUERY_ROUTES = ("/predictions/m", "/predictions/m/1.0", "/v1/models/m:predict", 
 @pytest.mark.parametrize(
     ("query", "body", "params"),
     [
-        pytest.param("top=5&page=2", b"a", [("body", b"a"), ("top", b"5")], id="beside a body"),
+        pytest.param("top=5", b"a", [("body", b"a"), ("top", b"5")], id="beside a body"),
         pytest.param("top=5&text=a%20b", b"", [("top", b"5"), ("text", b"a b")], id="without a body"),
         pytest.param(
             "top=5&top=6", b"a", [("body", b"a"), ("top", b"5"), ("top", b"6")], id="twice: the handler refuses"
         ),
-        pytest.param("page=2", b"", [("body", b"")], id="of other names"),
         pytest.param("", b"a", [("body", b"a")], id="none"),
     ],
 )
@@ -173,6 +172,35 @@ def test_parameters_of_the_query_are_inputs_of_a_typed_handler(
     house.send("POST", f"{target}?{query}", body)
 
     assert [(each.name, each.value) for each in jobs(house)[0].params] == params
+
+
+@pytest.mark.parametrize("target", QUERY_ROUTES)
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ("topp=5", "Unknown parameter `topp` in the query; the handler takes text, top: did you mean top?"),
+        ("top=5&zebra=2", "Unknown parameter `zebra` in the query; the handler takes text, top."),
+    ],
+)
+def test_a_parameter_of_the_query_that_a_typed_handler_does_not_have_is_refused(
+    house: House, target: str, query: str, sentence: str
+) -> None:
+    """It would be lost, and the answer be another one than the client means."""
+    house.engine.declared = TYPED
+    serve(house)
+
+    peer = house.send("POST", f"{target}?{query}", b"a")
+
+    told = json.loads(peer.bodies[0])["message"]
+    assert (peer.statuses, told.replace(", model_name", "")) == ([400], sentence)
+    assert house.registry.find("m").metrics.codes == {400: 1}
+
+
+def test_the_model_of_an_invocation_is_no_parameter_of_its_handler(house: House) -> None:
+    house.engine.declared = TYPED
+    serve(house)
+
+    assert house.send("POST", "/invocations?model_name=m&top=5", b"a").statuses == [200]
 
 
 @pytest.mark.parametrize("target", QUERY_ROUTES)
@@ -301,15 +329,6 @@ def test_a_model_without_workers_says_what_to_do(house: House) -> None:
 
     assert peer.statuses == [503]
     assert "Please use scale workers API to add workers." in json.loads(peer.bodies[0])["message"]
-
-
-def test_a_model_that_is_loading_says_when_to_come_again(house: House) -> None:
-    house.engine.load_time = 5.0
-    serve(house)
-
-    (answer,) = house.send("POST", "/predictions/m").answers
-
-    assert (answer.status, answer.headers["retry-after"]) == (503, "1")
 
 
 def test_a_client_that_leaves_takes_its_waiting_job_with_it(house: House) -> None:

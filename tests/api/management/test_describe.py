@@ -66,6 +66,11 @@ def test_the_settings_are_told_in_torchserves_units(house: House) -> None:
     }
 
 
+@pytest.mark.parametrize(("config", "seconds"), [("", 300), ("maxRetryTimeoutInSec: 50\n", 50)])
+def test_the_time_of_retries_is_told_as_the_archive_has_it(house: House, config: str, seconds: int) -> None:
+    assert describe(serve(house, config=config))["maxRetryTimeoutInSec"] == seconds
+
+
 def test_a_worker_is_described(house: House) -> None:
     model = serve(house)
     worker = house.engine.workers[0]

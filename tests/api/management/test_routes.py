@@ -392,3 +392,86 @@ def test_what_there_is_no_route_for(house: House, method: str, target: str, answ
 
 def test_the_daemon_answers_for_itself(house: House) -> None:
     assert tell(house, "GET", "/tsctl/status") == (200, {"pid": 1})
+
+
+@pytest.mark.parametrize(
+    ("method", "query", "sentence"),
+    [
+        ("PUT", "min_workers=3", "Unknown parameter min_workers; did you mean min_worker?"),
+        ("PUT", "min_worker=1&zebra=1", "Unknown parameter zebra."),
+        ("DELETE", "model_version=2.0", "Unknown parameter model_version."),
+    ],
+)
+def test_a_parameter_of_a_command_that_does_not_exist_is_refused(
+    house: House, method: str, query: str, sentence: str
+) -> None:
+    """TorchServe passes it over: to 1 worker instead of 3, or with another version."""
+    serve(house, "1.0")
+
+    assert tell(house, method, f"/models/m?{query}") == error(400, "BadRequestException", sentence)
+    assert house.registry.find("m").pool.wanted == 1
+
+
+@pytest.mark.parametrize("query", ["min_worker=1&max_worker=1&timeout=-1&number_gpu=1&synchronous=true"])
+def test_what_torchserves_clients_send_with_a_command_is_taken(house: House, query: str) -> None:
+    serve(house, "1.0")
+
+    assert tell(house, "PUT", f"/models/m?{query}")[0] == 200
+    assert tell(house, "DELETE", "/models/m/1.0?synchronous=true&timeout=-1")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [("GET", "/workflows"), ("POST", "/workflows?url=a.war"), ("DELETE", "/workflows/a"), ("POST", "/wfpredict/a")],
+)
+def test_workflows_are_refused_by_name(house: House, method: str, target: str) -> None:
+    status, document = tell(house, method, target)
+
+    assert (status, document["type"]) == (404, "ResourceNotFoundException")
+    assert document["message"].startswith("Workflows are not served: ")
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "status"),
+    [
+        ("GET", "/models/m", 200),
+        ("GET", "/models/m/all", 200),
+        ("PUT", "/models/m?min_worker=2&synchronous=true", 200),
+        ("PUT", "/models/m/1.0/set-default", 200),
+        ("DELETE", "/models/m/1.0", 200),
+    ],
+)
+def test_a_command_for_a_model_that_is_being_registered_waits_for_it(
+    house: House, method: str, target: str, status: int
+) -> None:
+    async def run() -> tuple[int, list[int]]:
+        house.registry.expect("m")
+        peer = house.send(method, target)
+        exchange = house.exchanges[-1]
+        await asyncio.sleep(0)
+        assert (peer.statuses, house.registry.expected) == ([], ["m"])
+        await house.serve("m")
+        house.registry.settle("m")
+        await house.until(lambda: exchange.done)
+        return len(house.registry.listeners), peer.statuses
+
+    before = len(house.registry.listeners)
+
+    assert asyncio.run(run()) == (before, [status])
+    assert house.registry.expected == []
+
+
+def test_a_command_for_a_model_that_could_not_be_registered_is_told_why(house: House) -> None:
+    async def run() -> tuple[int, Any]:
+        house.registry.expect("m")
+        peer = house.send("GET", "/models/m")
+        await asyncio.sleep(0)
+        house.registry.settle("m", "the archive is broken")
+        await house.until(lambda: peer.statuses)
+        return peer.statuses[0], json.loads(peer.bodies[0])
+
+    status, document = asyncio.run(run())
+
+    assert (status, document["message"]) == (
+        503, 'Model "m" could not be loaded at the start: the archive is broken',
+    )  # fmt: skip

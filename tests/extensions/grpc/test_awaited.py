@@ -124,3 +124,18 @@ async def test_a_call_that_is_cancelled_while_it_waits_counts_no_more(tmp_path: 
     await asyncio.wait([waiting])
 
     assert receiving.used == 0
+
+
+async def test_a_call_waits_while_the_first_worker_loads(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.engine.load_time = 5.0
+    model = await house.serve("m")
+    before = dict(model.listeners)
+    finding = asyncio.ensure_future(AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, HEAD, lambda: 0))
+    await asyncio.sleep(0)
+    assert not finding.done()
+
+    house.clock.advance(6.0)
+
+    assert await finding is model
+    assert model.listeners == before

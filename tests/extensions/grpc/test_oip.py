@@ -14,7 +14,7 @@ from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.api.tensors.steps import finish
 from tsctl.daemon.core.arena import COPIED_AT_ONCE, Arena, Lease
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.core.job import Param, Reply
+from tsctl.daemon.core.job import Param, Piece, Reply
 from tsctl.daemon.core.places import pages
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos import messages
@@ -22,6 +22,7 @@ from tsctl.daemon.extensions.grpc.protos.messages import message_class, request_
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps
 from tsctl.daemon.extensions.sequences.marks import SequenceMark, read_mark
 from tsctl.daemon.model_settings.declarations import DATATYPES
+from tsctl.handlers.wire import Declared, Input
 
 pytestmark = pytest.mark.slow  # a real server and client
 OIP = SERVICES[0]
@@ -331,3 +332,56 @@ async def test_what_is_not_served_is_refused_by_its_name_as_over_http(tmp_path: 
             request.MergeFrom(message("ModelInfer", **fields))
             code, told = await failure(made, made.call("ModelInfer", request, OIP))
             assert (code, told[: len(sentence)]) == ("INVALID_ARGUMENT", sentence)
+
+
+async def finals(made: GrpcHouse, *, empty: bool = False, pieces: list[bytes]) -> list[tuple[bool, int]]:
+    """Ask once in a stream; return of each answer whether it says that it is the last, and its outputs."""
+    made.house.engine.batch_time = lambda _size: 10.0
+    made.house.engine.answer = lambda _job: Reply(200, b"" if pieces else b"whole")
+    model = await made.house.serve("m")
+    model.learn(Declared([Input("text", "text")], batches=False, streams=bool(pieces)), ())
+    tensor = {"name": "text", "datatype": "BYTES", "shape": [1], "contents": {"bytes_contents": [b"a"]}}
+    request = message("ModelInfer", model_name="m", inputs=[tensor])
+    if empty:
+        request.parameters["triton_enable_empty_final_response"].bool_param = True
+    stream = made.call("ModelStreamInfer", iter([request]), OIP)
+    await made.house.until(lambda: model.running)
+    (job,) = jobs_of(made)
+    for piece in pieces:
+        job.stream(Piece(200, piece))
+    made.house.clock.advance(10.0)
+    found = []
+    while (answer := await made.settled(stream.read())) is not made.grpc.aio.EOF:
+        told = answer.infer_response
+        found.append((told.parameters["triton_final_response"].bool_param, len(told.outputs)))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("pieces", "empty", "expected"),
+    [
+        ([], False, [(True, 1)]),
+        ([b"a", b"b"], False, [(False, 1), (False, 1)]),
+        ([b"a", b"b"], True, [(False, 1), (False, 1), (True, 0)]),
+    ],
+    ids=["one answer", "pieces", "pieces, and an end that is asked for"],
+)
+async def test_a_stream_says_which_answer_is_the_last(
+    tmp_path: Path, pieces: list[bytes], empty: bool, expected: list[tuple[bool, int]]
+) -> None:
+    async with grpc_house(tmp_path) as made:
+        assert await finals(made, empty=empty, pieces=pieces) == expected
+
+
+async def test_a_generator_is_decoupled_and_no_whole_call_runs_it(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as made:
+        model = await made.house.serve("m")
+        assert not (await ask(made, "ModelConfig", name="m")).config.model_transaction_policy.decoupled
+        model.learn(Declared([Input("text", "text")], batches=False, streams=True), ())
+
+        assert (await ask(made, "ModelConfig", name="m")).config.model_transaction_policy.decoupled
+        tensor = {"name": "text", "datatype": "BYTES", "shape": [1], "contents": {"bytes_contents": [b"a"]}}
+        asked = message("ModelInfer", model_name="m", inputs=[tensor])
+        code, reason = await failure(made, made.call("ModelInfer", asked, OIP))
+        assert (code, "ModelStreamInfer" in reason) == ("UNIMPLEMENTED", True)
+        assert not made.house.engine.workers[0].batches

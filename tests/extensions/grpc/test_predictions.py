@@ -192,6 +192,22 @@ async def test_a_stream_of_requests_is_answered_in_its_order(tmp_path: Path) -> 
         assert [(await made.settled(call.read())).prediction for _ in range(2)] == [b"1", b"2"]
 
 
+async def test_an_error_is_the_answer_to_its_request_and_the_stream_goes_on(tmp_path: Path) -> None:
+    async with grpc_house(tmp_path) as made:
+        await made.house.serve("m")
+        unknown = prediction("nope", a=b"1")
+        unknown.sequence_id = "7"
+        call = made.call("StreamPredictions2", iter([unknown, prediction("m", a=b"2")]))
+
+        refused, answered = [await made.settled(call.read()) for _ in range(2)]
+
+        assert (refused.status.code, refused.status.message) == (5, "Model not found: nope")
+        assert (refused.sequence_id, refused.prediction) == ("7", b"")
+        assert (answered.HasField("status"), answered.prediction) == (False, b"2")
+        assert made.statuses == []
+        assert await made.settled(call.read()) is made.grpc.aio.EOF
+
+
 async def test_ping_has_the_document_of_http(tmp_path: Path) -> None:
     async with grpc_house(tmp_path) as made:
         answer = await made.settled(made.call("Ping"))

@@ -17,6 +17,7 @@ from tests.extensions.grpc.http2 import ENDS_THE_LOOP, grpc_call
 from tests.kit.build import make_config
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.errors import StartError
+from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.extensions.grpc.server import NotUtf8
 from tsctl.daemon.extensions.grpc.servers import GrpcServers
@@ -50,14 +51,18 @@ async def begun(servers: GrpcServers) -> AsyncIterator[GrpcServers]:
 
 async def code_of_ping(address: str, token: str = "", credentials: Any = None, owner: str = INFERENCE) -> str:
     """Return the code of a call to an address: Ping, or the health's Check."""
-    call = "Ping" if owner == INFERENCE else "Check"
+    return await code_of(address, f"/{owner}/{'Ping' if owner == INFERENCE else 'Check'}", token, credentials)
+
+
+async def code_of(address: str, method: str, token: str = "", credentials: Any = None) -> str:
+    """Return the code of a call with an empty message."""
     channel = (
         grpc.aio.insecure_channel(address) if credentials is None else grpc.aio.secure_channel(address, credentials)
     )
     async with channel:
         metadata = (("authorization", f"Bearer {token}"),) if token else ()
         try:
-            await channel.unary_unary(f"/{owner}/{call}")(b"", metadata=metadata, timeout=PATIENCE)
+            await channel.unary_unary(method)(b"", metadata=metadata, timeout=PATIENCE)
         except grpc.aio.AioRpcError as error:
             name: str = error.code().name
             return name
@@ -83,6 +88,27 @@ async def test_tokens_open_what_they_open_over_http(tmp_path: Path, tokens: Toke
     async with begun(made(tmp_path, "127.0.0.1:0", tokens=tokens)) as servers:
         assert [await code_of_ping(servers.bound[0], token) for token in ("", "guest", "boss")] == codes
         assert await code_of_ping(servers.bound[0], owner=HEALTH) == "OK"
+
+
+@pytest.mark.parametrize("inference", ["", "guest"], ids=["predictions are open", "predictions have a token"])
+async def test_one_port_serves_predictions_and_with_its_token_management(tmp_path: Path, inference: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        address = f"127.0.0.1:{free.getsockname()[1]}"
+    servers = made(tmp_path, address, tokens=Tokens("boss", inference), grpc_management_address=address)
+    servers.manage({})
+    repository, management = SERVICES[0], "org.pytorch.serve.grpc.management.ManagementAPIsService"
+
+    async with begun(servers):
+        assert servers.bound == [address]
+        for shown in ("", "guest", "boss"):
+            predicts = await code_of(address, f"/{INFERENCE}/Ping", shown)
+            manages = [
+                await code_of(address, f"/{repository}/RepositoryIndex", shown),
+                await code_of(address, f"/{management}/ListModels", shown),
+            ]
+            assert predicts == ("OK" if shown or not inference else "PERMISSION_DENIED")
+            # There is no route of management in this test: the call has passed the token, and that is all.
+            assert ("PERMISSION_DENIED" in manages) == (shown != "boss")
 
 
 async def test_its_messages_are_noted_where_bodies_of_http_are(tmp_path: Path) -> None:

@@ -150,13 +150,62 @@ async def test_an_answer_that_is_none_of_the_protocol_is_passed_on(tmp_path: Pat
     assert (answer.status, answer.body) == (200, b'{"cat": 0.9}')
 
 
-async def test_an_error_stays_an_error(tmp_path: Path) -> None:
-    house = await declared(tmp_path, config="")
-    house.engine.answer = lambda job: Reply(503, b"no", error="InternalServerException")
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        pytest.param(Reply(503, b"no", error="InternalServerException"), 500, id="a handler raised"),
+        pytest.param(Reply(503, b"no", error="ServiceUnavailableException"), 503, id="no room: try again"),
+        pytest.param(Reply(507, b"no", error="InternalServerException"), 507, id="no memory"),
+    ],
+)
+@pytest.mark.parametrize("config", ["", DECLARED], ids=["plain", "declared"])
+async def test_proxies_are_told_which_errors_are_worth_another_try(
+    tmp_path: Path, reply: Reply, expected: int, config: str
+) -> None:
+    house = await declared(tmp_path, config=config)
+    house.engine.answer = lambda job: reply
 
-    status, document = await house.tell("POST", INFER, written(A, parameters={"binary_data_output": True}))
+    for parameters in ({}, {"binary_data_output": True}):
+        status, document = await house.tell("POST", INFER, written(A, parameters=parameters))
+        assert (status, document["code"], document["error"]) == (expected, expected, "no")
 
-    assert (status, document["error"]) == (503, "no")
+    assert (await house.ask("POST", "/predictions/m", b"cat")).status == reply.status  # as TorchServe's
+
+
+async def test_a_generator_is_refused_before_it_runs(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    model = await house.serve("m")
+    model.learn(Declared([Input("text", "text")], batches=False, streams=True), ())
+
+    for target in (INFER, "/v2/models/m/versions/1.0/infer"):
+        status, document = await house.tell(
+            "POST", target, written({"name": "text", "datatype": "BYTES", "shape": [1], "data": ["x"]})
+        )
+        assert (status, document["type"]) == (501, "NotServedException")
+        assert document["error"].startswith("Model m answers in pieces, and this route takes one answer: ")
+
+    assert not house.engine.workers[-1].batches
+    _, config = await house.tell("GET", "/v2/models/m/config")
+    assert config["model_transaction_policy"] == {"decoupled": True}
+
+
+@pytest.mark.parametrize("config", ["", DECLARED], ids=["plain", "declared"])
+async def test_a_handler_that_turns_out_to_answer_in_pieces_is_told_about(tmp_path: Path, config: str) -> None:
+    house = await declared(tmp_path, config=config)
+    house.engine.batch_time = lambda size: 10.0
+    peer = house.send("POST", INFER, written(A))
+    exchange = house.exchanges[-1]
+    await house.until(lambda: house.engine.workers[-1].batches)
+
+    house.engine.workers[-1].stream(b"a piece")
+    await house.until(lambda: exchange.done)
+    house.clock.advance(10.0)
+
+    (answer,) = peer.answers
+    assert answer.status == 501
+    assert "answers in pieces" in json.loads(answer.body)["error"]
+    _, told = await house.tell("GET", "/v2/models/m/config")
+    assert told["model_transaction_policy"] == {"decoupled": False}
 
 
 TYPED = Declared([Input("text", "text"), Input("scores", "array")], batches=False)
@@ -252,9 +301,67 @@ async def test_an_image_as_answer_is_sent_as_bytes_only(tmp_path: Path) -> None:
     refused = await house.tell("POST", INFER, written(text))
     answer = await house.ask("POST", INFER, written(text, parameters={"binary_data_output": True}))
 
-    assert refused[0] == 503 and "use binary data" in refused[1]["error"]
+    assert refused[0] == 500 and "use binary data" in refused[1]["error"]
     assert answer.body.endswith(b"\x02\0\0\0\xff\xd8")
     assert answer.headers["content-type"] == "application/octet-stream"
+
+
+@pytest.mark.parametrize(
+    ("body", "named"),
+    [
+        (written(A, output=[]), "output"),
+        (written(A | {"dtype": "INT32"}), "dtype"),
+        (written(A, outputs=[{"name": "o", "classification": 3}]), "classification"),
+        (written(A | {"data": [1] * 10_000, "shape": [10_000]}, output=[]), "output"),
+        (written(A | {"data": [1] * 10_000, "shape": [10_000], "dtype": 1}), "dtype"),
+    ],
+    ids=["of the request", "of an input", "of an output", "of a large request", "of a large input"],
+)
+async def test_a_member_that_the_protocol_does_not_have_is_refused_by_name(
+    tmp_path: Path, body: bytes, named: str
+) -> None:
+    house = House(tmp_path, max_body=100_000)
+    await house.serve("m", config=DECLARED)
+
+    status, document = await house.tell("POST", INFER, body)
+
+    assert status == 400
+    assert f"unknown field `{named}`" in document["error"]
+    assert not house.engine.workers[-1].batches
+
+
+async def test_what_kserves_client_sends_beside_is_taken(tmp_path: Path) -> None:
+    house = await declared(tmp_path)
+
+    assert (await house.ask("POST", INFER, written(A, id=None, model_name="m", model_version=None))).status == 200
+
+
+async def test_a_parameter_that_a_typed_handler_does_not_see_is_refused(tmp_path: Path) -> None:
+    house = await typed(tmp_path)
+    text = {"name": "text", "datatype": "BYTES", "shape": [1], "data": ["x"]}
+
+    told = [
+        await house.tell("POST", INFER, written(text, parameters=parameters))
+        for parameters in ({"top": 5}, {"scores": 1}, {"priority": 0, "binary_data_output": False})
+    ]
+
+    assert [status for status, _ in told] == [400, 400, 200]
+    assert told[0][1]["error"] == (
+        "The parameter `top` of the request has no effect: the handler takes no parameters, its inputs are text,"
+        " scores."
+    )
+    assert "send it as an input" in told[1][1]["error"]
+
+
+@pytest.mark.parametrize("verb", ["infer", "explain"])
+@pytest.mark.parametrize("config", ["", DECLARED], ids=["plain", "declared"])
+async def test_a_query_is_refused_by_name(tmp_path: Path, verb: str, config: str) -> None:
+    house = await declared(tmp_path, config)
+
+    status, document = await house.tell("POST", f"/v2/models/m/{verb}?top=5", written(A))
+
+    assert (status, document["error"]) == (400, "Unknown parameter `top` in the query; this route takes none.")
+    assert house.registry.find("m").metrics.codes == {400: 1}
 
 
 async def test_the_parameters_of_a_sequence_are_its_headers(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ async def test_the_index_may_name_ready_versions_only(house: House) -> None:
     assert [each["name"] for each in entries] == ["a"]
 
 
-@pytest.mark.parametrize("body", [b"[]", b'{"ready": 1}', b"{"])
+@pytest.mark.parametrize("body", [b"[]", b'{"ready": 1}', b"{", b'{"reddy": true}'])
 async def test_another_body_of_the_index_is_refused(house: House, body: bytes) -> None:
     status, document = await house.tell("POST", "/v2/repository/index", body)
 

@@ -14,6 +14,7 @@ from tsctl.daemon.api.inference.paths import model_named, predicts
 from tsctl.daemon.core.job import Job, Piece, Reply
 from tsctl.daemon.extensions.openai import completion
 from tsctl.daemon.http.messages import error_body
+from tsctl.handlers.wire import Declared, Input
 
 PROMPT = {"model": "m", "prompt": "Once"}
 CHAT = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
@@ -242,3 +243,56 @@ def test_an_error_below_its_paths_is_in_its_words_and_in_torchserves(target: str
 
     assert document.pop("error") == {"message": "no luck", "type": "Kind", "param": None, "code": 503}
     assert document == error_body(503, "Kind", "no luck", "/predictions/m")
+
+
+def test_a_piece_with_the_status_of_an_error_ends_the_stream_with_it(house: House) -> None:
+    peer, job = send(house, CHAT, stream=True)
+    job.stream(Piece(200, b"Once"))
+
+    job.stream(Piece(500, b"boom"))
+    house.clock.advance(10.0)
+
+    (answer,) = peer.answers
+    assert json.loads(answer.body.decode().split("\n\n")[-2].removeprefix("data: "))["error"]["message"] == "boom"
+
+
+def test_a_query_is_refused_by_name(house: House) -> None:
+    peer = house.send("POST", "/v1/completions?top=5", json.dumps(PROMPT).encode())
+
+    assert peer.statuses == [400]
+    assert "Unknown parameter `top` in the query" in peer.bodies[0].decode()
+
+
+TYPED = Declared([Input("text", "text"), Input("top_k", "json")], batches=False)
+
+
+@pytest.mark.parametrize(
+    ("member", "value", "reason"),
+    [
+        ("zebra", 1, "`zebra` is no member of the API, nor an input of the handler: text, top_k."),
+        ("min_p", 0.5, "`min_p` is no member of the API"),
+        ("tools", [{"type": "function"}], "`tools` is [{"),
+        ("logprobs", True, "`logprobs` is true, which this model does not serve: it answers with a text alone."),
+        ("response_format", {"type": "json_object"}, "`response_format` is {"),
+    ],
+)
+def test_what_a_typed_handler_would_not_see_is_refused_by_name(
+    house: House, member: str, value: object, reason: str
+) -> None:
+    house.registry.find("m").learn(TYPED, ())
+
+    peer = house.send("POST", "/v1/completions", json.dumps({**PROMPT, member: value}).encode())
+
+    assert peer.statuses == [400]
+    assert document_of(peer)["error"]["message"].startswith(reason)
+
+
+@pytest.mark.parametrize("declared", [TYPED, None], ids=["a typed handler", "one that sees the row"])
+def test_what_clients_always_send_is_taken(house: House, declared: Declared | None) -> None:
+    house.registry.find("m").learn(declared, ())
+    usual = {"temperature": 0.7, "max_tokens": 5, "stop": ["a"], "logprobs": None, "tools": [], "top_k": 3, "user": "x"}
+    more = {} if declared else {"zebra": 1, "tools": [{"type": "function"}]}
+
+    _, job = send(house, CHAT, **{**usual, **more})
+
+    assert {*usual, *more} <= {each.name for each in job.params}

@@ -1,9 +1,10 @@
-"""Calls for models that are about to be registered: they wait, as HTTP's requests do (api/inference/held.py)."""
+"""Calls for models that are about to be registered or loaded: they wait, as HTTP's do (api/inference/held.py)."""
 
 import asyncio
+import math
 from collections.abc import Callable
 
-from tsctl.daemon.core.errors import BadRequest, Loading, ModelNotFound, VersionNotFound
+from tsctl.daemon.core.errors import BadRequest, Loading, LoadingFirst, ModelNotFound, RequestExpired, VersionNotFound
 from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.models.registry import Registry
@@ -19,7 +20,7 @@ class _Waiting:
 
 
 class AwaitedModels:
-    """Finds models, and waits for those that are listed and not registered yet.
+    """Finds models, and waits for those that are listed and not registered yet, or whose first worker is loading.
 
     Args:
         most: calls that may wait.
@@ -32,6 +33,7 @@ class AwaitedModels:
         self._receiving = receiving
         self._most = most
         self._waiting: set[asyncio.Future[None]] = set()
+        self._listened: list[dict[Callable[[], None], None]] = []  # listeners of versions, with one of ours
         registry.listeners.append(self._look_again)
 
     async def find(self, name: str, version: str | None, head: CallHead, size: Callable[[], int]) -> ModelVersion:
@@ -48,23 +50,35 @@ class AwaitedModels:
             NoReadyWorker: the model could not be registered at the start.
             BadRequest: the metadata names another version than the message, or would have to wait with an invalid
                 deadline.
+            RequestExpired: the model's settings let no request wait for longer.
             Loading: too many calls wait already.
             NoRoom: their messages, and the bodies that are being received, have too many bytes.
         """
+        until = math.inf
         while True:
             try:
                 return steer(self._registry, name, version, head)
             except (ModelNotFound, VersionNotFound):
                 if not self._registry.expects(name):
                     raise
+                refusal = Loading(f'Model "{name}" is being registered. Try again later.')
+            except LoadingFirst as error:
+                refusal = error
+                error.listeners[self._look_again] = None
+                self._listened.append(error.listeners)
+                until = min(until, asyncio.get_running_loop().time() + error.most)
             if head.invalid:
                 raise BadRequest(head.invalid)
             if len(self._waiting) >= self._most:
-                raise Loading(f'Model "{name}" is being registered. Try again later.')
-            await self._settled(size())
+                raise refusal
+            await self._settled(size(), name, until)
 
-    async def _settled(self, size: int) -> None:
-        """Wait until the registry has changed, while a message of `size` bytes counts. Raise as `find`."""
+    async def _settled(self, size: int, name: str, until: float) -> None:
+        """Wait until the registry, or a version, has changed, while a message of `size` bytes counts. Raise as `find`.
+
+        Args:
+            until: on the loop's clock; inf for no limit. A call's own deadline ends it anyhow.
+        """
         settled = asyncio.get_running_loop().create_future()
         who = _Waiting()
         fits = self._receiving.add(size)
@@ -72,12 +86,18 @@ class AwaitedModels:
         try:
             if not fits:
                 raise self._receiving.refuse()
-            await settled
+            async with asyncio.timeout_at(None if until == math.inf else until):
+                await settled
+        except TimeoutError:
+            raise RequestExpired(f'The deadline passed while model "{name}" was loading.') from None
         finally:
             self._waiting.discard(settled)
             self._receiving.free(size, who)
 
     def _look_again(self) -> None:
+        for listeners in self._listened:
+            listeners.pop(self._look_again, None)
+        self._listened.clear()
         for each in self._waiting:
             if not each.done():
                 each.set_result(None)
