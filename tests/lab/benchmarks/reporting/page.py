@@ -209,7 +209,6 @@ metrics, request ids, deadlines and the access log on; installed as a wheel, com
 interleaved round(s), in brackets the least and the most. CPU and memory (PSS) are those of all processes of a
 server. Every server's answers are checked.
 `tsctl+bf16+compile` is tsctl with `optimize: [bf16, compile]` in the model's archive ([optimize.md](optimize.md)).
-Triton is the one that PyTriton brings, and runs the model as a Python function behind its dynamic batcher.
 """
 _ABOUT = {
     "typed": "Here a function of `list[list[float]]` that returns `list[float]`; elsewhere the model reads its JSON.\n",
@@ -245,8 +244,6 @@ _CAVEATS = """\
   example is within {tolerance:.0%} of it. Sixteen bits are less exact: with `bf16` the limit is {rough:.0%}, and the
   networks are not trained. Other servers could run in bfloat16 and compile, too; these settings are off there.
 * What `compile` has compiled is kept for the next round; the first start of all takes a minute longer.
-* Triton is asked by the Open Inference Protocol: a body is a raw binary request, and so is the answer. Its Python
-  function runs in a process of its own, to which the server's proxy sends the tensors.
 * Calls over gRPC are equal, and go over one connection from prepared frames, so that the client costs next to nothing;
   a right answer is checked with gRPC's own client before and after each measurement.
 * Requests that are under way when wrk stops are counted nowhere, which costs slow servers most: at
