@@ -7,7 +7,7 @@ from tests.lab.benchmarks.environments import FOLDER, ROOT
 from tests.lab.benchmarks.models import TOLERANCE
 from tests.lab.benchmarks.peers.ours import ROUGH
 from tests.lab.benchmarks.reporting import svg
-from tests.lab.benchmarks.reporting.losing import IN_PROCESS, OURS, at, losses, variant
+from tests.lab.benchmarks.reporting.losing import OURS, at, losses, variant
 from tests.lab.benchmarks.reporting.results import Results
 from tests.lab.benchmarks.workloads import WORKLOADS
 from tests.lab.benchmarks.workloads.kill import PATIENCE
@@ -162,7 +162,7 @@ def page(results: Results) -> str:
     parts.append("\n".join(f"* {line}" for line in lost) + "\n" if lost else "Nowhere, in this run.\n")
     if results.troubles:
         parts += ["## What went wrong in this run\n", "\n".join(f"* {line}" for line in results.troubles) + "\n"]
-    parts.append(_caveats(results))
+    parts.append(_caveats())
     return "\n".join(part for part in parts if part)
 
 
@@ -189,9 +189,8 @@ def _draft(results: Results) -> str:
     )
 
 
-def _caveats(results: Results) -> str:
-    compared = " and that loop" if any(IN_PROCESS in peer for peer in results.facts["peers"]) else ""
-    return _CAVEATS.format(compared=compared, tolerance=TOLERANCE, rough=ROUGH)
+def _caveats() -> str:
+    return _CAVEATS.format(tolerance=TOLERANCE, rough=ROUGH)
 
 
 _HEAD = """\
@@ -249,6 +248,5 @@ _CAVEATS = """\
 * Requests that are under way when wrk stops are counted nowhere, which costs slow servers most: at
   32 connections up to 31 answers of a run.
 * Each server runs with its own defaults otherwise. Tuned by someone who knows it, each would be faster.
-* In the tables of the networks, `in process` is a loop without a server: `eager` as in torchvision's documentation,
-  `handler` as our worker runs it, each batch after the other{compared}.
+* A network beside its loop without a server is what `make gpu DEVICE=cpu` measures.
 """
