@@ -79,10 +79,10 @@ def submit(
     job.infer = infer
     if model.watchers:
         asked = RequestFacts(method, target, began, holder_of(client, peer), kept)
+        taken = False
         for watcher in model.watchers:
-            if watcher.watch(job, asked):
-                job.elsewhere = True
-        if job.elsewhere:
+            taken = watcher.watch(job, asked) or taken
+        if taken:
             model.taken.add(job)
             return job
     if later is None:

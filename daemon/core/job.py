@@ -157,7 +157,6 @@ class Job:
         streamed: bytes of its answer that were sent in pieces.
         infer: the head of an inference request, whose tensors are the parameters.
         mark: what its version's dispatcher notes about it.
-        elsewhere: a watcher of requests has taken the job, and keeps it instead of the queue.
         apart: what its version's dispatcher knows it by, where it must run alone, as it may end workers; else None.
         watchers: those who see what becomes of the job; none for most.
     """
@@ -174,7 +173,6 @@ class Job:
         "caller_stats",
         "client",
         "deadline",
-        "elsewhere",
         "ending",
         "exclusive",
         "failed",
@@ -224,7 +222,7 @@ class Job:
         self.exclusive = exclusive
         self.attempt = 0
         self.phase = JobPhase.QUEUED
-        self.begun = self.failed = self.held_up = self.elsewhere = False
+        self.begun = self.failed = self.held_up = False
         self.ending: Ending | None = None
         self.caller = caller
         self.caller_stats: Any = None

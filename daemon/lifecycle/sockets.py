@@ -252,6 +252,7 @@ class SupervisedListener:
         self._control = control
         self._copy = listening
         self._server: asyncio.Server | None = None
+        self._held = False
 
     def __repr__(self) -> str:
         return f"<SupervisedListener {self.name}>"
@@ -275,9 +276,21 @@ class SupervisedListener:
 
     async def ended(self) -> str:
         """Wait until the loop has closed its copy of the socket."""
-        while self._copy.fileno() != -1:  # noqa: ASYNC110 - uvloop tells nobody
+        while self._held or self._copy.fileno() != -1:  # noqa: ASYNC110 - uvloop tells nobody
             await asyncio.sleep(LOOK_EVERY)
         return "the event loop has closed its socket: accept(2) had failed"
+
+    def hold(self) -> None:
+        """Let new connections wait in the socket's queue, for this daemon or another that has the socket, too."""
+        self._held = True
+        if self._server is not None:
+            self._server.close()
+
+    async def resume(self) -> None:
+        """Accept connections again; where that fails, the supervision tries it again."""
+        with contextlib.suppress(OSError):
+            await self.begin()
+        self._held = False
 
     def close(self) -> None:
         """Accept no connection any more."""

@@ -60,7 +60,7 @@ class TakenJobs:
 
     def give_back(self, job: Job) -> None:
         """Run a job, as one that was accepted, though the version may be stopping; a refusal is its answer."""
-        job.elsewhere, job.queued = False, self._model.clock.now()
+        job.queued = self._model.clock.now()
         if self._refusing:
             self._refuse(job)
             return

@@ -94,7 +94,7 @@ class Assembly:
                 document |= each.document()
             return document
 
-        upgrade = upgrade_of(models, self.launch, self.boot, place, lambda: startup.done)
+        upgrade = upgrade_of(models, self.launch, self.boot, place, lambda: startup.done, lambda: listening.at_sockets)
         events = EventsRoute(observation.events, clock)
         tables = tables_of(kernel, extended, events.routes, upgrade, status, started)
         held = HeldRequests(models.registry, clock, config.queue_jobs, config.queue_bytes)

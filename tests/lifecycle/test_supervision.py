@@ -192,6 +192,37 @@ async def test_a_listener_whose_socket_the_loop_has_closed_listens_again(
         served.close()
 
 
+async def test_a_listener_that_is_held_has_not_ended_and_accepts_later_who_came_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "LOOK_EVERY", 0.0)
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "s"))
+        listening.listen()
+        listening.setblocking(False)
+        listener = Listener(lambda exchange: None, LIMITS, LoopClock(asyncio.get_running_loop()))
+        served = SupervisedListener("HTTP", listener, listening, control=True)
+        await served.begin()
+
+        served.hold()
+        ended = asyncio.ensure_future(served.ended())
+        reader, writer = await asyncio.open_unix_connection(str(tmp_path / "s"))
+        for _ in range(20):  # turns of the loop
+            await asyncio.sleep(0)
+        assert (listener.connections, ended.done()) == (set(), False)
+        await served.resume()
+
+        async with asyncio.timeout(10.0):
+            while not listener.connections:  # noqa: ASYNC110 - nobody tells
+                await asyncio.sleep(0)
+            listener.abort()
+            await reader.read()
+        ended.cancel()
+        writer.close()
+        await writer.wait_closed()
+        served.close()
+
+
 # What repeats on a timer. Each case begins one, whose work calls `work`, and returns how many seconds it takes.
 
 

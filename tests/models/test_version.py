@@ -257,7 +257,7 @@ def test_a_request_that_a_watcher_has_taken_waits_in_no_queue_until_it_is_given_
     bench = serving()
     bench.model.watchers = (Taker(),)
     taken = submit(bench, "a")
-    assert taken.elsewhere and bench.model.waiting == 0 and bench.sent == []
+    assert taken in bench.model.taken and bench.model.waiting == 0 and bench.sent == []
 
     bench.model.taken.give_back(taken)
     bench.clock.advance(2.0)

@@ -17,19 +17,17 @@ from typing import NamedTuple
 import msgspec
 
 from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.core.fingerprint import TRAVEL, fingerprint
+from tsctl.daemon.core.fingerprint import AT_ONCE, PARAMS_AT_ONCE, TRAVEL, fingerprint
 from tsctl.daemon.core.job import Job, JobPhase, Param, Reply
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import InferHead
 
-AT_ONCE = 16 * 1024  # bytes of a request that is hashed on the loop: 20 µs
-PARAMS_AT_ONCE = 64
 OVERHEAD = 700  # bytes that an answer takes beside its body and its headers
 OF_HEADER = 160  # bytes that a header takes beside its texts
 IN_A_TURN = 64  # requests that are answered or given back, and answers that make room
 CONTROL = "cache-control"
-# Headers that name a request, or tell how it travelled: all others are the handler's business.
+# Headers that name a request, or tell how it travelled: all others, such as `baggage`, are the handler's business.
 _NOT_HASHED = TRAVEL | {"x-request-id", "traceparent", "tracestate", "b3", CONTROL}
 
 
@@ -267,13 +265,7 @@ class _Running:
 
 def digest_of(params: Sequence[Param], headers: Sequence[tuple[str, str]], infer: object) -> bytes:
     """Return the digest by which a request equals others; thread-safe."""
-    # Under other names, for `fingerprint` leaves out more, such as `baggage`, which a handler may use.
-    told = [
-        (f"={name}", value)
-        for name, value in headers
-        if (lower := name.lower()) not in _NOT_HASHED and not lower.startswith("x-b3-")
-    ]
-    made = blake2b(fingerprint(params, told), digest_size=32)
+    made = blake2b(fingerprint(params, headers, _NOT_HASHED, ("x-b3-",)), digest_size=32)
     if infer is not None:
         named = msgspec.structs.replace(infer, id="") if isinstance(infer, InferHead) else infer
         made.update(msgspec.msgpack.encode(named))

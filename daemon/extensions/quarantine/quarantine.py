@@ -11,15 +11,13 @@ from functools import partial
 
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError
-from tsctl.daemon.core.fingerprint import fingerprint
+from tsctl.daemon.core.fingerprint import AT_ONCE, PARAMS_AT_ONCE, fingerprint
 from tsctl.daemon.core.job import Fate, Job, Outcome, Param
 from tsctl.daemon.core.timing import duration
 from tsctl.daemon.extensions.quarantine.suspects import DEATHS, Suspects
 
-AT_ONCE = 16 * 1024  # bytes of one request that is hashed on the loop: 20 µs
 MOST_AT_ONCE = 1024 * 1024  # bytes in one turn of the loop: 1 ms
 LABEL = "quarantined"
-MOST_PARAMS = 64  # of a request that is hashed on the loop
 
 
 class Quarantined(DaemonError):
@@ -154,7 +152,7 @@ class Quarantine:
 
     def _fits(self, job: Job, params: Sequence[Param]) -> bool:
         """Return whether the job can be hashed now, without holding up the loop."""
-        if job.size > self.at_once or len(params) > MOST_PARAMS or self._spent + job.size > MOST_AT_ONCE:
+        if job.size > self.at_once or len(params) > PARAMS_AT_ONCE or self._spent + job.size > MOST_AT_ONCE:
             return False
         if not self._spent:
             self._clock.soon(self._new_turn)

@@ -3,6 +3,9 @@
 Changes are rejected from the beginning: those already begun are finished, and the snapshot is on
 the disk, before the new daemon reads it. So the new daemon has loaded exactly the registered models, and whichever
 of the two is killed at whatever moment, all acknowledged changes are in that file.
+
+In the handover neither accepts connections: those that come wait in the queues of the sockets, which both have. So no
+connection that is made after the new daemon has answered one is answered by the old daemon, with what it knew.
 """
 
 import asyncio
@@ -11,7 +14,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from tsctl.daemon.core.errors import DaemonError, Loading, NotRemembered, Stopping, UpgradeFailed, Upgrading
 from tsctl.daemon.lifecycle.upgrade.memory_check import MemoryCheck, measure, shortage
@@ -62,13 +65,22 @@ class UpgradeRequest:
     check_memory: bool = True
 
 
+class Door(Protocol):
+    """A listening socket that both daemons have (lifecycle/sockets.py)."""
+
+    def hold(self) -> None: ...
+
+    async def resume(self) -> None: ...
+
+
 class Upgrade:
     """Runs upgrades, at most one at a time; the first that succeeds is the end of this daemon.
 
     Args:
         start: starts a new daemon, with this interpreter and these models to load.
         ready: whether everything served from the start has been loaded.
-        reclaim: takes the sockets and files back, which a new daemon may have claimed already.
+        reclaim: takes the files back, which a new daemon may have claimed already.
+        doors: returns what accepts connections.
         version: of this daemon.
 
     Attributes:
@@ -85,6 +97,7 @@ class Upgrade:
         start: Start,
         ready: Callable[[], bool],
         reclaim: Callable[[], None],
+        doors: Callable[[], Sequence[Door]],
         version: str,
         measure_memory: Callable[[int], MemoryCheck] = measure,
     ) -> None:
@@ -97,6 +110,7 @@ class Upgrade:
         self._start = start
         self._ready = ready
         self._reclaim = reclaim
+        self._doors = doors
         self._version = version
         self._measure = measure_memory
         self._metrics = registrar.live.metrics
@@ -258,6 +272,8 @@ class Upgrade:
 
     async def _hand_over(self) -> None:
         assert self.successor is not None
+        for door in self._doors():
+            door.hold()
         try:
             async with asyncio.timeout(TAKE_TIME):
                 counts = self._counts = OutgoingCounts(self._metrics)
@@ -285,6 +301,9 @@ class Upgrade:
                 return
             self.successor = None
             self._reclaim()
+            if self.step is Step.HANDING:
+                for door in self._doors():
+                    await door.resume()
         self._registrar.ledger.take_back()
         self._move(UpgradeEvent.FAILED)
         self._registrar.gate.open()

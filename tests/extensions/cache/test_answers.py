@@ -7,8 +7,9 @@ import pytest
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import NoReadyWorker, Stopping
+from tsctl.daemon.core.fingerprint import AT_ONCE
 from tsctl.daemon.core.job import Job, JobPhase, Piece, Reply, TimeBudget
-from tsctl.daemon.extensions.cache.answers import AT_ONCE, IN_A_TURN, OVERHEAD, AnswerCache, seconds_of
+from tsctl.daemon.extensions.cache.answers import IN_A_TURN, OVERHEAD, AnswerCache, seconds_of
 from tsctl.daemon.models.request_watcher import RequestFacts
 
 FACTS = RequestFacts("POST", "/predictions/m", 0.0, "", None)
@@ -46,8 +47,7 @@ class Cached(StubVersion):
 
 def submit(bench: Cached, job: Job) -> None:
     """Do as `submission.submit` does."""
-    job.elsewhere = bench.cache.watch(job, FACTS)
-    if job.elsewhere:
+    if bench.cache.watch(job, FACTS):
         bench.model.taken.add(job)
     else:
         bench.model.submit(job)
@@ -207,7 +207,7 @@ def test_a_client_that_leaves_while_its_request_waits_is_forgotten(body: bytes) 
     bench.ask("first", body)
     bench.clock.held = []
     second = bench.ask("second", body)
-    assert second.phase is JobPhase.QUEUED and second.elsewhere
+    assert second.phase is JobPhase.QUEUED and second in bench.model.taken
 
     bench.model.abandon(second)
     bench.clock.release()

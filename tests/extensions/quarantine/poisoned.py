@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
-from tsctl.daemon.core.fingerprint import fingerprint
+from tsctl.daemon.core.fingerprint import AT_ONCE, fingerprint
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.quarantine import quarantine
 from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
-from tsctl.daemon.extensions.quarantine.quarantine import AT_ONCE, Quarantine
+from tsctl.daemon.extensions.quarantine.quarantine import Quarantine
 from tsctl.daemon.extensions.quarantine.service import quarantine_of, watch_for_suspects
 from tsctl.daemon.workers.slot import SlotState
 from tsctl.daemon.workers.stub import StubWorker

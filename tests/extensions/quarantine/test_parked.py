@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from tests.extensions.quarantine.poisoned import LARGE, SMALL, PoisonedVersion, hashed
+from tsctl.daemon.core.fingerprint import AT_ONCE
 from tsctl.daemon.core.job import JobPhase, Reply
 from tsctl.daemon.extensions.quarantine import quarantine
-from tsctl.daemon.extensions.quarantine.quarantine import AT_ONCE
 
 __all__ = ["hashed"]  # a fixture
 

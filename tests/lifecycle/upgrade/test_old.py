@@ -74,8 +74,9 @@ class Old:
         self.models: list[Expected] = []
         self.stages: list[str] = []
         self.upgrade = Upgrade(
-            bench.registry, bench.registrar, self._start, lambda: self.ready, self._reclaim, "1.0", lambda _: memory
-        )
+            bench.registry, bench.registrar, self._start, lambda: self.ready, self._reclaim, lambda: [self], "1.0",
+            lambda _: memory,
+        )  # fmt: skip
 
     def _start(self, python: str | None, models: list[Expected]) -> FakeSuccessor:
         self.models = models
@@ -83,6 +84,12 @@ class Old:
 
     def _reclaim(self) -> None:
         self.reclaimed += 1
+
+    def hold(self) -> None:
+        self.successor.did.append("closed the door")
+
+    async def resume(self) -> None:
+        self.successor.did.append("opened the door")
 
     async def ask(self, **asked: Any) -> dict[str, Any]:
         return await self.upgrade(lambda stage, done, total: self.stages.append(stage), **asked)
@@ -103,7 +110,7 @@ async def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> 
     assert (said["old"]["version"], said["new"]) == ("1.0", {"pid": 4711, "version": "2.0"})
     assert old.stages == ["checking", "starting", "loading", "handing"]
     assert old.models == [Expected("m", "1.0", True, 2)]
-    assert old.successor.did == ["introduced", "given"]
+    assert old.successor.did == ["introduced", "closed the door", "given"]
     assert old.upgrade.step is Step.DRAINING and old.upgrade.given.is_set() and old.upgrade.grace == 7.0
     with pytest.raises(Upgrading), bench.registrar.gate.change():
         pass
@@ -142,10 +149,10 @@ async def test_the_counts_are_given_with_the_place_and_then_what_is_counted_sinc
         pytest.param(
             [ReadyToTakeOver("2.0"), SuccessorGone("it died")],
             "it died",
-            "killed",
+            "opened the door",
             id="it dies when it is given the place",
         ),
-        pytest.param([ReadyToTakeOver("2.0"), TakeoverFailed("no")], "no", "killed", id="it cannot listen"),
+        pytest.param([ReadyToTakeOver("2.0"), TakeoverFailed("no")], "no", "opened the door", id="it cannot listen"),
     ],
 )
 async def test_a_new_daemon_that_fails_is_seen_dead_and_the_old_one_goes_on(
@@ -176,7 +183,7 @@ async def test_one_that_does_not_take_the_place_is_killed(tmp_path: Path, monkey
     with pytest.raises(UpgradeFailed, match="was ready, and did not take over"):
         await old.ask()
 
-    assert old.successor.did == ["introduced", "given", "killed"]
+    assert old.successor.did == ["introduced", "closed the door", "given", "killed", "opened the door"]
     assert old.serves()
 
 
