@@ -146,7 +146,7 @@ class Dispatcher:
         self.running -= len(batch.jobs)
         busy = self._traffic.back(batch, self._workers.busy, now)
         if answered or (fate is Fate.LATE and not outcomes[0].retry):
-            self._traffic.returned(batch, seconds, now, busy)
+            self._traffic.returned(batch, seconds, now, busy, self._workers.ready)
             self._metrics.returned(batch, seconds, now)
         failed = 0
         if answered:
@@ -308,7 +308,7 @@ class Dispatcher:
             return
         # 4. No worker is idle: full batches are sent ahead, and halves.
         while len(queue) and workers.granting and self._may_send_ahead(now):
-            self._send(workers.take_granting(), self._take(self._traffic.enough), "ahead", now)
+            self._send(workers.take_granting(), self._take(self._traffic.enough(len(queue), 0)), "ahead", now)
 
     def _facts(self) -> Facts:
         queue = self._queue
@@ -316,7 +316,7 @@ class Dispatcher:
         return Facts(len(queue), self._workers.idle, held, queue.deadlines.next, arrived, self.stopping)
 
     def _may_send_ahead(self, now: float) -> bool:
-        head, size = self._queue.head, self._traffic.enough
+        head, size = self._queue.head, self._traffic.enough(len(self._queue), 0)
         if head.runs_alone or len(self._queue) < size or self._queue.choice is not None:
             return False  # nearly always, and decided without further computation
         seconds = self._traffic.times.of(size)

@@ -3,6 +3,7 @@
 CORE_REASONS: dict[str, str] = {
     "full": "there were enough requests for a whole batch",
     "half": "half of the clients: the others' requests run while these are answered",
+    "probe": "another number of requests, to learn which has the best rate",
     "delay": "a request had been held for the maximum delay",
     "deadline": "a request would otherwise be answered too late",
     "stopping": "the version is being shut down",

@@ -39,7 +39,9 @@ def without(text: str, name: str) -> str:
 
 
 def unlinked(text: str, name: str) -> str:
-    """Return a page whose links to an extension's guide are text."""
+    """Return a page whose links to an extension's guide, and paths of its folders, are text."""
+    for place in places_of(name):
+        text = text.replace(f"`{place}`", place)
     return re.sub(rf"\[([^\]]+)\]\((?:[^)\s]*/)?{name}\.md(?:#[^)\s]*)?\)", r"\1", text)
 
 
@@ -60,6 +62,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("name")
     parser.add_argument("--sources", action="store_true", help="run the tests on the sources: quicker")
     chosen, others = parser.parse_known_args(arguments)
+    # Else `make` in the copy finds this environment older than pyproject.toml there, and installs the copy in it.
+    subprocess.run(["make", "--silent", ".venv/.installed"], cwd=ROOT, check=True)
     with tempfile.TemporaryDirectory(prefix=f"without-{chosen.name}-") as folder:
         tree = Path(folder)
         leave_out(chosen.name, tree)

@@ -153,10 +153,12 @@ COMPARISONS = {
         "the real TorchServe 0.12.0 beside our daemon; writes docs/torchserve.md; needs Java 17", "conformance"
     ),
     "simulate": _lab(
-        "the batching policies on a virtual clock, and clients of several workers with every constant cut; writes "
-        "docs/batching.md, and fails where `auto` is not within 5 % of the best cut; five minutes",
+        "the batching policies on a virtual clock, clients of several workers with every constant cut, what batches of "
+        "real models cost with every batch size; writes docs/batching.md, and fails where `auto` is not within 5 % "
+        "of the best; ten minutes",
         "policies --markdown docs/batching.md",
         "policies.workers --markdown docs/batching.md",
+        "policies.sizes --markdown docs/batching.md",
         taking=1,
     ),
     "streams": _lab(

@@ -237,6 +237,23 @@ def test_describe_says_that_a_guess_is_one(capsys: pytest.CaptureFixture[str]) -
     assert "a batch takes 4.00 ms + 4.00 ms a request (a guess while all batches have the same size)" in lines
 
 
+@pytest.mark.parametrize(
+    ("sizes", "best", "line"),
+    [
+        ({1: 25.0, 8: 25.1}, 1, "1: a batch of 8 takes as long as 8 requests (learned)"),
+        ({1: 22.0, 8: 42.0}, 1, "1: a batch of 8 takes as long as 15 requests (learned)"),
+        ({4: 4.5, 16: 7.75}, 4, "4: 4.50 ms a request in batches of 4, 7.75 ms in batches of 16 (learned)"),
+    ],
+)
+def test_describe_says_which_batch_size_is_best_and_why(
+    capsys: pytest.CaptureFixture[str], sizes: dict[int, float], best: int, line: str
+) -> None:
+    costs = [{"size": size, "requestMs": cost} for size, cost in sizes.items()]
+    learned = {"batchMs": 4.0, "requestMs": 4.0, "guess": False, "bestSize": best, "sizes": costs}
+
+    assert f"best size {line}" in [" ".join(each.split()) for each in described(capsys, with_batches(learned=learned))]
+
+
 def test_describe_draws_many_batch_sizes_by_ranges(capsys: pytest.CaptureFixture[str]) -> None:
     few = {str(size): 1 for size in range(1, 17)}
 

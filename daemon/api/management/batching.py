@@ -8,6 +8,9 @@ learned.batchMs, learned.requestMs      a batch of n takes batchMs + n · reques
 learned.byteMs                          what each request of a batch takes longer for each byte of the longest; None
                                         where batches are not formed by length
 learned.guess                           true while all batches had one size: the division into the two is a guess
+learned.bestSize                        how many requests `auto` puts into a batch at most, and …
+learned.sizes                           … what a request takes in batches of each known size ("size", "requestMs"), by
+                                        which it has chosen; None and [] for other policies
 learned.together                        average time of recent batches ("ms"), by number of busy workers ("busy", with
                                         the batch's own) and by batch size ("size")
 arrivalsPerSecond                       recent rate: the last two hundred requests or so, and the silence since
@@ -42,6 +45,11 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
             "requestMs": _ms(times.per_job) if times.known else None,
             "byteMs": None if traffic.padded is None else round(traffic.padded.per_byte * 1000, 6),
             "guess": times.known and not times.spread,
+            "bestSize": None if traffic.best is None else traffic.best.size,
+            "sizes": [
+                {"size": size, "requestMs": _ms(seconds)}
+                for size, seconds in (() if traffic.best is None else traffic.best.costs.items())
+            ],
             "together": [
                 {"busy": kind.busy, "size": kind.size, "ms": _ms(kind.seconds)} for kind in traffic.together.measured()
             ],

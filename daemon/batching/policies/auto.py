@@ -10,13 +10,15 @@ Under independent arrivals waiting never pays. So a batch is held while the expe
     bursts       a·P(an arrival within x | silent so far) − (n + λ·l(n))·E[min(gap, x)]
     closed loop  a·P(each missing client back within x | elapsed) − E[min(the last one's return, x)]
 
-Where the worker waits for the daemon and the clients instead, these may be served in two halves (traffic/halves.py).
+Where larger batches are no faster, or slower a request, smaller ones are made (traffic/best_size.py). Where the worker
+waits for the daemon and the clients instead, these may be served in two halves (traffic/halves.py).
 """
 
 from typing import Final
 
 from tsctl.daemon.batching.policies.collector import Facts, Send, Wait, latest
 from tsctl.daemon.batching.policies.split import best_parts, parts_now
+from tsctl.daemon.batching.traffic.best_size import BestSize
 from tsctl.daemon.batching.traffic.halves import Halves
 from tsctl.daemon.batching.traffic.survival import Survival
 from tsctl.daemon.batching.traffic.traffic import Traffic
@@ -40,10 +42,11 @@ class Auto:
     name = "auto"
 
     def __init__(self, batch_size: int, max_delay: float, traffic: Traffic) -> None:
-        self._batch_size = batch_size
         self._max_delay = max_delay
         self._traffic = traffic
         self._halves = traffic.halves = Halves()
+        self._best = traffic.best = traffic.best or BestSize(batch_size)
+        self._best.limit(batch_size)
         self._return_due = 0.0  # until when the last batch's clients are awaited
         self._seen = 0  # how many jobs waited when pending input was last read first
         self._parts = 0  # over how many workers the clients are split; 0 while the clients are unknown …
@@ -57,11 +60,13 @@ class Auto:
         times, callers = traffic.times, traffic.callers
         if facts.idle + traffic.busy > 1 or self._parts:
             self._plan(facts, now)
-        # 1. A full batch, or half of the clients of an only worker, which is sent the other half ahead.
-        if waiting >= self._batch_size:
-            return self._send(facts, "full")
-        if waiting >= traffic.enough:
-            return self._send(facts, "half")
+        # 1. As many as a batch has at most; or half of the clients of an only worker, which is sent the others ahead.
+        enough = traffic.enough(waiting, facts.idle)
+        if waiting >= enough:
+            if self._best.trying:
+                self.drained()
+                return Send(enough, "probe")
+            return self._send(facts, "full" if waiting >= self._best.size else "half")
         # 2. A job has been held for the maximum delay.
         due = (now if facts.held is None else facts.held) + self._max_delay
         if now >= due:
@@ -114,7 +119,7 @@ class Auto:
     def _send(self, facts: Facts, reason: str) -> Send:
         self._return_due = 0.0
         self._seen = 0
-        waiting, size = facts.waiting, self._batch_size
+        waiting, size = facts.waiting, self._best.size
         if self._parts:
             room = min(facts.idle, self._parts - self._traffic.busy)
             if room > 0:
@@ -128,7 +133,7 @@ class Auto:
             if waiting < self._share:
                 self._traffic.together.missed(self._parts, self._share)
             return Send(min(waiting, size), reason)
-        count = min(waiting, self._traffic.enough if reason == "half" else size)
+        count = min(waiting, self._halves.share if reason == "half" else size)
         if facts.idle > 1 and count > 1:
             traffic = self._traffic
             over = facts.idle
@@ -142,7 +147,7 @@ class Auto:
         """Choose over how many workers the clients are split, if they are known and there are several workers."""
         traffic = self._traffic
         callers, workers = traffic.callers, facts.idle + traffic.busy
-        self._parts, self._share = 0, self._batch_size
+        self._parts, self._share = 0, self._best.size
         if workers > 1:
             self._halves.forget()
         if workers < 2 or callers.strangers or not traffic.times.known:
@@ -152,13 +157,13 @@ class Auto:
             return
         clients = max(callers.regulars, facts.waiting + traffic.running)
         together = traffic.together
-        found_for = (clients, workers, together.changes)
+        found_for = (clients, workers, together.changes + self._best.changes)
         if self._found_for != found_for:  # seldom: the learned times seldom change
-            self._found = best_parts(together, clients, workers, self._batch_size)
+            self._found = best_parts(together, clients, workers, self._best.size)
             self._found_for = found_for
         self._clients = clients
         self._parts = self._found
-        self._share = min(self._batch_size, -(-clients // self._found))
+        self._share = min(self._best.size, -(-clients // self._found))
 
     def _burst(self, waiting: int, now: float) -> float:
         """Return the seconds to hold for the next arrival, 0.0 if that does not pay."""

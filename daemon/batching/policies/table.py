@@ -19,7 +19,9 @@ def make_collector(
     Args:
         rows: the version runs row by row: there is no batch to wait for.
     """
-    traffic.halves = None  # `auto` wants them
+    traffic.halves = None  # `auto` wants it …
+    if rows or policy != "auto":
+        traffic.best = None  # … and this, of which it keeps what is known
     if rows:
         return RowByRow()
     if policy == "greedy":

@@ -51,7 +51,7 @@ class BatchKind:
         return f"<{self.size} of {self.busy}: {self.seconds * 1000:.3g} ms, {self.count:.1f} times>"
 
 
-def _rounded(size: int) -> int:
+def rounded(size: int) -> int:
     """Round down to one of eight sizes an octave: few enough to be searched linearly."""
     step = max(0, size.bit_length() - 4)
     return size >> step << step
@@ -125,7 +125,7 @@ class Together:
         For a share of its time the batch ran as fast as those beside one worker more, or less.
         """
         share = abs(busy - number)
-        other = self._kinds.get((number + (1 if busy > number else -1), _rounded(size)))
+        other = self._kinds.get((number + (1 if busy > number else -1), rounded(size)))
         if other is None or not share or not self._known(other):
             return seconds
         rate = 1.0 / seconds - share / other.seconds
@@ -134,7 +134,7 @@ class Together:
         return min(max(whole, min(seconds, bound)), max(seconds, bound))
 
     def _hoped(self, busy: int, size: int) -> float:
-        kind = self._kinds.get((busy, _rounded(size)))
+        kind = self._kinds.get((busy, rounded(size)))
         if kind is None:
             return self._least(busy, size)
         count = self._count(kind)
@@ -143,7 +143,7 @@ class Together:
         return self._least(busy, size) * (1.0 + DISCOURAGED * self._misses(kind))
 
     def _expected(self, busy: int, size: int) -> float:
-        kind = self._kinds.get((busy, _rounded(size)))
+        kind = self._kinds.get((busy, rounded(size)))
         if kind is not None and self._known(kind):
             return kind.seconds
         return max(self._times.of(size), self._least(busy, size))
@@ -167,7 +167,7 @@ class Together:
 
     def _kind(self, busy: int, size: int) -> BatchKind:
         """Return the kind, to be changed: its weights are updated to now."""
-        key = min(busy, MOST), _rounded(size)
+        key = min(busy, MOST), rounded(size)
         kind = self._kinds.get(key)
         if kind is None:
             kind = self._kinds[key] = BatchKind(*key)

@@ -11,12 +11,13 @@ from collections import deque
 from contextlib import suppress
 from typing import Final
 
+from tsctl.daemon.batching.traffic.best_size import BestSize
 from tsctl.daemon.batching.traffic.callers import Callers
 from tsctl.daemon.batching.traffic.halves import Halves
 from tsctl.daemon.batching.traffic.padded import PaddedTimes
 from tsctl.daemon.batching.traffic.survival import Survival
 from tsctl.daemon.batching.traffic.times import BatchTimes
-from tsctl.daemon.batching.traffic.together import Together
+from tsctl.daemon.batching.traffic.together import NEAR, Together
 from tsctl.daemon.core.job import Batch, Caller, Job, JobPhase
 
 REPLY_LIFE: Final = 2.0  # seconds until an unmatched reply is forgotten
@@ -50,6 +51,7 @@ class Traffic:
         busy, running: workers that have a batch, and the jobs in these batches.
         padded: learns how long batches take by their longest job, while that matters; else None.
         halves: learns whether the clients are better served in two halves, while the policy asks for it; else None.
+        best: learns which size of batches has the best rate, while the policy asks for it; else None.
         trace: when the latest jobs arrived.
     """
 
@@ -59,6 +61,7 @@ class Traffic:
         self.together = Together(self.times)
         self.padded: PaddedTimes | None = None
         self.halves: Halves | None = None
+        self.best: BestSize | None = None
         self.gaps = Survival()
         self.turnarounds = Survival()
         self.callers = Callers(self)
@@ -76,10 +79,15 @@ class Traffic:
         self._replies: deque[float] = deque()
 
     @property
-    def enough(self) -> int:
-        """How many waiting jobs are a batch that waits for no further ones."""
+    def most(self) -> int:
+        """How many jobs a batch has at most: more would not be answered sooner."""
+        return self.batch_size if self.best is None else self.best.size
+
+    def enough(self, waiting: int, idle: int) -> int:
+        """Return how many jobs are a batch that waits for no further ones; arguments as of `BestSize.next`."""
         share = 0 if self.halves is None else self.halves.share
-        return min(share or self.batch_size, self.batch_size)
+        size = self.batch_size if self.best is None else self.best.next(waiting, idle)
+        return min(share or size, size)
 
     def rate_at(self, now: float) -> float:
         """Return the arrivals a second, including the silence since the last one; 0.0 before there are two."""
@@ -121,6 +129,8 @@ class Traffic:
         """Note that a batch was sent to a worker; `busy` workers have one now."""
         self._pass(busy, now)
         self.running += len(batch.jobs)
+        if self.best is not None:
+            self.best.sent(len(batch.jobs))
         self._flights[batch.id] = _Flight(self._busy_seconds, now)
 
     def back(self, batch: Batch, busy: int, now: float) -> float:
@@ -140,11 +150,12 @@ class Traffic:
         passed = self._busy_seconds + self.busy * (now - self._busy_at) - flight.busy_seconds
         return passed / away if away > 0.0 else float(self.busy)
 
-    def returned(self, batch: Batch, seconds: float, now: float, busy: float = 1.0) -> None:
+    def returned(self, batch: Batch, seconds: float, now: float, busy: float = 1.0, workers: int = 1) -> None:
         """Note that a batch was answered, after `seconds` in the worker; 0.0 if it timed out.
 
         Args:
             busy: as returned by `back`.
+            workers: those that are ready.
         """
         if seconds and not batch.first and batch.reason != "retry":
             typical = seconds
@@ -154,7 +165,9 @@ class Traffic:
             self.together.add(busy, len(batch.jobs), typical)
             if self.halves is not None:
                 per_batch = self.times.per_batch if self.times.spread else 0.0
-                self.halves.returned(len(batch.jobs), seconds, now, self.callers.regulars, self.batch_size, per_batch)
+                self.halves.returned(len(batch.jobs), seconds, now, self.callers.regulars, self.most, per_batch)
+            if self.best is not None and busy >= workers - NEAR:
+                self.best.returned(len(batch.jobs), seconds)
         self.last_time = seconds or self.last_time
         # Others have expired, so that they were answered before, or their clients have gone.
         answered = sum(job.phase is JobPhase.SENT and not job.caller_stats.gone for job in batch.jobs)

@@ -1,10 +1,11 @@
 """Batches of requests with similar lengths, for models that pad a batch to its longest (`groupByLength`).
 
 grouping   which of the waiting jobs are in the next batch
+padding    whether a model pads: learned from batches by age
 service    which versions have it
 """
 
-from tsctl.daemon.extension import Extension, Kernel, Service
+from tsctl.daemon.extension import EventRow, Extension, Kernel, Service
 from tsctl.daemon.model_settings.kinds import Boolean
 from tsctl.daemon.model_settings.row import ModelSetting
 
@@ -16,7 +17,8 @@ class GroupingExtension(Extension):
             name="group_by_length",
             kind=Boolean(),
             label="grouping by length",
-            help="Form batches of requests with similar lengths, for models that pad to the longest; off by default.",
+            help="Form batches of requests with similar lengths, for models that pad to the longest; if it is not said,"
+            " `auto` does so by itself where padding takes a good part of the time.",
             yaml="groupByLength",
             rest="group_by_length",
             flag="--group-by-length",
@@ -24,6 +26,7 @@ class GroupingExtension(Extension):
             changes="from the next batch on",
         ),
     )
+    events = (EventRow("grouped", "info", "batches are formed of requests with similar lengths: the model pads"),)
     help_groups = (("Batching", ("group_by_length",)),)
 
     def install(self, kernel: Kernel) -> Service:

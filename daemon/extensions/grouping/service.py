@@ -1,28 +1,74 @@
-"""The grouping of all versions, as a service; `batching.groupByLength` in their documents."""
+"""The grouping of all versions, as a service; `batching.groupByLength` and `batching.padding` in their documents.
+
+setting     by an order, or none                                grouped, or not
+unset       `auto`, and batches by age have shown padding       grouped from then on (padding.py)
+"""
 
 import math
-from collections.abc import Mapping
-from functools import partial
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tsctl.daemon.core.job import Batch, Outcome
 from tsctl.daemon.extension import Service
 from tsctl.daemon.extensions.grouping.grouping import LengthGrouping
+from tsctl.daemon.extensions.grouping.padding import WORTH_IT, Padding
 from tsctl.daemon.models.version import ModelVersion
+
+LOOK_EVERY = 8  # batches
 
 
 class GroupingService(Service):
     def attach(self, model: ModelVersion) -> None:
-        model.change_listeners.append(partial(follow_settings, model))
-        follow_settings(model)
+        grouped = GroupedVersion(model)
+        model.change_listeners.append(grouped.follow_settings)
+        model.dispatcher.watchers += (grouped,)
+        grouped.follow_settings()
 
     def describe(self, model: ModelVersion) -> Mapping[str, Any]:
-        return {"batching": {"groupByLength": model.settings.group_by_length}}
+        grouped = next((each for each in model.dispatcher.watchers if isinstance(each, GroupedVersion)), None)
+        padding = None if grouped is None else round(grouped.learned, 3) or None
+        return {"batching": {"groupByLength": model.queue.choice is not None, "padding": padding}}
 
 
-def follow_settings(model: ModelVersion) -> None:
-    """Group the jobs of a version, or stop that, as its settings say; what was learned of lengths stays."""
-    batches = not model.by_rows and model.dispatcher.sends_batches
-    model.traffic.learn_lengths(batches and model.settings.group_by_length)
-    padded = model.traffic.padded
-    timeout = model.settings.queue_timeout or math.inf
-    model.queue.choice = None if padded is None else LengthGrouping(padded, timeout)
+class GroupedVersion:
+    """One version: a `BatchWatcher`, while it is not known whether its batches are padded.
+
+    Attributes:
+        learned: the part of the time that padding took when grouping began by itself; 0.0 until then.
+    """
+
+    def __init__(self, model: ModelVersion) -> None:
+        self.learned = 0.0
+        self._model = model
+        self._padding = Padding()
+        self._watching = False
+
+    def follow_settings(self) -> None:
+        """Group the jobs, or stop that, as the settings say; what was learned of lengths stays."""
+        model = self._model
+        settings, batches = model.settings, not model.by_rows and model.dispatcher.sends_batches
+        unset = settings.policy == "auto" and settings.origins.get("group_by_length") == "default"
+        self._watching = batches and unset and not self.learned
+        model.traffic.learn_lengths(batches and (settings.group_by_length or (unset and self.learned > 0.0)))
+        padded = model.traffic.padded
+        timeout = settings.queue_timeout or math.inf
+        model.queue.choice = None if padded is None else LengthGrouping(padded, timeout)
+
+    def returned(self, worker: int, batch: Batch, outcomes: Sequence[Outcome], seconds: float, now: float) -> None:  # noqa: ARG002
+        """Learn from a batch of several lengths; begin to group where padding takes a good part of the time."""
+        if not self._watching or not seconds or batch.first or len(batch.jobs) < 2 or batch.reason == "retry":
+            return
+        lengths = [job.size for job in batch.jobs]
+        if min(lengths) == max(lengths):
+            return
+        padding = self._padding
+        padding.add(lengths, seconds)
+        if not padding.batches % LOOK_EVERY and (share := padding.share) >= WORTH_IT:
+            self._begin(share)
+
+    def _begin(self, share: float) -> None:
+        model, self.learned = self._model, share
+        self.follow_settings()
+        if model.traffic.best is not None:
+            model.traffic.best.forget()
+        model.reports.add("grouped", f"batches of similar lengths from now on: padding took {share:.0%} of the time")

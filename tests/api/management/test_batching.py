@@ -121,7 +121,15 @@ async def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:
         "batchSize": 8,
         "maxBatchDelay": 2.5,
         "running": 0,
-        "learned": {"batchMs": None, "requestMs": None, "byteMs": None, "guess": False, "together": []},
+        "learned": {
+            "batchMs": None,
+            "requestMs": None,
+            "byteMs": None,
+            "guess": False,
+            "bestSize": 8,
+            "sizes": [],
+            "together": [],
+        },
         "arrivalsPerSecond": 0.0,
         "turnaroundMs": None,
         "regularConnections": 0,
@@ -152,6 +160,8 @@ async def test_what_was_learned_is_told(tmp_path: Path) -> None:
         "requestMs": pytest.approx(0.4),
         "byteMs": None,
         "guess": False,
+        "bestSize": None,
+        "sizes": [],
         "together": [
             {"busy": 1, "size": 1, "ms": pytest.approx(8.4)},
             {"busy": 1, "size": 2, "ms": pytest.approx(8.8)},
@@ -161,6 +171,21 @@ async def test_what_was_learned_is_told(tmp_path: Path) -> None:
     assert lines[f"tsctl_learned_batch_seconds{{{M}}}"] == pytest.approx(0.008)
     assert lines[f"tsctl_learned_request_seconds{{{M}}}"] == pytest.approx(0.0004)
     assert lines[f"tsctl_arrivals_per_second{{{M}}}"] == pytest.approx(told["arrivalsPerSecond"], abs=0.001)
+
+
+async def test_where_batches_gain_nothing_auto_makes_none_and_tells_what_each_size_costs(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    house.engine.batch_time = lambda size: 0.025 * size
+    model = await house.serve("m", config="batchSize: 8\njobQueueSize: 1000")
+    for _ in range(8):
+        post(house, 60)
+        house.clock.advance(2.0)
+
+    learned = batching_of(model)["learned"]
+
+    assert learned["bestSize"] == 1
+    costs = {each["size"]: each["requestMs"] for each in learned["sizes"]}
+    assert (costs[1], costs[8]) == (pytest.approx(25.0, rel=0.02), pytest.approx(25.0, rel=0.02))
 
 
 async def test_one_size_alone_leaves_a_guess(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Versions whose batches are formed of requests with similar lengths."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from tests.kit.version import StubVersion
 from tsctl.daemon.core.job import Job
 from tsctl.daemon.extensions.grouping.grouping import LengthGrouping
 from tsctl.daemon.extensions.grouping.service import GroupingService
+from tsctl.extensions.grouping import COMMAND_LINE
 
 SHORT, LONG = b"-" * 100, b"-" * 900
 
@@ -189,3 +190,61 @@ def test_the_setting_counts_from_its_change_on() -> None:
 
     bench.model.change(bench.model.settings.changed({"group_by_length": True}, "a test"))
     assert isinstance(bench.model.queue.choice, LengthGrouping)
+
+
+def by_itself(
+    seconds: Callable[[Sequence[Job]], float],
+    said: str = "default",
+    policy: str = "auto",
+    told: list[str] | None = None,
+) -> StubVersion:
+    """Return a version for which no grouping was asked, after batches of texts of many lengths."""
+    chance = random.Random(3)
+    bench = StubVersion(batch_size=8, max_delay=0.1, policy=policy)
+    bench.model.settings.origins = {"group_by_length": said}
+    if told is not None:
+        bench.model.reports.add = lambda kind, text, **_: told.append(f"{kind}: {text}")  # type: ignore[method-assign]
+    GroupingService().attach(bench.model)
+    bench.engine.jobs_time = seconds
+    for _ in range(40):
+        for _ in range(16):
+            bench.submit("-", b"-" * round(chance.lognormvariate(4.5, 0.6)))
+        bench.clock.advance(10.0)
+    return bench
+
+
+def test_a_model_that_is_seen_to_pad_gets_batches_of_similar_lengths_by_itself() -> None:
+    events: list[str] = []
+    bench = by_itself(padding, told=events)
+
+    assert isinstance(bench.model.queue.choice, LengthGrouping)
+    told = GroupingService().describe(bench.model)["batching"]
+    assert told["groupByLength"] and told["padding"] > 0.3
+    ((title, text),) = COMMAND_LINE.described({"batching": told}, 0.0)
+    share = f"{told['padding']:.0%}"
+    assert (title, text) == ("batches", f"of similar lengths: padding took {share} of the time (learned)")
+    (event,) = [each for each in events if each.startswith("grouped")]
+    assert event.startswith("grouped: batches of similar lengths from now on: padding took ")
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    [
+        pytest.param(lambda jobs: 0.008 + 0.0001 * sum(job.size for job in jobs), id="bytes cost by themselves"),
+        pytest.param(lambda jobs: 0.008 + 0.004 * len(jobs), id="lengths do not matter"),
+    ],
+)
+def test_a_model_that_does_not_pad_is_left_as_it_is(seconds: Callable[[Sequence[Job]], float]) -> None:
+    assert by_itself(seconds).model.queue.choice is None
+
+
+@pytest.mark.parametrize(("said", "policy"), [("set", "auto"), ("default", "greedy"), ("default", "fixed")])
+def test_whoever_forbids_it_or_chooses_another_policy_gets_the_order_by_age(said: str, policy: str) -> None:
+    assert by_itself(padding, said, policy).model.queue.choice is None
+
+
+def test_what_was_known_of_sizes_is_forgotten_when_batches_change() -> None:
+    bench = by_itself(padding)
+
+    assert bench.model.traffic.best is not None
+    assert bench.model.traffic.best.size > 1, "grouped, a batch of eight is cheaper than eight requests"

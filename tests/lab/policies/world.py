@@ -32,6 +32,7 @@ class SimulatedModel:
 
     Attributes:
         a, c: a batch of n takes a + c·n …
+        curve: the seconds of a batch by its size, in place of a + c·n; None for that.
         noise: … times a factor drawn uniformly from 1 ± noise.
         client_timeout, queue_timeout: the limits on each request's total time, and on its wait in the queue.
         low: the fraction of requests with low priority.
@@ -46,6 +47,7 @@ class SimulatedModel:
 
     a: float = 0.008
     c: float = 0.0004
+    curve: Callable[[float], float] | None = None
     batch_size: int = 32
     max_delay: float = 0.020
     workers: int = 1
@@ -200,7 +202,8 @@ class World:
         if self._length:
             size *= max(job.size for job in jobs) / self._length
         noise = self._chance.uniform(1 - self.model.noise, 1 + self.model.noise)
-        seconds = (self.model.a + self.model.c * size) * noise
+        curve = self.model.curve
+        seconds = (self.model.a + self.model.c * size if curve is None else curve(size)) * noise
         return seconds if self._processor is None else self._processor.run(seconds, self.clock.now())
 
     # BatchEvents.

@@ -1,0 +1,248 @@
+"""Which size of batches has the best rate, where a larger one may be none the faster, or slower a request.
+
+A batch of n takes a + c·n where a fixed part is saved. But on a processor c·n is nearly all, texts are padded to the
+longest of the batch, and what no longer fits into a cache is slower: then eight in turn are answered as fast as eight
+together, or faster. So the cost of a request is learned by size, from batches that ran while all workers were busy:
+
+    cost of a size    mean of (seconds a request) / pace, with its deviation; forgotten slowly. A batch is counted with
+                      `OVERHEAD` more than the worker took, which the daemon and the kernel take
+    pace              seconds a request in batches of the commonest size, now: a machine that slows down slows all sizes
+
+    ANY SIZE ──a smaller one is cheaper, or as cheap──▶ at most SIZE ──another one is cheaper──▶ at most that one
+
+Where enough wait, another size is tried: one request, or a size near the present one, until it is known whether it is
+cheaper. Tries take at most `SHARE` of the workers' time, and as much as `CREDIT` batches at first.
+"""
+
+import math
+from collections import deque
+from typing import Final
+
+from tsctl.daemon.batching.traffic.together import rounded
+
+SHARE: Final = 0.01
+CREDIT: Final = 16.0
+EVERY: Final = 16  # batches from one try to the next, at least …
+AT_FIRST: Final = 3  # … and while the credit lasts
+OVERHEAD: Final = 0.0002  # seconds
+FEW: Final = 1.5  # batches: a size with less weight is not known
+USUAL: Final = 0.01  # of the pace, squared: the variance that is expected, which counts as much as `FEW` batches
+ENOUGH: Final = 8.0  # batches after which a size is tried no more that is not cheaper
+MANY: Final = 64.0  # batches: more are not counted, and a size is tried no more
+FORGETTING: Final = 0.9995  # of the weight of one size, at each batch of another
+CLIP: Final = 4.0  # times the pace: a page fault, a garbage collection
+PACE: Final = 0.05  # of the pace that the latest batch decides
+SMALLER: Final = 0.02  # of the cost: what a size of half as many may cost more, since its answers come sooner
+WORTH_IT: Final = 0.02  # of the cost: for less the size stays
+DEARER: Final = 1.1  # times the cost of the present size: still larger ones are not tried
+SURE: Final = 1.5  # times the uncertainty of the difference, beyond which one size is cheaper than another
+
+
+class SizeCost:
+    """The batches of one size.
+
+    Attributes:
+        cost: of a request, in shares of the pace; the mean of `weight` batches, as of the batch number `last`.
+        variance: of one batch's cost.
+    """
+
+    __slots__ = ("cost", "last", "seen", "variance", "weight")
+
+    def __init__(self) -> None:
+        self.cost = self.variance = self.weight = 0.0
+        self.last = 0
+        self.seen = False  # the first batch of a size is not learned from: memory is new, code is compiled
+
+    def __repr__(self) -> str:
+        return f"<{self.cost:.3f} ± {math.sqrt(self.variance):.3f}, {self.weight:.1f} times>"
+
+
+def steps_beside(size: int, most: int) -> list[int]:
+    """Return the two steps below a size, and the two above, at most `most`; the further ones first."""
+    octave = 1 << (size.bit_length() - 1)
+    steps = [octave >> 1, octave << 1, 3 * octave >> 2, 3 * octave >> 1, octave, most]
+    return [each for each in steps if 0 < each <= most and size < 3 * each <= 9 * size]
+
+
+class BestSize:
+    """The learned costs, and the size that follows.
+
+    Args:
+        most: the batch size, which is not exceeded.
+
+    Attributes:
+        size: how many requests a batch has at most; `most` until a smaller one is known to be as good.
+        changes: how often it has changed.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.changes = 0
+        self.forget()
+
+    def forget(self) -> None:
+        """Know nothing: batches are made of other requests than before."""
+        most = self.size = self.most
+        self.changes += 1
+        self._costs: dict[int, SizeCost] = {}
+        self._usual = max(most, 2)  # requests of a batch with nothing to wait for; fewer are not enough for a try
+        self._reference = 0  # the commonest size
+        self._pace = self._credit = 0.0
+        self._total = 0
+        self._since = 0  # batches since the last try
+        self._probe = 0  # the size that was offered as a try; 0 for none
+        self._tries: deque[int] = deque(maxlen=16)  # sizes that were sent as tries, and have not come back
+        self._busy = self._tried = 0.0  # seconds in the workers, and of those in tries
+
+    def __repr__(self) -> str:
+        known = ", ".join(f"{size}: {cost!r}" for size, cost in sorted(self._costs.items()))
+        return f"<BestSize {self.size} of {self.most}; {known or 'nothing known'}>"
+
+    def limit(self, most: int) -> None:
+        """Have another batch size from now on; what is known stays."""
+        if most != self.most:
+            self.size = most if self.size == self.most else min(self.size, most)
+            self.most = most
+
+    def next(self, waiting: int, idle: int) -> int:
+        """Return how many requests the next batch has at most; the same until it is sent.
+
+        Args:
+            waiting: requests, of which it is made.
+            idle: workers; beside more than the one that gets the batch, it would tell nothing.
+        """
+        self._probe = 0
+        early = self._tried < self._credit
+        if (
+            idle < 2
+            and waiting >= self._usual
+            and self._since >= (AT_FIRST if early else EVERY)
+            and (  # seldom
+                early or self._tried < self._credit + SHARE * self._busy
+            )
+        ):
+            self._probe = self._wanted(waiting)
+            if not self._probe:
+                self._since = 0
+        return self._probe or self.size
+
+    def sent(self, count: int) -> None:
+        """Note that a batch was sent."""
+        self._since += 1
+        if count == self._probe:
+            self._since = 0
+            self._tries.append(rounded(count))
+        self._probe = 0
+
+    def returned(self, count: int, seconds: float) -> None:
+        """Learn from a batch that came back, and ran beside as many others as there are workers.
+
+        Args:
+            seconds: in the worker; more than 0.0.
+        """
+        pace, count = (seconds + OVERHEAD) / count, rounded(count)
+        self._busy += seconds
+        tried = count in self._tries
+        if tried:
+            self._tries.remove(count)
+            self._tried += seconds
+        known = self._costs.get(count)
+        if known is None:
+            known = self._costs[count] = SizeCost()
+        if not known.seen:
+            known.seen = True
+            return
+        self._total += 1
+        if not self._reference:
+            self._reference, self._pace, self._credit = count, pace, CREDIT * seconds
+        cost = min(pace / self._pace, CLIP * max(1.0, known.cost))
+        if count == self._reference:
+            self._pace += (cost * self._pace - self._pace) * max(PACE, 1.0 / (known.weight + 1.0))
+        weight = self._weight(known)
+        known.weight, known.last = min(weight + 1.0, MANY), self._total
+        part, error = 1.0 / known.weight, cost - known.cost
+        known.cost += error * part
+        known.variance = (1.0 - part) * (known.variance + part * error * error) if weight else 0.0
+        if known.weight > 2.0 * self._weight(self._costs[self._reference]):
+            self._refer_to(count)
+        if tried or not self._total % EVERY:
+            self._choose()
+
+    @property
+    def trying(self) -> bool:
+        """Return whether the latest answer of `next` is a try, and was not sent yet."""
+        return self._probe > 0
+
+    @property
+    def costs(self) -> dict[int, float]:
+        """Return the known costs of a request by size, in seconds."""
+        return {size: known.cost * self._pace for size, known in sorted(self._known().items())}
+
+    def _weight(self, known: SizeCost) -> float:
+        return known.weight * float(FORGETTING ** (self._total - known.last))
+
+    def _known(self) -> dict[int, SizeCost]:
+        return {size: each for size, each in self._costs.items() if size <= self.most and self._weight(each) >= FEW}
+
+    def _refer_to(self, size: int) -> None:
+        """Measure the pace by another size from now on."""
+        factor = self._costs[size].cost
+        self._reference = size
+        self._pace *= factor
+        for each in self._costs.values():
+            each.cost /= factor
+            each.variance /= factor * factor
+
+    def _present(self, known: dict[int, SizeCost]) -> int:
+        """Return the size of most batches: that of the limit, or the largest that came about."""
+        return self.size if self.size in known else max(known, default=0)
+
+    def _better(self, size: int, cost: float, present: int) -> float:
+        """Return a cost with the preference of smaller sizes."""
+        return cost * (1.0 - SMALLER * math.log2(present / size))
+
+    def _doubt(self, one: SizeCost, other: SizeCost) -> float:
+        """Return the uncertainty of the difference of two costs: a standard deviation."""
+        total = 0.0
+        for each in (one, other):
+            weight = self._weight(each)
+            total += (each.variance * weight + USUAL * FEW) / (weight + FEW) / weight
+        return math.sqrt(total)
+
+    def _choose(self) -> None:
+        known = self._known()
+        present = self._present(known)
+        self._usual = max(present, 2)
+        if len(known) < 2:
+            return
+        now = known[present]
+        best, least = present, now.cost
+        for size, each in known.items():
+            cost = self._better(size, each.cost, present) + SURE * self._doubt(each, now) + WORTH_IT * now.cost
+            if cost < least and (size < present or self.size < self.most):
+                best, least = size, cost
+        if best != present:
+            self.size = self._usual = min(best, self.most)
+            self.changes += 1
+
+    def _wanted(self, waiting: int) -> int:
+        """Return a size that is worth a try while so many wait; 0 for none."""
+        known = self._known()
+        present = self._present(known)
+        if not present:
+            return 0
+        now = known[present]
+        dearer = [size for size, each in known.items() if size > present and each.cost > DEARER * now.cost]
+        larger = min(dearer, default=math.inf)
+        best, least = 0, math.inf
+        for size in (1, *steps_beside(present, min(self.most, waiting))):
+            each = self._costs.get(size)
+            weight = 0.0 if each is None else self._weight(each)
+            if size == present or weight >= least or size > larger:
+                continue
+            if each is not None and weight >= FEW:
+                gain = now.cost - self._better(size, each.cost, present)
+                if weight >= (MANY if gain > 0.0 else ENOUGH) or gain < -2.0 * SURE * self._doubt(each, now):
+                    continue
+            best, least = size, weight
+        return best

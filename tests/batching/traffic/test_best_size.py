@@ -1,0 +1,136 @@
+"""Which size of batches `auto` makes: sizes are tried, their costs compared, and the best one is kept."""
+
+import random
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from tsctl.daemon.batching.traffic.best_size import EVERY, SHARE, BestSize
+
+Curve = Callable[[int], float]
+LONG = 800  # batches
+
+
+class Workers:
+    """Workers that always have more than enough to do.
+
+    Args:
+        curve: seconds of a batch of so many requests.
+        waiting: requests, whenever a batch is made.
+        noise: each batch takes so much longer or shorter, at most.
+    """
+
+    def __init__(self, curve: Curve, most: int, waiting: int = 100, noise: float = 0.05) -> None:
+        self.best = BestSize(most)
+        self.curve, self.waiting, self.noise = curve, waiting, noise
+        self.chance = random.Random(1)
+        self.sent: Counter[int] = Counter()
+        self.seconds = 0.0
+        self.sizes = [most]
+
+    def run(self, batches: int) -> int:
+        """Run so many batches; return the size of most of the last tenth."""
+        last: Counter[int] = Counter()
+        for number in range(batches):
+            count = min(self.best.next(self.waiting, 1), self.waiting)
+            self.best.sent(count)
+            seconds = self.curve(count) * self.chance.uniform(1.0 - self.noise, 1.0 + self.noise)
+            self.best.returned(count, seconds)
+            self.sent[count] += 1
+            self.seconds += seconds
+            if number >= 0.9 * batches:
+                last[count] += 1
+            if self.best.size != self.sizes[-1]:
+                self.sizes.append(self.best.size)
+        return last.most_common(1)[0][0]
+
+
+CURVES: dict[str, tuple[Curve, int, set[int]]] = {
+    "requests cost the same in any batch": (lambda n: 0.025 * n, 8, {1}),
+    "texts are padded": (lambda n: 0.03 * n**1.3, 8, {1}),
+    "a batch is slower for each request": (lambda n: 0.042 if n == 1 else 0.05 * n, 8, {1}),
+    "larger batches no longer fit into the cache": (lambda n: 0.002 + 0.004 * n + 0.012 * max(0, n - 4), 16, {4}),
+    "in between is best": (lambda n: 0.01 + 0.003 * n + 0.0004 * n * n, 32, {4, 6}),
+    "a GPU with a knee": (lambda n: 0.01 + 0.002 * max(0, n - 8), 32, {8}),
+    "a GPU": (lambda n: 0.008 + 0.0004 * n, 32, {32}),
+    "a GPU in steps": (lambda n: 0.004 + 0.0004 * (1 << (n - 1).bit_length()), 32, {32}),
+    "a handler that does next to nothing": (lambda n: 0.00001 * n, 64, {64}),
+}
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+@pytest.mark.parametrize("name", CURVES)
+def test_the_size_with_the_best_rate_is_found(name: str, noise: float) -> None:
+    curve, most, best = CURVES[name]
+    workers = Workers(curve, most, noise=noise)
+
+    found = workers.run(LONG)
+
+    rate, optimum = found / curve(found), max(size / curve(size) for size in best)
+    assert found in best or (noise and rate > 0.93 * optimum), workers.best
+
+
+def test_what_is_best_stays_while_the_machine_changes_its_speed() -> None:
+    speed = 1.0
+    workers = Workers(lambda n: speed * (0.01 + 0.002 * max(0, n - 8)), 32)
+    workers.run(LONG)
+    changes = workers.best.changes
+
+    for speed in (1.4, 0.8, 2.0, 1.0):  # noqa: B007 - the curve reads it
+        assert workers.run(LONG) == 8
+
+    assert workers.best.changes == changes
+
+
+def test_what_no_longer_holds_is_found_out() -> None:
+    curve: list[Curve] = [lambda n: 0.025 * n]
+    workers = Workers(lambda n: curve[0](n), 8)
+    assert workers.run(LONG) == 1
+
+    curve[0] = lambda n: 0.02 + 0.002 * n  # such as a GPU after a replacement by its like
+
+    assert workers.run(20 * LONG) == 8
+
+
+def test_once_the_sizes_are_known_tries_take_a_hundredth_of_the_time() -> None:
+    curve, most, _ = CURVES["a GPU"]
+    workers = Workers(curve, most)
+    workers.run(LONG)
+    workers.sent.clear()
+    workers.seconds = 0.0
+
+    workers.run(5 * LONG)
+
+    tried = sum(count * curve(size) for size, count in workers.sent.items() if size != most)
+    assert 0.0 < tried <= 1.1 * SHARE * workers.seconds
+
+
+def test_a_size_is_tried_only_where_so_many_wait_and_no_other_worker_is_idle() -> None:
+    workers = Workers(lambda n: 0.025 * n, 8, waiting=3)
+    workers.run(LONG)
+    assert max(workers.sent) == 3 and workers.sent[1]
+
+    idle = BestSize(8)
+    for _ in range(10 * EVERY):
+        assert idle.next(100, 2) == 8
+        idle.sent(8)
+        idle.returned(8, 0.1)
+
+
+def test_another_batch_size_keeps_what_is_known() -> None:
+    workers = Workers(lambda n: 0.01 + 0.002 * max(0, n - 8), 32)
+    assert workers.run(LONG) == 8
+
+    workers.best.limit(4)
+    assert workers.run(LONG) == 4
+    workers.best.limit(64)
+    assert workers.run(5 * LONG) == 8
+
+
+def test_the_costs_are_told_by_size() -> None:
+    workers = Workers(lambda n: 0.025 * n, 8, noise=0.0)
+    workers.run(LONG)
+
+    assert workers.best.costs[1] == pytest.approx(0.025, rel=0.02)
+    assert workers.best.costs[8] == pytest.approx(0.025, rel=0.02)

@@ -1,0 +1,192 @@
+"""Batches that cost what batches of real models cost: `auto`, compared with the best batch size, found by search.
+
+python -m tests.lab.policies.sizes [--markdown FILE]; exits 1 if `auto` is not near enough to the best.
+"""
+
+import argparse
+import itertools
+import math
+import multiprocessing
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+from tests.lab.policies.loads import Closed, Load, Poisson
+from tests.lab.policies.page import insert
+from tests.lab.policies.workers import constant
+from tests.lab.policies.world import MakeCollector, Measured, SimulatedModel, World
+from tsctl.daemon.batching.policies.auto import Auto
+
+NEAR_ENOUGH = 0.95  # of the rate of the best size, in every closed loop
+NOT_LATER = 1.1  # times its 99th percentile, in the mean of all cells
+REQUESTS = 9000  # of `auto`, of which the first third, in which it learns, is left out
+FEWER = 1800  # of a constant size
+SECTION = "sizes"
+NOISE = 0.1
+CLIENTS = (1, 8, 32, 128)
+LOADS = (0.5, 0.9)  # of independent requests, as shares of the best rate
+PLACES = ((1, 1.0), (2, 2.0), (2, 1.0), (4, 4.0))  # workers, cores
+
+
+def up_to(size: float) -> int:
+    """Return the power of two that a batch is padded to."""
+    return 1 << max(0, math.ceil(size) - 1).bit_length()
+
+
+class Curve(NamedTuple):
+    """What a batch of n takes: in words, in seconds, and the batch size that is set."""
+
+    name: str
+    seconds: Callable[[float], float]
+    batch_size: int
+
+
+CURVES = (
+    Curve("25 n", lambda n: 0.025 * n, 8),
+    Curve("6 + 24 n", lambda n: 0.006 + 0.024 * n, 8),
+    Curve("42 for one, 50 n", lambda n: 0.042 if n <= 1 else 0.050 * n, 8),
+    Curve("30 n^1.3", lambda n: 0.030 * n**1.3, 8),
+    Curve("400 n^1.5", lambda n: 0.400 * n**1.5, 8),
+    Curve("2 + 4 n, and 12 for each above 4", lambda n: 0.002 + 0.004 * n + 0.012 * max(0.0, n - 4), 16),
+    Curve("10 + 3 n + 0.4 n²", lambda n: 0.010 + 0.003 * n + 0.0004 * n * n, 32),
+    Curve("0.3 + 0.2 n", lambda n: 0.0003 + 0.0002 * n, 32),
+    Curve("8 + 0.4 n", lambda n: 0.008 + 0.0004 * n, 32),
+    Curve("4 + 0.4 n, in powers of two", lambda n: 0.004 + 0.0004 * up_to(n), 32),
+    Curve("10, and 2 for each above 8", lambda n: 0.010 + 0.002 * max(0.0, n - 8), 32),
+    Curve("1.5 + 0.05 n", lambda n: 0.0015 + 0.00005 * n, 32),
+)
+
+
+class Case(NamedTuple):
+    """Batch times, workers, the cores that they share, and the clients; or independent requests, by their load."""
+
+    curve: int
+    workers: int
+    cores: float
+    clients: int = 0
+    load: float = 0.0
+
+    @property
+    def place(self) -> str:
+        cores = "a core each" if self.cores >= self.workers else "1 core"
+        return "1 worker" if self.workers == 1 else f"{self.workers} workers, {cores}"
+
+    @property
+    def model(self) -> SimulatedModel:
+        curve = CURVES[self.curve]
+        return SimulatedModel(
+            curve=curve.seconds, batch_size=curve.batch_size, max_delay=0.020, workers=self.workers, cores=self.cores,
+            noise=NOISE,
+        )  # fmt: skip
+
+    @property
+    def sizes(self) -> list[int]:
+        """Return the constant sizes that are tried."""
+        most = self.model.batch_size
+        steps = {each for octave in range(6) for each in (1 << octave, 3 << octave >> 1)}
+        return sorted(each for each in {*steps, most} if each <= min(most, self.clients or most))
+
+    def run(self, collector: MakeCollector, load: Load, requests: int, size: int = 0) -> Measured:
+        model = self.model
+        world = World(replace(model, batch_size=size or model.batch_size), collector)
+        load.start(world)
+        measured = world.run(requests)
+        measured.finished = measured.finished[len(measured.finished) // 3 :]
+        return measured
+
+
+class Result(NamedTuple):
+    """`auto` and the best constant size: answers a second, and the 99th percentile in seconds; and the rate in ones."""
+
+    case: Case
+    auto: float
+    best: float
+    size: int
+    ones: float
+    percentile: float
+    best_percentile: float
+
+    @property
+    def ratio(self) -> float:
+        return self.auto / self.best
+
+    @property
+    def later(self) -> float:
+        return self.percentile / self.best_percentile
+
+
+def cases() -> list[Case]:
+    found = []
+    for curve, (workers, cores) in itertools.product(range(len(CURVES)), PLACES):
+        found += [Case(curve, workers, cores, clients=each) for each in CLIENTS]
+        found += [Case(curve, workers, cores, load=each) for each in LOADS]
+    return found
+
+
+def measure(case: Case) -> Result:
+    """Run `auto`, and each constant size."""
+    load: Load = Closed(case.clients)
+    if case.load:
+        full = case._replace(clients=128)
+        rate = max(full.run(constant(size, size), Closed(128), FEWER, size).throughput for size in full.sizes)
+        load = Poisson(case.load * rate)
+    found = {size: case.run(constant(size if case.clients else 1, size), load, FEWER, size) for size in case.sizes}
+    rates = {size: measured.throughput for size, measured in found.items()}
+    if case.load:  # every size that keeps up has the rate of the arrivals: the best is the one that answers soonest
+        most = max(rates.values())
+        best = min((size for size in found if rates[size] > 0.97 * most), key=lambda size: found[size].percentile(99))
+    else:
+        best = max(rates, key=lambda size: rates[size])
+    auto = case.run(Auto, load, REQUESTS)
+    return Result(
+        case, auto.throughput, rates[best], best, rates[1], auto.percentile(99), found[best].percentile(99)
+    )  # fmt: skip
+
+
+def markdown(results: Sequence[Result]) -> Iterator[str]:
+    """Yield the lines of the table: answers a second, the ratio to the best size, and that of the percentiles."""
+    heads = [f"{each} client{'s' * (each > 1)}" for each in CLIENTS] + [f"load {each:g}" for each in LOADS]
+    yield f"| ms a batch, workers | {' | '.join(heads)} |"
+    yield "|---|" + "---:|" * len(heads)
+    for (curve, place), row in itertools.groupby(results, lambda result: (result.case.curve, result.case.place)):
+        cells = " | ".join(f"{each.auto:.3g} {each.ratio:.2f} {each.later:.2f}" for each in row)
+        yield f"| {CURVES[curve].name}; {place} | {cells} |"
+
+
+def is_near(result: Result) -> bool:
+    """Return whether `auto` is near enough to the best size, and not behind batches of one."""
+    return result.ratio >= NEAR_ENOUGH and result.auto >= 0.97 * result.ones
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.lab.policies.sizes", description="The best batch size.")
+    parser.add_argument(
+        "--markdown", type=Path, metavar="FILE", help="put the table into this file, between its markers"
+    )
+    parser.add_argument("--only", default="", metavar="TEXT", help="only batch times whose name has this")
+    options = parser.parse_args(arguments)
+    rows = [case for case in cases() if options.only in CURVES[case.curve].name]
+    with multiprocessing.Pool() as pool:
+        results = pool.map(measure, rows, chunksize=1)
+    table = "\n".join(markdown(results))
+    print(table)
+    worst = min(results, key=lambda result: result.ratio)
+    later = sorted(result.later for result in results)
+    summary = (
+        f"{len(results)} cells; the worst rate {worst.ratio:.2f} of the best size's ({CURVES[worst.case.curve].name}, "
+        f"{worst.case.place}, {worst.case.clients or worst.case.load:g}), the 99th percentile of that size's in the"
+        f" median {later[len(later) // 2]:.2f}, at most {later[-1]:.2f}."
+    )
+    print(f"\n{summary}")
+    far = [result for result in results if not is_near(result)]
+    for result in far:
+        print(f"{result.ratio:.3f}: {CURVES[result.case.curve].name}, {result}", file=sys.stderr)
+    if options.markdown:
+        insert(options.markdown, SECTION, f"{table}\n\n{summary}")
+    return int(bool(far))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,35 @@
+"""Batches that cost what those of real models cost: `auto` is near the best batch size that a search finds afterwards.
+
+`python -m tests.lab simulate` tries all cells; here are one of each kind.
+"""
+
+import pytest
+
+from tests.lab.policies.sizes import CURVES, Case, is_near, measure
+
+SOME = [
+    ("25 n", 1, 1.0, 8),
+    ("30 n^1.3", 2, 1.0, 32),
+    ("400 n^1.5", 1, 1.0, 128),
+    ("2 + 4 n, and 12 for each above 4", 2, 2.0, 32),
+    ("10 + 3 n + 0.4 n²", 1, 1.0, 32),
+    ("8 + 0.4 n", 1, 1.0, 128),
+    ("10, and 2 for each above 8", 1, 1.0, 128),
+]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("name", "workers", "cores", "clients"), SOME)
+def test_auto_is_as_fast_as_the_best_size(name: str, workers: int, cores: float, clients: int) -> None:
+    curve = [each.name for each in CURVES].index(name)
+
+    result = measure(Case(curve, workers, cores, clients))
+
+    assert is_near(result) and result.later < 1.25, result
+
+
+@pytest.mark.heavy
+def test_independent_requests_are_answered_as_soon_as_by_the_best_size() -> None:
+    result = measure(Case(3, 1, 1.0, load=0.9))
+
+    assert is_near(result) and result.later < 1.1, result
