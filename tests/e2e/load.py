@@ -1,12 +1,57 @@
-"""Clients that ask without a pause, while something is done to the daemon."""
+"""Clients that ask without a pause, and what else goes on beside, while something is done to the daemon."""
 
 import http.client
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from typing import NamedTuple
 
 from tests.e2e.served import Served
+
+
+@contextmanager
+def repeating(*works: Callable[[], object], every: float = 0.0) -> Iterator[None]:
+    """Call each function again and again, in a thread of its own, while the block runs; what one raises is raised.
+
+    Args:
+        every: seconds before each call.
+    """
+    over = threading.Event()
+
+    def repeat(work: Callable[[], object]) -> None:
+        while not over.wait(every):
+            work()
+
+    with ThreadPoolExecutor(len(works)) as threads:
+        running = [threads.submit(repeat, work) for work in works]
+        try:
+            yield
+        finally:
+            over.set()
+    for each in running:
+        each.result()
+
+
+class Connecting:
+    """Opens a connection for each request, and counts what becomes of them."""
+
+    def __init__(self, ask: Callable[[], object]) -> None:
+        self.answered = self.refused = self.closed = 0
+        self._ask = ask
+
+    def once(self) -> None:
+        try:
+            self._ask()
+            self.answered += 1
+        except ConnectionRefusedError:
+            self.refused += 1
+        except (OSError, http.client.HTTPException):
+            self.closed += 1  # accepted by a daemon that was told to stop, or killed, before it had read the request
+
+    def went_on(self, before: int) -> bool:
+        return self.answered > before
 
 
 class Seen(NamedTuple):

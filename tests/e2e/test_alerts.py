@@ -6,16 +6,18 @@ import os
 import resource
 import shutil
 import signal
-import threading
+import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, suppress
 from functools import partial
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 
 import pytest
 import yaml
 
+from tests.e2e.load import repeating
 from tests.e2e.served import Served, eventually
 from tests.kit.shelf import modules
 from tests.observability.prometheus import Prometheus, quickened
@@ -40,52 +42,31 @@ EXPECTED = {
 }
 
 
-@contextmanager
-def asking(served: Served, model: str, *words: str, clients: int = 1) -> Iterator[None]:
+def asking(served: Served, model: str, *words: str, clients: int = 1) -> AbstractContextManager[None]:
     """Let clients ask for these words in turn, again and again; whatever the answers are."""
-    over = threading.Event()
     headers = {"content-type": "application/json", "x-request-deadline-ms": "60000"}
 
-    def ask(number: int) -> None:
-        turn = 0
-        while not over.wait(0.02):
-            turn += 1
-            body = json.dumps({"do": words[turn % len(words)], "number": f"{number} {turn}"})
-            connection = served.connect()
-            with suppress(OSError, http.client.HTTPException):
-                connection.request("POST", f"/predictions/{model}", body, headers)
-                connection.getresponse().read()
-            connection.close()
+    def ask(number: int, turns: Iterator[int]) -> None:
+        turn = next(turns)
+        body = json.dumps({"do": words[turn % len(words)], "number": f"{number} {turn}"})
+        connection = served.connect()
+        with suppress(OSError, http.client.HTTPException):
+            connection.request("POST", f"/predictions/{model}", body, headers)
+            connection.getresponse().read()
+        connection.close()
 
-    threads = [threading.Thread(target=ask, args=(number,)) for number in range(clients)]
-    for thread in threads:
-        thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        for thread in threads:
-            thread.join()
+    return repeating(*(partial(ask, number, count(1)) for number in range(clients)), every=0.02)
 
 
-@contextmanager
-def stalling(pid: int) -> Iterator[None]:
+def stalling(pid: int) -> AbstractContextManager[None]:
     """Stop a process for most of a second, every few seconds."""
-    over = threading.Event()
 
     def stall() -> None:
-        while not over.wait(3.0):
-            os.kill(pid, signal.SIGSTOP)
-            over.wait(1.2)
-            os.kill(pid, signal.SIGCONT)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(1.2)
+        os.kill(pid, signal.SIGCONT)
 
-    thread = threading.Thread(target=stall)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return repeating(stall, every=3.0)
 
 
 def test_the_rules_are_as_many_as_the_troubles() -> None:

@@ -1,13 +1,13 @@
 """Requests that end workers: whoever sends them, healthy requests are answered all along, and no version fails."""
 
 import itertools
-import threading
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.e2e.load import repeating
 from tests.e2e.served import Answer, Served, eventually
 
 SIX = 6
@@ -25,30 +25,6 @@ def ask(served: Served, model: str, body: bytes, **headers: str) -> Answer:
 
 def state(served: Served, model: str) -> Any:
     return served.describe(model)["tsctl"]["state"]
-
-
-class Healthy:
-    """A client that asks for good answers all the time, one after the other."""
-
-    def __init__(self, served: Served, model: str, size: int) -> None:
-        self.answers: Counter[int] = Counter()
-        self.pings: Counter[int] = Counter()
-        self._served, self._model, self._size = served, model, size
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._ask)
-
-    def __enter__(self) -> "Healthy":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _ask(self) -> None:
-        while not self._over.is_set():
-            self.answers[ask(self._served, self._model, b"w" * self._size).status] += 1
-            self.pings[self._served.ask("/ping", method="GET").status] += 1
 
 
 @pytest.mark.parametrize(
@@ -69,16 +45,22 @@ def test_six_crashing_requests_of_one_client_cost_no_other_its_answers(
     served.start()
     served.register(handler, name="m", config_file=config_of(served, config))
 
-    with Healthy(served, "m", size) as healthy:
-        eventually(lambda: healthy.answers[200] > 0, "healthy requests are answered")
+    answers, pings = Counter[int](), Counter[int]()
+
+    def healthy() -> None:
+        answers[ask(served, "m", b"w" * size).status] += 1
+        pings[served.ask("/ping", method="GET").status] += 1
+
+    with repeating(healthy):
+        eventually(lambda: answers[200] > 0, "healthy requests are answered")
         for number in range(SIX):  # each one another, so that none is refused
             body = b"crash %d" % number
             answer = ask(served, "m", body.ljust(size, b"."))
             assert (answer.status, "it exited with code 7" in answer.json["message"]) == (500, True)
-        before = healthy.answers.total()
-        eventually(lambda: healthy.answers.total() > before + 3, "they are answered afterwards, too")
+        before = answers.total()
+        eventually(lambda: answers.total() > before + 3, "they are answered afterwards, too")
 
-    assert set(healthy.answers) == {200} and set(healthy.pings) == {200}
+    assert set(answers) == {200} and set(pings) == {200}
     assert state(served, "m") == "ready"
 
 

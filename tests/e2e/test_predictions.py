@@ -51,24 +51,6 @@ def test_curl_uploads(shared: Served, tmp_path: Path, options: list[str], row: d
     assert json.loads(done.stdout)["row"] == {name: {"bytearray": text} for name, text in row.items()}
 
 
-def test_a_body_over_the_limit_is_answered_413_and_the_uploader_sees_it(shared: Served, tmp_path: Path) -> None:
-    curl = shutil.which("curl")
-    if curl is None:
-        pytest.skip("needs the Debian program curl")
-    (tmp_path / "large").write_bytes(bytes(8 * 1024 * 1024))
-
-    done = subprocess.run(
-        [curl, "-sS", f"{shared.url}/predictions/echo", "-T", "large", "-H", "Expect:", "-w", "%{http_code}"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=PATIENCE,
-    )
-
-    assert done.stdout.endswith("413")
-    assert "max_request_size" in done.stdout
-
-
 def test_requests_that_come_together_travel_together(served: Served) -> None:
     served.register("echo", "--batch-size", "8", "--max-delay", "60000", "--batching", "fixed")
 

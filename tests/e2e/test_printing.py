@@ -2,11 +2,12 @@
 
 import re
 import statistics
-import threading
 import time
+from functools import partial
 
 import pytest
 
+from tests.e2e.load import repeating
 from tests.e2e.served import Served, eventually
 
 DROPPED = re.compile(r"^\S+ \d+ daemon \((\d+) lines were dropped here: ", re.MULTILINE)
@@ -55,19 +56,8 @@ def test_another_model_answers_beside_it_as_if_it_were_alone(served: Served) -> 
         return seen
 
     latencies()
-    over = threading.Event()
-
-    def print_on() -> None:
-        while not over.is_set():
-            served.ask("/predictions/prints", b"lines 120000")
-
-    asking = threading.Thread(target=print_on)
-    asking.start()
-    try:
+    with repeating(partial(served.ask, "/predictions/prints", b"lines 120000")):
         beside = latencies()
-    finally:
-        over.set()
-        asking.join()
 
     # Alone it takes 7 ms; 1 244 ms were seen where each line was logged by itself. Other processes may cost some.
     assert statistics.quantiles(beside, n=20)[-1] < 0.25

@@ -1,16 +1,15 @@
 """Under a service manager: what it is told, its sockets, restarts and upgrades. service_manager.py plays its part, and
 test_systemd.py has a real one."""
 
-import http.client
 import json
 import os
 import signal
-import threading
 from collections.abc import Iterator
 from functools import partial
 
 import pytest
 
+from tests.e2e.load import Connecting, repeating
 from tests.e2e.served import PATIENCE, Served, connects, eventually, running
 from tests.e2e.service_manager import ServiceManager, service_manager
 from tests.lab.harness.daemon import command_of
@@ -57,41 +56,12 @@ def test_a_connection_waits_while_the_daemon_restarts(idle: Served, manager: Ser
     waiting.close()
 
 
-class Connecting:
-    """Opens a connection for each request, and counts what becomes of them."""
-
-    def __init__(self, served: Served) -> None:
-        self.answered = self.refused = self.closed = 0
-        self._served = served
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._ask)
-
-    def __enter__(self) -> "Connecting":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def went_on(self, before: int) -> bool:
-        return self.answered > before
-
-    def _ask(self) -> None:
-        while not self._over.is_set():
-            try:
-                self._served.ask("/live", method="GET")
-                self.answered += 1
-            except ConnectionRefusedError:
-                self.refused += 1
-            except (OSError, http.client.HTTPException):
-                self.closed += 1
-
-
 def test_restarts_refuse_no_connection(idle: Served, manager: ServiceManager) -> None:
     process = manager.start()
 
-    with Connecting(idle) as clients:
+    clients = Connecting(partial(idle.ask, "/live", method="GET"))
+
+    with repeating(clients.once):
         for _ in range(3):
             before = clients.answered
             process.send_signal(signal.SIGTERM)
@@ -100,7 +70,7 @@ def test_restarts_refuse_no_connection(idle: Served, manager: ServiceManager) ->
             manager.wait(partial(clients.went_on, before), "a client is answered")
 
     assert clients.refused == 0
-    assert clients.closed <= 3  # accepted by a daemon that was told to stop before it had read the request
+    assert clients.closed <= 3
 
 
 def test_after_an_upgrade_the_new_daemon_speaks_and_the_main_process_ends_with_it(

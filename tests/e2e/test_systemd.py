@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.load import Connecting, repeating
 from tests.e2e.served import ARCHIVES, PATIENCE, eventually
 from tests.e2e.systemd import Systemd, booted, missing
 from tsctl.daemon.marfile import Packing, write_archive
@@ -89,37 +90,6 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
         yield Service(systemd, tmp_path_factory.mktemp("store"))
 
 
-class Asking:
-    """Connects again and again, and counts the connections that were refused."""
-
-    def __init__(self, service: Service) -> None:
-        self.answered = self.refused = 0
-        self._service = service
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._ask)
-
-    def __enter__(self) -> "Asking":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def went_on(self, before: int) -> bool:
-        return self.answered > before
-
-    def _ask(self) -> None:
-        while not self._over.is_set():
-            try:
-                self._service.ask("/live", None)
-                self.answered += 1
-            except ConnectionRefusedError:
-                self.refused += 1
-            except (OSError, http.client.HTTPException):
-                pass  # accepted by a daemon that was told to stop, or killed, before it had read the request
-
-
 def test_it_serves_as_a_user_without_rights_and_tells_its_status(service: Service) -> None:
     assert service.ask() == 200
 
@@ -147,7 +117,8 @@ def test_each_worker_has_a_cgroup_of_its_own(service: Service) -> None:
 def test_a_daemon_that_is_killed_comes_back_with_its_models_and_refuses_no_connection(service: Service) -> None:
     before = service.restarts
 
-    with Asking(service) as clients:
+    clients = Connecting(partial(service.ask, "/live", None))
+    with repeating(clients.once):
         service.signal(service.main, signal.SIGKILL)
         service.restarted(before)
 
@@ -155,7 +126,8 @@ def test_a_daemon_that_is_killed_comes_back_with_its_models_and_refuses_no_conne
 
 
 def test_restarts_refuse_no_connection(service: Service) -> None:
-    with Asking(service) as clients:
+    clients = Connecting(partial(service.ask, "/live", None))
+    with repeating(clients.once):
         for _ in range(3):
             answered, main = clients.answered, service.main
             service.systemd.run("systemctl", "restart", SERVICE)
@@ -169,7 +141,8 @@ def test_restarts_refuse_no_connection(service: Service) -> None:
 def test_a_reload_is_an_upgrade(service: Service) -> None:
     main, daemon = service.main, service.pid
 
-    with Asking(service) as clients:
+    clients = Connecting(partial(service.ask, "/live", None))
+    with repeating(clients.once):
         service.systemd.run("systemctl", "reload", SERVICE)
 
     assert clients.refused == 0

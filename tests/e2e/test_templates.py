@@ -73,14 +73,6 @@ def test_a_worker_is_a_child_of_the_daemon_and_says_so(warm: Served) -> None:
     assert f"initialized {answer['pid']}" in (warm.folder / "state" / "logs" / "warm@1.0.log").read_text()
 
 
-def test_workers_draw_different_numbers(warm: Served) -> None:
-    drawn = {answer["pid"]: answer["drawn"] for answer in (ask(warm, "nothing") for _ in range(8))}
-
-    assert len(drawn) == 2
-    (one, other) = drawn.values()
-    assert one[0] != other[0] and one[1] != other[1]
-
-
 @pytest.mark.parametrize(
     ("word", "did"),
     [
@@ -103,29 +95,6 @@ def test_a_segmentation_fault_is_told_with_its_signal_and_the_worker_replaced(wa
     assert "SIGSEGV" in warm.describe("warm")["tsctl"]["lastExit"]
     assert ask(warm, "nothing")["parent"] == warm.pid
     assert before in (ask(warm, "nothing")["pid"] for _ in range(20)) or not running(before)
-
-
-def test_twenty_workers_in_a_row_leave_nothing_behind(warm: Served) -> None:
-    def settled() -> bool:
-        states: list[str] = warm.describe("warm")["tsctl"]["workers"]
-        return states == ["READY", "READY"]
-
-    def held() -> tuple[int, int]:
-        """Descriptors and children of the daemon."""
-        return len(os.listdir(f"/proc/{warm.pid}/fd")), len(children(warm.pid))
-
-    eventually(settled, "both workers are there")
-    before = held()
-    for _ in range(20):
-        killed = ask(warm, "nothing")["pid"]  # one that has answered is replaced at once
-        os.kill(killed, signal.SIGKILL)
-        eventually(lambda: not Path(f"/proc/{killed}").exists(), "it is reaped")  # noqa: B023
-        eventually(settled, "another is there")
-
-    # At most: at the beginning something may have been there for a moment, too.
-    eventually(
-        lambda: all(now <= then for now, then in zip(held(), before, strict=True)), "all that was needed has gone"
-    )
 
 
 def test_what_a_worker_leaves_behind_is_reaped(warm: Served) -> None:

@@ -1,4 +1,7 @@
-"""The fixtures of tests/e2e, for the tests of extensions on a real daemon: those in files named test_served….py."""
+"""A house without models, and for files named test_served….py, which have a real daemon, the fixtures of tests/e2e."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -7,6 +10,16 @@ from tests.e2e.conftest import idle as idle
 from tests.e2e.conftest import mark_real
 from tests.e2e.conftest import served as served
 from tests.e2e.conftest import shared as shared
+
+if TYPE_CHECKING:
+    from tests.api.house import House
+
+
+@pytest.fixture
+def house(tmp_path: Path) -> "House":
+    from tests.api.house import House  # here: most files need none of the daemon that it imports
+
+    return House(tmp_path)
 
 
 # Before pytest selects tests by their markers.

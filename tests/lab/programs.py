@@ -57,9 +57,8 @@ TESTS = {
         ('python -m tests.lab.left_out "$@"',),
     ),
     "house": Program(
-        "how many files an idea lives in: those that a prediction and a registration enter, those of the core that "
-        "name a capability, lines. --static starts no daemon; --names prints the files; --changed BASE prints how many "
-        "files outside its own folder of the shelf each commit since BASE modifies",
+        "how many files an idea lives in: those of the core that name a capability, lines. --names prints the files; "
+        "--changed BASE prints how many files outside its own folder of the shelf each commit since BASE modifies",
         ('python -m tests.lab.counter "$@"',),
     ),
     "alerts": Program(

@@ -111,11 +111,6 @@ def test_is_urlencoded(content_type: str, expected: bool) -> None:
 # Through the routes.
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 def params_of(house: House, declared: Declared | None, target: str, body: bytes, *headers: str) -> list[Param]:
     house.engine.declared = declared
     asyncio.run(house.serve("m"))

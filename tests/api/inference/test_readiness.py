@@ -18,11 +18,6 @@ NO_RESOURCE = error(404, "ResourceNotFoundException", "Requested resource is not
 NO_METHOD = error(405, "MethodNotAllowedException", "Requested method is not allowed, please refer to API document.")
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 def tell(house: House, target: str, method: str = "GET") -> tuple[int, Any]:
     peer = house.send(method, target)
     return peer.statuses[0], json.loads(peer.bodies[0])

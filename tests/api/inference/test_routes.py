@@ -14,11 +14,6 @@ from tsctl.daemon.workers.engine import LoadFailure
 from tsctl.handlers.wire import INSTANCES, Declared, Input
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 def serve(house: House, name: str = "m", version: str = "1.0", workers: int = 1, config: str = "") -> ModelVersion:
     return asyncio.run(house.serve(name, version, workers, config))
 

@@ -3,14 +3,7 @@
 import asyncio
 from pathlib import Path
 
-import pytest
-
 from tests.api.house import House
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
 
 
 def serve(house: House, config: str = "") -> None:

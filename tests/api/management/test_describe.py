@@ -3,7 +3,6 @@
 import asyncio
 import os
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,11 +25,6 @@ KEYS = [
     "sequenceMaxIdleMSec", "sequenceTimeoutMSec", "maxNumSequence", "maxSequenceJobQueueSize", "loadedAtStartup",
     "workers", "jobQueueStatus", "tsctl",
 ]  # fmt: skip
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
 
 
 def serve(house: House, workers: int = 1, config: str = "") -> ModelVersion:

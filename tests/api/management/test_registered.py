@@ -10,11 +10,6 @@ from tests.api.house import House, sentence
 from tsctl.daemon.models.change import change_settings
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 def register(house: House, query: str) -> tuple[int, dict[str, Any]]:
     return asyncio.run(house.tell("POST", f"/models?url=m-1.0&initial_workers=1&warnings=true{query}"))
 

@@ -19,11 +19,6 @@ NO_VERSION = error(404, "ModelVersionNotFoundException", "Model version: 9 does 
 UPDATING = sentence("Processing worker updates...", 202)
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 def tell(house: House, method: str, target: str, body: bytes = b"", *headers: str) -> tuple[int, Any]:
     return asyncio.run(house.tell(method, target, body, *headers))
 

@@ -1,18 +1,11 @@
 """Two ask for workers of one model at the same time: each is told what is true for them, 206 included."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.api.house import House, said, sentence
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
 
 IN_PROGRESS = sentence("Workers scaling in progress...", 206)
 

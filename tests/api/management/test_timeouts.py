@@ -1,16 +1,10 @@
 """A timeout of 0 seconds would kill each worker at its first batch: nobody may ask for one."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 
 from tests.api.house import House
-
-
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
 
 
 @pytest.mark.parametrize(

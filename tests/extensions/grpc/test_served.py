@@ -3,15 +3,16 @@
 import contextlib
 import json
 import socket
-import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from google.protobuf.descriptor_pb2 import FileDescriptorProto
 
+from tests.e2e.load import repeating
 from tests.e2e.served import PATIENCE, Served, eventually, free_address
 from tests.extensions.grpc.client import HEALTH, INFERENCE, grpc, prediction
 from tests.extensions.grpc.http2 import ENDS_THE_LOOP
@@ -167,30 +168,22 @@ def test_without_the_extra_the_remedy_is_named(idle: Served, address: str) -> No
 def test_upgrades_under_load_fail_no_call_of_a_client_that_retries(idle: Served, address: str, channel: Any) -> None:
     idle.start("--grpc-address", address)
     idle.register("echo")
-    stop, answered, failed = threading.Event(), [0, 0], []
+    answered, failed = [0, 0], []
 
     def client(number: int) -> None:
-        while not stop.is_set():
-            try:
-                predict(channel, prediction("echo", data=b"hello"))
-                answered[number] += 1
-            except grpc.RpcError as error:
-                failed.append(f"{error.code()} {error.details()}")
+        try:
+            predict(channel, prediction("echo", data=b"hello"))
+            answered[number] += 1
+        except grpc.RpcError as error:
+            failed.append(f"{error.code()} {error.details()}")
 
-    clients = [threading.Thread(target=client, args=(number,)) for number in range(2)]
-    for each in clients:
-        each.start()
-    try:
+    with repeating(partial(client, 0), partial(client, 1)):
         pids = [idle.pid]
         for _ in range(5):
             idle.tsctl("upgrade")
             pids.append(idle.pid)
             seen = sum(answered)
             eventually(lambda seen=seen: sum(answered) > seen + 20, "the new daemon answers")  # type: ignore[misc]
-    finally:
-        stop.set()
-        for each in clients:
-            each.join()
 
     assert failed == []
     assert len(set(pids)) == 6
@@ -221,25 +214,16 @@ def test_bench_loads_a_model_over_grpc_with_a_token(idle: Served, address: str, 
     assert (refused.returncode, "INVALID_ARGUMENT: " in refused.stderr) == (1, True)
 
 
-@contextmanager
-def ended_again_and_again(address: str) -> Iterator[None]:
+def ended_again_and_again(address: str) -> AbstractContextManager[None]:
     """End gRPC's loop, before any token, as soon as it accepts a connection."""
     host, _, port = address.partition(":")
-    over = threading.Event()
 
     def attack() -> None:
-        while not over.wait(0.02):
-            with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 0.5) as attacker:
-                attacker.sendall(ENDS_THE_LOOP)
-                attacker.recv(4096)
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 0.5) as attacker:
+            attacker.sendall(ENDS_THE_LOOP)
+            attacker.recv(4096)
 
-    thread = threading.Thread(target=attack)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+    return repeating(attack, every=0.02)
 
 
 def test_an_end_of_grpcs_loop_is_told_and_the_next_call_is_answered(idle: Served, address: str, channel: Any) -> None:

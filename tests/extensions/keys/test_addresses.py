@@ -27,11 +27,6 @@ Ask = Callable[..., Coroutine[Any, Any, Answer]]
 
 
 @pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
-@pytest.fixture
 def ask(tmp_path: Path, house: House) -> Ask:
     """Sends a request behind the keys, and lets everything run until it is answered."""
     file = tmp_path / "keys.toml"

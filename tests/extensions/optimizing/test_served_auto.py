@@ -1,13 +1,14 @@
 """`optimize: auto`: plain at once, the faster set when it is found, and nobody waits or is refused meanwhile."""
 
 import contextlib
-import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from tests.e2e.load import repeating
 from tests.e2e.served import Served, eventually, processes_of, raise_priority
 from tests.handlers.optimize.nets import put_archive
 from tsctl.daemon.marfile import Packing, write_archive
@@ -55,29 +56,6 @@ def net(served: Served, tmp_path: Path) -> Served:
     return served
 
 
-class Asking:
-    """A client that asks again and again, in a thread; counts answers by status."""
-
-    def __init__(self, served: Served) -> None:
-        self._served = served
-        self._over = threading.Event()
-        self._thread = threading.Thread(target=self._ask)
-        self.statuses: dict[int, int] = {}
-
-    def __enter__(self) -> "Asking":
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._over.set()
-        self._thread.join()
-
-    def _ask(self) -> None:
-        while not self._over.wait(0.02):
-            status = self._served.ask("/predictions/net", example_image()).status
-            self.statuses[status] = self.statuses.get(status, 0) + 1
-
-
 def trials_of(served: Served) -> list[int]:
     """Return the processes of trials of this daemon, and their workers."""
     found = []
@@ -103,7 +81,12 @@ def test_the_faster_set_takes_over_while_requests_come_and_is_remembered_after_a
     (before,) = net.describe("net")["workers"]
 
     eventually(lambda: trial(net)["state"] != "pending", "a trial begins")
-    with Asking(net) as asking:
+    statuses = Counter[int]()
+
+    def ask() -> None:
+        statuses[net.ask("/predictions/net", example_image()).status] += 1
+
+    with repeating(ask, every=0.02):
 
         def ended() -> bool:
             raise_priority(net)
@@ -116,7 +99,7 @@ def test_the_faster_set_takes_over_while_requests_come_and_is_remembered_after_a
     assert "compile" in applied(net)
     (after,) = net.describe("net")["workers"]
     assert after["pid"] != before["pid"]
-    assert set(asking.statuses) == {200} and asking.statuses[200] > 0
+    assert set(statuses) == {200}
     events = net.tsctl("events")
     assert "trial-started" in events and "optimized" in events
     assert "trial chosen" in net.tsctl("describe", "net")

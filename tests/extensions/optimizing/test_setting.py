@@ -32,11 +32,6 @@ from tsctl.handlers.wire import Loaded, Optimized
 (ROW,) = OptimizingExtension.model_settings
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 def ours(house: House, config: str = "") -> dict[str, Any]:
     """Serve a model, and return `tsctl` of its document."""
     asyncio.run(house.serve("m", config=config))

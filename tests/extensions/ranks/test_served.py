@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.archives.split import IN, whole
+from tests.e2e.load import repeating
 from tests.e2e.served import Answer, Served, eventually
 
 TWO = "parallelType: {kind}\ntorchrun:\n  nproc-per-node: 2\n"
@@ -92,25 +92,17 @@ def test_a_group_is_replaced_when_one_of_its_processes_is_killed_under_load(
 ) -> None:
     register(served, "split", "--batch-size", "4", "--retry")
     before = ranks_of(served, "split")
-    over = threading.Event()
     answers: Counter[int] = Counter()
 
     def client() -> None:
-        while not over.is_set():
-            answer = ask(served)
-            answers[answer.status] += 1
-            assert answer.json == expected, answer.body
+        answer = ask(served)
+        answers[answer.status] += 1
+        assert answer.json == expected, answer.body
 
-    with ThreadPoolExecutor(4) as clients:
-        running = [clients.submit(client) for _ in range(4)]
+    with repeating(*[client] * 4):
         os.kill(before[rank], signal.SIGKILL)
-        try:
-            eventually(gone(before), "the whole group has gone")
-            eventually(lambda: states(served) == ["READY"], "another group is ready")
-        finally:
-            over.set()
-        for each in running:
-            each.result()
+        eventually(gone(before), "the whole group has gone")
+        eventually(lambda: states(served) == ["READY"], "another group is ready")
 
     assert set(answers) == {200}
     why = "rank 1 was killed by SIGKILL" if rank else "killed by SIGKILL (perhaps by the kernel, out of memory)"

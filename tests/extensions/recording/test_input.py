@@ -18,11 +18,6 @@ INPUT = "/tsctl/input/m"
 RECORDING = "recordInput: true"
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 def serve(house: House, config: str = "") -> ModelVersion:
     return asyncio.run(house.serve("m", config=config))
 

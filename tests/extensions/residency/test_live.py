@@ -15,11 +15,6 @@ def ask(house: House, target: str) -> Any:
     return document
 
 
-@pytest.fixture
-def house(tmp_path: Path) -> House:
-    return House(tmp_path)
-
-
 def test_a_model_that_comes_and_goes_is_shown_with_its_end(tmp_path: Path) -> None:
     house = House(tmp_path, models_memory="1GiB")
     house.put("m", config="loading: on_demand\nkeepAlive: 1m")

@@ -9,7 +9,6 @@ from those results.
 
 import argparse
 import datetime
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -18,12 +17,12 @@ from pathlib import Path
 
 from tests.environments import Missing
 from tests.lab.benchmarks import machine, workloads
-from tests.lab.benchmarks.environments import FOLDER, ROOT
+from tests.lab.benchmarks.environments import FOLDER
 from tests.lab.benchmarks.measuring import wrk
 from tests.lab.benchmarks.peers import PEERS
 from tests.lab.benchmarks.peers.peer import DidNotStart, Peer, Setup
 from tests.lab.benchmarks.reporting import page
-from tests.lab.benchmarks.reporting.losing import IN_PROCESS, variant
+from tests.lab.benchmarks.reporting.losing import variant
 from tests.lab.benchmarks.reporting.results import Results
 from tests.lab.benchmarks.workloads import WORKLOADS
 from tests.lab.benchmarks.workloads.workload import Workload
@@ -57,21 +56,6 @@ def run_once(peer: Peer, workload: Workload, number: int, results: Results) -> N
             running.stop()
 
 
-def run_in_process(workload: Workload, number: int, results: Results) -> None:
-    """Measure the same work without a server."""
-    for kind in ("eager", "handler"):
-        command = [sys.executable, "-m", "tests.lab.benchmarks.workloads.in_process", kind, workload.name]
-        command.append(str(workload.seconds))
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-        if done.returncode:
-            results.troubles.append(f"{IN_PROCESS}, {kind}: {done.stderr.strip().splitlines()[-1]}")
-            continue
-        rate = float(done.stdout.splitlines()[-1])
-        print(f"  {IN_PROCESS}, {kind}: {rate:.1f} images/s", flush=True)
-        for connections in workload.connections:
-            results.add(workload.name, connections, f"{IN_PROCESS}, {kind}", number, {"rate": rate})
-
-
 def measure(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, results: Results) -> None:
     """Run everybody in turn, `rounds` times; what fails is noted, and the others go on."""
     for number in range(rounds):
@@ -83,8 +67,6 @@ def measure(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, resul
                 except (DidNotStart, LookupError, OSError, wrk.NoWrk) as error:
                     print(f"  {name}: {error}", file=sys.stderr, flush=True)
                     results.troubles.append(f"{workload.title}, {name}: {str(error).splitlines()[0]}")
-            if workload.in_process:
-                run_in_process(workload, number, results)
             results.facts["rounds"] = number + 1
             results.save(RESULTS)
 

@@ -1,8 +1,7 @@
-"""`python -m tests.lab house [--static] [--names] [--tree PATH]`: how many files an idea lives in, measured.
+"""`python -m tests.lab house [--names] [--tree PATH]`: how many files an idea lives in, measured.
 
-One table of a tree, this one by default: the files that a registration and a prediction enter (entered.py; some
-seconds, unless --static), the core's files that name a capability (capabilities.py), kinds of hooks (hooks.py), lines,
-and what git knows. With --names also the files that were entered, and each line that names a capability.
+One table of a tree, this one by default: the core's files that name a capability (capabilities.py), lines, and what git
+knows. With --names also each line that names a capability.
 
 `--changed BASE` prints instead, for each commit since BASE, how many files of the product outside its own folder of the
 shelf it modifies, and which extension's folder that is.
@@ -10,32 +9,13 @@ shelf it modifies, and which extension's folder that is.
 
 import argparse
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from tests.lab.counter.commits import commits, spread
-from tests.lab.counter.entered import Files, measure
-from tests.lab.counter.measures import Row, static_rows
-from tests.lab.counter.methods import common
+from tests.lab.counter.measures import static_rows
 from tests.lab.counter.named import hits
-from tests.lab.counter.recorder import ROOMS
-from tests.lab.counter.tree import Tree, line_count
+from tests.lab.counter.tree import Tree
 from tests.places import ROOT
-
-
-def entered_rows(tree: Tree, registration: Files, prediction: Files) -> Iterator[Row]:
-    for what, found in (("prediction", prediction), ("registration", registration)):
-        files = frozenset().union(*found.values())
-        parts = ", ".join(f"{len(names)} in the {process}" for process, names in found.items())
-        yield Row(
-            f"product files that a {what} enters, and their lines",
-            f"{len(files)}, {sum(line_count(tree.sources[name]) for name in files):,} ({parts})",
-        )
-
-
-def print_files(what: str, found: Files) -> None:
-    for process, names in found.items():
-        print(f"\n{what}, in the {process}:", *sorted(names), sep="\n    ")
 
 
 def print_names(tree: Tree) -> None:
@@ -43,9 +23,6 @@ def print_names(tree: Tree) -> None:
     print("\nlines of the core that name a capability:")
     for capability, file, line in hits(core):
         print(f"    {capability:16}{file}:{line}: {core[file].splitlines()[line - 1].strip()}")
-    print("\nmethods in many classes:")
-    for name, number in common(tree.within(*ROOMS)).items():
-        print(f"    {name:16}{number}")
 
 
 def print_changed(tree: Path, base: str) -> None:
@@ -61,8 +38,7 @@ def print_changed(tree: Path, base: str) -> None:
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab house", description=__doc__.partition("\n")[0])
     parser.add_argument("--tree", type=Path, default=ROOT, help="measure another one")
-    parser.add_argument("--static", action="store_true", help="start no daemon")
-    parser.add_argument("--names", action="store_true", help="print the files and lines that were counted, too")
+    parser.add_argument("--names", action="store_true", help="print the lines that were counted, too")
     parser.add_argument(
         "--changed", metavar="BASE", help="print the files outside its folder of each commit since BASE"
     )
@@ -75,14 +51,9 @@ def main(arguments: list[str]) -> int:
             return 2
         return 0
     tree = Tree(chosen.tree.resolve())
-    entered = None if chosen.static else measure(tree.root)
-    rows = [*([] if entered is None else entered_rows(tree, *entered)), *static_rows(tree)]
-    for row in rows:
+    for row in static_rows(tree):
         print(f"{row.measure:90}{row.value}")
     if chosen.names:
-        if entered is not None:
-            for what, found in zip(("a registration enters", "a prediction enters"), entered, strict=True):
-                print_files(what, found)
         print_names(tree)
     return 0
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.lab.counter.recorder import ROOMS
+from tests.lab.counter.tree import ROOMS
 from tests.lab.percentile import nearest_rank
 
 LATEST = 60  # commits

@@ -7,11 +7,8 @@ from typing import NamedTuple
 
 from tests.lab.counter.capabilities import CAPABILITIES
 from tests.lab.counter.commits import LATEST, latest, spread
-from tests.lab.counter.hooks import existing
-from tests.lab.counter.methods import MOST, PROTOCOLS, common
 from tests.lab.counter.named import hits
-from tests.lab.counter.recorder import ROOMS
-from tests.lab.counter.tree import Tree, line_count
+from tests.lab.counter.tree import ROOMS, Tree, line_count
 
 ASSEMBLY = "daemon/server/assembly.py"
 
@@ -40,14 +37,13 @@ def targets_in(makefile: str) -> list[str]:
 
 
 def static_rows(tree: Tree) -> Iterator[Row]:
-    core, product = tree.core(), tree.within(*ROOMS)
+    core = tree.core()
     named = hits(core)
     files, lines = {hit.file for hit in named}, {(hit.file, hit.line) for hit in named}
     yield Row("core files that name a capability, and their lines that do", f"{len(files)}, {len(lines):,}")
     for capability in CAPABILITIES:
         own = [hit for hit in named if hit.capability == capability.name]
         yield Row(f"… {capability.name}", f"{len({hit.file for hit in own})}, {len(own)}")
-    yield Row("kinds of hooks", str(len(existing(tree.within("daemon/")))))
     in_core, in_daemon = sum(map(line_count, core.values())), tree.lines("daemon/")
     yield Row("lines of the product", f"{tree.lines(*ROOMS):,}")
     yield Row("… core of the daemon", f"{in_core:,}")
@@ -57,8 +53,6 @@ def static_rows(tree: Tree) -> Iterator[Row]:
     in_lab = tree.lines("tests/lab/")
     yield Row("lines of tests, without the laboratory", f"{tree.lines('tests/') - in_lab:,}")
     yield Row("lines of the laboratory, tests/lab", f"{in_lab:,}")
-    aside = " and ".join(f"`{name}`" for name in PROTOCOLS)
-    yield Row(f"method names in more than {MOST} classes, but for {aside}", str(len(common(product))))
     yield Row("targets of the Makefile", str(len(targets_in((tree.root / "Makefile").read_text()))))
     for what, source in (
         ("the file of `ModelVersion`", next(text for text in core.values() if "\nclass ModelVersion:" in text)),

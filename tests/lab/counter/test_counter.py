@@ -1,4 +1,4 @@
-"""The counter counts what it says: names of capabilities, files that were entered, methods, commits."""
+"""The counter counts what it says: names of capabilities, and what commits modify."""
 
 import re
 from textwrap import dedent
@@ -7,9 +7,6 @@ import pytest
 
 from tests.lab.counter.capabilities import CAPABILITIES, Capability
 from tests.lab.counter.commits import Commit, read_log
-from tests.lab.counter.entered import usual, windows_in
-from tests.lab.counter.hooks import existing
-from tests.lab.counter.methods import common
 from tests.lab.counter.named import hits
 from tests.lab.counter.tree import TUPLE, texts_of
 from tests.places import ROOT
@@ -71,35 +68,6 @@ def test_a_word_with_another_meaning_is_not_found(name: str, text: str) -> None:
     words = next(capability.words for capability in CAPABILITIES if capability.name == name)
 
     assert words.search(text) is None
-
-
-def test_a_kind_of_hooks_counts_while_a_name_outside_the_shelf_proves_it() -> None:
-    hook = "class VersionTracer:\n    pass\n"
-
-    assert [hook.made_for for hook in existing({"daemon/batching/observer.py": hook})] == ["tracing"]
-    assert existing({"daemon/extensions/tracing/tracer.py": hook}) == []
-
-
-def test_a_file_counts_that_most_windows_enter_otherwise_than_timers_do() -> None:
-    idle, *windows = windows_in(
-        "1 daemon - timer.py\n1 daemon timer.py clock.py\n"
-        "2 daemon - timer.py\n2 daemon timer.py clock.py\n2 daemon - a.py\n2 daemon a.py clock.py\n"
-        "3 daemon - timer.py\n3 worker - b.py\n3 daemon - a.py\n3 daemon a.py clock.py\n"
-        "4 daemon - rare.py\n4 worker - b.py\n"
-    ).values()
-
-    assert usual(windows, [idle]) == {"daemon": {"a.py", "clock.py"}, "worker": {"b.py"}}
-
-
-def test_a_method_of_a_protocol_or_a_base_class_does_not_count_again() -> None:
-    classes = {
-        "one.py": "class Base:\n def run(self): ...\nclass Other(Base):\n def run(self): ...\n",
-        "two.py": "class Wanted(Protocol):\n def run(self): ...\n"
-        "class Third:\n def run(self): ...\n def close(self): ...\n",
-    }
-
-    assert common(classes, most=1) == {"run": 2}
-    assert common(classes, most=2) == {}
 
 
 def test_the_files_that_a_commit_modifies_outside_its_own_folder_are_of_the_product() -> None:

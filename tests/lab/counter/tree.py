@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.lab.counter.capabilities import CAPABILITIES
-from tests.lab.counter.recorder import ROOMS
 
+ROOMS = ("daemon/", "handlers/", "tsctl/")
 SHELF = "daemon/extensions/"
 TUPLE = "daemon/server/extensions.py"  # the one file of the core that names extensions
 _STRINGS = {tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}

@@ -7,7 +7,6 @@ tests.py        the tests that can run on it, in a pytest of their own
 loop.py         the loop without a server: reads the next batch while the model runs this one; a process of its own
 load.py         one run of the load generator of `tsctl bench`
 served.py       the same network behind a real daemon
-windows.py      Triton's Perf Analyzer's rule: closed loop, fixed concurrency, three windows in a row that agree
 busy.py         how busy the GPU is meanwhile, from nvidia-smi
 rounds.py       the measurements in turns
 page.py         the page

@@ -26,10 +26,6 @@ another file.
   same machine. Loop and daemon run in turns; the ratio is the median of the rounds' ratios. The goal is at least
   {GOAL:.2f}.
 * **GPU**: the share of the time in which a kernel ran while the daemon served, as `nvidia-smi` tells it.
-* **By Triton's method**: a closed loop of fixed concurrency in windows of 5 s, until of the last three the largest
-  throughput and the largest average latency are within 10 % of the smallest, at most ten windows, as
-  [Perf Analyzer](https://docs.nvidia.com/deeplearning/triton-inference-server/user-guide/docs/perf_analyzer/docs/cli.html)
-  does by default. The load generator is that of `tsctl bench`; each window is a run of its own.
 """
 NOT_YET = f"""{TITLE}
 **Not measured whole yet.** Parts have been, on an H100: [Images on a GPU](guides/gpus.md#images-on-a-gpu).
@@ -57,18 +53,6 @@ def table(measured: Sequence[Measured], limit: Bound | None) -> str:
             str(sum(load.errors for load in each.served)),
         ]
         lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
-
-
-def triton_table(measured: Sequence[Measured]) -> str:
-    """Write the rows by Triton's method."""
-    lines = ["| batch size | concurrency | infer/s | avg latency | p50 | p99 | windows |", "|---" * 7 + "|"]
-    for each in measured:
-        found = each.stabilised
-        if found is not None:
-            windows = str(found.windows) if found.stable else f"{found.windows}, not stable"
-            times = " | ".join(map(milliseconds, (found.latency, found.p50, found.p99)))
-            lines.append(f"| {each.batch} | {each.clients} | {found.rate:.1f} | {times} | {windows} |")
     return "\n".join(lines) + "\n"
 
 
@@ -107,7 +91,6 @@ def page(facts: Mapping[str, str], measured: Sequence[Measured], tested: Outcome
     parts += [f"## {facts['network']}, JPEG in\n", table(measured, limit)]
     parts += [bounds(limit) + "\n"] if limit is not None else []
     parts += [verdict(measured) + "\n"]
-    parts += ["## By Triton's method\n", triton_table(measured)]
     if tested is not None:
         counts = ", ".join(f"{count} {word}" for word, count in tested.counts.items())
         parts += [

@@ -1,4 +1,4 @@
-"""The measurements: the loop and the daemon in turns, on the same device, for each batch size; then Triton's method."""
+"""The measurements: the loop and the daemon in turns, on the same device, for each batch size."""
 
 import tempfile
 from collections.abc import Sequence
@@ -8,11 +8,10 @@ from pathlib import Path
 from statistics import median
 
 from tests.lab.benchmarks import models
-from tests.lab.gpu import load, served, windows
+from tests.lab.gpu import load, served
 from tests.lab.gpu.busy import watched
 from tests.lab.gpu.load import Load
 from tests.lab.gpu.loop import Loop
-from tests.lab.gpu.windows import Stabilised
 
 BATCHES = (8, 32)
 CLIENTS = 4  # for each row of a batch: two batches are with the worker, which reads ahead, and two wait
@@ -26,16 +25,13 @@ class Plan:
     Attributes:
         rounds: how often the loop and the daemon run in turns.
         seconds: of each.
-        window, trials: of Triton's method.
     """
 
     rounds: int = 3
     seconds: float = 8.0
-    window: float = windows.WINDOW
-    trials: int = windows.TRIALS
 
 
-QUICK = Plan(rounds=1, seconds=2.0, window=2.0, trials=3)
+QUICK = Plan(rounds=1, seconds=2.0)
 
 
 @dataclass
@@ -45,7 +41,6 @@ class Measured:
     Attributes:
         loop: images a second without a server.
         busy: percent of the time, while the daemon runs; None where it was not read.
-        stabilised: by Triton's method, at `clients`.
     """
 
     batch: int
@@ -53,7 +48,6 @@ class Measured:
     loop: list[float] = field(default_factory=list)
     served: list[Load] = field(default_factory=list)
     busy: list[float | None] = field(default_factory=list)
-    stabilised: Stabilised | None = None
 
     @property
     def ratio(self) -> float:
@@ -61,7 +55,7 @@ class Measured:
         return median(ours.rate / bare for bare, ours in zip(self.loop, self.served, strict=True))
 
 
-def measure(network: str, device: str, batch: int, plan: Plan, *, stabilise: bool) -> Measured:
+def measure(network: str, device: str, batch: int, plan: Plan) -> Measured:
     """Measure one batch size.
 
     Raises:
@@ -82,8 +76,6 @@ def measure(network: str, device: str, batch: int, plan: Plan, *, stabilise: boo
                     with watched(device.removeprefix("cuda:")) as busy:
                         made.served.append(ask(plan.seconds))
                     made.busy.append(busy.percent)
-                if stabilise:
-                    made.stabilised = windows.measure(lambda: ask(plan.window), plan.trials)
             finally:
                 running.stop()
         finally:
@@ -92,5 +84,5 @@ def measure(network: str, device: str, batch: int, plan: Plan, *, stabilise: boo
 
 
 def all_of(network: str, device: str, plan: Plan, batches: Sequence[int] = BATCHES) -> list[Measured]:
-    """Measure each batch size; the last also by Triton's method."""
-    return [measure(network, device, batch, plan, stabilise=batch == batches[-1]) for batch in batches]
+    """Measure each batch size."""
+    return [measure(network, device, batch, plan) for batch in batches]

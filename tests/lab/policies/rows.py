@@ -12,7 +12,7 @@ from tests.lab.policies.rules import make_rule
 from tests.lab.policies.world import Measured, SimulatedModel, World
 from tests.places import ROOT
 
-POLICIES = ("greedy", "torchserve", "triton", "bentoml", "litserve", "auto")
+POLICIES = ("greedy", "torchserve", "triton", "bentoml", "auto")
 MODEL = SimulatedModel()
 CPU_LIKE = SimulatedModel(a=0.006, c=0.024, batch_size=8, max_delay=0.050)
 TINY = SimulatedModel(a=0.0015, c=0.00005)

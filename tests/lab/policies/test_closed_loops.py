@@ -96,7 +96,7 @@ def test_no_other_servers_rule_is_much_better_anywhere(row: Row) -> None:
     """In the mean of all seeds: where lengths are drawn, a single one may favour either rule by 4 %."""
     means = {
         policy: fmean(row.world(policy, seed).run(REQUESTS).settled().throughput for seed in SEEDS)
-        for policy in ("auto", "greedy", "torchserve", "triton", "bentoml", "litserve")
+        for policy in ("auto", "greedy", "torchserve", "triton", "bentoml")
     }
 
     assert means["auto"] >= 0.97 * max(means.values()), means

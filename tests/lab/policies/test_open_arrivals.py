@@ -56,7 +56,7 @@ def test_calls_that_come_in_threes_are_answered_sooner_than_by_any_other_rule() 
     auto = fmean(run.mean for run in runs(row, "auto"))
 
     assert auto <= 0.01153
-    for policy in ("greedy", "torchserve", "triton", "bentoml", "litserve"):
+    for policy in ("greedy", "torchserve", "triton", "bentoml"):
         assert auto < fmean(run.mean for run in runs(row, policy)), policy
 
 
@@ -82,5 +82,5 @@ def test_auto_is_near_the_best_of_all_rules(row: Row) -> None:
     """But not beside another model on the same processor: there a delay that nobody gains from here helps the other."""
     auto = row.world("auto").run(REQUESTS).settled().mean
 
-    for policy in ("greedy", "torchserve", "triton", "bentoml", "litserve"):
+    for policy in ("greedy", "torchserve", "triton", "bentoml"):
         assert auto <= 1.05 * row.world(policy).run(REQUESTS).settled().mean, policy

@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -58,8 +58,6 @@ class Running:
         grpc: the port of the Open Inference Protocol over gRPC; 0 without.
         first_answer: seconds from its start until its first good answer.
         worker_marks: what is in the command line of a worker and of no other process.
-        body: what is sent in place of the model's request, where the server does not know its form.
-        unwrap: returns what the model said, from the body of a good answer.
     """
 
     process: subprocess.Popen[bytes]
@@ -68,8 +66,6 @@ class Running:
     output: Path
     worker_marks: Sequence[str]
     headers: Mapping[str, str] = field(default_factory=dict)
-    body: Path | None = None
-    unwrap: Callable[[bytes], bytes] = bytes
     beside: str = ""
     grpc: int = 0
     first_answer: float = 0.0
@@ -113,7 +109,7 @@ class Running:
         lines += [f"{name}: {value}" for name, value in self.headers.items()]
         answer, line = talk(("127.0.0.1", self.port), "\r\n".join((*lines, "", "")).encode() + body, patience)
         line.closed(answer)
-        return replace(answer, body=self.unwrap(answer.body)) if answer.status == 200 else answer
+        return answer
 
     def stop(self) -> None:
         """End it with all its processes."""
@@ -198,7 +194,7 @@ class Peer(ABC):
         said = ""
         while time.monotonic() < began + self.patience and running.process.poll() is None:
             try:
-                answer = running.ask((running.body or served.body).read_bytes())
+                answer = running.ask(served.body.read_bytes())
             except OSError:
                 time.sleep(TRY_EVERY)
                 continue

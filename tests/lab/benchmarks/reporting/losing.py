@@ -5,7 +5,6 @@ from tests.lab.benchmarks.workloads import WORKLOADS
 from tests.lab.benchmarks.workloads.workload import CALLS
 
 OURS = "tsctl"
-IN_PROCESS = "in process"  # peers of that name are no servers
 MARGIN = 1.02  # less is noise
 
 

@@ -7,7 +7,7 @@ from tests.lab.benchmarks.environments import FOLDER, ROOT
 from tests.lab.benchmarks.models import TOLERANCE
 from tests.lab.benchmarks.peers.ours import ROUGH
 from tests.lab.benchmarks.reporting import svg
-from tests.lab.benchmarks.reporting.losing import IN_PROCESS, OURS, at, losses, variant
+from tests.lab.benchmarks.reporting.losing import OURS, at, losses, variant
 from tests.lab.benchmarks.reporting.results import Results
 from tests.lab.benchmarks.workloads import WORKLOADS
 from tests.lab.benchmarks.workloads.kill import PATIENCE
@@ -162,7 +162,7 @@ def page(results: Results) -> str:
     parts.append("\n".join(f"* {line}" for line in lost) + "\n" if lost else "Nowhere, in this run.\n")
     if results.troubles:
         parts += ["## What went wrong in this run\n", "\n".join(f"* {line}" for line in results.troubles) + "\n"]
-    parts.append(_caveats(results))
+    parts.append(_caveats())
     return "\n".join(part for part in parts if part)
 
 
@@ -189,9 +189,8 @@ def _draft(results: Results) -> str:
     )
 
 
-def _caveats(results: Results) -> str:
-    compared = " and that loop" if any(IN_PROCESS in peer for peer in results.facts["peers"]) else ""
-    return _CAVEATS.format(compared=compared, tolerance=TOLERANCE, rough=ROUGH)
+def _caveats() -> str:
+    return _CAVEATS.format(tolerance=TOLERANCE, rough=ROUGH)
 
 
 _HEAD = """\
@@ -209,7 +208,6 @@ metrics, request ids, deadlines and the access log on; installed as a wheel, com
 interleaved round(s), in brackets the least and the most. CPU and memory (PSS) are those of all processes of a
 server. Every server's answers are checked.
 `tsctl+bf16+compile` is tsctl with `optimize: [bf16, compile]` in the model's archive ([optimize.md](optimize.md)).
-Triton is the one that PyTriton brings, and runs the model as a Python function behind its dynamic batcher.
 """
 _ABOUT = {
     "typed": "Here a function of `list[list[float]]` that returns `list[float]`; elsewhere the model reads its JSON.\n",
@@ -245,13 +243,10 @@ _CAVEATS = """\
   example is within {tolerance:.0%} of it. Sixteen bits are less exact: with `bf16` the limit is {rough:.0%}, and the
   networks are not trained. Other servers could run in bfloat16 and compile, too; these settings are off there.
 * What `compile` has compiled is kept for the next round; the first start of all takes a minute longer.
-* Triton is asked by the Open Inference Protocol: a body is a raw binary request, and so is the answer. Its Python
-  function runs in a process of its own, to which the server's proxy sends the tensors.
 * Calls over gRPC are equal, and go over one connection from prepared frames, so that the client costs next to nothing;
   a right answer is checked with gRPC's own client before and after each measurement.
 * Requests that are under way when wrk stops are counted nowhere, which costs slow servers most: at
   32 connections up to 31 answers of a run.
 * Each server runs with its own defaults otherwise. Tuned by someone who knows it, each would be faster.
-* In the tables of the networks, `in process` is a loop without a server: `eager` as in torchvision's documentation,
-  `handler` as our worker runs it, each batch after the other{compared}.
+* A network beside its loop without a server is what `make gpu DEVICE=cpu` measures.
 """

@@ -15,15 +15,14 @@ def run(running: Running, workload: Workload, served: Served) -> Iterator[tuple[
     The processor time is that of all the server's processes while wrk ran; memory is read right after.
     An answer that is not right makes them wrong.
     """
-    body = running.body or served.body
-    bodies = [running.body] if running.body else served.bodies or [served.body]
+    bodies = served.bodies or [served.body]
     if workload.warm_up:
         wrk.run(running.url, bodies, running.headers, max(workload.connections), workload.warm_up)
     for connections in workload.connections:
         before = running.cpu
         found = wrk.run(running.url, bodies, running.headers, connections, workload.seconds)
         used = running.cpu - before
-        answer = running.ask(body.read_bytes())
+        answer = running.ask(served.body.read_bytes())
         figures: Figures = {
             "rate": found.rate,
             "p50": found.p50,

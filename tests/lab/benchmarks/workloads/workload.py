@@ -17,7 +17,6 @@ class Workload:
         connections: of wrk, one measurement each; none for the kill.
         seconds: of each measurement.
         warm_up: seconds of load before the first one, which is thrown away.
-        in_process: the same work in a loop, without a server, is measured too.
         starts: the time to the first answer is reported.
         beside: the name of a model that is served beside it, asked in the same way; empty for none.
     """
@@ -28,7 +27,6 @@ class Workload:
     connections: Sequence[int]
     seconds: float
     warm_up: float
-    in_process: bool = False
     starts: bool = True
     beside: str = ""
 
@@ -39,8 +37,8 @@ LOADS = (
     Workload("tensor", "A tensor of 600 kB, Open Inference Protocol over HTTP", tensor, (1, 8), 5.0, 2.0),
     Workload("typed", "A typed handler: 16 numbers in JSON", typed, (1, 8, 32), 5.0, 2.0),
     Workload("text", "BERT-base, questions of 19 to 249 bytes", texts, (32,), 12.0, 8.0),
-    Workload("resnet18", "ResNet-18, JPEGs", lambda: resnet("resnet18"), (32,), 12.0, 5.0, True),
-    Workload("resnet152", "ResNet-152, JPEGs", lambda: resnet("resnet152"), (32,), 25.0, 8.0, True),
+    Workload("resnet18", "ResNet-18, JPEGs", lambda: resnet("resnet18"), (32,), 12.0, 5.0),
+    Workload("resnet152", "ResNet-152, JPEGs", lambda: resnet("resnet152"), (32,), 25.0, 8.0),
 )
 CALLS = Workload("calls", "16 numbers over gRPC, on one connection", vector, (1, 8, 32), 5.0, 1.0, starts=False)
 BESIDE = Workload(
