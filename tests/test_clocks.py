@@ -23,6 +23,7 @@ MAY_READ_IT = {
     "daemon/models/reporting/reports.py": "when a prediction failed, for people",
     "daemon/api/management/describe.py": "since when a worker is there, as text",
     "daemon/extensions/history/service.py": "when a sample was taken, for people; how old those of a run before are",
+    "daemon/config/tokens.py": "whether a key of TorchServe's file has expired, at a date that the file says",
     "daemon/events/events.py": "when something happened",
     "daemon/extensions/torchserve_logs/snapshots.py": "the names of files, and when they were written",
     "daemon/lifecycle/supervision.py": "when a server has ended, for people",

@@ -102,8 +102,9 @@ def _serving(progress: LiveProgress) -> Iterator[Ask]:
 
         def ask(line: Any) -> dict[str, Any]:
             try:
-                stdin.write(json.dumps(line).encode() + b"\n")
-                stdin.flush()
+                if not stdin.closed:
+                    stdin.write(json.dumps(line).encode() + b"\n")
+                    stdin.flush()
             except BrokenPipeError:  # the process has ended; its last line, or its exit code, gives the reason
                 with suppress(BrokenPipeError):  # what is left of the order is tried once more
                     stdin.close()

@@ -152,6 +152,10 @@ class BestSize:
             self._tries.append(rounded(count))
         self._probe = 0
 
+    def is_try(self, count: int) -> bool:
+        """Return whether a batch of so many was sent as a try, and has not come back."""
+        return rounded(count) in self._tries
+
     def returned(self, count: int, seconds: float) -> None:
         """Learn from a batch that came back, and ran beside as many others as there are workers.
 
