@@ -20,7 +20,7 @@ def test_set_says_from_what_to_what(invoke: Invoke, daemon: FakeDaemon) -> None:
         "PATCH /models/net",
         changed(
             ("batchSize", 1, 8), ("maxBatchDelay", 100.0, 2.5), ("batching", "auto", "fixed"),
-            ("responseTimeout", 120.0, 120.0), ("recordInput", False, True), ("queueTimeout", None, 3.0),
+            ("responseTimeout", 120.0, 120.0), ("quarantine", False, True), ("queueTimeout", None, 3.0),
             ("clientTimeoutInMills", 0.0, 2500.0), ("jobQueueBytes", "256 MiB", "1.5 GiB"), ("colour", "red", "blue"),
         ),
     )  # fmt: skip
@@ -32,7 +32,7 @@ def test_set_says_from_what_to_what(invoke: Invoke, daemon: FakeDaemon) -> None:
         "Set the maximum delay of `net` 1.0 from 100 to 2.5 ms",
         "Set the batching of `net` 1.0 from auto to fixed",
         "The response timeout of `net` 1.0 stays 120 s",
-        "Set the recording of input of `net` 1.0 from off to on",
+        "Set the quarantine of `net` 1.0 from off to on",
         "Set the queue timeout of `net` 1.0 from none to 3 s",
         "Set the client timeout of `net` 1.0 from 0 to 2.5 s",
         "Set the queue size in bytes of `net` 1.0 from 256 MiB to 1.5 GiB",
@@ -54,7 +54,7 @@ def test_set_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> None:
 
     invoke(
         *("set", "net/1.0", "--batch-size", "8", "--max-delay", "2.5", "--batching", "greedy", "--queue-jobs", "9"),
-        *("--response-timeout", "5", "--startup-timeout", "6", "--no-record-input"),
+        *("--response-timeout", "5", "--startup-timeout", "6", "--no-quarantine"),
     )
 
     assert daemon.requests[0].query == {
@@ -64,7 +64,7 @@ def test_set_passes_every_option_on(invoke: Invoke, daemon: FakeDaemon) -> None:
         "response_timeout": "5",
         "startup_timeout": "6",
         "job_queue_size": "9",
-        "record_input": "false",
+        "quarantine": "false",
     }
 
 

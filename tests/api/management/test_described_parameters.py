@@ -80,7 +80,7 @@ def test_what_can_be_changed_can_be_registered(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("job_queue_size", 7), ("job_queue_bytes", "1 MiB"), ("client_timeout", 2.5), ("record_input", True),
+        ("job_queue_size", 7), ("job_queue_bytes", "1 MiB"), ("client_timeout", 2.5),
         ("retry", False), ("isolate", True), ("max_memory", "4 GiB"), ("cpus", "0"),
     ],
 )  # fmt: skip

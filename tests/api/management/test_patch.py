@@ -55,7 +55,7 @@ def test_the_answer_tells_what_was_and_what_is(house: House) -> None:
 
 
 def test_json_sets_the_version_that_is_named(house: House) -> None:
-    body = {"response_timeout": 5, "startup_timeout": 6, "job_queue_size": 9, "record_input": True}
+    body = {"response_timeout": 5, "startup_timeout": 6, "job_queue_size": 9, "quarantine": False}
 
     status, document = patch(house, "/models/m/1.0", body)
 
@@ -64,7 +64,7 @@ def test_json_sets_the_version_that_is_named(house: House) -> None:
         "responseTimeout": 5.0,
         "startupTimeout": 6.0,
         "jobQueueSize": 9,
-        "recordInput": True,
+        "quarantine": False,
     }
 
 
@@ -127,7 +127,7 @@ NAMES = ", ".join(row.rest for row in MODEL_SETTINGS if row.rest and row.changes
             id="a negative delay",
         ),
         pytest.param(
-            "/models/m?record_input=perhaps", None, "record_input is 'perhaps'; expected true or false.",
+            "/models/m?quarantine=perhaps", None, "quarantine is 'perhaps'; expected true or false.",
             id="neither true nor false",
         ),
         pytest.param(

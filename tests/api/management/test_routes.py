@@ -376,7 +376,6 @@ def test_describing(house: House, target: str, versions: list[str]) -> None:
         pytest.param("GET", "/tsctl/worker", NO_RESOURCE, id="a worker of nothing"),
         pytest.param("GET", "/tsctl/worker/m/1.0/x", NO_RESOURCE, id="a worker of more than a version"),
         pytest.param("GET", "/tsctl/worker/x", NO_MODEL, id="a worker of an unknown model"),
-        pytest.param("GET", "/tsctl/input/m/9", NO_VERSION, id="an input of an unknown version"),
     ],
 )
 def test_what_there_is_no_route_for(house: House, method: str, target: str, answer: tuple[int, Any]) -> None:

@@ -47,6 +47,12 @@ def test_nothing_is_kept_unless_somebody_asks_for_it(house: House) -> None:
     )
 
 
+def test_an_unknown_version_has_no_input(house: House) -> None:
+    serve(house)
+
+    assert said(ask(house, f"{INPUT}/9")) == (404, "Model version: 9 does not exist for model: m")
+
+
 def test_the_latest_request_is_kept_as_it_came(house: House) -> None:
     serve(house, RECORDING)
     post(house, b"first")

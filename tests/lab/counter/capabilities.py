@@ -92,7 +92,6 @@ CAPABILITIES = (
         "daemon/api/observing/periodic_metrics.py",
         "daemon/config/log4j.py",
         "daemon/config/log_files.py",
-        "daemon/metrics/torchserve/",
     ),
     _capability(
         "ray",
