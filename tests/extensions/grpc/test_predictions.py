@@ -204,8 +204,8 @@ async def test_an_error_is_the_answer_to_its_request_and_the_stream_goes_on(tmp_
         assert (refused.status.code, refused.status.message) == (5, "Model not found: nope")
         assert (refused.sequence_id, refused.prediction) == ("7", b"")
         assert (answered.HasField("status"), answered.prediction) == (False, b"2")
-        assert made.statuses == []
         assert await made.settled(call.read()) is made.grpc.aio.EOF
+        assert set(made.statuses) <= {200}, "of the stream, which counts once it has ended"
 
 
 async def test_ping_has_the_document_of_http(tmp_path: Path) -> None:
