@@ -25,11 +25,14 @@ SHARE: Final = 0.01
 CREDIT: Final = 16.0
 EVERY: Final = 16  # batches from one try to the next, at least …
 AT_FIRST: Final = 3  # … and while the credit lasts
+COLD: Final = 8  # batches at first: memory is new, and caches are empty
 OVERHEAD: Final = 0.0002  # seconds
 FEW: Final = 1.5  # batches: a size with less weight is not known
 ONE: Final = 0.5  # of a batch: enough to leave a size alone that is …
 FAR: Final = 1.25  # … so many times as dear as the present one
-NEAR: Final = 1.05  # times as dear, as predicted from other sizes: such a size is left alone, too
+VERY_FAR: Final = 2.0  # … or after its first batch, in which memory is new and code is compiled
+NEAR: Final = 1.05  # times as dear, as predicted from so many other sizes: such a size is left alone, too
+VARIED: Final = 4
 USUAL: Final = 0.04  # of the cost, squared: the variance that is expected at first …
 PRIOR: Final = 4.0  # … and that of all sizes later: it counts as much as so many batches of one size
 ENOUGH: Final = 8.0  # batches after which a size is tried no more that is not cheaper
@@ -99,7 +102,8 @@ class BestSize:
         self._usual_variance = USUAL
         self._compared = 0
         self._total = 0
-        self._since = 0  # batches since the last try
+        self._cold = COLD  # batches that are not learned from
+        self._since = -EVERY  # batches since the last try; the first one waits for what comes by itself
         self._probe = 0  # the size that was offered as a try; 0 for none
         self._tries: deque[int] = deque(maxlen=16)  # sizes that were sent as tries, and have not come back
         self._busy = self._tried = 0.0  # seconds in the workers, and of those in tries
@@ -162,7 +166,8 @@ class BestSize:
         Args:
             seconds: in the worker; more than 0.0.
         """
-        if self.resting:
+        if self.resting or self._cold:
+            self._cold = max(0, self._cold - 1)
             return
         pace, count = (seconds + OVERHEAD) / count, rounded(count)
         self._busy += seconds
@@ -261,7 +266,7 @@ class BestSize:
         now = known[present]
         dearer = [size for size, each in known.items() if size > present and each.cost > DEARER * now.cost]
         larger = min(dearer, default=math.inf)
-        best, least = 0, math.inf
+        best, least, predicted = 0, math.inf, self._times.spread and len(known) >= VARIED
         half = self._costs.get(present // 2)
         hopeless = half is not None and self._weight(half) >= ONE and half.cost > FAR * now.cost
         for size in (*steps_beside(present, min(self.most, waiting)), *(() if hopeless else (1,))):
@@ -270,9 +275,9 @@ class BestSize:
             if size == present or weight >= least or size > larger:
                 continue
             if each is not None and weight >= ONE:
-                if each.cost > FAR * now.cost:
+                if each.cost > (FAR if weight >= FEW else VERY_FAR) * now.cost:
                     continue
-            elif self._times.spread and self._times.of(size) + OVERHEAD > NEAR * size * now.cost * self._pace:
+            elif predicted and self._times.of(size) + OVERHEAD > NEAR * size * now.cost * self._pace:
                 continue
             if each is not None and weight >= FEW:
                 gain = now.cost - self._better(size, each.cost, present)

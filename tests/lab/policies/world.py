@@ -99,9 +99,9 @@ class Measured:
         """The number of answered requests, including expired ones."""
         return len(self.finished) + sum(self.expired.values())
 
-    def settled(self) -> "Measured":
-        """Return a copy without the first tenth."""
-        return replace(self, finished=self.finished[len(self.finished) // 10 :])
+    def settled(self, share: float = 0.1) -> "Measured":
+        """Return a copy without the first tenth, or another share."""
+        return replace(self, finished=self.finished[round(len(self.finished) * share) :])
 
     @property
     def throughput(self) -> float:
