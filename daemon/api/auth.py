@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tsctl.daemon.core.client import Clients
-from tsctl.daemon.core.errors import Forbidden, MissingToken, ResourceNotFound, WrongToken
+from tsctl.daemon.core.errors import DaemonError, Forbidden, MissingToken, WrongToken
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.http.router import Route
@@ -204,8 +204,10 @@ def guarded(
                 request.headers = [header for header in headers if header[0].lower() != "authorization"]
             try:
                 return route(exchange, path)
-            except ResourceNotFound:
-                request.headers = headers  # the route of another table may be tried next, with a check of its own
+            except DaemonError:
+                # Another table's route may be tried next, with a check of its own, or this one once more, and checked
+                # again, when the model is registered and loaded (inference/held.py).
+                request.headers = headers
                 raise
 
         return checked

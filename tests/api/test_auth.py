@@ -20,7 +20,7 @@ from tsctl.daemon.api.auth import (
     matches,
     own_hosts,
 )
-from tsctl.daemon.core.errors import DaemonError, Forbidden, MissingToken, ResourceNotFound, WrongToken
+from tsctl.daemon.core.errors import DaemonError, Forbidden, Loading, MissingToken, ResourceNotFound, WrongToken
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Request, Response
 from tsctl.daemon.http.router import Router, join
@@ -225,6 +225,27 @@ def test_a_handler_does_not_see_our_token(header: str, body: bytes) -> None:
     router = Router(guarded({"models": tell_headers}, inference_check("", "key"), hide=("", "key")))
 
     assert answered(router, header) == (200, body)
+
+
+def test_a_request_that_waits_for_its_model_is_checked_again_and_its_token_is_hidden_then() -> None:
+    waiting: list[Callable[[], None]] = []
+
+    def soon(exchange: Exchange, path: list[str]) -> None:
+        if not waiting:
+            raise Loading("Not yet.")
+        tell_headers(exchange, path)
+
+    def hold(exchange: Exchange, error: DaemonError, again: Callable[[Exchange], None]) -> bool:
+        waiting.append(lambda: again(exchange))
+        return isinstance(error, Loading)
+
+    peer = Server(Router(guarded({"models": soon}, inference_check("key", ""), hide=("key",)), hold)).connect()
+    peer.send(b"GET /models HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer key\r\n\r\n")
+    assert not peer.answers
+
+    waiting[0]()
+
+    assert [(answer.status, answer.body) for answer in peer.answers] == [(200, b"Host")]
 
 
 def test_two_tables_at_one_address_are_each_checked() -> None:

@@ -1,9 +1,9 @@
 """Registered models survive a restart, and a `kill -9`."""
 
+import contextlib
 import json
 import os
 import signal
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -84,8 +84,8 @@ def test_the_daemon_listens_while_restored_models_are_loading(idle: Served) -> N
     idle.start()
 
     assert listed(idle)["slow_load/1.0"][0] == "loading"
-    with ThreadPoolExecutor() as clients:
-        early = clients.submit(idle.ask, "/predictions/slow_load", b"x")
-        eventually(lambda: idle.status["models"][0]["queued"] == 1, "the request waits")
+    with contextlib.closing(idle.connect()) as early:
+        early.request("POST", "/predictions/slow_load", b"x")
+        assert listed(idle)["slow_load/1.0"][0] == "loading", "it is sent, and waits"
         go.touch()
-        assert early.result().status == 200
+        assert early.getresponse().status == 200

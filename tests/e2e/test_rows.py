@@ -52,7 +52,8 @@ def opened(served: Served, model: str, body: str) -> http.client.HTTPConnection:
 def test_the_command_line_says_how_requests_run(tokens: Served) -> None:
     (tokens.folder / "three").write_text("3")
 
-    assert "batching  continuous, at most 4 requests on their own in a worker" in tokens.tsctl("describe", "tokens")
+    told = " ".join(tokens.tsctl("describe", "tokens").split())
+    assert "batching continuous, at most 4 requests on their own in a worker" in told
     shown = tokens.run("check", str(tokens.store / "tokens.mar"), "--input", str(tokens.folder / "three"))
     assert "batching  continuous, requests on their own in a worker" in shown.stderr
     assert shown.stdout == "1/1 2/1 3/1 \n"
