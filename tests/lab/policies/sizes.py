@@ -19,9 +19,10 @@ from tests.lab.policies.workers import constant
 from tests.lab.policies.world import MakeCollector, Measured, SimulatedModel, World
 from tsctl.daemon.batching.policies.auto import Auto
 
-NEAR_ENOUGH = 0.95  # of the rate of the best size, in every closed loop
-NOT_LATER = 1.1  # times its 99th percentile, in the mean of all cells
-REQUESTS = 9000  # of `auto`, of which the first third, in which it learns, is left out
+NEAR_ENOUGH = 0.95  # of the rate of the best size, with one worker …
+OF_SEVERAL = 0.8  # … and with several, over which clients are cut by other rules (policies/split.py)
+REQUESTS = 9000  # of `auto` in a closed loop, of which the first third, in which it learns, is left out
+OPEN = 30_000  # of independent requests, of which two thirds are left out: what has piled up until then is answered
 FEWER = 1800  # of a constant size
 SECTION = "sizes"
 NOISE = 0.1
@@ -92,9 +93,7 @@ class Case(NamedTuple):
         model = self.model
         world = World(replace(model, batch_size=size or model.batch_size), collector)
         load.start(world)
-        measured = world.run(requests)
-        measured.finished = measured.finished[len(measured.finished) // 3 :]
-        return measured
+        return world.run(requests).settled(2 / 3 if requests == OPEN else 1 / 3)
 
 
 class Result(NamedTuple):
@@ -139,7 +138,7 @@ def measure(case: Case) -> Result:
         best = min((size for size in found if rates[size] > 0.97 * most), key=lambda size: found[size].percentile(99))
     else:
         best = max(rates, key=lambda size: rates[size])
-    auto = case.run(Auto, load, REQUESTS)
+    auto = case.run(Auto, load, OPEN if case.load else REQUESTS)
     return Result(
         case, auto.throughput, rates[best], best, rates[1], auto.percentile(99), found[best].percentile(99)
     )  # fmt: skip
@@ -151,12 +150,18 @@ def markdown(results: Sequence[Result]) -> Iterator[str]:
     yield f"| ms a batch, workers | {' | '.join(heads)} |"
     yield "|---|" + "---:|" * len(heads)
     for (curve, place), row in itertools.groupby(results, lambda result: (result.case.curve, result.case.place)):
-        cells = " | ".join(f"{each.auto:.3g} {each.ratio:.2f} {each.later:.2f}" for each in row)
+        cells = " | ".join(f"{_rate(each.auto)} {each.ratio:.2f} {each.later:.2f}" for each in row)
         yield f"| {CURVES[curve].name}; {place} | {cells} |"
+
+
+def _rate(rate: float) -> str:
+    return f"{rate:.0f}" if rate >= 100.0 else f"{rate:.3g}"
 
 
 def is_near(result: Result) -> bool:
     """Return whether `auto` is near enough to the best size, and not behind batches of one."""
+    if result.case.workers > 1:
+        return result.ratio >= OF_SEVERAL
     return result.ratio >= NEAR_ENOUGH and result.auto >= 0.97 * result.ones
 
 
