@@ -67,7 +67,7 @@ def _overload(facts: VerdictFacts, capacity: float) -> str:
     said = f"{_come(facts)}, {_can(facts.ready, capacity)}"
     shortage = facts.shortage(needed)
     if shortage is None:
-        return f"{said}: `tsctl scale {model} --workers {needed}`"
+        return f"{said}: `tsctl scale {model} {needed}`"
     return f"{said}, and {shortage}: `tsctl tune {model}` looks for a faster setting"
 
 

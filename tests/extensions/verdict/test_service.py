@@ -38,7 +38,7 @@ def test_before_any_request_there_is_none(house: House) -> None:
 def test_requests_that_wait_have_come_too(house: House) -> None:
     send(house, 282, 60 / 282)
 
-    assert told(house) == "4.7 requests/s come, one worker can do 3.3: `tsctl scale m --workers 2`"
+    assert told(house) == "4.7 requests/s come, one worker can do 3.3: `tsctl scale m 2`"
 
 
 def test_a_worker_that_keeps_up_needs_no_command(house: House) -> None:

@@ -18,23 +18,23 @@ def room_for(most: int) -> Callable[[int], str | None]:
     ("facts", "sentence"),
     [
         pytest.param(
-            BUSY, "4.7 requests/s come, one worker can do 3.3: `tsctl scale slow --workers 2`", id="one worker more"
+            BUSY, "4.7 requests/s come, one worker can do 3.3: `tsctl scale slow 2`", id="one worker more"
         ),
         pytest.param(
             BUSY._replace(rate=33.0, ready=2, wanted=2),
-            "33 requests/s come, 2 workers can do 6.6: `tsctl scale slow --workers 12`", id="as many as keep up",
+            "33 requests/s come, 2 workers can do 6.6: `tsctl scale slow 12`", id="as many as keep up",
         ),
         pytest.param(
-            BUSY._replace(rate=3.0), "3 requests/s come, one worker can do 3.3: `tsctl scale slow --workers 2`",
+            BUSY._replace(rate=3.0), "3 requests/s come, one worker can do 3.3: `tsctl scale slow 2`",
             id="clients that wait for their answers never overload a worker by much",
         ),
         pytest.param(
             BUSY._replace(model="slow/2.0"),
-            "4.7 requests/s come, one worker can do 3.3: `tsctl scale slow/2.0 --workers 2`", id="of a version",
+            "4.7 requests/s come, one worker can do 3.3: `tsctl scale slow/2.0 2`", id="of a version",
         ),
         pytest.param(
             BUSY._replace(model="it's"),
-            """4.7 requests/s come, one worker can do 3.3: `tsctl scale 'it'"'"'s' --workers 2`""",
+            """4.7 requests/s come, one worker can do 3.3: `tsctl scale 'it'"'"'s' 2`""",
             id="a shell reads it",
         ),
         pytest.param(
@@ -54,7 +54,7 @@ def room_for(most: int) -> Callable[[int], str | None]:
         ),
         pytest.param(
             BUSY._replace(errors=200, requests=280),
-            "4.7 requests/s come, one worker can do 3.3: `tsctl scale slow --workers 2`",
+            "4.7 requests/s come, one worker can do 3.3: `tsctl scale slow 2`",
             id="overload comes before the errors that it makes",
         ),
         pytest.param(

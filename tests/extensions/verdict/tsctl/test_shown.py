@@ -4,7 +4,7 @@ import pytest
 
 from tsctl.extensions.verdict import COMMAND_LINE
 
-SENTENCE = "4.7 requests/s come, one worker can do 3.3: `tsctl scale slow --workers 2`"
+SENTENCE = "4.7 requests/s come, one worker can do 3.3: `tsctl scale slow 2`"
 
 
 @pytest.mark.parametrize(
