@@ -307,23 +307,24 @@ class Dispatcher:
             self._timer = self._clock.later(decision.until - now, self._pump)
             return
         # 4. No worker is idle: full batches are sent ahead, and halves.
-        while len(queue) and workers.granting and self._may_send_ahead(now):
-            self._send(workers.take_granting(), self._take(self._traffic.enough(len(queue), 0)), "ahead", now)
+        while len(queue) and workers.granting and (size := self._size_ahead(now)):
+            self._send(workers.take_granting(), self._take(size), "ahead", now)
 
     def _facts(self) -> Facts:
         queue = self._queue
         held, arrived = queue.since()
         return Facts(len(queue), self._workers.idle, held, queue.deadlines.next, arrived, self.stopping)
 
-    def _may_send_ahead(self, now: float) -> bool:
+    def _size_ahead(self, now: float) -> int:
+        """Return how many jobs are to be sent ahead to a busy worker now; 0 for none."""
         head, size = self._queue.head, self._traffic.enough(len(self._queue), 0)
         if head.runs_alone or len(self._queue) < size or self._queue.choice is not None:
-            return False  # nearly always, and decided without further computation
+            return 0  # nearly always, and decided without further computation
         seconds = self._traffic.times.of(size)
         facts = self._facts()
         if self._queue.low:
             facts = msgspec.structs.replace(facts, waiting=facts.waiting - self._queue.low)
-        return may_send_ahead(facts, self._workers.ready, size, seconds, now)
+        return size if may_send_ahead(facts, self._workers.ready, size, seconds, now) else 0
 
     def _expire(self, now: float) -> None:
         """Answer the jobs that have no time left."""

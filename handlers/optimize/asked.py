@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from tsctl.handlers.names import DEFAULT_ON_GPU, DEFAULT_OPTIMIZATIONS, NO_OPTIMIZATION, OPTIMIZATIONS
+from tsctl.handlers.sdk.built_in import nearest
 
-# A model on integers has next to nothing left in floating point for these to make faster.
 _OF_IMAGES = ("fast_images",)
 _READS = {"handle", "preprocess", "prepare", "decode_row", "image_processing"}
 _USES_MODEL = {"__init__", "handle", "initialize", "inference", "get_insights", "explain_handle"}
+# A model on integers has next to nothing left in floating point for these to make faster.
 CLASHES = {"int8": ("bf16", "compile")}
 
 
@@ -32,15 +33,10 @@ def chosen(asked: Sequence[str] | None, handler_class: type, *, on_gpu: bool = F
 
 def defaults_of(handler_class: type) -> tuple[str, ...]:
     """Return the default optimisations of a handler's class: for a subclass, those that touch nothing of its own."""
-    for index, each in enumerate(handler_class.__mro__):
-        usual = DEFAULT_OPTIMIZATIONS.get((each.__module__, each.__qualname__))
-        if usual is not None:
-            own = {member for other in handler_class.__mro__[:index] for member in vars(other)}
-            touched: tuple[str, ...] = () if not own & _READS else _OF_IMAGES
-            if own & _USES_MODEL:  # it may keep references to parts that an optimisation replaces
-                touched += tuple(name for name in usual if name not in _OF_IMAGES)
-            return tuple(name for name in usual if name not in touched)
-    return ()
+    usual, own = nearest(handler_class, DEFAULT_OPTIMIZATIONS) or ((), set())
+    reads = bool(own & _READS)
+    uses_model = bool(own & _USES_MODEL)  # it may keep references to parts that an optimisation replaces
+    return tuple(name for name in usual if not (reads if name in _OF_IMAGES else uses_model))
 
 
 def clash_of(wanted: Iterable[str]) -> str:

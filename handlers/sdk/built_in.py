@@ -1,7 +1,7 @@
 """The tensors of the built-in handlers: one input, `data`, and their answer."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from tsctl.handlers import wire
 from tsctl.handlers.names import BUILT_IN
@@ -16,6 +16,7 @@ _KINDS: dict[str, wire.InputKind] = {
     "image_segmenter": "image",
     "text_classifier": "text",
 }
+_Known = TypeVar("_Known")
 _READS = {"handle", "preprocess", "prepare", "decode_row"}
 _SEES_BATCHES = {"inference", "postprocess"}
 _INPUT = "data"
@@ -33,16 +34,24 @@ def declaration_inherited(handler_class: type) -> wire.Declared | None:
 
     `batches`: it takes whole batches as that does, since it has none of the steps of its own that see them.
     """
-    classes = {place: name for name, place in BUILT_IN.items()}
+    name, own = nearest(handler_class, {place: name for name, place in BUILT_IN.items()}) or ("", set())
+    declared = declaration_of(name)
+    if declared is None or own & _READS:
+        return None
+    declared.batches = not own & _SEES_BATCHES
+    return declared
+
+
+def nearest(handler_class: type, known: Mapping[tuple[str, str], _Known]) -> tuple[_Known, set[str]] | None:
+    """Return what is known of a class or of its nearest base, and the members of the classes below that base.
+
+    Args:
+        known: by module and qualified name.
+    """
     for index, each in enumerate(handler_class.__mro__):
-        name = classes.get((each.__module__, each.__qualname__))
-        if name is not None:
-            declared = declaration_of(name)
-            own = {member for other in handler_class.__mro__[:index] for member in vars(other)}
-            if declared is None or own & _READS:
-                return None
-            declared.batches = not own & _SEES_BATCHES
-            return declared
+        found = known.get((each.__module__, each.__qualname__))
+        if found is not None:
+            return found, {member for other in handler_class.__mro__[:index] for member in vars(other)}
     return None
 
 

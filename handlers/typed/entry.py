@@ -227,11 +227,10 @@ class TypedEntryPoint(EntryPoint):
                 owners.append(row)
         with context.selected(owners):
             items = self._run(range(len(owners)), calls, context) if owners else []
-        answers: list[Any] = []
-        for row in rows:
-            own = [item for owner, item in zip(owners, items, strict=True) if owner == row]
-            answers.append(predictions(own) if isinstance(values[row], Instances) else own[0])
-        return answers
+        own: dict[int, list[Any]] = {row: [] for row in rows}
+        for owner, item in zip(owners, items, strict=True):
+            own[owner].append(item)
+        return [predictions(own[row]) if isinstance(values[row], Instances) else own[row][0] for row in rows]
 
     def _run(self, rows: Sequence[int], values: Mapping[int, Values], context: Context) -> list[Any]:
         """Return what the function answers to each of these rows, or an exception in its place."""

@@ -16,6 +16,7 @@ from urllib.parse import quote
 
 from tsctl.daemon.http.messages import JSON, Request, Response, json_response
 from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.reporting.trouble import STATES
 from tsctl.daemon.models.version import ModelVersion
 
 _HEADERS = (
@@ -83,7 +84,7 @@ def _page(models: list[dict[str, Any]]) -> str:
 
 def _row(model: dict[str, Any]) -> str:
     takes = ", ".join(f"{each['name']}: {each['type']}" for each in model["inputs"])
-    links, bad = model["links"], ' class="bad"' if model["state"] in ("failed", "crashing") else ""
+    links, bad = model["links"], ' class="bad"' if model["state"] in STATES else ""
     cells = (
         escape(model["name"]),
         f'<a{bad} href="{escape(links["ready"])}">{escape(model["state"])}</a>',

@@ -31,7 +31,7 @@ FEW: Final = 1.5  # batches: a size with less weight is not known
 ONE: Final = 0.5  # of a batch: enough to leave a size alone that is …
 FAR: Final = 1.25  # … so many times as dear as the present one
 VERY_FAR: Final = 2.0  # … or after its first batch, in which memory is new and code is compiled
-NEAR: Final = 1.05  # times as dear, as predicted from so many other sizes: such a size is left alone, too
+BEYOND: Final = 1.05  # times as dear, as predicted from so many other sizes: such a size is left alone, too
 VARIED: Final = 4
 USUAL: Final = 0.04  # of the cost, squared: the variance that is expected at first …
 PRIOR: Final = 4.0  # … and that of all sizes later: it counts as much as so many batches of one size
@@ -135,14 +135,8 @@ class BestSize:
         if self.resting:
             return self.most
         early = self._tried < self._credit
-        if (
-            idle < 2
-            and waiting >= self._usual
-            and self._since >= (AT_FIRST if early else EVERY)
-            and (  # seldom
-                early or self._tried < self._credit + SHARE * self._busy
-            )
-        ):
+        due = idle < 2 and waiting >= self._usual and self._since >= (AT_FIRST if early else EVERY)
+        if due and (early or self._tried < self._credit + SHARE * self._busy):  # seldom
             self._probe = self._wanted(waiting)
             if not self._probe:
                 self._since = 0
@@ -155,10 +149,6 @@ class BestSize:
             self._since = 0
             self._tries.append(rounded(count))
         self._probe = 0
-
-    def is_try(self, count: int) -> bool:
-        """Return whether a batch of so many was sent as a try, and has not come back."""
-        return rounded(count) in self._tries
 
     def returned(self, count: int, seconds: float) -> None:
         """Learn from a batch that came back, and ran beside as many others as there are workers.
@@ -277,7 +267,7 @@ class BestSize:
             if each is not None and weight >= ONE:
                 if each.cost > (FAR if weight >= FEW else VERY_FAR) * now.cost:
                     continue
-            elif predicted and self._times.of(size) + OVERHEAD > NEAR * size * now.cost * self._pace:
+            elif predicted and self._times.of(size) + OVERHEAD > BEYOND * size * now.cost * self._pace:
                 continue
             if each is not None and weight >= FEW:
                 gain = now.cost - self._better(size, each.cost, present)

@@ -30,7 +30,8 @@ from tsctl.daemon.models.version import ModelVersion
 
 _READING = ("GET", "HEAD")
 _RUNS = ("infer", "explain")
-_ABOUT = (*_RUNS, GENERATE, STREAM, "ready", "config", "stats")
+_TEXTS = (GENERATE, STREAM)
+_ABOUT = (*_RUNS, *_TEXTS, "ready", "config", "stats")
 # Triton's extensions that are not served, by the first segment of their paths; "trace" also below a model.
 _NOT_SERVED = {
     "systemsharedmemory": "shared memory: send tensors in the request, as binary data",
@@ -94,19 +95,16 @@ def oip_routes(
         told = about_server(path, exchange.request.client)
         if asked is None and told is None:
             raise ResourceNotFound
-        if told is None and asked is not None and asked.what in _RUNS:
-            if method == "OPTIONS":
+        if told is None and asked is not None and asked.what in (*_RUNS, *_TEXTS):
+            if asked.what in _RUNS and method == "OPTIONS":
                 return plain(exchange, path)
-            find = Steered(registry, asked.name, asked.version, exchange.request)
-            _check_query(exchange.request, find)
-            explain, unnamed = asked.what == "explain", asked.version is None
-            return reader.read(exchange, path, find, explain=explain, unnamed=unnamed)
-        if told is None and asked is not None and asked.what in (GENERATE, STREAM):
-            if method != "POST":
+            if asked.what in _TEXTS and method != "POST":
                 raise MethodNotAllowed
-            find = Steered(registry, asked.name, asked.version, exchange.request)
+            find, unnamed = Steered(registry, asked.name, asked.version, exchange.request), asked.version is None
             _check_query(exchange.request, find)
-            return generator.read(exchange, find, stream=asked.what == STREAM, unnamed=asked.version is None)
+            if asked.what in _TEXTS:
+                return generator.read(exchange, find, stream=asked.what == STREAM, unnamed=unnamed)
+            return reader.read(exchange, path, find, explain=asked.what == "explain", unnamed=unnamed)
         if method not in _READING:
             raise MethodNotAllowed
         if told is None and asked is not None:

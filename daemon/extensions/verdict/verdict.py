@@ -16,8 +16,9 @@ from collections.abc import Callable
 from shlex import quote
 from typing import NamedTuple
 
+from tsctl.daemon.models.reporting.trouble import MOST_ERRORS
+
 BUSY = 0.9  # of what the workers can do: above that, requests wait for one another
-MOST_ERRORS = 0.01  # of the requests
 
 
 class VerdictFacts(NamedTuple):

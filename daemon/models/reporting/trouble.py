@@ -11,7 +11,7 @@ from typing import NamedTuple
 MOST_ERRORS = 0.01  # of the requests of the last minute
 MOST_QUEUED = 0.5  # of what may wait
 RECENT = 60.0  # seconds in which the end of a worker is news
-_STATES = ("failed", "crashing")
+STATES = ("failed", "crashing")
 
 
 class TroubleFacts(NamedTuple):
@@ -40,7 +40,7 @@ def troubles(facts: TroubleFacts, now: float) -> list[str]:
     Args:
         now: on the clock of `ended`.
     """
-    found = [facts.state] if facts.state in _STATES else []
+    found = [facts.state] if facts.state in STATES else []
     if facts.errors > MOST_ERRORS * facts.requests:
         # Requests whose clients have left may count as errors, though nobody was answered.
         share = min(1.0, facts.errors / facts.requests) if facts.requests else 1.0

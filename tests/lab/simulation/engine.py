@@ -10,6 +10,7 @@ from tests.lab.simulation.ledger import TICK, Entry, Served
 from tests.lab.simulation.process import Process
 from tests.lab.simulation.row_checks import check_row_sent, note_heard, note_row_ended
 from tests.lab.simulation.suspicion import check_sent, note_ended, note_parked
+from tsctl.daemon.batching.traffic.together import rounded
 from tsctl.daemon.core.job import MAX_ATTEMPTS, Batch, Fate, Job, JobPhase, Outcome, Reply
 from tsctl.daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.local import LocalWorker
@@ -95,7 +96,7 @@ def _check_sent(world: "World", served: Served, worker: WatchedWorker, batch: Ba
     if worker._process.killed_because or worker.process.line is None or worker.process.line.closed:
         world.broken("nothing is sent to a worker that is known to end", worker=worker, batch=batch)
     best = served.model.traffic.best
-    whole = len(names) == size or (best is not None and (len(names) == best.size or best.is_try(len(names))))
+    whole = len(names) == size or (best is not None and (len(names) == best.size or rounded(len(names)) in best._tries))
     if batch.reason == "ahead" and not (whole and worker.in_flight):
         world.broken("only whole batches go ahead, to busy workers", worker=worker, batch=batch, batch_size=size)
     if served.by_rows:

@@ -8,6 +8,7 @@ import { milliseconds, rate } from "/numbers.js";
 const COLUMNS = [["Setting", ""], ["Batching", "wide-only"], ["Workers", "number wide-only"], ["Requests / s", "number"], ["Gain", "number wide-only"], ["p50", "number wide-only"], ["p99", "number"], ["CPU", "number wide-only"]];
 const keyOf = (found) => JSON.stringify([found.model, found.version]);
 const setting = (point) => (point.batchSize > 1 ? `${point.batchSize} at most, ${point.maxBatchDelay} ms` : "one by one");
+const nameToMeasure = (models) => (models.find((each) => each.state === "ready") ?? models[0])?.name ?? "MODEL";
 const workersOf = (point) => `${point.workers} × ${point.threads}`;
 
 export function tune(main, [name, version]) {
@@ -25,7 +26,7 @@ export function tune(main, [name, version]) {
     busy = true;
     try {
       const found = await json("tuned");
-      const names = (now.models.find((each) => each.state === "ready") ?? now.models[0])?.name ?? "MODEL";
+      const names = nameToMeasure(now.models);
       if (closed || told === (told = JSON.stringify([found, found.length ? "" : names]))) return;
       const before = select.value || wanted;
       results = found;
@@ -42,7 +43,7 @@ export function tune(main, [name, version]) {
   function draw() {
     const found = results.find((each) => keyOf(each) === select.value);
     if (!found) {
-      const model = (status?.models.find((each) => each.state === "ready") ?? status?.models[0])?.name ?? "MODEL";
+      const model = nameToMeasure(status?.models ?? []);
       fill(place, h("div", { class: "card empty" }, h("h1", {}, "Nothing has been measured yet"),
         h("p", { class: "faint" }, "This command measures a model with a few settings in turns, and leaves its result here."),
         command(`tsctl tune ${shell(model)} --clients 32`, "tsctl tune")));
