@@ -18,6 +18,7 @@ models                each registered version:
     workers                           of each place: `pid`, 0 without a process; `node` of a cluster, empty for
                                       this machine; `state`; `memory`, resident bytes, and `cpuSeconds`, 0 on a node;
                                       `gpuMemory`, bytes by GPU, null while unknown
+    gpuMemory                         bytes that all workers hold, by GPU, null while unknown; empty on the CPU
     lastError                         why the workers failed, or the latest prediction; null without an error
 
 Extensions add fields of their own (daemon/extensions/).
@@ -30,7 +31,14 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tsctl.daemon.api.management.describe import FieldsOf, gpu_memory, no_fields, recent_document, troubles_of
+from tsctl.daemon.api.management.describe import (
+    FieldsOf,
+    gpu_memory,
+    no_fields,
+    recent_document,
+    troubles_of,
+    version_gpu_memory,
+)
 from tsctl.daemon.api.management.status import tsctl_version
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.machine.processes import process_facts
@@ -111,6 +119,7 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "latency": {"bounds": latency.bounds, "counts": latency.counts, "sum": latency.sum},
         "batches": {"total": sum(sizes.counts), "requests": round(sizes.sum)},
         "workers": list(_workers(model)),
+        "gpuMemory": version_gpu_memory(model),
         "lastError": _last_error(model),
     }
 

@@ -492,7 +492,7 @@ int cuGetErrorName(int error, const char **text) { *text = cudaGetErrorName(erro
 int cuDevicePrimaryCtxGetState(int card, unsigned *flags, int *active) { *flags = 0, *active = 1; return 0; }
 int cuCtxGetCurrent(void **context) { *context = (void *)8; return 0; }
 int cuInit(unsigned flags) { return start(); }
-int cuDeviceGetCount(int *count) { return cudaGetDeviceCount(count); }
+int cuDeviceGetCount(int *count) { return cards < 0 ? cudaErrorInitializationError : cudaGetDeviceCount(count); }
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned version, unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *result) {
     void *symbol = dlsym(RTLD_DEFAULT, name);
