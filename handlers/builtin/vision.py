@@ -4,6 +4,7 @@ import base64
 import functools
 import logging
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,6 +17,7 @@ from tsctl.handlers.builtin.support.insights import captum_attr
 from tsctl.handlers.builtin.support.readers import Readers
 from tsctl.handlers.names import DEFAULT_OPTIMIZATIONS
 from tsctl.handlers.requests.images import decode_image
+from tsctl.handlers.requests.preparation import Preparation, read_preparation
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.sdk.timer import timed
@@ -36,6 +38,8 @@ class VisionHandler(BaseHandler):
             file, and `admit` of `decode_image`.
         readers: processes that read images for a worker on a GPU.
         join: makes one tensor on the handler's device of the rows' tensors; None: they are stacked and copied.
+        preparation: what `image_processing` does; None for transforms that have no settings.
+        preparation_note: what of it the archive says, for the model's author.
     """
 
     image_processing: Any
@@ -45,13 +49,32 @@ class VisionHandler(BaseHandler):
     read_image: Callable[[bytes | bytearray, Callable[[int], None]], torch.Tensor] | None = None
     join: Callable[[list[torch.Tensor]], torch.Tensor] | None = None
     readers: Readers | None = None
+    preparation: Preparation | None = None
+    preparation_note = ""
+    _names: dict[str, str] | None = None
 
     def initialize(self, context: Context) -> None:
         if not context.system_properties.get("limit_max_image_pixels", True):
             Image.MAX_IMAGE_PIXELS = None  # the operator expects images that Pillow rejects as decompression bombs
+        self._read_preparation(context)
         if context.system_properties.get("gpu_id") is not None:  # after that: they inherit it
             self.readers = self._start_readers(context.system_properties["batch_size"])
         super().initialize(context)
+
+    def _load_names(self, model_dir: Path) -> dict[str, Any] | None:
+        return self._names or super()._load_names(model_dir)
+
+    def _read_preparation(self, context: Context) -> None:
+        """Prepare images as the archive says, unless the handler has transforms of its own."""
+        if self.preparation is None:
+            return
+        from tsctl.handlers.builtin.support.pixels import usual  # with torchvision, which not every handler needs
+
+        if self.image_processing is not usual(self.preparation):
+            return
+        prepared = read_preparation(Path(context.system_properties["model_dir"]), context.model_yaml_config)
+        self.preparation, self.image_processing = prepared.how, usual(prepared.how)
+        self.preparation_note, self._names = prepared.note, prepared.classes
 
     def _start_readers(self, rows: int) -> Readers | None:
         """Start the processes that read images, which must be there before this one calls CUDA.
@@ -62,10 +85,10 @@ class VisionHandler(BaseHandler):
         kind = type(self)
         if (kind.__module__, kind.__qualname__) not in DEFAULT_OPTIMIZATIONS or torch.cuda.is_initialized():
             return None
-        from tsctl.handlers.builtin.support.pixels import CROP  # with torchvision, which not every handler needs
-
+        assert self.preparation is not None  # of all that have default optimisations
+        read = functools.partial(_read_apart, self.preparation)
         try:
-            return Readers(_read_apart, torch.get_num_threads(), (3, CROP, CROP), rows)
+            return Readers(read, torch.get_num_threads(), (3, *self.preparation.crop), rows)
         except OSError as error:
             _log.warning("the worker reads images by itself: no process for that can be started: %s", error)
             return None
@@ -148,8 +171,8 @@ class VisionHandler(BaseHandler):
         return self.ig.attribute(tensor_data, target=target, n_steps=15).tolist()
 
 
-def _read_apart(encoded: bytes, least_side: int | None) -> torch.Tensor:
+def _read_apart(how: Preparation, encoded: bytes, least_side: int | None) -> torch.Tensor:
     from tsctl.handlers.builtin.support.pixels import pixels_of
 
     with admission() as admit:
-        return pixels_of(encoded, admit, least_side)
+        return pixels_of(encoded, admit, least_side, how)

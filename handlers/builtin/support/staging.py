@@ -13,7 +13,8 @@ from functools import cache
 
 import torch
 
-from tsctl.handlers.builtin.support.pixels import SCALE, SHIFT, normalised
+from tsctl.handlers.builtin.support.pixels import factors, normalised
+from tsctl.handlers.requests.preparation import IMAGENET, Preparation
 
 
 class Staging:
@@ -23,9 +24,10 @@ class Staging:
         device: a GPU.
     """
 
-    def __init__(self, device: torch.device) -> None:
+    def __init__(self, device: torch.device, how: Preparation = IMAGENET) -> None:
         self._device = device
-        self._scale, self._shift = SCALE.to(device), SHIFT.to(device)
+        self._here = factors(how)
+        self._there = [each.to(device) for each in self._here]
         self._copies = _stream(device, "there")
 
     def __call__(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -35,9 +37,9 @@ class Staging:
             rows: one shape, on the CPU; uint8 as decoded, or float32 and normalised already.
         """
         if any(row.dtype != torch.uint8 for row in rows):
-            here = [normalised(row) if row.dtype == torch.uint8 else row for row in rows]
+            here = [normalised(row, *self._here) if row.dtype == torch.uint8 else row for row in rows]
             return torch.stack(here).to(self._device)
-        return normalised(self._copied(rows), self._scale, self._shift)
+        return normalised(self._copied(rows), *self._there)
 
     def _copied(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
         pinned = side_by_side(rows)
