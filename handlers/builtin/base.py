@@ -186,8 +186,11 @@ class BaseHandler:
         self._own_inputs = None
         self._file_batches = batches_of(model)
         self.model = compiled(model, self.model_yaml_config)
-        self.mapping = load_label_mapping(model_dir / "index_to_name.json")
+        self.mapping = self._load_names(model_dir)
         self.initialized = True
+
+    def _load_names(self, model_dir: Path) -> dict[str, Any] | None:
+        return load_label_mapping(model_dir / "index_to_name.json")
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         """Return the unreadable rows, before `handle` is called with the others.

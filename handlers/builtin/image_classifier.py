@@ -1,17 +1,21 @@
 """`image_classifier`: an image in, its most probable classes out."""
 
+from typing import Any
+
 import torch
 
 from tsctl.handlers.builtin.support.labels import map_class_to_label
-from tsctl.handlers.builtin.torchvision_import import transforms
+from tsctl.handlers.builtin.support.pixels import usual
 from tsctl.handlers.builtin.vision import VisionHandler
 from tsctl.handlers.requests.early_answers import coming_of
-from tsctl.handlers.requests.images import as_rgb, middle
+from tsctl.handlers.requests.preparation import IMAGENET
 from tsctl.handlers.sdk.timer import timed
 
 
 class ImageClassifier(VisionHandler):
-    """For models trained with ImageNet's cropping and normalisation; their input is float32, shape (rows, 3, 224, 224).
+    """For models trained with ImageNet's cropping and normalisation, or as the archive says (requests/preparation.py).
+
+    Their input is float32, shape (rows, 3, 224, 224), or with the sides of `crop`.
 
     The answer to a row is an object: class name → probability in [0, 1], most probable first.
     """
@@ -19,14 +23,8 @@ class ImageClassifier(VisionHandler):
     topk = 5
     chooses_class = True
 
-    image_processing = transforms.Compose([
-        as_rgb,
-        middle,
-        transforms.Resize(256),
-        transforms.CenterCrop(224),
-        transforms.ToTensor(),
-        transforms.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225]),
-    ])  # fmt: skip
+    preparation = IMAGENET
+    image_processing: Any = usual(IMAGENET)
 
     def set_max_result_classes(self, topk: int) -> None:
         self.topk = topk

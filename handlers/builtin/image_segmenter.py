@@ -13,10 +13,11 @@ from tsctl.handlers.sdk.timer import timed
 class ImageSegmenter(VisionHandler):
     """For torchvision's segmentation models, and others whose output has the member `out`.
 
-    The answer to a row has the shape (224, 224, 2): for each pixel the number of its class and its probability in [0,
-    1].
+    The answer to a row has the shape (224, 224, 2), or that of `crop`: for each pixel the number of its class and its
+    probability in [0, 1].
     """
 
+    preparation = ImageClassifier.preparation
     image_processing = ImageClassifier.image_processing
     chooses_class = True
 

@@ -149,7 +149,7 @@ class Steps:
     @cached_property
     def large_row(self) -> Mapping[str, Any]:
         """The sample's row, with its image enlarged if `scaled_decode` would find nothing to do."""
-        return {"body": scaled_decode.enlarge(self.sample.row)}
+        return {"body": scaled_decode.enlarge(self.sample.row, self.handler.preparation)}
 
     def read(self, name: str, rows: int, *, usual: bool) -> Any:
         """Return the model's input for so many rows, read as usual or with an optimisation that changes the reading."""
@@ -165,7 +165,7 @@ class Steps:
         The sample must have been read before `FAST_IMAGES` was in use.
         """
         usual = self.sample.inputs if name == FAST_IMAGES else self.read(name, CHECKED_ROWS, usual=True)
-        return fast_images.pixel_drift(usual, self.read(name, CHECKED_ROWS, usual=False))
+        return fast_images.pixel_drift(usual, self.read(name, CHECKED_ROWS, usual=False), self.handler.preparation)
 
     def tolerance(self, name: str, given: Mapping[str, float]) -> float:
         """Return the largest drift with which an applied optimisation is kept.

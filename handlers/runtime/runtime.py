@@ -163,6 +163,8 @@ class Runtime:
         if isinstance(takes, FileBatches) and (told := takes.note(Path(str(file)).name)):
             made.notes.append(told)
             made.most_rows = takes.most
+        if isinstance(told := getattr(entry.instance, "preparation_note", ""), str) and told:
+            made.notes.append(told)
         return made
 
     def set_batch_size(self, most: int) -> None:

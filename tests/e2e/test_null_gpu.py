@@ -79,6 +79,20 @@ def test_a_batch_of_images_is_one_pinned_copy_of_their_bytes_beside_the_kernels(
     assert batch["to_card_bytes"] == BATCH * PIXELS
 
 
+def test_a_batch_that_is_prepared_otherwise_goes_the_same_way(served: Served, cards: Cards) -> None:
+    config = "resize: 200\ncrop: 192\nmean: [0.5, 0.5, 0.5]\nstd: [0.5, 0.5, 0.5]\n"
+    served.tsctl("register", pack_image_classifier(served, "other", config=config), "--workers", "1")
+    [pid] = worker_pids(served, "other")
+    send_batch(served, "other")
+
+    with Delta(cards.of(pid)) as done:
+        send_batch(served, "other")
+
+    served.tsctl("unregister", "other")
+    assert (done["to_card_pinned"], done["to_card_bytes"]) == (1, BATCH * 3 * 192 * 192)
+    assert (done["replays"], done["launches"]) == (1, 0)
+
+
 def test_a_batch_of_images_is_one_replay_of_a_graph_and_takes_no_memory(batch: Delta) -> None:
     assert (batch["replays"], batch["captures"], batch["allocations"]) == (1, 0, 0)
 

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 import torch
 
-from tsctl.handlers.builtin.support.pixels import SCALE, SHIFT, normalised
+from tsctl.handlers.builtin.support.pixels import factors, normalised
 from tsctl.handlers.requests.gpu_copies import side_by_side, to_device
+from tsctl.handlers.requests.preparation import IMAGENET, Preparation
 
 
 class Staging:
@@ -17,13 +18,12 @@ class Staging:
 
     Args:
         device: a GPU.
-        scale, shift: of pixels, which they normalise: float32, shape (channels, 1, 1).
     """
 
-    def __init__(self, device: torch.device, scale: torch.Tensor = SCALE, shift: torch.Tensor = SHIFT) -> None:
+    def __init__(self, device: torch.device, how: Preparation = IMAGENET) -> None:
         self._device = device
-        self._on_cpu = scale, shift
-        self._on_gpu = scale.to(device), shift.to(device)
+        self._here = factors(how)
+        self._there = [each.to(device) for each in self._here]
 
     def __call__(self, rows: Sequence[torch.Tensor], *, as_pixels: bool = False) -> torch.Tensor:
         """Return the batch on the device, shape (rows, channels, height, width).
@@ -35,11 +35,11 @@ class Staging:
         if all(row.dtype == torch.uint8 for row in rows):
             batch = self._copied(rows)
             return batch if as_pixels else self.normalise(batch)
-        return self._copied([normalised(row, *self._on_cpu) if row.dtype == torch.uint8 else row for row in rows])
+        return self._copied([normalised(row, *self._here) if row.dtype == torch.uint8 else row for row in rows])
 
     def normalise(self, pixels: torch.Tensor) -> torch.Tensor:
         """Return pixels on the device as the model was trained with: float32."""
-        return normalised(pixels, *self._on_gpu)
+        return normalised(pixels, *self._there)
 
     def _copied(self, rows: Sequence[torch.Tensor]) -> torch.Tensor:
         batch = side_by_side(to_device(rows, self._device))
