@@ -391,7 +391,7 @@ def test_the_daemon_answers_for_itself(house: House) -> None:
 @pytest.mark.parametrize(
     ("method", "query", "sentence"),
     [
-        ("PUT", "min_workers=3", "Unknown parameter min_workers; did you mean min_worker?"),
+        ("PUT", "min_workers=3", "Unknown parameter min_workers; did you mean `min_worker`?"),
         ("PUT", "min_worker=1&zebra=1", "Unknown parameter zebra."),
         ("DELETE", "model_version=2.0", "Unknown parameter model_version."),
     ],
