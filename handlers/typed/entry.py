@@ -20,7 +20,7 @@ from tsctl.handlers.sdk.errors import (
 from tsctl.handlers.sdk.loader import EntryPoint
 from tsctl.handlers.typed.annotations import written
 from tsctl.handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
-from tsctl.handlers.typed.body import Part, RequestBody, parts_of, read_rows
+from tsctl.handlers.typed.body import Part, RequestBody, check_names, parts_of, read_rows
 from tsctl.handlers.typed.decoders import decoder_of
 from tsctl.handlers.typed.instances import Instances, instances_of, parts_of_instance, predictions
 from tsctl.handlers.typed.litserve import as_litserve_calls, has_litserves_form
@@ -128,19 +128,15 @@ class TypedEntryPoint(EntryPoint):
         """
         if self._images:
             self._pixels.begin_row()
-        arguments = self._signature.arguments
         values: Values | Instances
         try:
-            parts = parts_of(body, arguments)
+            parts = parts_of(body, self._signature.arguments)
         except UnreadablePayload:
             if INSTANCES not in body.parts:
                 raise
             values = self._decode_instances(body)
         else:
-            if len(parts) < len(arguments) and INSTANCES in body.parts:
-                values = self._decode_instances(body)
-            else:
-                values = self._values(parts)
+            values = self._values(parts)
         if self._images:
             self._pixels.keep()
         return values
@@ -158,6 +154,7 @@ class TypedEntryPoint(EntryPoint):
         """Decode a request of KServe's first protocol; without `instances` its body is as of any other request."""
         arguments, given = self._signature.arguments, dict(body.parts)
         whole = given.pop(INSTANCES)
+        check_names(given, [each.name for each in arguments])
         instances = instances_of(whole)
         if instances is None:
             return self._values(parts_of(RequestBody({**given, "body": whole}), arguments))

@@ -6,6 +6,7 @@ memory                of `--models-memory`: bytes by device, `budget` and `used`
 models                each registered version:
 
     name, version, default, state, troubles    as in `/tsctl/status`
+    inPieces                          whether the handler is known to answer in pieces
     ready, wanted, restarting         workers; the last: places whose worker has ended and is being replaced
     batchSize, maxBatchDelay, policy  the settings, milliseconds
     queued, running, oldestMs         requests now; the time that the oldest of those queued has waited, null for none
@@ -98,6 +99,7 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "default": default,
         "state": model.word,
         "troubles": troubles_of(model, recent),
+        "inPieces": model.declared is not None and model.declared.streams,
         "ready": pool.ready,
         "wanted": pool.wanted,
         "restarting": max(0, missing) if model.was_ready else 0,

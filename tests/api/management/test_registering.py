@@ -206,10 +206,10 @@ async def test_where_registration_is_off_it_is_not_allowed_and_the_rest_is(
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        pytest.param("batchsize", "Unknown parameter batchsize; did you mean batch_size?", id="almost its name"),
-        pytest.param("minWorkers", "Unknown parameter minWorkers; did you mean initial_workers?", id="in the archive"),
-        pytest.param("max-delay", "Unknown parameter max-delay; did you mean max_batch_delay?", id="as an option"),
-        pytest.param("respons_timeout", "Unknown parameter respons_timeout; did you mean response_timeout?", id="typo"),
+        pytest.param("batchsize", "Unknown parameter batchsize; did you mean `batch_size`?", id="almost its name"),
+        pytest.param("minWorkers", "Unknown parameter minWorkers; did you mean `initial_workers`?", id="as in YAML"),
+        pytest.param("max-delay", "Unknown parameter max-delay; did you mean `max_batch_delay`?", id="as an option"),
+        pytest.param("respons_timeout", "Unknown parameter respons_timeout; did you mean `response_timeout`?"),
         pytest.param("sequenceBatching", "Unknown parameter sequenceBatching. Only the archive can set this, because"
                      " its handler is written for it.", id="of the archive alone"),
         pytest.param("zebra", "Unknown parameter zebra.", id="like none"),
