@@ -16,8 +16,7 @@ from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import Conflict, DaemonError, ModelNotFound, Stopping, Upgrading, VersionNotFound
-from tsctl.daemon.core.machine.memory import taken
-from tsctl.daemon.core.machine.memory_left import available
+from tsctl.daemon.core.machine.memory import available, taken
 from tsctl.daemon.extensions.optimizing.building import trial_for
 from tsctl.daemon.extensions.optimizing.choice import choose
 from tsctl.daemon.extensions.optimizing.due import ATTEMPTS, PAUSES, Moment, is_worth_it, short_of_memory, waits_for

@@ -34,7 +34,7 @@ from tsctl.daemon.extensions.tracing.context import (
     with_context,
 )
 from tsctl.daemon.extensions.tracing.span import INTERNAL, SERVER, Span
-from tsctl.daemon.metrics.exemplars import Exemplars, LatencyExample
+from tsctl.daemon.metrics.histogram import Exemplars, LatencyExample
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.wire import STAGE_TIME, STAGES, Measurement

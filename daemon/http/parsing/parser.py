@@ -23,13 +23,10 @@ import httptools
 
 from tsctl.daemon.core.arena import SHARED_FROM, Storage
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.limits import HttpLimits, body_too_large, head_too_large
 from tsctl.daemon.http.messages import Request, new_request_id
-from tsctl.daemon.http.parsing.body import Body
-from tsctl.daemon.http.parsing.boundaries import Boundaries
-from tsctl.daemon.http.parsing.head import Head
-from tsctl.daemon.http.parsing.head_cache import CachedHead, HeadCache
-from tsctl.daemon.http.parsing.refusals import body_too_large, head_too_large
+from tsctl.daemon.http.parsing.body import Body, Boundaries
+from tsctl.daemon.http.parsing.head import CachedHead, Head, HeadCache
 from tsctl.daemon.http.states.receiver import BODY, CLOSED, HEAD, IDLE, STORED
 
 

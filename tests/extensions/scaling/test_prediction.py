@@ -6,7 +6,7 @@ import pytest
 
 from tests.lab.policies.loads import Poisson
 from tests.lab.policies.world import SimulatedModel, World
-from tsctl.daemon.batching.policies.greedy import Greedy
+from tsctl.daemon.batching.policies.table import Greedy
 from tsctl.daemon.extensions.scaling.facts import BatchModel, ScalingFacts
 from tsctl.daemon.extensions.scaling.prediction import expected_wait, growing_wait, observed_wait
 

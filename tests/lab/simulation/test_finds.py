@@ -8,9 +8,8 @@ import pytest
 from tests.lab.harness.planted import Around, Plant, nothing, row, rows
 from tests.lab.simulation.run import prepare, run
 from tsctl.daemon.api.management.status import is_compiled
-from tsctl.daemon.batching.alarm import Alarm
-from tsctl.daemon.batching.dispatcher import Dispatcher
-from tsctl.daemon.batching.policies.fixed import Fixed
+from tsctl.daemon.batching.dispatcher import Alarm, Dispatcher
+from tsctl.daemon.batching.policies.table import Fixed
 from tsctl.daemon.batching.queue import Queue
 from tsctl.daemon.core import job as jobs
 from tsctl.daemon.core.fingerprint import fingerprint
@@ -24,7 +23,7 @@ from tsctl.daemon.models.pool_follower import PoolFollower
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers import pool, slot
 from tsctl.daemon.workers.engine import Worker
-from tsctl.daemon.workers.flows import Flows, RowFlow
+from tsctl.daemon.workers.frames import Flows, RowFlow
 from tsctl.daemon.workers.inflight import InFlight
 from tsctl.daemon.workers.local import LocalWorker
 from tsctl.daemon.workers.pool import Pool
