@@ -4,7 +4,7 @@
 requeues or ends a job, so no half-states exist. The pump runs once per turn of the event loop, after
 the bytes that have already arrived have become jobs.
 
-A worker may get a second batch while it runs one (ahead.py), to start without waiting for the daemon; not where
+A worker may get a second batch while it runs one, to start without waiting for the daemon; not where
 batches are formed by length, since those left to choose from would be fewer.
 
 A job whose worker died returns to the head of the queue once, and then runs alone: if that job kills

@@ -1,4 +1,4 @@
-"""The daemon's metrics as families: names, labels, units and help. Handlers' own are in merged.py."""
+"""The daemon's metrics as families: names, labels, units and help."""
 
 import logging
 import socket

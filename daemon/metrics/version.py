@@ -89,7 +89,7 @@ class VersionMetrics:
         codes: answers by status, also to requests that were refused or expired.
         excused: those of 500 and more that do not count against the version (core/endings.py), by whose doing.
         afterwards: jobs that a worker has ended with after their clients had given up or left, by verdict.
-        refusals: requests that were refused before they were run, by reason (refusals.py).
+        refusals: requests that were refused before they were run, by reason.
         retried: how often a request returned to the queue after its worker had begun and not answered it.
         starts: workers that were started.
         exits: workers that ended, by how: see `tsctl.daemon.workers.engine.Exit`.

@@ -218,7 +218,7 @@ WORTH_IT = 1.02  # times as fast: for less no further worker is used
 def best_parts(together: Together, jobs: int, workers: int, batch_size: int) -> int:
     """Choose over how many workers the clients are split.
 
-    k simultaneous batches take the time learned for k busy workers (traffic/together.py): where workers share cores,
+    k simultaneous batches take the time learned for k busy workers (traffic/times.py): where workers share cores,
     splitting saves nothing, and where each has its own, splitting saves all but the fixed cost.
 
     Jobs over `batch_size` wait for the next round.

@@ -15,8 +15,8 @@ from tsctl.daemon.core import job as jobs
 from tsctl.daemon.core.fingerprint import fingerprint
 from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
 from tsctl.daemon.extensions.quarantine import quarantine
+from tsctl.daemon.extensions.quarantine.dispatcher import Screening
 from tsctl.daemon.extensions.quarantine.quarantine import Quarantine
-from tsctl.daemon.extensions.quarantine.screening import Screening
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.pool_follower import PoolFollower
