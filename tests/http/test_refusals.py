@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from tests.http.peer import GET, LAST, Peer, Server, chunked, echo, post
-from tsctl.daemon.http.bounds.lingering import LINGER_MOST
 from tsctl.daemon.http.connection import CONTINUE
+from tsctl.daemon.http.deadlines import LINGER_MOST
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import LINGERING
 from tsctl.daemon.http.messages import Response

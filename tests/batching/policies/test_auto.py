@@ -7,7 +7,7 @@ import pytest
 
 from tsctl.daemon.batching.policies.auto import Auto
 from tsctl.daemon.batching.policies.collector import Facts, Send, Wait
-from tsctl.daemon.batching.traffic.survival import Survival
+from tsctl.daemon.batching.traffic.callers import Survival
 from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.core.job import Batch, Caller, Job
 
