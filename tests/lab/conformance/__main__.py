@@ -1,6 +1,6 @@
 """Compare this daemon with the real TorchServe: `python -m tests.lab.conformance [record|replay] [GROUP…]`.
 
-    record   run TorchServe, send it the cases, keep its answers in recorded/
+    record   run TorchServe, send it the cases, keep its answers in cases/
     replay   run our daemon, send it the cases, compare with what is kept, write docs/torchserve.md
 
 Without a word it does both, and exits with 1 if something is wrong.
@@ -11,13 +11,12 @@ import tempfile
 from pathlib import Path
 
 from tests.environments import Missing
-from tests.lab.conformance import recording, report
-from tests.lab.conformance.cases import GROUPS, by_variant
+from tests.lab.conformance import report
+from tests.lab.conformance.case import GROUPS, by_variant, write
 from tests.lab.conformance.compare import Judgement, Verdict
 from tests.lab.conformance.environment import environment
 from tests.lab.conformance.models import pack
 from tests.lab.conformance.ours import our_daemon
-from tests.lab.conformance.replay import replay
 from tests.lab.conformance.torchserve import torchserve
 
 
@@ -33,7 +32,7 @@ def record(names: set[str]) -> None:
             with torchserve(python, folder, store, variant) as side:
                 for group in groups:
                     print(f"recording {group.name}: {len(group.cases)} cases", flush=True)
-                    recording.write(group.name, side.ask_all(group, group.cases))
+                    write(group.name, side.ask_all(group, group.cases))
 
 
 def compare(names: set[str]) -> dict[str, dict[str, Judgement]]:
@@ -41,7 +40,7 @@ def compare(names: set[str]) -> dict[str, dict[str, Judgement]]:
     judged: dict[str, dict[str, Judgement]] = {}
     for variant, groups in by_variant(names):
         with tempfile.TemporaryDirectory() as folder, our_daemon(Path(folder), variant) as side:
-            judged |= {group.name: replay(group, side) for group in groups}
+            judged |= {group.name: side.replay(group) for group in groups}
     return judged
 
 

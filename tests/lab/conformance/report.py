@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.lab.conformance.case import Case
-from tests.lab.conformance.cases import GROUPS
+from tests.lab.conformance.case import GROUPS, Case
 from tests.lab.conformance.compare import Judgement, Verdict
 
 PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "torchserve.md"
