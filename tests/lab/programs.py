@@ -117,12 +117,6 @@ PROOFS = {
         "that ask and leave; ten minutes, or --seconds 60",
         "chaos.rows",
     ),
-    "chaos-steered": _lab(
-        "all at once: models on demand where a third fits, pins, unloads, routes, rollouts, shadows, autoscaling, HTTP "
-        "and gRPC, while workers are killed and the daemon is upgraded and killed; holds each answer against the route "
-        "of its moment; ten minutes",
-        "chaos.steered",
-    ),
     "history": _lab(
         "kills daemons for three minutes while clients command them, also within upgrades, and checks what each serves "
         "afterwards; prints the seeds. --seed 7 repeats one",
