@@ -157,7 +157,7 @@ COMPARISONS = {
     ),
     "streams": _lab(
         "token streams of a served engine beside its loop without a server, on the compiled modules of a wheel; "
-        "five minutes on a quiet machine. --rounds 3 --eager",
+        "five minutes on a quiet machine. --rounds 3",
         "benchmarks.streams",
     ),
 }

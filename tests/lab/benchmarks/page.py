@@ -1,4 +1,4 @@
-"""docs/benchmarks.md: tables, pictures, the machine, caveats, and where we lose."""
+"""docs/benchmarks.md: tables, the machine, caveats, and where we lose: figures in which another server does better."""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -6,15 +6,13 @@ from pathlib import Path
 from tests.lab.benchmarks.environments import FOLDER, ROOT
 from tests.lab.benchmarks.models import TOLERANCE
 from tests.lab.benchmarks.peers.ours import ROUGH
-from tests.lab.benchmarks.reporting import svg
-from tests.lab.benchmarks.reporting.losing import OURS, at, losses, variant
-from tests.lab.benchmarks.reporting.results import Results
-from tests.lab.benchmarks.workloads import WORKLOADS
-from tests.lab.benchmarks.workloads.kill import PATIENCE
-from tests.lab.benchmarks.workloads.workload import BESIDE
+from tests.lab.benchmarks.results import Results
+from tests.lab.benchmarks.workloads import PATIENCE, WORKLOADS
 
 PAGE = ROOT / "docs" / "benchmarks.md"
-PICTURES = PAGE.with_suffix("")
+GROWTH = PAGE.with_suffix("") / "growth.svg"
+OURS = "tsctl"
+MARGIN = 1.02  # less is noise
 DRAFT = FOLDER / "draft" / "benchmarks.md"
 
 PREDECESSOR = "torchserve"
@@ -43,21 +41,35 @@ LOAD: Sequence[Column] = (
     ("memory, MiB", "pss", lambda value: whole(value / 2**20)),
     ("errors", "errors", whole),
 )
-BOTH: Sequence[Column] = (
-    ("answers/s", "rate", rate),
-    ("p50 ms", "p50", milliseconds),
-    ("p99 ms", "p99", milliseconds),
-    ("beside: answers/s", "rate_beside", rate),
-    ("p50 ms", "p50_beside", milliseconds),
-    ("p99 ms", "p99_beside", milliseconds),
-    ("errors", "errors", whole),
-)
 KILLED: Sequence[Column] = (
     ("failed with the worker", "lost", whole),
     ("refused after it", "refused", whole),
     (f"never answered ({PATIENCE:g} s)", "hanging", whole),
     ("serves again after", "again", lambda value: "never" if value == float("inf") else f"{value:.2f} s"),
 )
+
+# figure → what it is, whether more is better
+_COMPARED = {
+    "rate": ("answers a second", True),
+    "p50": ("p50", False),
+    "p99": ("p99", False),
+    "cpu": ("CPU a request", False),
+    "pss": ("memory", False),
+    "first": ("first answer after start", False),
+    "lost": ("requests failed with the worker", False),
+    "refused": ("requests refused after it", False),
+    "hanging": ("requests never answered", False),
+    "again": ("time until it serves again", False),
+}
+
+
+def variant(peer: str) -> bool:
+    """Whether a peer is our own with other settings."""
+    return peer.startswith(f"{OURS}+")
+
+
+def at(connections: int) -> str:
+    return f"{connections} connection{'s' * (connections > 1)}"
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
@@ -75,10 +87,9 @@ def load_table(results: Results, workload: str, connections: int) -> str:
     ours = results.median(workload, connections, OURS, "rate")
     before = results.median(workload, connections, PREDECESSOR, "rate")
     compared = bool(before) and any(map(variant, results.peers(workload)))
-    columns = BOTH if workload == BESIDE.name else LOAD
-    rows = [["", *(heading for heading, _, _ in columns), "tsctl is", *([f"by {PREDECESSOR}"] * compared)]]
+    rows = [["", *(heading for heading, _, _ in LOAD), "tsctl is", *([f"by {PREDECESSOR}"] * compared)]]
     for peer in results.peers(workload):
-        cells = [_cell(results, workload, connections, peer, column) for column in columns]
+        cells = [_cell(results, workload, connections, peer, column) for column in LOAD]
         if not any(cells):
             continue
         theirs = results.median(workload, connections, peer, "rate")
@@ -98,7 +109,7 @@ def kill_table(results: Results) -> str:
 
 def start_table(results: Results) -> str:
     """Seconds from starting the server to its first good answer, by workload."""
-    names = [name for name in results.facts["workloads"] if name in WORKLOADS and WORKLOADS[name].starts]
+    names = [name for name in results.facts["workloads"] if WORKLOADS[name].connections]
     rows = [["", *(WORKLOADS[name].title for name in names)]]
     for peer in results.facts["peers"]:
         found = [results.median(name, 0, peer, "first") for name in names]
@@ -123,21 +134,40 @@ def _cell(results: Results, workload: str, connections: int, peer: str, column: 
     return text(median) + spread
 
 
-def pictures(results: Results) -> dict[str, str]:
-    """Draw the rates: file name → SVG."""
-    drawn = {}
-    for name in results.facts["workloads"]:
-        groups: dict[str, list[svg.Bar]] = {}
-        for connections in (found for found in results.connections(name) if found):
-            rows = []
-            for peer in results.peers(name):
-                value = results.median(name, connections, peer, "rate")
-                if value is not None:
-                    rows.append(svg.Bar(peer, value, rate(value), peer == OURS or variant(peer)))
-            groups[at(name, connections)] = rows
-        if groups:
-            drawn[f"{name}.svg"] = svg.bars(f"{WORKLOADS[name].title}: answers a second", groups)
-    return drawn
+def losses(results: Results) -> list[str]:
+    """Sentences; none where nobody does better by more than noise."""
+    return [
+        sentence
+        for name in results.facts["workloads"]
+        for connections in results.connections(name)
+        for figure in _COMPARED
+        if (sentence := _loss(results, name, connections, figure))
+    ]
+
+
+def _loss(results: Results, workload: str, connections: int, figure: str) -> str:
+    ours = results.median(workload, connections, OURS, figure)
+    if ours is None:
+        return ""
+    what, more_is_better = _COMPARED[figure]
+    better = []
+    for peer in results.peers(workload):
+        theirs = results.median(workload, connections, peer, figure)
+        if peer == OURS or variant(peer) or theirs is None:
+            continue
+        ahead = theirs > ours * MARGIN if more_is_better else ours > theirs * MARGIN
+        if ahead:
+            better.append(f"{peer} ({_ratio(theirs, ours)})")
+    if not better:
+        return ""
+    how = f", {at(connections)}" if connections else ""
+    return f"{WORKLOADS[workload].title}{how}: {what}: better is {', '.join(better)}."
+
+
+def _ratio(theirs: float, ours: float) -> str:
+    if not ours or not theirs or float("inf") in (ours, theirs):
+        return f"{theirs:g} against {ours:g}"
+    return f"{theirs / ours:.2f} × ours"
 
 
 def page(results: Results) -> str:
@@ -148,14 +178,13 @@ def page(results: Results) -> str:
         if name == "kill":
             continue
         parts.append(f"## {WORKLOADS[name].title}\n")
-        parts += [_ABOUT.get(name, ""), f"![{WORKLOADS[name].title}](benchmarks/{name}.svg)\n"]
         for connections in (found for found in results.connections(name) if found):
-            parts.append(f"{at(name, connections)}:\n")
+            parts.append(f"{at(connections)}:\n")
             parts.append(load_table(results, name, connections))
     parts += ["## First answer after start\n", _START, start_table(results)]
     if results.peers("kill"):
         parts += [f"## {WORKLOADS['kill'].title}\n", _KILL, kill_table(results)]
-    if (PICTURES / "growth.svg").is_file():
+    if GROWTH.is_file():
         parts += ["## Growth\n", _GROWTH]
     lost = losses(results)
     parts.append("## Where we lose\n")
@@ -167,15 +196,9 @@ def page(results: Results) -> str:
 
 
 def write(results: Results) -> Path:
-    """Write the page and its pictures: into docs from a whole run, else a draft into a folder that git ignores."""
+    """Write the page: into docs from a whole run, else a draft into a folder that git ignores."""
     place = PAGE if results.facts["whole"] else DRAFT
-    folder = place.with_suffix("")
-    folder.mkdir(parents=True, exist_ok=True)
-    for old in folder.glob("*.svg"):
-        if old.stem in WORKLOADS:
-            old.unlink()
-    for name, content in pictures(results).items():
-        (folder / name).write_text(content)
+    place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text(page(results))
     return place
 
@@ -209,18 +232,6 @@ interleaved round(s), in brackets the least and the most. CPU and memory (PSS) a
 server. Every server's answers are checked.
 `tsctl+bf16+compile` is tsctl with `optimize: [bf16, compile]` in the model's archive ([optimize.md](optimize.md)).
 """
-_ABOUT = {
-    "typed": "Here a function of `list[list[float]]` that returns `list[float]`; elsewhere the model reads its JSON.\n",
-    "text": """\
-An encoder of 12 layers × 768 with random weights, padded to the longest text of a batch; texts in turn, with the
-lengths of questions to a bank.
-""",
-    "calls": "ModelInfer of the Open Inference Protocol, raw contents; the client sends prepared frames.\n",
-    "beside": """\
-The constant answer at 8 connections, alone, and while 8 others ask a second model of the same server, which takes
-200 ms for a batch.
-""",
-}
 _START = "From the start of the process to the first good answer; the server is asked again every 10 ms.\n"
 _KILL = "Eight clients ask all the time, a batch takes 20 ms, default settings.\n"
 _GROWTH = """\
@@ -243,8 +254,6 @@ _CAVEATS = """\
   example is within {tolerance:.0%} of it. Sixteen bits are less exact: with `bf16` the limit is {rough:.0%}, and the
   networks are not trained. Other servers could run in bfloat16 and compile, too; these settings are off there.
 * What `compile` has compiled is kept for the next round; the first start of all takes a minute longer.
-* Calls over gRPC are equal, and go over one connection from prepared frames, so that the client costs next to nothing;
-  a right answer is checked with gRPC's own client before and after each measurement.
 * Requests that are under way when wrk stops are counted nowhere, which costs slow servers most: at
   32 connections up to 31 answers of a run.
 * Each server runs with its own defaults otherwise. Tuned by someone who knows it, each would be faster.
