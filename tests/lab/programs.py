@@ -105,9 +105,8 @@ TESTS = {
 
 PROOFS = {
     "bounds": _lab(
-        "what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their "
-        "answers, bytes of an idle connection, how soon a request too many is refused, and that no body holds the "
-        "event loop for over 5 ms; half an hour",
+        "what is bounded, on a real daemon: no body holds the event loop for over 5 ms, bytes of an idle connection; "
+        "and how soon a request too many is refused; half an hour",
         "benchmarks.callbacks",
         "benchmarks.bounds",
         taking=1,

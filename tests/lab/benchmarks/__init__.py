@@ -5,7 +5,7 @@
     measuring/    how it is measured: wrk, /proc
     results, page medians, and docs/benchmarks.md
     environments  the peers' virtual environments, under .bench/, which git ignores
-    bounds        `python -m tests.lab bounds`: slow uploads, unread answers, idle connections, refusals
+    callbacks, bounds  `python -m tests.lab bounds`: what a body costs the event loop, idle connections, refusals
     models        what is served: archives, weights, bodies, and which answers are right
 
 Servers take turns: every round runs every server once, so that what changes on the machine meanwhile
