@@ -1,10 +1,9 @@
 """Compare servers.
 
-    python -m tests.lab.benchmarks [--only NAME,…] [--peers NAME,…] [--rounds N] [--shorten F] [--report]
+    python -m tests.lab.benchmarks [--only NAME,…] [--peers NAME,…] [--rounds N] [--shorten F]
 
 A whole run writes docs/benchmarks.md. One that is shortened, interrupted or of a part writes a draft,
-.bench/draft/benchmarks.md. Both write .bench/results.json, after each workload; `--report` only writes the page again,
-from those results.
+.bench/draft/benchmarks.md.
 """
 
 import argparse
@@ -17,14 +16,12 @@ from pathlib import Path
 
 from tests.environments import Missing
 from tests.lab.benchmarks import machine, page
-from tests.lab.benchmarks.environments import FOLDER
 from tests.lab.benchmarks.measuring import wrk
 from tests.lab.benchmarks.peers import PEERS
 from tests.lab.benchmarks.peers.peer import DidNotStart, Peer, Setup
 from tests.lab.benchmarks.results import Results
 from tests.lab.benchmarks.workloads import WORKLOADS, Workload, measure
 
-RESULTS = FOLDER / "results.json"
 ROUNDS = 3
 
 
@@ -64,7 +61,6 @@ def measure_all(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, r
                     print(f"  {name}: {error}", file=sys.stderr, flush=True)
                     results.troubles.append(f"{workload.title}, {name}: {str(error).splitlines()[0]}")
             results.facts["rounds"] = number + 1
-            results.save(RESULTS)
 
 
 def options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -74,7 +70,6 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--peers", type=names, default=list(PEERS), help=f"servers: {', '.join(PEERS)}")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"default: {ROUNDS}")
     parser.add_argument("--shorten", type=float, default=1.0, help="divide the seconds of each measurement by this")
-    parser.add_argument("--report", action="store_true", help="measure nothing, write the page of the last results")
     given = parser.parse_args(arguments)
     for kind, known, chosen in (("workload", WORKLOADS, given.only), ("server", PEERS, given.peers)):
         unknown = set(chosen) - set(known)
@@ -85,9 +80,6 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str]) -> int:
     given = options(arguments)
-    if given.report:
-        print(f"wrote {page.write(Results.load(RESULTS))}")
-        return 0
     try:
         lacks = {name: PEERS[name].lacks() for name in given.peers}
         peers = [name for name in given.peers if not lacks[name]]

@@ -1,10 +1,8 @@
 """The measurements: figures by workload, connections, peer and round; and their medians."""
 
-import json
 import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 Figures = dict[str, float]  # rate: answers/s · p50 p95 p99 first again: s · cpu: s a request · pss: bytes · counts
@@ -54,21 +52,6 @@ class Results:
     def median(self, workload: str, connections: int, peer: str, figure: str) -> float | None:
         """The median over the rounds, None if it was not measured."""
         return median(figures[figure] for figures in self.of(workload, connections, peer) if figure in figures)
-
-    def save(self, path: Path) -> None:
-        document = {
-            "facts": self.facts,
-            "troubles": self.troubles,
-            "entries": [
-                [entry.workload, entry.connections, entry.peer, entry.round, entry.figures] for entry in self.entries
-            ],
-        }
-        path.write_text(json.dumps(document, indent=1))
-
-    @classmethod
-    def load(cls, path: Path) -> "Results":
-        document = json.loads(path.read_text())
-        return cls(document["facts"], [Entry(*entry) for entry in document["entries"]], document["troubles"])
 
 
 def median(values: Iterable[float]) -> float | None:

@@ -6,7 +6,7 @@ header. Of a step in such a file:
     request             METHOD TARGET, to the inference address, or the one of `to`: management, metrics
     headers, body       as lines and text; `base64` instead of `body`, or `times` that it is repeated
     raw                 the bytes themselves, instead of these
-    answer              what TorchServe 0.12.0 has answered; `conformance record` fills it in
+    answer              what TorchServe 0.12.0 has answered, without what differs from run to run (scrub.py)
 
 and the other attributes of `Step`. A group is as `Group`, its cases by name.
 """
@@ -41,7 +41,7 @@ class Step:
         until: ask again until the answer's body holds this text; the last answer counts.
         patience: seconds to wait for an answer.
         background: the next request does not wait for the answer to this one.
-        recorded: what TorchServe has answered; None if it has not been asked.
+        recorded: what TorchServe has answered; None for a request of ours that no case shows.
     """
 
     method: str
@@ -105,24 +105,6 @@ def by_variant(names: Collection[str]) -> Iterator[tuple[Variant, list[Group]]]:
     wanted = (group for group in GROUPS if group.name in names)
     for variant, groups in groupby(wanted, key=lambda group: group.variant):
         yield variant, list(groups)
-
-
-def write(group: str, answers: Mapping[str, list[Answer]]) -> None:
-    """Keep TorchServe's answers, by the cases' names, beside the requests."""
-    path = CASES / f"{group}.json"
-    document = json.loads(path.read_text())
-    for name, said in answers.items():
-        for step, answer in zip(document["cases"][name]["steps"], said, strict=True):
-            kept = {"status": answer.status, "reason": answer.reason, "headers": list(answer.headers)}
-            step["answer"] = kept | _document(answer.body) | {"closed": answer.closed}
-    path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
-
-
-def _document(body: bytes) -> dict[str, Any]:
-    try:
-        return {"body": body.decode()}
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(body).decode()}
 
 
 def _bytes(document: Mapping[str, Any]) -> bytes:

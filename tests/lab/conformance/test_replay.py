@@ -82,7 +82,7 @@ def test_every_purpose_is_seen(replayed: Replayed) -> None:
 
 
 def test_the_page_is_what_was_seen(replayed: Replayed) -> None:
-    """`python -m tests.lab.conformance replay` writes it anew."""
+    """`python -m tests.lab conformance` writes it anew."""
     judged = {group.name: replayed.group(group) for group in GROUPS}
 
     assert report.page(judged) == report.PAGE.read_text()

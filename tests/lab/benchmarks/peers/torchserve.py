@@ -1,11 +1,37 @@
 """TorchServe, the predecessor: Java in front, Python workers. The archive is the one that tsctl serves."""
 
 import json
+import os
+import re
+import shutil
+import subprocess
 from pathlib import Path
 
+from tests.environments import Missing
 from tests.lab.benchmarks.models import archive
 from tests.lab.benchmarks.peers.peer import Packaged, Running, Setup, free_port, spawn
-from tests.lab.conformance.environment import PACKAGES, require_java
+
+PACKAGES = (
+    "torchserve==0.12.0",
+    "captum",            # its vision and text handlers import it, and its requirements do not say so
+    "packaging",
+    "numpy",
+    "pyyaml",
+)  # fmt: skip
+JAVA = 17
+
+
+def require_java() -> None:
+    """Raises: Missing, if TorchServe would find no runtime."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=60).stderr if java else "nothing"
+    match = re.search(r'version "(\d+)', said)
+    if match is None or int(match[1]) < JAVA:
+        raise Missing(
+            f"TorchServe needs a Java {JAVA} runtime, on Debian openjdk-{JAVA}-jre-headless; `java -version` says: "
+            f"{said.strip().partition(chr(10))[0]}"
+        )
 
 
 class TorchServe(Packaged):
