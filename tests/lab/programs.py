@@ -111,11 +111,6 @@ PROOFS = {
         "benchmarks.bounds",
         taking=1,
     ),
-    "chaos-rows": _lab(
-        "kills workers that run requests on their own, and those that keep sequences, every 200 ms under clients "
-        "that ask and leave; ten minutes, or --seconds 60",
-        "chaos.rows",
-    ),
     "history": _lab(
         "kills daemons for three minutes while clients command them, also within upgrades, and checks what each serves "
         "afterwards; prints the seeds. --seed 7 repeats one",

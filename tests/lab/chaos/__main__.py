@@ -10,6 +10,7 @@ what is done; when it happens is the machine's.
 
 One model has two versions under routes that change: a request is answered by the version that it names, or by one that
 a route had while it was under way. Another is loaded on demand, and unloaded whenever nobody has asked for a second.
+Rows that run on their own, and sequences, are in rows.py.
 """
 
 import random
@@ -22,6 +23,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from tests.e2e.served import Served, eventually
+from tests.lab.chaos import rows
 from tests.lab.chaos.hostile import PREY, Hostile
 from tests.lab.harness.clients import LARGE, Clients, Habit, large_words
 from tests.lab.harness.daemon import control, described, logs, mark, pack_accounts
@@ -44,7 +46,8 @@ MODELS = {
 }
 WORKERS = {"steady": 3, "once": 2, "pieces": 2, "narrow": 1, "timed": 1, "crashing": 1, "routed": 1}
 ROUTES = ("1.0=1", "2.0=1", "1.0=50 2.0=50", "1.0=1 2.0=9")
-FURTHER = 2  # workers of the second routed version, and of the prey; when it is calm the sleeping model has none
+# Workers of the second routed version, of the prey, and of rows; when it is calm the sleeping model has none.
+FURTHER = 2 + rows.WORKERS * len(rows.CONFIGS)
 CONFIG = "minWorkers: {workers}\nmaxWorkers: {workers}\nbatchSize: {batch}\nmaxBatchDelay: 2\nretry: {retry}\n"
 NARROW_QUEUE = 2
 WARM_UP = 0.2  # of the time
@@ -160,13 +163,14 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
             ledger.generations[model] = 1
         served.tsctl("register", write_generation(served, "routed", 2))
         ledger.routes["routed"] = [frozenset({1})]
+        rows.register(served)
         for share in (WARM_UP, 1 - WARM_UP):
             _let_loose(
                 served, others, ledger, f"{given.seed} storm {len(calm)}", share * given.seconds, given.upgrade_every
             )
             calm.append(measure_again(served, calm[0]) if calm else measure(served, sum(WORKERS.values()) + FURTHER))
             print(f"calm: {calm[-1]}", flush=True)
-        ledger.broken += growth(*calm)
+        ledger.broken += [*growth(*calm), *rows.left_over(served, ledger)]
     finally:
         served.stop()
         _judge_end(served, others, ledger, journal)
@@ -177,8 +181,9 @@ def _let_loose(
 ) -> None:
     address = served.url.removeprefix("http://")
     faults, hostile = Changes(served, ledger, seed, upgrade_every), Hostile(address, ledger, seed, others)
-    with Callers(address, ledger, seed, others), faults, hostile:
+    with Callers(address, ledger, seed, others), faults, hostile, rows.Rows(served, ledger, seed):
         time.sleep(seconds)
+    rows.become_calm(served)
     for model, workers in WORKERS.items():
         path = f"/models/{model}?min_worker={workers}&max_worker={workers}"
         assert control(served, "PUT", path).status == 202
@@ -197,7 +202,7 @@ def _judge_end(served: Served, others: Sequence[ProtocolClients], ledger: Ledger
     ledger.broken += served.new_tracebacks()
     ledger.broken += [f"{model} has answered nothing" for model in MODELS if not ledger.kinds[model][Kind.RIGHT]]
     ledger.count("a request came", logs(served).count("a request came"))  # for the model that sleeps
-    ledger.expect("routes", "a request came", "workers killed")
+    ledger.expect("routes", "a request came", "workers killed", *(f"{model} right" for model in rows.CONFIGS))
     ledger.check_runs(journal)
 
 
