@@ -41,12 +41,6 @@ def test_requests_that_wait_have_come_too(house: House) -> None:
     assert told(house) == "4.7 requests/s come, one worker can do 3.3: `tsctl scale m 2`"
 
 
-def test_a_worker_that_keeps_up_needs_no_command(house: House) -> None:
-    send(house, 60, 1.0)
-
-    assert told(house) == "1 request/s comes, one worker can do 3.3"
-
-
 def test_a_worker_that_runs_row_by_row_has_no_known_rate(tmp_path: Path) -> None:
     (tmp_path / "rows").mkdir()
     house = House(tmp_path / "rows")
