@@ -175,6 +175,10 @@ MADE = {
         "the scripts that a package or a distribution installs; a test keeps them fresh",
         ("for shell in bash zsh fish; do tsctl completion $shell > completions/tsctl.$shell; done",),
     ),
+    "transcripts": Program(
+        "what tsctl's commands ask and say, in text files that tests compare: tests/tsctl/transcripts",
+        ('WRITE_TRANSCRIPTS=1 pytest -q tests/tsctl/test_transcripts.py "$@"',),
+    ),
     "digits": Program(
         "trains the network of `tsctl demo` anew: tsctl/showcase/served/weights.pt",
         ("cd docs/examples/digits && python pixels.py",),
