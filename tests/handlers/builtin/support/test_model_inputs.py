@@ -11,13 +11,13 @@ from torch import nn
 
 from tests.handlers.samples import row
 from tsctl.handlers import wire
-from tsctl.handlers.builtin.support.model_inputs import ModelInput, inputs_of
+from tsctl.handlers.builtin.support.model_inputs import ModelTensor, inputs_of
 from tsctl.handlers.runtime.runtime import Runtime
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 JSON = "application/json"
-IDS, MASK = ModelInput("ids", "INT64", (4,)), ModelInput("mask", "FP32", (4,))
+IDS, MASK = ModelTensor("ids", "INT64", (4,)), ModelTensor("mask", "FP32", (4,))
 
 
 class Masked(nn.Module):
@@ -30,11 +30,20 @@ class Doubled(nn.Module):
         return values * 2
 
 
-def export(path: Path, model: nn.Module, *inputs: torch.Tensor, names: list[str], fixed: bool = False) -> None:
-    axes = None if fixed else {name: {0: "rows"} for name in names}
+def export(
+    path: Path,
+    model: nn.Module,
+    *inputs: torch.Tensor,
+    names: list[str],
+    outputs: list[str] | None = None,
+    fixed: bool = False,
+) -> None:
+    axes = None if fixed else {name: {0: "rows"} for name in (*names, *(outputs or ()))}
     with warnings.catch_warnings():  # it is deprecated, and the fastest
         warnings.simplefilter("ignore")
-        torch.onnx.export(model, inputs, str(path), input_names=names, dynamic_axes=axes, dynamo=False)
+        torch.onnx.export(
+            model, inputs, str(path), input_names=names, output_names=outputs, dynamic_axes=axes, dynamo=False
+        )
 
 
 @pytest.fixture(scope="module")
