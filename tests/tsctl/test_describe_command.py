@@ -8,6 +8,7 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
+from tsctl.commands.describe import show
 
 DESCRIBED: dict[str, Any] = {
     "modelName": "net",
@@ -158,6 +159,20 @@ ValueError: bad
 Last events
 2027-01-15 08:00:00 error   worker-exited       worker 3 ended: [killed] (request r1)
 """
+
+
+TENSORS = {
+    "inputs": [{"name": "ids", "datatype": "INT64", "shape": [-1]}, {"name": "mask", "datatype": None, "shape": None}],
+    "outputs": [{"name": "best", "datatype": "FP32", "shape": [3]}],
+}
+
+
+def test_the_tensors_that_a_models_file_tells_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    ours = DESCRIBED["tsctl"] | {"declared": None, "tensors": TENSORS}
+
+    show(DESCRIBED | {"tsctl": ours})
+
+    assert "takes     ids: INT64 [-1], mask -> best: FP32 [3]" in capsys.readouterr().out
 
 
 def test_everything_that_may_be_shown_is_one_screen_of_text(

@@ -3,6 +3,7 @@
 A row is a request's values, without the batch's dimension; one with it, of length 1, is taken, too.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -99,7 +100,12 @@ def _value(wanted: ModelTensor, row: Any, inputs: Sequence[ModelTensor]) -> Any:
 
 
 def _array(wanted: ModelTensor, value: Any) -> np.ndarray[Any, Any]:
-    if isinstance(value, (bytes, bytearray, str)):
+    if isinstance(value, (bytes, bytearray, memoryview)):  # a part of a form
+        try:
+            value = json.loads(bytes(value))
+        except (ValueError, RecursionError):
+            value = ""
+    if isinstance(value, str):
         raise UnreadablePayload(f"`{wanted.name}`: expected a list of numbers in JSON")
     try:
         array = np.asarray(value)

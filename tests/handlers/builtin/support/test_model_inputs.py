@@ -98,6 +98,15 @@ def test_the_one_input_of_a_session_gets_its_type_under_each_of_its_names(files:
     assert ask(runtime_of(files, "one.onnx"), document) == [(200, [2.0, 4.0])]
 
 
+@pytest.mark.parametrize("name", ["two.onnx", "two.pt"])
+def test_inputs_are_parts_of_a_form(files: Path, name: str) -> None:
+    params: list[tuple[str, str, wire.Payload]] = [("ids", "", b"[1, 2, 3, 4]"), ("mask", JSON, b"[1, 0, 1, 1]")]
+
+    (answer,) = runtime_of(files, name).run([wire.Row("r0", [], params)])
+
+    assert (answer.status, json.loads(answer.body)) == (200, [1.0, 0.0, 3.0, 4.0])
+
+
 def test_one_input_of_torchscript_is_as_of_any_model(files: Path) -> None:
     runtime = runtime_of(files, "one.pt")
 
