@@ -140,6 +140,17 @@ def declared_part(
             return SamplePart("application/json", json.dumps(NUMBERS), certain=False)
 
 
+def tensors_part(inputs: Sequence[Mapping[str, Any]]) -> SamplePart:
+    """Return a JSON object with the inputs that a model's file tells; of a file that tells no shapes, a guess."""
+    values = {}
+    for each in inputs:
+        row: Any = {"BOOL": False}.get(each["datatype"], 1)
+        for length in reversed(each["shape"] or ()):
+            row = [row] * max(1, length)
+        values[each["name"]] = NUMBERS if each["shape"] is None else row
+    return SamplePart("application/json", json.dumps(values), certain=all(each["shape"] is not None for each in inputs))
+
+
 def undeclared_part(target: ServeTarget, warmup: SamplePart | None, image: Path) -> SamplePart:
     """Return a body for a handler that declares nothing.
 

@@ -53,6 +53,17 @@ def test_a_function_that_takes_one_request_after_the_other_is_told(
     assert register(house, "&batch_size=4")[1]["alone"] is alone
 
 
+def test_a_key_that_is_almost_a_settings_is_told_and_the_handlers_own_are_not(house: House) -> None:
+    house.put("m", config="batch_size: 4\nmaxbatchdelay: 5\nbatchSize: 2\nthresholds: [1]\n", place="m-1.0")
+
+    notes = [
+        "`batch_size` in model-config.yaml is no setting; did you mean `batchSize`?",
+        "`maxbatchdelay` in model-config.yaml is no setting; did you mean `maxBatchDelay`?",
+    ]
+    assert register(house, "")[1]["notes"] == notes
+    assert asyncio.run(house.tell("GET", "/models/m"))[1][0]["tsctl"]["notes"] == notes
+
+
 def test_a_replacement_tells_what_it_changed_and_kept(house: House) -> None:
     house.put("m", place="m-1.0")
     register(house, "&batch_size=8&max_batch_delay=20")
