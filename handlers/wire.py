@@ -220,6 +220,7 @@ class Optimized(msgspec.Struct, array_like=True):
         reason: why it was not applied, or how much of the model it reached.
         idle: there was nothing to do.
         agreement: the fraction of best classes that stay the same.
+        wanted: the least agreement with which it is kept.
         known: found by an earlier load.
     """
 
@@ -231,6 +232,7 @@ class Optimized(msgspec.Struct, array_like=True):
     idle: bool = False
     agreement: float | None = None
     known: bool = False
+    wanted: float | None = None
 
 
 class Input(msgspec.Struct, array_like=True):

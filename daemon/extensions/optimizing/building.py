@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
+from importlib.util import find_spec
 
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.machine.cgroups import has_quota
@@ -16,6 +17,7 @@ from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
 from tsctl.daemon.workers.engine import WorkerSpec
+from tsctl.handlers.names import ONNX_PACKAGES
 from tsctl.handlers.optimize.checks.archive import archive_of
 from tsctl.handlers.optimize.checks.processor import read_processor
 from tsctl.handlers.optimize.compiler import find_compiler
@@ -47,7 +49,10 @@ def first_trial(
     if not is_tried(settings.optimize, handler, wish):
         return None
     lossy = lossy_of(source.document)
-    sets = sets_to_try(defaults=has_defaults(handler), compiler=find_compiler() is not None, lossy=lossy)
+    sets = sets_to_try(
+        defaults=has_defaults(handler), compiler=find_compiler() is not None,
+        onnxruntime=all(map(find_spec, ONNX_PACKAGES)), lossy=lossy,
+    )  # fmt: skip
     try:
         if obstacle := obstacle_to(spec, wish, sets=bool(sets), quota=not asked and has_quota()):
             return Trial(None, asked=asked, obstacle=obstacle)
@@ -77,7 +82,7 @@ def obstacle_to(spec: WorkerSpec, wish: str, *, sets: bool, quota: bool) -> str:
     if spec.engine is not None or spec.mode != "batch" or spec.group is not None:
         return "only versions that run whole batches, in workers of one process on this machine, are tried"
     if not sets:
-        return "there is no C++ compiler here, and `optimizeTolerance` allows nothing beyond rounding"
+        return "there is neither a C++ compiler nor ONNX Runtime here, and `optimizeTolerance` allows only rounding"
     if quota:
         return "a cgroup limits the daemon's CPU time, of which a trial would take some; `optimize: auto` asks for it"
     return ""

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tsctl.daemon.extensions.optimizing import BUILT_IN as UNASKED
-from tsctl.handlers.names import AUTO, BUILT_IN, COMPILE, DEFAULT_OPTIMIZATIONS, LOSSY, NO_OPTIMIZATION
+from tsctl.handlers.names import AUTO, BUILT_IN, COMPILE, DEFAULT_OPTIMIZATIONS, LOSSY, NO_OPTIMIZATION, ONNX_RUNTIME
 
 
 def has_defaults(handler: str) -> bool:
@@ -41,16 +41,21 @@ def lossy_of(document: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(named[name]) for name in LOSSY if type(named.get(name)) in (int, float) and named[name] > 0}
 
 
-def sets_to_try(*, defaults: bool, compiler: bool, lossy: Collection[str]) -> list[tuple[str, ...]]:
+def sets_to_try(
+    *, defaults: bool, compiler: bool, onnxruntime: bool = False, lossy: Collection[str]
+) -> list[tuple[str, ...]]:
     """Return the sets, by their names beside the handler's defaults; the first is the defaults alone.
 
     Args:
         defaults: the handler has some: then the plain model may be the faster one.
+        onnxruntime: what exports a model and runs it is installed.
 
     Returns:
         Nothing if there is no set beside the defaults.
     """
     named: list[tuple[str, ...]] = [(COMPILE,)] if compiler else []
+    if onnxruntime:
+        named.append((ONNX_RUNTIME,))
     if "bf16" in lossy:
         named += [("bf16",), ("bf16", COMPILE)] if compiler else [("bf16",)]
     if "int8" in lossy:
