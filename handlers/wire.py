@@ -60,7 +60,7 @@ Label = Annotated[str, Meta(max_length=LONGEST_LABEL)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Kind = Literal["counter", "gauge", "histogram"]
 Mode = Literal["batch", "continuous", "async"]
-InputKind = Literal["text", "json", "image", "array", "tensor", "bytes"]
+InputKind = Literal["text", "json", "image", "audio", "array", "tensor", "bytes"]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0.0, le=1e9)]  # neither NaN nor infinite
 Status = Annotated[int, Meta(ge=200, le=599)]

@@ -149,6 +149,11 @@ PROOFS = {
 }
 
 COMPARISONS = {
+    "accuracy": _lab(
+        "the best class that each optimisation keeps, and its CPU time an image, on real weights and photographs: "
+        "docs/optimize.md has the table; five minutes",
+        "accuracy",
+    ),
     "conformance": _lab(
         "the real TorchServe 0.12.0 beside our daemon; writes docs/torchserve.md; needs Java 17", "conformance"
     ),
