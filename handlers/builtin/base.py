@@ -20,6 +20,7 @@ from tsctl.handlers.builtin.support.model_inputs import ModelInput, arrays_of, i
 from tsctl.handlers.builtin.support.modelfile import load_model
 from tsctl.handlers.builtin.support.onnx import is_session, run_session
 from tsctl.handlers.builtin.support.whole_numbers import dtype_for, is_whole
+from tsctl.handlers.requests.gpu_copies import fetched, to_device
 from tsctl.handlers.requests.kinds import Kind, answer, kind_of
 from tsctl.handlers.sdk.batches import ANY, FileBatches
 from tsctl.handlers.sdk.context import Context
@@ -232,7 +233,8 @@ class BaseHandler:
         if inputs:
             tensors = tensors_of(data, inputs, self.device)
             return tensors[0] if len(tensors) == 1 else tensors
-        return torch.as_tensor([payload_of(row) for row in data], device=self.device)
+        [batch] = to_device([torch.as_tensor([payload_of(row) for row in data])], self.device)
+        return batch
 
     @timed
     def inference(self, data: Any, *args: Any, **kwargs: Any) -> Any:
@@ -295,7 +297,7 @@ class BaseHandler:
         Args:
             data: the model's output, a tensor of shape (rows, …).
         """
-        result: list[Any] = data.tolist()
+        result: list[Any] = fetched(data).tolist()
         return result
 
     def handle(self, data: list[Any], context: Context) -> list[Any]:

@@ -10,7 +10,7 @@ order than Pillow's, and where edges overshoot, values differ by up to 30/255.
 
 A plain JPEG is decoded by torchvision, to the same pixels as by Pillow, and almost without the interpreter's lock, for
 which a worker's threads wait. Sixteen threads on 16 cores read 4 283 images/s so, and 848 by Pillow (beside an H100,
-`python -m tests.lab.gpu.parts`); two threads on two cores take 0.77 of the time for a batch of 16.
+`python -m tests.lab.gpu.parts`). One thread takes 0.68 of the processor time (the same with `--device cpu --reader`).
 """
 
 import io

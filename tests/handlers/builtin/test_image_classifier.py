@@ -88,6 +88,18 @@ def test_a_model_with_fewer_classes_than_asked_for_answers_with_all(classifier: 
     assert sum(answer.values()) == pytest.approx(1)
 
 
+def test_answers_that_are_made_behind_the_model_are_not_made_again(classifier: ImageClassifier) -> None:
+    data = torch.rand(2, 3, 224, 224, device=DEVICE)
+    usual = classifier.postprocess(classifier.inference(data))
+    classifier.answers_early = True  # as on a GPU
+
+    output = classifier.inference(data)
+    with torch.inference_mode():
+        output.zero_()  # seen, if they were made now
+
+    assert classifier.postprocess(output) == usual
+
+
 def test_a_subclass_may_want_fewer(classifier: ImageClassifier) -> None:
     classifier.topk = 1
 
