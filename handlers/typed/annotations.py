@@ -13,7 +13,7 @@ import msgspec
 from tsctl.handlers.wire import InputKind
 
 LISTS = (list, Sequence)
-FILES = ("image", "tensor", "array")  # kinds of which each value may be a part of its own
+FILES = ("image", "audio", "tensor", "array")  # kinds of which each value may be a part of its own
 _NO_OBJECTS = (
     msgspec.inspect.NoneType, msgspec.inspect.BoolType, msgspec.inspect.IntType, msgspec.inspect.FloatType,
     msgspec.inspect.StrType, msgspec.inspect.BytesType, msgspec.inspect.ListType, msgspec.inspect.VarTupleType,
@@ -64,6 +64,8 @@ def target_of(annotation: Any) -> Target | None:
         return Target("bytes", plain, optional=optional, objects=True)
     if name in ("PIL.Image", "PIL.Image.Image"):
         return Target("image", plain, optional=optional)
+    if name == "tsctl.handlers.requests.audio.Audio":
+        return Target("audio", plain, optional=optional)
     if name == "torch.Tensor":
         return Target("tensor", plain, optional=optional)
     if name == "numpy.ndarray" or _full_name(get_origin(plain)) == "numpy.ndarray":

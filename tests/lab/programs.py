@@ -143,6 +143,11 @@ PROOFS = {
 }
 
 COMPARISONS = {
+    "accuracy": _lab(
+        "the best class that each optimisation keeps, and its CPU time an image, on real weights and photographs: "
+        "docs/optimize.md has the table; five minutes",
+        "accuracy",
+    ),
     "conformance": _lab(
         "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes",
         "conformance",
