@@ -56,18 +56,18 @@ def test_a_replacement_says_what_changed_and_what_was_kept(
     assert settings_lines(ANSWER | {"replaced": True, "changed": changed, "kept": kept}) == [FIRST, *lines]
 
 
-@pytest.mark.parametrize(("size", "command"), [(1, "tsctl set net --batch-size 8"), (8, "tsctl bench net")])
+@pytest.mark.parametrize(("size", "command"), [(1, "tsctl set net --batch-size 8"), (8, "tsctl bench net FILE")])
 def test_the_next_command_gives_batches_or_measures_them(size: int, command: str) -> None:
     assert next_command(ANSWER | {"batchSize": size}) == command
 
 
-@pytest.mark.parametrize(("on_demand", "command"), [(False, "tsctl scale net 1"), (True, "tsctl bench net")])
+@pytest.mark.parametrize(("on_demand", "command"), [(False, "tsctl scale net 1"), (True, "tsctl bench net FILE")])
 def test_a_model_without_workers_gets_one_first_unless_a_request_brings_it(on_demand: bool, command: str) -> None:
     assert next_command(ANSWER | {"workers": 0, "onDemand": on_demand}) == command
 
 
 def test_no_larger_batch_is_proposed_than_the_models_file_takes() -> None:
-    assert next_command(ANSWER | {"batchSize": 1, "mostRows": 1}) == "tsctl bench net"
+    assert next_command(ANSWER | {"batchSize": 1, "mostRows": 1}) == "tsctl bench net FILE"
 
 
 def test_the_lines_go_to_stderr_and_the_sentence_to_stdout(invoke: Invoke, daemon: FakeDaemon) -> None:
@@ -78,7 +78,7 @@ def test_the_lines_go_to_stderr_and_the_sentence_to_stdout(invoke: Invoke, daemo
 
     assert result.stdout == "done\n"
     url = "URL http://127.0.0.1:8080/predictions/net"
-    assert result.stderr.splitlines() == [url, FIRST, "hint: next: `tsctl bench net`"]
+    assert result.stderr.splitlines() == [url, FIRST, "hint: next: `tsctl bench net FILE`"]
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def next_command(document: dict[str, Any]) -> str:
     if document.get("workers") == 0 and not document.get("onDemand"):
         return f"tsctl scale {document['modelName']} 1"
     name, alone = document["modelName"], document["batchSize"] == 1 and document.get("mostRows", 0) != 1
-    return f"tsctl set {name} --batch-size 8" if alone else f"tsctl bench {name}"
+    return f"tsctl set {name} --batch-size 8" if alone else f"tsctl bench {name} FILE"
 
 
 def _change(change: dict[str, Any]) -> str:

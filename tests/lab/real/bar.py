@@ -20,6 +20,7 @@ from tests.places import ROOT
 NAMES = ("minilm", "photographs", "pitch", "words", "speakers")
 SECTION, PAGE = "real models", ROOT / "docs" / "batching.md"
 CLIENTS = (1, 8, 32, 128)
+LEARNING, MOST_LEARNING = 100, 20  # batches of several requests, and measurements in which they may come about
 SIZES = (1, 2, 4, 8, 16, 32)
 NEAR_ENOUGH, NEVER_BELOW = 0.90, 0.97  # of the best constant size, and of batches of one
 _TITLES = {
@@ -85,8 +86,16 @@ class Bench:
         assert load.errors == 0, f"{load.errors} errors"
         return Pace(load.rate, (cpu_of(self._served.pid) - before) / max(1, load.requests))
 
+    def learn(self, clients: int) -> None:
+        """Let `auto` learn: from single requests little, from many batches what they cost, in which it tries others."""
+        for _ in range(MOST_LEARNING if clients > 1 else 1):
+            self.pace(clients)
+            sizes = self._served.describe("auto")["tsctl"]["batching"]["sizes"]
+            if sum(count for size, count in sizes.items() if size != "1") >= LEARNING:
+                break
+
     def cell(self, name: str, clients: int, rounds: int) -> Cell:
-        self.pace(clients)  # `auto` learns
+        self.learn(clients)
         sizes = [size for size in SIZES if size <= clients]
         found = {size: self.pace(clients, size) for size in sizes}
         best = max(sizes, key=lambda size: found[size].rate)
