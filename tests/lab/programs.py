@@ -105,23 +105,11 @@ TESTS = {
 
 PROOFS = {
     "bounds": _lab(
-        "what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their "
-        "answers, bytes of an idle connection, how soon a request too many is refused, and that no body holds the "
-        "event loop for over 5 ms; half an hour",
+        "what is bounded, on a real daemon: no body holds the event loop for over 5 ms, bytes of an idle connection; "
+        "and how soon a request too many is refused; half an hour",
         "benchmarks.callbacks",
         "benchmarks.bounds",
         taking=1,
-    ),
-    "chaos-rows": _lab(
-        "kills workers that run requests on their own, and those that keep sequences, every 200 ms under clients "
-        "that ask and leave; ten minutes, or --seconds 60",
-        "chaos.rows",
-    ),
-    "chaos-steered": _lab(
-        "all at once: models on demand where a third fits, pins, unloads, routes, rollouts, shadows, autoscaling, HTTP "
-        "and gRPC, while workers are killed and the daemon is upgraded and killed; holds each answer against the route "
-        "of its moment; ten minutes",
-        "chaos.steered",
     ),
     "history": _lab(
         "kills daemons for three minutes while clients command them, also within upgrades, and checks what each serves "
@@ -156,7 +144,8 @@ PROOFS = {
 
 COMPARISONS = {
     "conformance": _lab(
-        "the real TorchServe 0.12.0 beside our daemon; writes docs/torchserve.md; needs Java 17", "conformance"
+        "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes",
+        "conformance",
     ),
     "simulate": _lab(
         "the batching policies on a virtual clock, clients of several workers with every constant cut, what batches of "
@@ -169,7 +158,7 @@ COMPARISONS = {
     ),
     "streams": _lab(
         "token streams of a served engine beside its loop without a server, on the compiled modules of a wheel; "
-        "five minutes on a quiet machine. --rounds 3 --eager",
+        "five minutes on a quiet machine. --rounds 3",
         "benchmarks.streams",
     ),
 }
@@ -185,6 +174,10 @@ MADE = {
     "completions": Program(
         "the scripts that a package or a distribution installs; a test keeps them fresh",
         ("for shell in bash zsh fish; do tsctl completion $shell > completions/tsctl.$shell; done",),
+    ),
+    "transcripts": Program(
+        "what tsctl's commands ask and say, in text files that tests compare: tests/tsctl/transcripts",
+        ('WRITE_TRANSCRIPTS=1 pytest -q tests/tsctl/test_transcripts.py "$@"',),
     ),
     "digits": Program(
         "trains the network of `tsctl demo` anew: tsctl/showcase/served/weights.pt",
