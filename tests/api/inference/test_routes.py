@@ -143,6 +143,7 @@ def test_fields_of_one_name(house: House, declared: Declared | None, status: int
 
 
 TYPED = Declared([Input("text", "text"), Input("top", "json")], batches=False)
+FORM = "Content-Type: application/x-www-form-urlencoded"
 QUERY_ROUTES = ("/predictions/m", "/predictions/m/1.0", "/v1/models/m:predict", "/models/m/invoke", "/m/predict")
 
 
@@ -173,7 +174,7 @@ def test_parameters_of_the_query_are_inputs_of_a_typed_handler(
 @pytest.mark.parametrize(
     ("query", "sentence"),
     [
-        ("topp=5", "Unknown parameter `topp` in the query; the handler takes text, top: did you mean top?"),
+        ("topp=5", "Unknown parameter `topp` in the query; the handler takes text, top; did you mean `top`?"),
         ("top=5&zebra=2", "Unknown parameter `zebra` in the query; the handler takes text, top."),
     ],
 )
@@ -196,6 +197,15 @@ def test_the_model_of_an_invocation_is_no_parameter_of_its_handler(house: House)
     serve(house)
 
     assert house.send("POST", "/invocations?model_name=m&top=5", b"a").statuses == [200]
+
+
+def test_the_field_that_names_the_model_of_an_invocation_does_not_reach_a_typed_handler(house: House) -> None:
+    house.engine.declared = TYPED
+    serve(house)
+
+    house.send("POST", "/invocations", b"model_name=m&text=a", FORM)
+
+    assert [(each.name, each.value) for each in jobs(house)[0].params] == [("text", b"a")]
 
 
 @pytest.mark.parametrize("target", QUERY_ROUTES)

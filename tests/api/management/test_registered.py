@@ -8,6 +8,7 @@ import pytest
 
 from tests.api.house import House, sentence
 from tsctl.daemon.models.change import change_settings
+from tsctl.handlers.wire import Declared, Input
 
 
 def register(house: House, query: str) -> tuple[int, dict[str, Any]]:
@@ -29,9 +30,27 @@ def test_a_registration_tells_the_settings_in_force(house: House) -> None:
         "status": 'Model "m" Version: 1.0 registered with 1 initial workers',
         "modelName": "m", "modelVersion": "1.0", "handler": "image_classifier",
         "batchSize": 4, "maxBatchDelay": 2.5, "batching": "auto",
-        "notes": [], "replaced": False, "changed": [], "kept": [], "mostRows": 0,
+        "notes": [], "replaced": False, "changed": [], "kept": [], "mostRows": 0, "alone": False,
         "workers": 1, "onDemand": False,
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("declared", "alone"),
+    [
+        pytest.param(Declared([Input("text", "text")], batches=False), True, id="of one value"),
+        pytest.param(Declared([Input("text", "text")], batches=True), False, id="of lists"),
+        pytest.param(Declared([Input("text", "text")], batches=False, waits=True), False, id="a coroutine"),
+        pytest.param(Declared([Input("text", "text")], batches=False, streams=True), False, id="answers in pieces"),
+    ],
+)
+def test_a_function_that_takes_one_request_after_the_other_is_told(
+    house: House, declared: Declared, alone: bool
+) -> None:
+    house.put("m", place="m-1.0")
+    house.engine.declared = declared
+
+    assert register(house, "&batch_size=4")[1]["alone"] is alone
 
 
 def test_a_replacement_tells_what_it_changed_and_kept(house: House) -> None:

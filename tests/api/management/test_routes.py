@@ -217,6 +217,23 @@ def test_more_workers_than_cores_are_warned_of(house: House) -> None:
     assert describe(model)["tsctl"]["threads"] == {"cores": 8, "perWorker": 1, "warning": warning}
 
 
+def test_several_models_with_all_cores_each_are_warned_of(house: House) -> None:
+    warning = (
+        "2 models share 8 cores with 16 threads, and slow each other down while they work at once;"
+        " `tsctl set MODEL --threads 4` for each"
+    )
+    asyncio.run(house.serve("other", workers=1))
+    house.put("m", place="m-1.0")
+
+    _, registered = asyncio.run(house.tell("POST", "/models?url=m-1.0&initial_workers=1&warnings=true"))
+    [described] = tell(house, "GET", "/models/other")[1]
+
+    assert registered["warning"] == warning
+    assert described["tsctl"]["threads"] == {"cores": 8, "perWorker": 8, "warning": warning}
+    asyncio.run(house.tell("PUT", "/models/other?min_worker=0&synchronous=true"))
+    assert tell(house, "GET", "/models/m")[1][0]["tsctl"]["threads"]["warning"] is None
+
+
 def test_the_operators_number_of_threads_is_each_workers(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OMP_NUM_THREADS", "16")
 
@@ -391,7 +408,7 @@ def test_the_daemon_answers_for_itself(house: House) -> None:
 @pytest.mark.parametrize(
     ("method", "query", "sentence"),
     [
-        ("PUT", "min_workers=3", "Unknown parameter min_workers; did you mean min_worker?"),
+        ("PUT", "min_workers=3", "Unknown parameter min_workers; did you mean `min_worker`?"),
         ("PUT", "min_worker=1&zebra=1", "Unknown parameter zebra."),
         ("DELETE", "model_version=2.0", "Unknown parameter model_version."),
     ],

@@ -10,9 +10,8 @@ from tests.lab.lives.life import explain, run
 from tsctl.daemon.api.management.status import is_compiled
 from tsctl.daemon.http.bounds.upload import Upload
 from tsctl.daemon.http.connection import Connection
-from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.exchange import Exchange, Outgoing
 from tsctl.daemon.http.listener import Listener
-from tsctl.daemon.http.outgoing import Outgoing
 from tsctl.daemon.http.states.connection import READING
 
 SEEDS = range(1, 201)  # 2 to 4 ms each; `python -m tests.lab lives` runs more

@@ -20,7 +20,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "tsctl.daemon.workers.slot": ("tests/workers/test_slot.py", *_WORKERS),
     "tsctl.daemon.workers.pool": ("tests/workers/test_pool.py", *_WORKERS),
     "tsctl.daemon.http.parsing.parser": ("tests/http/parsing/test_parser.py", *_HTTP),
-    "tsctl.daemon.http.parsing.head_cache": ("tests/http/parsing/test_head_cache.py", *_HTTP),
+    "tsctl.daemon.http.parsing.head": ("tests/http/parsing/test_head_cache.py", *_HTTP),
     "tsctl.daemon.http.exchange": ("tests/http/test_exchange.py", *_HTTP),
     "tsctl.daemon.models.registrar": (
         "tests/models/test_registrar.py",
@@ -82,7 +82,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         ),
         "on_header: self._silent = 0: 0 → 1": "so long a line is over the limit of the head's bytes, too",
     },
-    "tsctl.daemon.http.parsing.head_cache": {
+    "tsctl.daemon.http.parsing.head": {
         "beginning_of: if data.startswith(self.whole) → if False": "the digits that follow are found to be the same",
         "beginning_of: if end < 0:: end < 0 → end <= 0": "the line's end is behind the header's name",
         "headers_of: if digits == self.digits → if False": "a copy of the headers gets the length that it has",

@@ -13,7 +13,7 @@ from tests.lab.policies.cores import Cores, SharingEngine
 from tsctl.daemon.batching.dispatcher import Dispatcher
 from tsctl.daemon.batching.policies.collector import Collector
 from tsctl.daemon.batching.queue import BatchChoice, Queue, patience
-from tsctl.daemon.batching.traffic.padded import PaddedTimes
+from tsctl.daemon.batching.traffic.times import PaddedTimes
 from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Batch, Caller, Job, Outcome, Reply
