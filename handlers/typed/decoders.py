@@ -1,7 +1,7 @@
 """From a part of a request to the value of a parameter, by the kind of input."""
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -115,7 +115,8 @@ def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     if is_pydantic(kind):
         return _pydantic(kind, name)
     decoder = msgspec.json.Decoder(kind)
-    takes_any = _takes_any_object(kind, name)
+    fields = _fields(kind)
+    takes_any = _takes_any_object(fields, name)
 
     def decode(part: Part) -> Any:
         if part.parsed:
@@ -125,7 +126,7 @@ def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
         try:
             return decoder.decode(part.value)
         except msgspec.ValidationError as error:
-            member = member_of(part, name)
+            member = None if fields is not None and name in fields else member_of(part, name)
             if member is not None:
                 return _converted(member.value, kind)
             raise UnreadablePayload(message_of(error)) from None
@@ -135,20 +136,26 @@ def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     return decode
 
 
-def _takes_any_object(kind: Any, name: str) -> bool:
+def _takes_any_object(fields: Mapping[str, bool] | None, name: str) -> bool:
     """Return whether an object with this member alone would be read as a record whose fields are all left out."""
+    return fields is not None and name not in fields and not any(fields.values())
+
+
+def _fields(kind: Any) -> Mapping[str, bool] | None:
+    """Return the fields of a record, and whether each is required; None for any other type."""
     fields = getattr(kind, "model_fields", None)  # pydantic
     if fields is not None:
-        return name not in fields and not any(each.is_required() for each in fields.values())
+        return {name: each.is_required() for name, each in fields.items()}
     info = msgspec.inspect.type_info(kind)
     for each in info.types if isinstance(info, msgspec.inspect.UnionType) else (info,):
         if isinstance(each, (msgspec.inspect.StructType, msgspec.inspect.DataclassType, msgspec.inspect.TypedDictType)):
-            return not any(field.required or field.encode_name == name for field in each.fields)
-    return False
+            return {field.encode_name: field.required for field in each.fields}
+    return None
 
 
 def _pydantic(kind: Any, name: str) -> Decode:
-    takes_any = _takes_any_object(kind, name) if hasattr(kind, "model_fields") else False
+    fields = _fields(kind) if hasattr(kind, "model_fields") else None
+    takes_any = _takes_any_object(fields, name)
 
     def decode(part: Part) -> Any:
         if takes_any and (inside := member_of(part, name)) is not None:
@@ -156,7 +163,7 @@ def _pydantic(kind: Any, name: str) -> Decode:
         try:
             return kind.model_validate(part.value) if part.parsed else kind.model_validate_json(bytes(part.value))
         except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
-            member = member_of(part, name)
+            member = None if fields is not None and name in fields else member_of(part, name)
             if member is not None:
                 return decode(member)
             raise UnreadablePayload(_in_one_line(error)) from None

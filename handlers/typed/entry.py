@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from tsctl.handlers.requests.arrays import is_array, wanted_type
+from tsctl.handlers.requests.arrays import in_memory, is_array, wanted_type
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.kinds import Kind, kinds_of
 from tsctl.handlers.requests.pixels import Pixels
@@ -20,7 +20,7 @@ from tsctl.handlers.sdk.errors import (
 from tsctl.handlers.sdk.loader import EntryPoint
 from tsctl.handlers.typed.annotations import written
 from tsctl.handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
-from tsctl.handlers.typed.body import Part, RequestBody, parts_of, read_rows
+from tsctl.handlers.typed.body import Part, RequestBody, check_names, parts_of, read_rows
 from tsctl.handlers.typed.decoders import decoder_of
 from tsctl.handlers.typed.instances import Instances, instances_of, parts_of_instance, predictions
 from tsctl.handlers.typed.litserve import as_litserve_calls, has_litserves_form
@@ -112,7 +112,7 @@ class TypedEntryPoint(EntryPoint):
             rows = [index for index, kind in enumerate(kinds) if kind is Kind.PREDICT]
             predicted = iter(self._predict(rows, data, context))
             items = [next(predicted) if kind is Kind.PREDICT else self._special(kind) for kind in kinds]
-        return [self._encode(item, index, context) for index, item in enumerate(items)]
+        return [self._encode(item, index, context) for index, item in enumerate(in_memory(items))]
 
     def close(self) -> None:
         """Cancel what a coroutine has left running, and close the event loop."""
@@ -128,19 +128,15 @@ class TypedEntryPoint(EntryPoint):
         """
         if self._images:
             self._pixels.begin_row()
-        arguments = self._signature.arguments
         values: Values | Instances
         try:
-            parts = parts_of(body, arguments)
+            parts = parts_of(body, self._signature.arguments)
         except UnreadablePayload:
             if INSTANCES not in body.parts:
                 raise
             values = self._decode_instances(body)
         else:
-            if len(parts) < len(arguments) and INSTANCES in body.parts:
-                values = self._decode_instances(body)
-            else:
-                values = self._values(parts)
+            values = self._values(parts)
         if self._images:
             self._pixels.keep()
         return values
@@ -158,6 +154,7 @@ class TypedEntryPoint(EntryPoint):
         """Decode a request of KServe's first protocol; without `instances` its body is as of any other request."""
         arguments, given = self._signature.arguments, dict(body.parts)
         whole = given.pop(INSTANCES)
+        check_names(given, [each.name for each in arguments])
         instances = instances_of(whole)
         if instances is None:
             return self._values(parts_of(RequestBody({**given, "body": whole}), arguments))

@@ -8,7 +8,7 @@ import pytest
 from tests.api.house import House
 from tests.metrics.reading import types, values
 from tsctl.daemon.core.machine.cards import Card
-from tsctl.daemon.metrics.refusals import OTHER, REASONS
+from tsctl.daemon.metrics.version import OTHER, REASONS
 from tsctl.daemon.server.extensions import EXTENSIONS
 from tsctl.daemon.workers.engine import ENDS, LoadFailure
 from tsctl.handlers.wire import Measurement

@@ -6,7 +6,7 @@ import struct
 import pytest
 
 from tests.http.peer import GET, LAST, Server, echo
-from tsctl.daemon.http.bounds.lingering import LINGER_MOST
+from tsctl.daemon.http.deadlines import LINGER_MOST
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import LINGERING
 

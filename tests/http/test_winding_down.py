@@ -3,7 +3,7 @@
 import pytest
 
 from tests.http.peer import GET, Peer, Server
-from tsctl.daemon.http.bounds.farewell import SILENCE, Farewell
+from tsctl.daemon.http.deadlines import SILENCE, Farewell
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Response
 

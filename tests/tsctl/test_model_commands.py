@@ -7,10 +7,24 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from tests.tsctl.conftest import Invoke
 from tests.tsctl.documents import model
+from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl import render
 from tsctl.commands.ls import columns, dropped
 from tsctl.commands.status import last_minute, troubles
+
+
+def test_ls_has_the_gpus_of_models_and_what_their_workers_hold_there(invoke: Invoke, daemon: FakeDaemon) -> None:
+    held = {"0": 2**30, "1": 2**30, "2": None, "5": 2**30}
+    models = [model("net", "1.0") | {"gpuMemory": held}, model("other", "1.0") | {"gpuMemory": {}}]
+    daemon.answer("GET /tsctl/status", {"models": models})
+
+    rows = [line.split() for line in invoke("ls").stdout.splitlines()]
+
+    assert rows[0][4] == "GPU"
+    assert (rows[1][4:7], rows[2][4:6]) == (["0-2,5", "3.0", "GiB"], ["-", "8"])
+
 
 RECENT = {"seconds": 60, "requests": 1204, "errors": 3, "p50Ms": 5.0, "p99Ms": 34.25}
 SERVER = {"name": "gRPC 127.0.0.1:7070", "up": True, "ends": 0, "why": "", "at": None}

@@ -69,6 +69,15 @@ def test_no_larger_batch_is_proposed_than_the_models_file_takes() -> None:
     assert next_command(ANSWER | {"batchSize": 1, "mostRows": 1}) == "tsctl bench net"
 
 
+def test_no_batch_is_proposed_for_a_function_of_one_request_and_the_lines_say_how_it_gets_one() -> None:
+    document = ANSWER | {"batchSize": 1, "alone": True}
+
+    assert next_command(document) == "tsctl bench net"
+    assert settings_lines(document)[1] == (
+        "The function takes one request: those of a batch run in turn; hints of `list[…]` take them together"
+    )
+
+
 @pytest.mark.parametrize(
     ("status", "url"),
     [

@@ -7,6 +7,7 @@
     changed                              the settings that a replacement changed: setting, before, after
     kept                                 the settings that a replacement kept, because they were asked for earlier
     mostRows                             that the model's file takes at a time; 0 for any number
+    alone                                whether the handler's function is called for one request after the other
     workers, onDemand                    its worker processes; whether the first request starts them
 
 Settings have their names and units of model-config.yaml.
@@ -17,6 +18,7 @@ from typing import Any
 from tsctl.daemon.api.management.describe import settings_of, shown_settings
 from tsctl.daemon.models.settings import ROWS
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.wire import Declared
 
 
 def registered(model: ModelVersion) -> dict[str, Any]:
@@ -34,9 +36,14 @@ def registered(model: ModelVersion) -> dict[str, Any]:
         "changed": [] if before is None else _changed(shown_settings(vars(before.settings)), settings_of(model)),
         "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],
         "mostRows": model.most_rows,
+        "alone": _alone(model.declared),
         "workers": model.pool.wanted,
         "onDemand": model.presence.comes,
     }
+
+
+def _alone(declared: Declared | None) -> bool:
+    return declared is not None and not (declared.batches or declared.waits or declared.streams)
 
 
 def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:

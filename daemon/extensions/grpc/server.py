@@ -29,10 +29,10 @@ from tsctl.daemon.extensions.grpc.heads import CallHead, bearer_of, check_call, 
 from tsctl.daemon.extensions.grpc.prediction import CallFailed
 from tsctl.daemon.extensions.grpc.protos.limits import check_steps
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.extensions.grpc.waiting.incoming import Incoming
-from tsctl.daemon.extensions.grpc.waiting.limits import CALLS, OPEN_CALLS, SHARE, TooManyCalls
-from tsctl.daemon.extensions.grpc.waiting.turns import StepTurns
+from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
+from tsctl.daemon.extensions.grpc.waiting.incoming import CALLS, OPEN_CALLS, SHARE, Incoming, TooManyCalls, plain
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
+from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.http.messages import Request, new_request_id
 
 INSTALL = "install it with `pip install 'tsctl[grpc]'`"
@@ -138,6 +138,7 @@ class Calls:
         answered: called when a call has ended, with the HTTP request that it is like, the status and the seconds.
         most: calls at once; those that need no token may be `OPEN_CALLS` more, so that probes are answered.
         turns: in which the fields of long messages are counted; the services' own, so that they take turns together.
+        proxies: those whose metadata `x-forwarded-for` names the client; None for none.
     """
 
     def __init__(
@@ -153,6 +154,7 @@ class Calls:
         clients: Clients | None = None,
         most: int = CALLS,
         turns: StepTurns | None = None,
+        proxies: TrustedProxies | None = None,
     ) -> None:
         self._grpc = grpc
         self._methods = methods
@@ -165,6 +167,7 @@ class Calls:
         self._secrets = (*self._tokens, *{each.token for each in methods.values() if each.token})
         self._answered = answered
         self._clients = clients
+        self._proxies = proxies
         self._codes = {code.value[0]: code for code in grpc.StatusCode}
         self._accepted: dict[str, Any] = {}  # by name: the handlers of calls that are not refused
         self._turns = turns or StepTurns()
@@ -229,10 +232,10 @@ class Calls:
     async def _whole(
         self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any
     ) -> bytes | None:
-        call = self._begin(name, context)
+        call, connection = self._begin(name, context)
         arrived = False
         try:
-            received = await self._receive(method, refused, call, context)
+            received = await self._receive(method, refused, connection, context)
             self._arrivals.message()
             arrived = True
             head = self._head(method, call, refused, context)
@@ -241,7 +244,7 @@ class Calls:
             running = method.run(request, head)
             del request
             answer: bytes = (await running).SerializeToString()
-            self._writing.until_written(call.peer, len(answer))
+            self._writing.until_written(connection, len(answer))
         except (CallFailed, DaemonError) as error:
             received = None
             await self._fail(context, error, call)
@@ -256,9 +259,9 @@ class Calls:
     async def _stream(
         self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any
     ) -> None:
-        call = self._begin(name, context)
+        call, connection = self._begin(name, context)
         try:
-            received = await self._receive(method, refused, call, context)
+            received = await self._receive(method, refused, connection, context)
             head = self._head(method, call, refused, context)
             request = await self._request(method, received)
             received = None
@@ -266,7 +269,7 @@ class Calls:
             del request
             async with contextlib.aclosing(running) as answers:
                 async for answer in answers:
-                    await self._write(answer.SerializeToString(), call.peer, context)
+                    await self._write(answer.SerializeToString(), connection, context)
         except (CallFailed, DaemonError) as error:
             received = None
             await self._fail(context, error, call)
@@ -275,20 +278,20 @@ class Calls:
             self._running -= 1
         self._note(call, 200)
 
-    async def _receive(self, method: Method, refused: DaemonError | None, call: Request, context: Any) -> Any:
+    async def _receive(self, method: Method, refused: DaemonError | None, connection: str, context: Any) -> Any:
         """Return the message of a call, or an iterator of messages; that of a refused call is not read."""
         if refused is not None:
             return b""
         if method.client_streaming:
-            return self._receive_each(call, context)
-        message = await self._incoming.read(call.peer, context.read)
+            return self._receive_each(connection, context)
+        message = await self._incoming.read(connection, context.read)
         if message is self._grpc.aio.EOF:
             raise CallFailed(Code.INVALID_ARGUMENT, "The call has no message: send one.", 400)
         return message
 
-    async def _receive_each(self, call: Request, context: Any) -> AsyncIterator[bytes]:
+    async def _receive_each(self, connection: str, context: Any) -> AsyncIterator[bytes]:
         end = self._grpc.aio.EOF
-        while (message := await self._incoming.read(call.peer, context.read, timed=False)) is not end:
+        while (message := await self._incoming.read(connection, context.read, timed=False)) is not end:
             yield message
 
     async def _write(self, answer: bytes, peer: str, context: Any) -> None:
@@ -299,11 +302,15 @@ class Calls:
             if written is not None:
                 written()
 
-    def _begin(self, name: str, context: Any) -> Request:
+    def _begin(self, name: str, context: Any) -> tuple[Request, str]:
+        """Return the HTTP request that a call is like, and the address and port of its connection."""
         self._running += 1
         self._begun += 1
-        peer = context.peer().partition(":")[2]  # after `ipv4:` or `ipv6:`
-        return Request("POST", name, [], began=self._clock.now(), peer=peer)
+        connection: str = context.peer().partition(":")[2]  # after `ipv4:` or `ipv6:`
+        call = Request("POST", name, [], began=self._clock.now(), peer=connection)
+        if self._proxies is not None and self._proxies.trust(plain(connection)):
+            call.peer = self._proxies.client_of(context.invocation_metadata() or (), connection)
+        return call, connection
 
     def _note(self, call: Request, status: int) -> None:
         call.id = call.id or new_request_id()

@@ -16,7 +16,7 @@
 and what is asked. The rest is written by `python -m tests.lab transcripts`:
 
     > GET /models/m at 0.tsctl.state       a body may follow the path; or the parts of the answer to be shown
-    > GET /metrics grep NAME               or the beginning of the lines that are
+    > GET /metrics grep NAME               or the beginning of the lines that are; `form a=1`: a form
     < 200 {"status": "…"}                  the answer
     * m/1.0 body "cat", url_path ""        what a worker got: the parameters, and what the daemon adds to the headers
     = m/1.0 ready: 0 1, batch_size: 4      which of all workers that were ever started are, and unusual settings
@@ -38,6 +38,7 @@ from tsctl.daemon.workers.slot import SlotState
 from tsctl.handlers.wire import Declared, Input
 
 JSON = "Content-Type: application/json"
+FORM = "Content-Type: application/x-www-form-urlencoded"
 USUAL = vars(
     ModelSettings(queue_jobs=2, queue_bytes=2**28, response_timeout=120.0, startup_timeout=120.0, keep_alive=300.0)
 )
@@ -115,7 +116,8 @@ async def _answered(house: House, asked: str) -> list[str]:
     method, target, rest = f"{asked} ".split(" ", 2)
     word, *parts = rest.split() or [""]
     body, parts = ("", parts) if word in ("at", "grep") else (rest.strip(), [])
-    answer = await house.ask(method, target, body.encode(), *[JSON] * body.startswith(("{", "[")))
+    kinds = [JSON] * body.startswith(("{", "[")) + [FORM] * (word == "form")
+    answer = await house.ask(method, target, body.removeprefix("form ").encode(), *kinds)
     if word == "grep":
         return [f"< {line}" for line in answer.body.decode().splitlines() if line.startswith(parts[0])]
     again = answer.headers.get("retry-after")

@@ -7,7 +7,7 @@ import pytest
 
 from tsctl.daemon.batching.policies.auto import Auto
 from tsctl.daemon.batching.policies.collector import Facts, Send, Wait
-from tsctl.daemon.batching.traffic.survival import Survival
+from tsctl.daemon.batching.traffic.callers import Survival
 from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.core.job import Batch, Caller, Job
 
@@ -406,6 +406,40 @@ def test_of_more_than_their_share_the_others_wait_for_the_next_worker() -> None:
     del bench.waiting[:2]
 
     assert bench.decide(idle=1) == Send(4, "split")
+
+
+def test_the_clients_of_a_worker_that_is_alone_now_are_those_of_its_last_batch() -> None:
+    bench, callers = of_several(workers_share_cores=False)
+    bench.decide(idle=2)
+    bench.serve(0.05)
+    bench.traffic.missing = 0
+    bench.arrive(*callers[:2], at=bench.now + 0.001)
+    alone = Auto(8, DELAY, bench.traffic).decide(Facts(2, 1), bench.now)
+
+    assert bench.decide(idle=1) == alone
+
+
+def held_for_a_client(*, running: int) -> float:
+    """Return how long one waits of three clients of two workers: one has several jobs running, and one is away."""
+    bench, (first, second, _) = of_several(workers_share_cores=False, clients=3)
+    bench.serve(0.05)
+    for _ in range(200):
+        for seconds in (0.002, *[1.0] * 9):
+            bench.traffic.turnarounds.add(seconds)
+    bench.arrive(*[first] * running, at=bench.now + 0.001)
+    bench.traffic.sent(Batch(7, list(bench.waiting), "full", bench.now), 1, bench.now)
+    for job in bench.waiting:
+        bench.traffic.callers.taken(job)
+        job.send()
+    bench.waiting.clear()
+    bench.arrive(second, at=bench.now + 0.0001)
+    decision = bench.decide(idle=1)
+    assert isinstance(decision, Wait)
+    return decision.until - bench.now
+
+
+def test_of_several_workers_clients_those_that_are_away_are_waited_for_however_many_have_room() -> None:
+    assert held_for_a_client(running=5) == held_for_a_client(running=3) > 0.0
 
 
 def test_what_was_never_tried_is_tried() -> None:

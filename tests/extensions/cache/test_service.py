@@ -9,7 +9,7 @@ from tests.api.house import House
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.extensions.cache import limits_of
-from tsctl.daemon.extensions.cache.service import cache_of
+from tsctl.daemon.extensions.cache.answers import cache_of
 from tsctl.daemon.models.registrar import Registration
 from tsctl.extensions.cache import COMMAND_LINE
 

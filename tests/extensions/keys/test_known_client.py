@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsctl.daemon.core.client import ModelNotAllowed, TooManyRequests, holder_of
-from tsctl.daemon.extensions.keys.known_client import KnownClient
+from tsctl.daemon.extensions.keys.known_clients import KnownClient
 
 
 def admitted(client: KnownClient, times: list[float]) -> list[float]:

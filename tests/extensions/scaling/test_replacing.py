@@ -6,7 +6,7 @@ import pytest
 
 from tests.kit.daemon import StubDaemon
 from tests.models.replacements import other, replace
-from tsctl.daemon.extensions.scaling.autoscaling import carry_over
+from tsctl.daemon.extensions.scaling.service import carry_over
 from tsctl.daemon.models.registrar import Registration
 from tsctl.daemon.models.settings import Overrides
 

@@ -13,8 +13,13 @@ import pytest
 from tests.kit.build import make_config
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.config.config import resolve
-from tsctl.daemon.extensions.torchserve_logs.snapshots import MOST_FILES, Kind, TorchServeSnapshots, name_in_store
-from tsctl.daemon.extensions.torchserve_logs.written import properties_of
+from tsctl.daemon.extensions.torchserve_logs.snapshots import (
+    MOST_FILES,
+    Kind,
+    TorchServeSnapshots,
+    name_in_store,
+    properties_of,
+)
 from tsctl.daemon.models.registrar import no_progress
 
 NOON = 1_900_000_000.0

@@ -10,8 +10,7 @@ from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import QueueFull
 from tsctl.daemon.core.job import Job, Piece, Reply, TimeBudget
 from tsctl.daemon.extensions.tracing.context import parse_traceparent
-from tsctl.daemon.extensions.tracing.span import Span
-from tsctl.daemon.extensions.tracing.tracer import MOST_PATH, RequestTrace, Traces, placed
+from tsctl.daemon.extensions.tracing.tracer import MOST_PATH, RequestTrace, Span, Traces, placed
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.handlers.wire import STAGE_TIME, Measurement
 
