@@ -82,7 +82,7 @@ class Bench:
             delay = "0" if size == 1 else "1000"
             self._served.tsctl("set", name, "--batching", "fixed", "--batch-size", str(size), "--max-delay", delay)
         before = cpu_of(self._served.pid)
-        load = run(f"{self._served.url}/predictions/{name}", self._bodies, {}, clients, self._seconds)
+        load = run(f"{self._served.url}/predictions/{name}", self._bodies, clients, self._seconds)
         assert load.errors == 0, f"{load.errors} errors"
         return Pace(load.rate, (cpu_of(self._served.pid) - before) / max(1, load.requests))
 
