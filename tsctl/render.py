@@ -1,4 +1,4 @@
-"""Terminal output: tables, live progress, drawings. Only showcase/drawing.py and top/ import rich, too."""
+"""Terminal output: tables, live progress, drawings. Only showcase/ and top/ import rich, too."""
 
 import sys
 import time
@@ -261,6 +261,26 @@ def number_text(value: float) -> str:
     if value >= 9.995:
         return f"{value:.1f}"
     return f"{value:.2f}" if value >= 0.995 else f"{value:.2g}" if value >= 0.001 else "0"
+
+
+def best_size_text(learned: dict[str, Any], most: int) -> str:
+    """Return the size of batches that `auto` has chosen, and why; empty where that is the batch size.
+
+    Args:
+        learned: `bestSize` and `sizes` of a version's document.
+        most: the batch size.
+    """
+    best = learned.get("bestSize") or most
+    costs = {each["size"]: each["requestMs"] for each in learned.get("sizes", ())}
+    larger = max(costs, default=0)
+    if best >= most or best not in costs or larger <= best:
+        return ""
+    here, there = costs[best], costs[larger]
+    if best == 1 and there >= 0.95 * here:
+        found = f"a batch of {larger} takes as long as {larger * there / here:.2g} requests"
+    else:
+        found = f"{number_text(here)} ms a request in batches of {best}, {number_text(there)} ms in batches of {larger}"
+    return f"{best}: {found} (learned)"
 
 
 def batching_text(policy: str, size: int, delay: float, mode: str | None = None, places: int | None = None) -> str:

@@ -96,7 +96,7 @@ def management_routes(
         if not registers and ((method == "POST" and not path) or method == "DELETE"):
             raise RegistrationOff
         if method == "POST" and not path:
-            await run(exchange, _register(registrar, exchange, local_paths))
+            await run(exchange, _register(registry, registrar, exchange, local_paths))
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
         elif method == "GET" and len(path) in (1, 2):
@@ -158,14 +158,14 @@ async def _describe(
 ) -> None:
     if version == "all":
         document = [
-            describe(model, None, further)
+            describe(model, None, further, registry)
             for model in sorted(registry.versions(name), key=lambda each: order_of(each.version))
         ]
     else:
         model = registry.find(name, version)
         asked = Parameters(exchange.request).flag("customized", False)
         customized = await customized_metadata(model, exchange) if asked else None
-        document = [describe(model, customized, further)]
+        document = [describe(model, customized, further, registry)]
     exchange.respond(json_response(document))
 
 
@@ -178,7 +178,7 @@ def order_of(version: str) -> list[tuple[int, str]]:
     return [(1 + len(part.lstrip("0")), part.lstrip("0")) if part.isdecimal() else (0, part) for part in parts]
 
 
-def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Command:
+def _register(registry: Registry, registrar: Registrar, exchange: Exchange, local_paths: bool) -> Command:
     given = Parameters(exchange.request)
     url = given.text("url", empty=True)
     if url is None:
@@ -230,7 +230,7 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
             sentence = f'Model "{model.name}" Version: {model.version} {done}; the first request loads it'
         elif not workers:
             sentence += ". Use scale workers API to add workers for the model."
-        return 200, _done(model, sentence, warnings)
+        return 200, _done(model, sentence, registry if warnings else None)
 
     return command
 
@@ -257,7 +257,9 @@ def _scale(
         if model.pool.ready < model.pool.wanted:
             return 206, {"status": _IN_PROGRESS}
         suffix = f", version: {version}" if version else ""
-        return 200, _done(model, f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}", warnings)
+        return 200, _done(
+            model, f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}", registry if warnings else None
+        )
 
     return command
 
@@ -275,9 +277,9 @@ def _retry(model: ModelVersion, registrar: Registrar, exchange: Exchange) -> Com
     return command
 
 
-def _done(model: ModelVersion, sentence: str, warnings: bool) -> dict[str, Any]:
-    """Return TorchServe's sentence; with `warnings`, also a warning about too many threads, if any."""
-    warning = model.pool.oversubscription if warnings else None
+def _done(model: ModelVersion, sentence: str, registry: Registry | None) -> dict[str, Any]:
+    """Return TorchServe's sentence; with a registry, also a warning about too many threads, if any."""
+    warning = None if registry is None else model.pool.crowded_with(each.pool for each in registry)
     return {"status": sentence} if warning is None else {"status": sentence, "warning": warning}
 
 

@@ -96,6 +96,7 @@ def _listed(model: ModelVersion, registry: Registry, further: FieldsOf) -> dict[
         "troubles": troubles_of(model, recent),
         "ready": model.pool.ready,
         "wanted": model.pool.wanted,
+        "threads": model.pool.threads_in_all,
         "batchSize": model.settings.batch_size,
         "maxBatchDelay": round(model.settings.max_delay * 1000, 3),
         "arrivalsPerSecond": round(model.traffic.rate_at(model.clock.now()), 3),

@@ -6,9 +6,11 @@ memory                of `--models-memory`: bytes by device, `budget` and `used`
 models                each registered version:
 
     name, version, default, state, troubles    as in `/tsctl/status`
+    inPieces                          whether the handler is known to answer in pieces
     ready, wanted, restarting         workers; the last: places whose worker has ended and is being replaced
     batchSize, maxBatchDelay, policy  the settings, milliseconds
     queued, running, oldestMs         requests now; the time that the oldest of those queued has waited, null for none
+    learned                           `bestSize` and `sizes` as in the describe document's `batching`
     arrivalsPerSecond, recent         learned rate; the last minute as in `/tsctl/status`
     requests                          answers since the registration: `total`, and `codes` by status
     refused, expired                  requests by reason; requests without time left by where they were
@@ -31,6 +33,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tsctl.daemon.api.management.batching import best_size_of
 from tsctl.daemon.api.management.describe import (
     FieldsOf,
     gpu_memory,
@@ -98,6 +101,7 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "default": default,
         "state": model.word,
         "troubles": troubles_of(model, recent),
+        "inPieces": model.declared is not None and model.declared.streams,
         "ready": pool.ready,
         "wanted": pool.wanted,
         "restarting": max(0, missing) if model.was_ready else 0,
@@ -107,6 +111,7 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "queued": model.waiting,
         "running": model.running,
         "oldestMs": round((now - model.queue.since()[1]) * 1000, 3) if len(model.queue) else None,
+        "learned": best_size_of(model),
         "arrivalsPerSecond": round(model.traffic.rate_at(now), 3),
         "recent": recent_document(recent),
         "requests": {

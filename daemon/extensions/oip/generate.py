@@ -11,7 +11,6 @@ the name that the archive declares, else `text_output`. Models that declare no t
 import codecs
 import json
 from collections.abc import Callable, Coroutine, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -31,9 +30,9 @@ from tsctl.daemon.core.errors import BadRequest, DaemonError, NotServed, Predict
 from tsctl.daemon.core.job import Param, Piece, Reply
 from tsctl.daemon.http.bounds.sending import NotRead
 from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import Response, json_response, reply_response
-from tsctl.daemon.http.parsing.sizes import MOST_JSON
+from tsctl.daemon.http.messages import MOST_JSON, Response, json_response, reply_response
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.texts.near import did_you_mean
 
 GENERATE, STREAM = "generate", "generate_stream"
 MOST_TEXT = 16 * 1024 * 1024  # bytes of the pieces that are joined to one answer
@@ -224,9 +223,8 @@ def _decoded(value: msgspec.Raw, kind: Any, name: str) -> Any:
 
 
 def _unknown(name: str, kinds: Mapping[str, str]) -> BadRequest:
-    close = get_close_matches(name, kinds, n=1)
-    near = f"; did you mean `{close[0]}`?" if close else ""
-    return BadRequest(f"`{name[:_SHOWN]}` is no input of the model, which takes {', '.join(kinds)}{near or '.'}")
+    near = did_you_mean(name, kinds) or "."
+    return BadRequest(f"`{name[:_SHOWN]}` is no input of the model, which takes {', '.join(kinds)}{near}")
 
 
 class Generated:

@@ -180,6 +180,14 @@ def test_one_version_has_its_batches_the_newest_first_its_share_workers_and_even
     assert lines == DETAIL.strip("\n").splitlines()
 
 
+def test_the_size_of_batches_that_was_learned_is_told_as_in_describe() -> None:
+    learned = {"bestSize": 1, "sizes": [{"size": 1, "requestMs": 25.0}, {"size": 8, "requestMs": 25.0}]}
+
+    lines = texts(detail(past_of(busy(learned=learned)), ("m", "1.0"), [], [], ScreenSize(80, 24)))
+
+    assert "best size 1: a batch of 8 takes as long as 8 requests (learned)" in lines
+
+
 def test_a_worker_has_its_gpu_and_what_it_holds_there() -> None:
     worker = {
         "pid": 7, "state": "READY", "memory": 2**20, "cpuSeconds": 0.0, "gpuMemory": {"0": 3 * 2**30, "2": None},
