@@ -20,10 +20,9 @@ from tsctl.daemon.http.messages import Response
 from tsctl.daemon.http.router import Route
 from tsctl.daemon.metrics import families
 from tsctl.daemon.metrics.exposition import CONTENT_TYPE, OPEN_CONTENT_TYPE, MetricFamily, texts, wants_open
-from tsctl.daemon.metrics.merged import emitted
+from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.metrics import Metrics
-from tsctl.daemon.metrics.torchserve.selection import Selection
-from tsctl.daemon.metrics.torchserve.shown import shown
+from tsctl.daemon.metrics.torchserve.selection import Selection, shown
 from tsctl.daemon.models.registry import Registry
 
 

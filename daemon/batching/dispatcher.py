@@ -4,7 +4,7 @@
 requeues or ends a job, so no half-states exist. The pump runs once per turn of the event loop, after
 the bytes that have already arrived have become jobs.
 
-A worker may get a second batch while it runs one (ahead.py), to start without waiting for the daemon; not where
+A worker may get a second batch while it runs one, to start without waiting for the daemon; not where
 batches are formed by length, since those left to choose from would be fewer.
 
 A job whose worker died returns to the head of the queue once, and then runs alone: if that job kills
@@ -25,21 +25,49 @@ from typing import ClassVar
 
 import msgspec
 
-from tsctl.daemon.batching.ahead import may_send_ahead
-from tsctl.daemon.batching.alarm import Alarm
 from tsctl.daemon.batching.expiry import Expiry
 from tsctl.daemon.batching.observer import RETURNED, UNHEARD, BatchObserver, BatchWatcher
-from tsctl.daemon.batching.policies.collector import Collector, Facts, Send
+from tsctl.daemon.batching.policies.collector import Collector, Facts, Send, may_send_ahead
 from tsctl.daemon.batching.queue import Queue
-from tsctl.daemon.batching.replies import reply_of, reply_to_lost
-from tsctl.daemon.batching.traffic.batch_log import BatchLog
-from tsctl.daemon.batching.traffic.traffic import Traffic
+from tsctl.daemon.batching.traffic.traffic import BatchLog, Traffic
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.endings import Ending
-from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.core.errors import CutOff, DaemonError, WorkerDied, WorkerKilled
 from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.workers.engine import FreeWorkers, Worker
+
+
+class Alarm:
+    """Calls at the earliest time that was set since the last call; a call that is no longer due does no harm."""
+
+    def __init__(self, clock: Clock, call: Callable[[], None]) -> None:
+        self._clock = clock
+        self._call = call
+        self._timer: Timer | None = None
+        self._due = math.inf
+
+    @property
+    def armed(self) -> bool:
+        """Whether a call is due at some time."""
+        return self._timer is not None
+
+    def set(self, due: float, now: float) -> None:
+        """Call at `due`, unless a call is due earlier; inf for never."""
+        if due < self._due:
+            if self._timer is not None:
+                self._timer.cancel()
+            self._due = due
+            self._timer = self._clock.later(max(0.0, due - now), self._ring)
+
+    def cancel(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer, self._due = None, math.inf
+
+    def _ring(self) -> None:
+        self._timer, self._due = None, math.inf
+        self._call()
 
 
 class Dispatcher:
@@ -419,3 +447,25 @@ class Dispatcher:
     def _refusal_after(self, outcome: Outcome) -> str:  # noqa: ARG002
         """Return why a job may not run again after this outcome, in a sentence; empty if it may."""
         return ""
+
+
+def reply_of(error: DaemonError) -> Reply:
+    return Reply(error.status, str(error).encode(), error=error.kind, retry_after=error.retry_after)
+
+
+def reply_to_lost(outcome: Outcome, stopping: bool, refusal: str) -> tuple[Reply, Ending]:
+    """Return the reply to a job whose worker has ended, and which may not run again; and how the job ends.
+
+    Args:
+        stopping: the model is being stopped.
+        refusal: a sentence on why the same request is refused from now on; empty if it is not.
+    """
+    job = outcome.job
+    if outcome.fate is Fate.STOPPED and stopping:
+        return reply_of(CutOff(outcome.reason, job.id)), Ending.STOPPED
+    again = " again" if job.attempt > 1 else ""
+    kind = WorkerKilled if outcome.fate is Fate.KILLED else WorkerDied
+    error = kind(f"The worker died{again} while it ran this request: {outcome.reason}. (Request {job.id})")
+    if refusal:
+        error = kind(f"{error} {refusal}")
+    return reply_of(error), Ending.FAILED

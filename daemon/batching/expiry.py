@@ -10,8 +10,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tsctl.daemon.batching.deadlines import JobDeadlines
-from tsctl.daemon.batching.queue import Queue
+from tsctl.daemon.batching.queue import JobDeadlines, Queue
 from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.core.endings import Ending, ending_of_deadline
 from tsctl.daemon.core.errors import AnsweredTooLate, RequestExpired, WaitedTooLong

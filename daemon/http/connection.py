@@ -29,22 +29,21 @@ uploaders at a time; one more ends it for the first of them (listener.py).
 
 import asyncio
 import contextlib
+import socket
+import struct
 from typing import Final, cast
 
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Caller
-from tsctl.daemon.http.bounds.lingering import Lingering
 from tsctl.daemon.http.bounds.sending import PIECE
 from tsctl.daemon.http.bounds.upload import Upload
-from tsctl.daemon.http.credentials import peer_of
-from tsctl.daemon.http.deadlines import ConnectionPhase
-from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.deadlines import ConnectionPhase, Lingering
+from tsctl.daemon.http.exchange import Exchange, Outgoing
 from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.http.host import ListenerView
+from tsctl.daemon.http.limits import replaced, slow_body, slow_head
 from tsctl.daemon.http.messages import Request, error_response
-from tsctl.daemon.http.outgoing import Outgoing
 from tsctl.daemon.http.parsing.parser import Receiver
-from tsctl.daemon.http.parsing.refusals import replaced, slow_body, slow_head
 from tsctl.daemon.http.states.connection import (
     ANSWERING,
     CLOSED,
@@ -55,6 +54,16 @@ from tsctl.daemon.http.states.connection import (
     advance,
 )
 from tsctl.daemon.http.states.receiver import HEAD, STORED
+
+
+def peer_of(transport: asyncio.BaseTransport) -> tuple[str, int | None]:
+    """Return the peer's name for the access log, and its process's user id; None as the user id of a TCP peer."""
+    sock: socket.socket | None = transport.get_extra_info("socket")
+    if sock is not None and sock.family == socket.AF_UNIX:
+        pid, uid, _ = struct.unpack("iII", sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))
+        return f"pid:{pid}", uid
+    return ":".join(map(str, (transport.get_extra_info("peername") or ("unknown",))[:2])), None
+
 
 # Bytes read at once. At most so much of a large body passes through the parser and is copied.
 READ_SIZE = 32 * 1024

@@ -1,8 +1,6 @@
-"""Deadlines of many connections with one timer and constant cost.
+"""How long connections are waited for: their phases, discarded input, and clients of a replaced daemon.
 
-Every phase has one fixed timeout, so connections enter and expire in the same order: each phase keeps its connections
-in a dict by time of entry, and only the first can be the next to expire. A connection is in one phase at a time.
-Deadlines have no clock: the time is an argument.
+Nothing here has a clock: the time is an argument.
 """
 
 from collections.abc import Hashable, Mapping
@@ -23,7 +21,14 @@ class ConnectionPhase(IntEnum):  # its hash is not a Python call, as a plain Enu
 
 
 class ConnectionDeadlines(Generic[T]):
-    """Args: `allowances`, the timeout of each phase in seconds."""
+    """Deadlines of many connections with one timer and constant cost.
+
+    Every phase has one fixed timeout, so connections enter and expire in the same order: each phase keeps its
+    connections in a dict by time of entry, and only the first can be the next to expire.
+
+    Args:
+        allowances: the timeout of each phase in seconds.
+    """
 
     def __init__(self, allowances: Mapping[ConnectionPhase, float]) -> None:
         self._allowances = dict(allowances)
@@ -66,3 +71,70 @@ class ConnectionDeadlines(Generic[T]):
                 self.leave(who)
                 over.append((who, phase))
         return over
+
+
+LINGER_MOST = 30.0  # seconds that an uploader may take, in all, to read its rejection and stop
+
+
+class Lingering:
+    """The discarding of one connection's input after its last answer: while it goes on, and not for ever.
+
+    Closing at once would reset the connection, and an uploader would never see the answer (RFC 9112, section 9.6).
+
+    Args:
+        now: in seconds, as all times here are.
+    """
+
+    def __init__(self, now: float) -> None:
+        self._heard = False  # input arrived since the last check
+        self.begin(now)
+
+    def begin(self, now: float) -> None:
+        """Allow `LINGER_MOST` from now on."""
+        self._ends = now + LINGER_MOST
+
+    def hear(self) -> bool:
+        """Note that input was discarded; return whether that is the first since the last check."""
+        heard, self._heard = self._heard, True
+        return not heard
+
+    def check(self, now: float) -> bool:
+        """Return whether to go on: input has arrived since the last check, and time is left."""
+        heard, self._heard = self._heard, False
+        return heard and now < self._ends
+
+
+SILENCE = 2.0  # seconds without a byte taken
+
+
+class Farewell(Generic[T]):
+    """The clients of a replaced daemon that do not take their answers, or send on after one.
+
+    Without this bound, a client that reads a byte a minute would keep the process, its workers and their memory. One
+    that reads has `grace` seconds for its answers, however late they came; once the grace of the upgrade is over, one
+    that does not move has `SILENCE` seconds of them. Times are seconds on the caller's clock.
+
+    Args:
+        grace: seconds since the replacement, until which nobody is left.
+        now: the time of the replacement.
+    """
+
+    def __init__(self, grace: float, now: float) -> None:
+        self._grace = grace
+        self._over = now + grace
+        self._seen: dict[T, tuple[float, float, int]] = {}  # since when; when it moved last; bytes to take
+
+    def overdue(self, unsent: Mapping[T, int], now: float) -> list[T]:
+        """Return the clients that are not waited for any more.
+
+        Args:
+            unsent: the bytes that each client has not taken, of those for which nothing else is done.
+        """
+        seen = {}
+        for who, count in unsent.items():
+            since, moved, before = self._seen.get(who, (now, now, count))
+            seen[who] = (since, moved if count == before else now, count)
+        self._seen = seen
+        if now < self._over:
+            return []
+        return [who for who, (since, moved, _) in seen.items() if now >= since + self._grace or now >= moved + SILENCE]

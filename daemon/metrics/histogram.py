@@ -3,6 +3,7 @@
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import NamedTuple
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0)
 
@@ -84,3 +85,34 @@ def quantile(bounds: Sequence[float], counts: Sequence[int], q: float) -> float 
                 return bounds[-1]
             return math.sqrt(bounds[index - 1] * bounds[index]) if index else bounds[0]
     return bounds[-1]
+
+
+class LatencyExample(NamedTuple):
+    """One request.
+
+    Attributes:
+        seconds: from its complete receipt to its answer.
+        time: of the answer, seconds since the epoch.
+    """
+
+    trace_id: str
+    seconds: float
+    time: float
+
+
+class Exemplars:
+    """The examples of one version, in the buckets of `SECONDS`, for each outcome of `VersionMetrics.latencies`."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, int], LatencyExample] = {}
+
+    def __repr__(self) -> str:
+        return f"<Exemplars {len(self._kept)} kept>"
+
+    def note(self, outcome: str, example: LatencyExample) -> None:
+        """Keep an example, in place of the one that its bucket had."""
+        self._kept[outcome, bisect_left(SECONDS, example.seconds)] = example
+
+    def of(self, outcome: str) -> dict[int, LatencyExample]:
+        """Return the examples of an outcome by the index of their bucket."""
+        return {index: example for (other, index), example in self._kept.items() if other == outcome}

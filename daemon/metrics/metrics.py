@@ -2,8 +2,8 @@
 
 from collections import Counter, OrderedDict, defaultdict
 
-from tsctl.daemon.metrics.listener import MetricsListener
-from tsctl.daemon.metrics.version import VersionMetrics
+from tsctl.daemon.core.clock import Clock, Ticker
+from tsctl.daemon.metrics.version import MetricsListener, VersionMetrics
 
 KEPT_VERSIONS = 1000  # unregistered ones whose counters stay; beyond, those that left first are forgotten
 
@@ -109,3 +109,21 @@ class Metrics:
         self._left[version.name, version.version] = version
         if len(self._left) > KEPT_VERSIONS:
             self._left.popitem(last=False)
+
+
+EVERY = 5.0  # seconds
+
+
+class RecentTimer:
+    """Remembers the counts of all versions every five seconds."""
+
+    def __init__(self, metrics: Metrics, clock: Clock) -> None:
+        self._metrics = metrics
+        self._clock = clock
+        self._ticker = Ticker(clock, EVERY, self._look)
+        self.begin, self.close = self._ticker.begin, self._ticker.close
+
+    def _look(self) -> None:
+        now = self._clock.now()
+        for version in self._metrics.versions:
+            version.window.note(version.counts, now)

@@ -1,6 +1,6 @@
 """The last minute of a version: its counts now, less those of a minute ago.
 
-The counts are remembered every five seconds (recent_timer.py), so that requests pay nothing. A window covers 60 to
+The counts are remembered every five seconds (metrics.py), so that requests pay nothing. A window covers 60 to
 65 s.
 """
 

@@ -1,18 +1,59 @@
 """The metrics of one version of a model, as reported by its model and its dispatcher."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, Protocol
 
 from tsctl.daemon.core.endings import WHOSE, Ending, counts, ending_of_refusal, ending_of_status
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Batch, Fate, Job, Outcome
 from tsctl.daemon.metrics.emitted import Emitted
-from tsctl.daemon.metrics.exemplars import Exemplars
-from tsctl.daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Histogram
-from tsctl.daemon.metrics.listener import MetricsListener
+from tsctl.daemon.metrics.histogram import BATCH_SIZES, FINE, SECONDS, Exemplars, Histogram
 from tsctl.daemon.metrics.recent import Counts, Recent, Window
-from tsctl.daemon.metrics.refusals import reason_of
 from tsctl.handlers.wire import Isolation
+
+OTHER, INVALID = "other", "invalid"
+# By the error's name: some are defined in rooms above this one. Those of extensions say their label themselves.
+REASONS: dict[str, str] = {
+    "QueueFull": "queue_full",
+    "NoReadyWorker": "no_worker",
+    "Loading": "loading",
+    "Stopping": "stopping",
+    "BadRequest": INVALID,
+    "TooManyRequests": "client_rate",
+}
+
+
+def reason_of(error: DaemonError) -> str:
+    """Return the reason, one of `REASONS` or `OTHER`; that of a subclass is its nearest base's.
+
+    Any other that is its client's doing, such as a key that does not allow the model, is `invalid`.
+    """
+    if error.refusal_label:
+        return error.refusal_label
+    for each in type(error).__mro__:
+        if each.__name__ in REASONS:
+            return REASONS[each.__name__]
+    return INVALID if ending_of_refusal(error) is Ending.REJECTED else OTHER
+
+
+class MetricsListener(Protocol):
+    """Gets what is counted, when it is counted."""
+
+    def sent(self, status: int) -> None:
+        """Note an answer on any address."""
+
+    def requested(self, model: str, version: str) -> None:
+        """Note a request; `version` is `default` if the request named none."""
+
+    def waited(self, model: str, version: str, seconds: float) -> None:
+        """Note the time until a worker began a request."""
+
+    def answered(self, model: str, version: str, seconds: float) -> None:
+        """Note the time from a request to its answer."""
+
+    def batch_returned(self, model: str, ids: str, inside: float, overhead: float, handler: float | None) -> None:
+        """Note a batch: seconds in the worker, on the way, and in the handler if that is known."""
+
 
 GOOD, BAD = "good", "bad"
 
@@ -48,7 +89,7 @@ class VersionMetrics:
         codes: answers by status, also to requests that were refused or expired.
         excused: those of 500 and more that do not count against the version (core/endings.py), by whose doing.
         afterwards: jobs that a worker has ended with after their clients had given up or left, by verdict.
-        refusals: requests that were refused before they were run, by reason (refusals.py).
+        refusals: requests that were refused before they were run, by reason.
         retried: how often a request returned to the queue after its worker had begun and not answered it.
         starts: workers that were started.
         exits: workers that ended, by how: see `tsctl.daemon.workers.engine.Exit`.

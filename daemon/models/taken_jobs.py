@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from tsctl.daemon.batching.replies import reply_of
+from tsctl.daemon.batching.dispatcher import reply_of
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Job, JobPhase, Reply

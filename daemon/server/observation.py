@@ -14,8 +14,7 @@ from tsctl.daemon.events.loop_watch import LoopWatch
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.extension import BackgroundService, Service
 from tsctl.daemon.lifecycle.supervision import Supervision
-from tsctl.daemon.metrics.metrics import Metrics
-from tsctl.daemon.metrics.recent_timer import RecentTimer
+from tsctl.daemon.metrics.metrics import Metrics, RecentTimer
 
 _log = logging.getLogger("tsctl.daemon.server")
 

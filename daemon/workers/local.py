@@ -22,8 +22,7 @@ from tsctl.daemon.workers.engine import (
     WorkerListener,
     WorkerSpec,
 )
-from tsctl.daemon.workers.flows import Flows
-from tsctl.daemon.workers.frames import check_measured, late_reply, outcomes_of, piece_of, predict_of, row_of
+from tsctl.daemon.workers.frames import Flows, check_measured, late_reply, outcomes_of, piece_of, predict_of, row_of
 from tsctl.daemon.workers.gpus import held_by
 from tsctl.daemon.workers.inflight import CAPACITY, InFlight
 from tsctl.daemon.workers.processes.memory_limit import LOOK_EVERY, excess, memory_of, memory_of_group

@@ -21,6 +21,7 @@ from tsctl.handlers.builtin.support.model_outputs import items_of_outputs, outpu
 from tsctl.handlers.builtin.support.modelfile import load_model
 from tsctl.handlers.builtin.support.onnx import is_session, run_session
 from tsctl.handlers.builtin.support.whole_numbers import dtype_for, is_whole
+from tsctl.handlers.requests.gpu_copies import fetched, to_device
 from tsctl.handlers.requests.kinds import Kind, answer, kind_of
 from tsctl.handlers.sdk.batches import ANY, FileBatches
 from tsctl.handlers.sdk.context import Context
@@ -187,8 +188,11 @@ class BaseHandler:
         self._own_inputs = self._own_outputs = None
         self._file_batches = batches_of(model)
         self.model = compiled(model, self.model_yaml_config)
-        self.mapping = load_label_mapping(model_dir / "index_to_name.json")
+        self.mapping = self._load_names(model_dir)
         self.initialized = True
+
+    def _load_names(self, model_dir: Path) -> dict[str, Any] | None:
+        return load_label_mapping(model_dir / "index_to_name.json")
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         """Return the unreadable rows, before `handle` is called with the others.
@@ -231,7 +235,8 @@ class BaseHandler:
         if inputs:
             tensors = tensors_of(data, inputs, self.device)
             return tensors[0] if len(tensors) == 1 else tensors
-        return torch.as_tensor([payload_of(row) for row in data], device=self.device)
+        [batch] = to_device([torch.as_tensor([payload_of(row) for row in data])], self.device)
+        return batch
 
     @timed
     def inference(self, data: Any, *args: Any, **kwargs: Any) -> Any:
@@ -303,7 +308,7 @@ class BaseHandler:
         Args:
             data: the model's output, a tensor of shape (rows, …), or several (model_outputs.py).
         """
-        return items_of_outputs(data, [each.name for each in self.own_outputs])
+        return items_of_outputs(fetched(data), [each.name for each in self.own_outputs])
 
     def handle(self, data: list[Any], context: Context) -> list[Any]:
         """Answer a batch: run the three stages on the rows that ask for predictions.

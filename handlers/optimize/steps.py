@@ -22,7 +22,9 @@ from tsctl.handlers.optimize.int8.model import Int8, refusal
 from tsctl.handlers.optimize.packages import keeping
 from tsctl.handlers.optimize.packages.package import Packages
 from tsctl.handlers.optimize.packages.recording import Recorded, record
+from tsctl.handlers.requests.early_answers import coming_of, early_answer
 from tsctl.handlers.requests.excerpt import message_of
+from tsctl.handlers.requests.gpu_copies import on_host
 from tsctl.handlers.requests.sample import samples_of
 from tsctl.handlers.sdk.plain_model import PlainModel
 
@@ -147,7 +149,7 @@ class Steps:
     @cached_property
     def large_row(self) -> Mapping[str, Any]:
         """The sample's row, with its image enlarged if `scaled_decode` would find nothing to do."""
-        return {"body": scaled_decode.enlarge(self.sample.row)}
+        return {"body": scaled_decode.enlarge(self.sample.row, self.handler.preparation)}
 
     def read(self, name: str, rows: int, *, usual: bool) -> Any:
         """Return the model's input for so many rows, read as usual or with an optimisation that changes the reading."""
@@ -163,7 +165,7 @@ class Steps:
         The sample must have been read before `FAST_IMAGES` was in use.
         """
         usual = self.sample.inputs if name == FAST_IMAGES else self.read(name, CHECKED_ROWS, usual=True)
-        return fast_images.pixel_drift(usual, self.read(name, CHECKED_ROWS, usual=False))
+        return fast_images.pixel_drift(usual, self.read(name, CHECKED_ROWS, usual=False), self.handler.preparation)
 
     def tolerance(self, name: str, given: Mapping[str, float]) -> float:
         """Return the largest drift with which an applied optimisation is kept.
@@ -287,21 +289,30 @@ class Steps:
             self.full_drift = compiled.compile_full(lambda: self.infer(full))
 
     def _graph(self) -> None:
-        reason = graph.refusal(self.handler.device)
+        handler = self.handler
+        reason = graph.refusal(handler.device)
         if reason:
             raise NotApplied(reason)
-        eager, graphed = self.handler.model, graph.Graphed(self.handler.model, graph.CudaCapture(self.handler.device))
-        self.handler.model = graphed.eval()
+        join, answer = getattr(handler, "join", None), early_answer(handler)
+        capture, normalise = graph.CudaCapture(handler.device), None if join is None else join.normalise
+        graphed = handler.model = graph.Graphed(handler.model, capture, normalise, answer).eval()
         for size in graph.sizes(self.batch_size):
             graphed.capture(partial(self._run, size))
         full = self.preprocess(self.batch_size)
         # In turns with other inputs: no graph may give an earlier answer, or mix in the rows beyond a shorter batch.
         inputs = [torch.zeros_like(full), full[1:], torch.zeros_like(full), full]
         inputs = [each for each in inputs if len(each)]
-        self.handler.model = eager
+        graphed.replays = False
         expected = [self.infer(each) for each in inputs]
-        self.handler.model = graphed
-        self.full_drift = drift(expected, [self.infer(each) for each in inputs])
+        graphed.replays = True
+        self.full_drift = max(map(self._graph_drift, inputs, expected))
+
+    def _graph_drift(self, inputs: Any, expected: Any) -> float:
+        """Return the drift of a batch in graphs, from the output without, and from the answers that output has."""
+        output, answer = self.infer(inputs), early_answer(self.handler)
+        if answer is None:
+            return drift(expected, output)
+        return max(drift(expected, output), drift(on_host(answer(output)), coming_of(output, answer).wait()))
 
     def _packages(self) -> Packages | None:
         """Return the model as libraries, as they were kept or are made now; None where torch.compile has to do."""

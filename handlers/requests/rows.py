@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from tsctl.handlers import wire
-from tsctl.handlers.requests.arrays import NPY, is_array, to_json, to_list, to_npy, wanted_type
+from tsctl.handlers.requests.arrays import NPY, is_array, own, to_json, to_list, to_npy, wanted_type
 from tsctl.handlers.requests.excerpt import excerpt
 from tsctl.handlers.sdk.context import RequestProcessor
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable
@@ -104,7 +104,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
             headers.append(("Content-Type", wanted))
     elif torch is not None and isinstance(item, torch.Tensor):
         buffer = io.BytesIO()
-        torch.save(item, buffer)
+        torch.save(own(item), buffer)
         body = buffer.getvalue()
     else:
         try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tsctl.handlers import wire
 from tsctl.handlers.envelopes.entry import enveloped
 from tsctl.handlers.optimize.asked import chosen
+from tsctl.handlers.requests.arrays import in_memory
 from tsctl.handlers.requests.kinds import Kind, kind_of
 from tsctl.handlers.requests.rows import decode_rows, encode_item, headers_of, items_of
 from tsctl.handlers.runtime.compiling import mypyc_attr
@@ -163,6 +164,8 @@ class Runtime:
         if isinstance(takes, FileBatches) and (told := takes.note(Path(str(file)).name)):
             made.notes.append(told)
             made.most_rows = takes.most
+        if isinstance(told := getattr(entry.instance, "preparation_note", ""), str) and told:
+            made.notes.append(told)
         return made
 
     def set_batch_size(self, most: int) -> None:
@@ -319,7 +322,7 @@ class Runtime:
         crowded = False
         answers: list[wire.Answer] | None = None
         try:
-            items = items_of(self._entry.handle(data, self._context), len(rows))
+            items = in_memory(items_of(self._entry.handle(data, self._context), len(rows)))
         except InvalidResult as error:
             self._tell(error)
             return [failed(row, error) for row in rows]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from tsctl.handlers.requests.arrays import is_array, wanted_type
+from tsctl.handlers.requests.arrays import in_memory, is_array, wanted_type
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.kinds import Kind, kinds_of
 from tsctl.handlers.requests.pixels import Pixels
@@ -112,7 +112,7 @@ class TypedEntryPoint(EntryPoint):
             rows = [index for index, kind in enumerate(kinds) if kind is Kind.PREDICT]
             predicted = iter(self._predict(rows, data, context))
             items = [next(predicted) if kind is Kind.PREDICT else self._special(kind) for kind in kinds]
-        return [self._encode(item, index, context) for index, item in enumerate(items)]
+        return [self._encode(item, index, context) for index, item in enumerate(in_memory(items))]
 
     def close(self) -> None:
         """Cancel what a coroutine has left running, and close the event loop."""

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from tests.kit.version import StubVersion
-from tsctl.daemon.batching.ahead import may_send_ahead
-from tsctl.daemon.batching.policies.collector import Facts
+from tsctl.daemon.batching.policies.collector import Facts, may_send_ahead
 from tsctl.daemon.batching.policies.table import make_collector
 from tsctl.daemon.core.errors import QueueFull
 

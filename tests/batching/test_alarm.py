@@ -2,7 +2,7 @@
 
 import math
 
-from tsctl.daemon.batching.alarm import Alarm
+from tsctl.daemon.batching.dispatcher import Alarm
 from tsctl.daemon.core.clock import FakeClock
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.kit.client import Client
-from tsctl.daemon.batching.deadlines import JobDeadlines
+from tsctl.daemon.batching.queue import JobDeadlines
 from tsctl.daemon.core.job import Job, TimeBudget
 
 

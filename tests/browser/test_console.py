@@ -76,6 +76,18 @@ def test_a_worker_of_a_cluster_shows_its_node(page: Any, console: Console) -> No
     page.get_by_role("cell", name="4711 on gpu-3/0a1b2c3d").wait_for()
 
 
+def test_a_worker_shows_its_gpus_and_what_it_holds_there(page: Any, console: Console) -> None:
+    live = console.served.command("GET", "/tsctl/live").json
+    [finder] = [each for each in live["models"] if each["name"] == "finder"]
+    finder["workers"][0] |= {"gpuMemory": {"0": 3 * 2**30, "1": None}}  # as the daemon tells of a worker on GPUs
+    page.route("**/api/live", lambda route: route.fulfill(json=live))
+
+    page.goto(f"{console.url}/#/models/finder/1.0")
+
+    page.get_by_role("columnheader", name="GPU").wait_for()
+    page.get_by_role("cell", name="0: 3072 MiB, 1").wait_for()
+
+
 def test_batches_are_told_as_they_are_sent_with_their_reasons(page: Any, console: Console) -> None:
     page.goto(f"{console.url}/#/models/words/1.0")
     page.get_by_text("No batch was sent yet. Send").wait_for()

@@ -1,11 +1,17 @@
 """A listener knows its connections, and stops them without losing an answer."""
 
+import pytest
+
 from tests.http.peer import GET, Server, echo, get, post
 from tsctl.daemon.http.messages import Response
 
 
-def test_a_listener_knows_its_connections() -> None:
-    server = Server()
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+def test_a_listener_knows_its_connections(server: Server) -> None:
     first, second = server.connect(), server.connect()
     assert server.listener.connections == {first.connection, second.connection}
     assert repr(server.listener) == "<Listener 2 connections>"
@@ -23,8 +29,7 @@ def test_a_connection_shows_what_it_owes() -> None:
     assert repr(peer.connection) == "<Connection 10.0.0.1:80 READING owes 2>"
 
 
-def test_one_timer_watches_over_all_connections() -> None:
-    server = Server()
+def test_one_timer_watches_over_all_connections(server: Server) -> None:
     early = server.connect()
     server.clock.advance(10.0)
     late = server.connect()
@@ -42,8 +47,7 @@ def test_one_timer_watches_over_all_connections() -> None:
     assert server.listener.connections == set()
 
 
-def test_deadlines_are_kept_after_a_time_without_connections() -> None:
-    server = Server()
+def test_deadlines_are_kept_after_a_time_without_connections(server: Server) -> None:
     server.connect().leave()
     server.clock.advance(1000.0)
     peer = server.connect()
@@ -67,8 +71,7 @@ def test_stopping_closes_idle_connections() -> None:
     assert repr(server.listener) == "<Listener 0 connections stopping>"
 
 
-def test_stopping_lets_a_connection_answer_and_then_closes_it() -> None:
-    server = Server()
+def test_stopping_lets_a_connection_answer_and_then_closes_it(server: Server) -> None:
     peer = server.connect()
     peer.send(GET)
 
@@ -81,8 +84,7 @@ def test_stopping_lets_a_connection_answer_and_then_closes_it() -> None:
     assert peer.transport.eof
 
 
-def test_stopping_loses_no_answer_that_is_owed() -> None:
-    server = Server()
+def test_stopping_loses_no_answer_that_is_owed(server: Server) -> None:
     peer = server.connect()
     peer.send(get("/0") + get("/1") + get("/2"))
     server.exchanges[1].respond(Response(200, b"one"))
@@ -112,8 +114,7 @@ def test_stopping_waits_for_a_request_that_has_begun() -> None:
     assert peer.transport.eof
 
 
-def test_stopping_accepts_no_request_after_those_that_are_owed() -> None:
-    server = Server()
+def test_stopping_accepts_no_request_after_those_that_are_owed(server: Server) -> None:
     peer = server.connect()
     peer.send(GET)
 
@@ -134,8 +135,7 @@ def test_a_connection_made_while_stopping_is_answered_once() -> None:
     assert peer.transport.eof
 
 
-def test_stopping_ends_an_answer_in_pieces_with_the_connection() -> None:
-    server = Server()
+def test_stopping_ends_an_answer_in_pieces_with_the_connection(server: Server) -> None:
     peer = server.connect()
     peer.send(GET)
     server.exchanges[0].start(Response(200))
@@ -148,8 +148,7 @@ def test_stopping_ends_an_answer_in_pieces_with_the_connection() -> None:
     assert peer.transport.eof
 
 
-def test_aborting_ends_every_connection_now() -> None:
-    server = Server()
+def test_aborting_ends_every_connection_now(server: Server) -> None:
     idle, owed = server.connect(), server.connect()
     owed.send(GET)
 

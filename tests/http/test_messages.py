@@ -11,6 +11,10 @@ from tests.http.peer import Answer, read_answers
 from tsctl.daemon.core.errors import BadRequest, DaemonError, ModelNotFound, QueueFull
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.http.messages import (
+    MOST_JSON,
+    MOST_QUERY_FIELDS,
+    MOST_SEGMENTS,
+    MOST_TARGET,
     Request,
     Response,
     error_response,
@@ -19,7 +23,6 @@ from tsctl.daemon.http.messages import (
     reply_response,
     status_response,
 )
-from tsctl.daemon.http.parsing.sizes import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET
 
 
 def request(target: str = "/", headers: list[tuple[str, str]] | None = None, body: bytes = b"") -> Request:

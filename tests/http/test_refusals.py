@@ -7,8 +7,8 @@ import struct
 import pytest
 
 from tests.http.peer import GET, LAST, Peer, Server, chunked, echo, post
-from tsctl.daemon.http.bounds.lingering import LINGER_MOST
 from tsctl.daemon.http.connection import CONTINUE
+from tsctl.daemon.http.deadlines import LINGER_MOST
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.listener import LINGERING
 from tsctl.daemon.http.messages import Response
@@ -37,6 +37,11 @@ def refused(status: int, kind: str, peer: Peer) -> bool:
     return bool(told) and answer.status == status and not answer.keeps and peer.transport.eof
 
 
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
 @pytest.mark.parametrize(
     ("data", "status", "kind"),
     [
@@ -53,8 +58,7 @@ def refused(status: int, kind: str, peer: Peer) -> bool:
                      id="an unknown encoding"),
     ],
 )  # fmt: skip
-def test_a_fault_is_answered_with_a_document_and_the_end(data: bytes, status: int, kind: str) -> None:
-    server = Server()
+def test_a_fault_is_answered_with_a_document_and_the_end(data: bytes, status: int, kind: str, server: Server) -> None:
     peer = server.connect()
 
     peer.send(data)
@@ -64,9 +68,7 @@ def test_a_fault_is_answered_with_a_document_and_the_end(data: bytes, status: in
     assert not peer.transport.closed
 
 
-def test_a_refusal_is_in_the_access_log() -> None:
-    server = Server()
-
+def test_a_refusal_is_in_the_access_log(server: Server) -> None:
     server.connect().send(TOO_LARGE)
     server.connect().send(b"\0")
 
@@ -82,8 +84,7 @@ def test_a_body_over_the_limit_is_refused_before_it_comes_and_not_asked_for() ->
     assert CONTINUE not in peer.transport.written
 
 
-def test_a_refusal_waits_for_the_answers_before() -> None:
-    server = Server()
+def test_a_refusal_waits_for_the_answers_before(server: Server) -> None:
     peer = server.connect()
     peer.send(GET + TOO_LARGE)
     peer.send(b"a" * 1001)
@@ -96,8 +97,7 @@ def test_a_refusal_waits_for_the_answers_before() -> None:
     assert peer.transport.eof
 
 
-def test_what_still_comes_is_thrown_away_however_much_it_is() -> None:
-    server = Server()
+def test_what_still_comes_is_thrown_away_however_much_it_is(server: Server) -> None:
     peer = server.connect()
     peer.send(TOO_LARGE)
 
@@ -110,8 +110,7 @@ def test_what_still_comes_is_thrown_away_however_much_it_is() -> None:
     assert peer.statuses == [413]
 
 
-def test_an_uploader_that_does_not_stop_is_left_after_half_a_minute() -> None:
-    server = Server()
+def test_an_uploader_that_does_not_stop_is_left_after_half_a_minute(server: Server) -> None:
     peer = server.connect()
     peer.send(TOO_LARGE)
 
@@ -125,8 +124,7 @@ def test_an_uploader_that_does_not_stop_is_left_after_half_a_minute() -> None:
     assert LINGER_MOST <= seconds <= LINGER_MOST + 2
 
 
-def test_so_many_uploaders_are_heard_out_at_a_time_and_the_first_is_left() -> None:
-    server = Server()
+def test_so_many_uploaders_are_heard_out_at_a_time_and_the_first_is_left(server: Server) -> None:
     peers = [server.connect() for _ in range(LINGERING + 10)]
     for peer in peers:
         peer.send(TOO_LARGE)
@@ -145,8 +143,7 @@ def test_of_those_that_only_have_to_close_none_is_left() -> None:
     assert not any(peer.transport.aborted for peer in peers)
 
 
-def test_an_uploader_that_has_left_counts_no_more() -> None:
-    server = Server()
+def test_an_uploader_that_has_left_counts_no_more(server: Server) -> None:
     for _ in range(2 * LINGERING):
         peer = server.connect()
         peer.send(TOO_LARGE)
@@ -155,8 +152,7 @@ def test_an_uploader_that_has_left_counts_no_more() -> None:
         assert not peer.transport.aborted
 
 
-def test_what_still_comes_is_thrown_away_for_two_seconds() -> None:
-    server = Server()
+def test_what_still_comes_is_thrown_away_for_two_seconds(server: Server) -> None:
     peer = server.connect()
     peer.send(TOO_LARGE)
 

@@ -24,8 +24,12 @@ def trickle(server: Server, peer: Peer, data: bytes, seconds: float) -> None:
         peer.send(data[i : i + 1])
 
 
-def test_an_idle_connection_is_closed_without_a_word() -> None:
-    server = Server()
+@pytest.fixture
+def server() -> Server:
+    return Server()
+
+
+def test_an_idle_connection_is_closed_without_a_word(server: Server) -> None:
     peer = server.connect()
 
     server.clock.advance(74.9)
@@ -65,8 +69,7 @@ def test_a_short_keep_alive_is_kept_beside_longer_deadlines() -> None:
     assert not slow.transport.closed
 
 
-def test_an_answer_may_take_any_time() -> None:
-    server = Server()
+def test_an_answer_may_take_any_time(server: Server) -> None:
     peer = server.connect()
     peer.send(GET)
 
@@ -76,8 +79,7 @@ def test_an_answer_may_take_any_time() -> None:
     assert peer.statuses == [200]
 
 
-def test_headers_must_come_in_time() -> None:
-    server = Server()
+def test_headers_must_come_in_time(server: Server) -> None:
     peer = server.connect()
     server.clock.advance(70.0)
 
@@ -178,8 +180,7 @@ def test_a_body_that_comes_in_time_is_answered() -> None:
     assert peer.bodies == [body]
 
 
-def test_a_peer_that_does_not_read_is_not_read_from() -> None:
-    server = Server()
+def test_a_peer_that_does_not_read_is_not_read_from(server: Server) -> None:
     peer = server.connect()
     peer.send(GET)
 
@@ -208,8 +209,7 @@ def test_a_peer_that_never_reads_is_given_up() -> None:
     assert peer.transport.aborted
 
 
-def test_a_peer_that_reads_slowly_gets_all_of_a_large_answer() -> None:
-    server = Server()
+def test_a_peer_that_reads_slowly_gets_all_of_a_large_answer(server: Server) -> None:
     peer = server.connect()
     peer.send(GET)
     for unsent in range(500_000, 0, -100_000):
@@ -240,8 +240,7 @@ def test_a_peer_that_reads_again_starts_anew() -> None:
     assert not peer.transport.aborted
 
 
-def test_requests_that_had_arrived_do_not_save_a_peer_that_does_not_read() -> None:
-    server = Server()
+def test_requests_that_had_arrived_do_not_save_a_peer_that_does_not_read(server: Server) -> None:
     peer = server.connect()
     server.listener.application = lambda exchange: peer.transport.stop_taking() if exchange.request.path else None
 
@@ -251,8 +250,7 @@ def test_requests_that_had_arrived_do_not_save_a_peer_that_does_not_read() -> No
     assert peer.transport.aborted
 
 
-def test_a_slow_reader_gets_all_of_a_last_answer() -> None:
-    server = Server()
+def test_a_slow_reader_gets_all_of_a_last_answer(server: Server) -> None:
     peer = server.connect()
     peer.send(LAST)
     peer.transport.window = 0  # the answer waits in the transport
@@ -268,8 +266,7 @@ def test_a_slow_reader_gets_all_of_a_last_answer() -> None:
     assert not peer.transport.aborted
 
 
-def test_a_slow_reader_that_has_got_all_has_two_seconds_to_close() -> None:
-    server = Server()
+def test_a_slow_reader_that_has_got_all_has_two_seconds_to_close(server: Server) -> None:
     peer = server.connect()
     peer.send(LAST)
     peer.transport.stop_taking()

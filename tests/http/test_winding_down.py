@@ -3,7 +3,7 @@
 import pytest
 
 from tests.http.peer import GET, Peer, Server, get, post
-from tsctl.daemon.http.bounds.farewell import SILENCE, Farewell
+from tsctl.daemon.http.deadlines import SILENCE, Farewell
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Response
 
@@ -12,8 +12,12 @@ def echo(exchange: Exchange) -> None:
     exchange.respond(Response(200, bytes(exchange.request.body)))
 
 
-def test_an_idle_connection_stays_and_its_next_answer_says_that_it_is_the_last() -> None:
-    server = Server(echo)
+@pytest.fixture
+def server() -> Server:
+    return Server(echo)
+
+
+def test_an_idle_connection_stays_and_its_next_answer_says_that_it_is_the_last(server: Server) -> None:
     peer = server.connect()
     peer.send(GET)
 
@@ -58,8 +62,7 @@ def test_requests_that_were_sent_ahead_are_answered_up_to_the_first_that_comes_a
     assert [answer.keeps for answer in peer.answers] == [True, True, False]
 
 
-def test_a_request_that_is_arriving_is_answered() -> None:
-    server = Server(echo)
+def test_a_request_that_is_arriving_is_answered(server: Server) -> None:
     peer = server.connect()
     data = post(b"abc")
     peer.send(data[:-1])
@@ -71,8 +74,7 @@ def test_a_request_that_is_arriving_is_answered() -> None:
     assert not peer.answers[0].keeps
 
 
-def test_a_listener_is_busy_until_the_last_has_left() -> None:
-    server = Server(echo)
+def test_a_listener_is_busy_until_the_last_has_left(server: Server) -> None:
     assert not server.listener.busy
     peer = server.connect()
     assert server.listener.busy
@@ -82,9 +84,7 @@ def test_a_listener_is_busy_until_the_last_has_left() -> None:
     assert not server.listener.busy
 
 
-def test_a_listener_is_busy_while_somebody_may_be_shaking_hands() -> None:
-    server = Server(echo)
-
+def test_a_listener_is_busy_while_somebody_may_be_shaking_hands(server: Server) -> None:
     server.listener.connect()
 
     server.clock.advance(9.9)
@@ -107,8 +107,7 @@ def look(server: Server, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"GET / HT", HEAD, HEAD + b"some"], ids=["a head", "no body", "a part of a body"])
-def test_an_incomplete_request_is_refused_when_the_grace_is_over(sent: bytes) -> None:
-    server = Server(echo)
+def test_an_incomplete_request_is_refused_when_the_grace_is_over(sent: bytes, server: Server) -> None:
     peer = server.connect()
     peer.send(sent)
     server.listener.wind_down(GRACE)
@@ -119,8 +118,7 @@ def test_an_incomplete_request_is_refused_when_the_grace_is_over(sent: bytes) ->
     assert not peer.transport.aborted  # which could take the answer away
 
 
-def test_an_idle_connection_is_closed_and_not_reset_when_the_grace_is_over() -> None:
-    server = Server(echo)
+def test_an_idle_connection_is_closed_and_not_reset_when_the_grace_is_over(server: Server) -> None:
     peer = server.connect()
     peer.send(GET)
     server.listener.wind_down(GRACE)
@@ -130,8 +128,7 @@ def test_an_idle_connection_is_closed_and_not_reset_when_the_grace_is_over() -> 
     assert peer.transport.closed and not peer.transport.aborted
 
 
-def test_a_client_that_sends_and_reads_on_after_its_refusal_is_left() -> None:
-    server = Server(echo)
+def test_a_client_that_sends_and_reads_on_after_its_refusal_is_left(server: Server) -> None:
     peer = server.connect()
     peer.send(HEAD)
     server.listener.wind_down(GRACE)
@@ -191,8 +188,7 @@ def test_a_request_that_runs_is_answered_after_the_grace_and_its_client_has_time
     assert peer.transport.aborted
 
 
-def test_no_handshake_is_waited_for_when_the_grace_is_over() -> None:
-    server = Server(echo)
+def test_no_handshake_is_waited_for_when_the_grace_is_over(server: Server) -> None:
     server.listener.connect()
     server.listener.wind_down(0.0)
 

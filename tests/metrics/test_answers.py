@@ -7,7 +7,7 @@ import pytest
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.errors import BadRequest, CutOff, DaemonError, Loading, NoReadyWorker, QueueFull, Stopping
 from tsctl.daemon.core.job import Reply
-from tsctl.daemon.metrics.refusals import reason_of
+from tsctl.daemon.metrics.version import reason_of
 from tsctl.daemon.workers.engine import ENDS
 
 

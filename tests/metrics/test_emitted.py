@@ -7,7 +7,7 @@ import pytest
 from tests.metrics.reading import registered, report, shown, types
 from tsctl.daemon.metrics.emitted import LONGEST_VALUE, MOST_SERIES
 from tsctl.daemon.metrics.exposition import render
-from tsctl.daemon.metrics.merged import emitted
+from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.handlers import wire
 from tsctl.handlers.wire import STAGE_TIME

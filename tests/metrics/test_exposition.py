@@ -18,8 +18,8 @@ from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.metrics import families
 from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, render, texts
+from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.histogram import Histogram
-from tsctl.daemon.metrics.merged import emitted
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.handlers.wire import Kind
 

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 from prometheus_client import Metric, generate_latest
 from prometheus_client.openmetrics import exposition as openmetrics
 
-from tsctl.daemon.metrics.exemplars import LatencyExample
 from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, texts
-from tsctl.daemon.metrics.histogram import SECONDS, Histogram
+from tsctl.daemon.metrics.histogram import SECONDS, Histogram, LatencyExample
 
 names = st.sampled_from(["jobs", "a_b", "Requests2XX", "Took"])
 labels = st.dictionaries(st.sampled_from(["a", "model", "version", "Zone", "lf", "ld"]), st.text(max_size=5))

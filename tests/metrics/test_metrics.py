@@ -5,7 +5,7 @@ import pytest
 from tests.metrics.reading import registered, report, shown
 from tsctl.daemon.core.job import Batch, Job
 from tsctl.daemon.metrics import families
-from tsctl.daemon.metrics.merged import emitted
+from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.metrics import KEPT_VERSIONS, Metrics
 from tsctl.daemon.metrics.version import VersionMetrics
 

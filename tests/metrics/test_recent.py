@@ -4,8 +4,7 @@ import pytest
 
 from tests.metrics.test_metrics import run
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.metrics.metrics import Metrics
-from tsctl.daemon.metrics.recent_timer import RecentTimer
+from tsctl.daemon.metrics.metrics import Metrics, RecentTimer
 from tsctl.daemon.metrics.version import VersionMetrics
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.metrics.reading import report, shown
 from tsctl.daemon.core.errors import QueueFull
 from tsctl.daemon.metrics import families
-from tsctl.daemon.metrics.merged import emitted
+from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.totals import IncomingCounts, OutgoingCounts, Totals
 from tsctl.daemon.metrics.version import VersionMetrics

@@ -57,8 +57,12 @@ def test_a_model_that_failed_says_why() -> None:
         bench.submit("a")
 
 
-def test_who_waits_when_the_last_worker_gives_up_is_answered() -> None:
-    bench = serving()
+@pytest.fixture
+def bench() -> StubVersion:
+    return serving()
+
+
+def test_who_waits_when_the_last_worker_gives_up_is_answered(bench: StubVersion) -> None:
     bench.workers[0].die()
     bench.submit("a")
     bench.engine.load_failure = BROKEN
@@ -69,8 +73,7 @@ def test_who_waits_when_the_last_worker_gives_up_is_answered() -> None:
     assert reply.status == 503 and b"Its workers failed: ValueError: bad weights" in reply.body
 
 
-def test_who_waits_when_all_workers_are_taken_away_is_answered() -> None:
-    bench = serving()
+def test_who_waits_when_all_workers_are_taken_away_is_answered(bench: StubVersion) -> None:
     bench.send("running")
     bench.submit("waiting")
 
@@ -94,8 +97,7 @@ def test_a_stop_refuses_the_new_and_finishes_the_old() -> None:
     assert bench.client.statuses == {"old": 200} and bench.model.idle
 
 
-def test_who_comes_back_from_a_killed_worker_during_a_stop_is_told_of_the_stop() -> None:
-    bench = serving()
+def test_who_comes_back_from_a_killed_worker_during_a_stop_is_told_of_the_stop(bench: StubVersion) -> None:
     bench.send("a")
 
     bench.model.stop()
@@ -105,8 +107,7 @@ def test_who_comes_back_from_a_killed_worker_during_a_stop_is_told_of_the_stop()
     assert reply.body == b'Model "m" version 1.0 is being stopped.'
 
 
-def test_a_model_is_idle_only_when_nobody_waits_for_an_answer() -> None:
-    bench = serving()
+def test_a_model_is_idle_only_when_nobody_waits_for_an_answer(bench: StubVersion) -> None:
     assert bench.model.idle
 
     bench.submit("a")
@@ -163,9 +164,7 @@ def test_a_listener_may_leave_while_it_is_told() -> None:
     assert heard == ["once"]
 
 
-def test_a_model_says_its_state() -> None:
-    bench = serving()
-
+def test_a_model_says_its_state(bench: StubVersion) -> None:
     assert repr(bench.model) == (
         "<ModelVersion m/1.0 READY <Queue 0/100 jobs 0/1000000 bytes> <Pool 1/1 ready, 1 idle, 0 leaving: UP>>"
     )
@@ -202,9 +201,7 @@ def test_three_crashes_without_an_answer_between_are_told_until_the_next_answer(
     ]
 
 
-def test_a_version_whose_workers_end_without_work_is_not_crashing_and_not_healthy() -> None:
-    bench = serving()
-
+def test_a_version_whose_workers_end_without_work_is_not_crashing_and_not_healthy(bench: StubVersion) -> None:
     for _ in range(5):
         bench.workers[-1].crash()
         bench.clock.advance(9.1)
@@ -212,8 +209,7 @@ def test_a_version_whose_workers_end_without_work_is_not_crashing_and_not_health
     assert (bench.model.word, bench.model.state) == ("failed", ModelState.FAILED)
 
 
-def test_a_retry_ends_the_crashing_and_the_pause() -> None:
-    bench = serving()
+def test_a_retry_ends_the_crashing_and_the_pause(bench: StubVersion) -> None:
     for _ in range(3):
         crash(bench)
         bench.clock.advance(6.1 if bench.model.pool.crashes < 3 else 0.0)
@@ -252,8 +248,7 @@ class Taker:
         return True
 
 
-def test_a_request_that_a_watcher_has_taken_waits_in_no_queue_until_it_is_given_back() -> None:
-    bench = serving()
+def test_a_request_that_a_watcher_has_taken_waits_in_no_queue_until_it_is_given_back(bench: StubVersion) -> None:
     bench.model.watchers = (Taker(),)
     taken = submit(bench, "a")
     assert taken in bench.model.taken and bench.model.waiting == 0 and bench.sent == []
@@ -264,8 +259,7 @@ def test_a_request_that_a_watcher_has_taken_waits_in_no_queue_until_it_is_given_
     assert bench.client.statuses == {"a": 200}
 
 
-def test_a_taken_request_whose_client_leaves_is_over() -> None:
-    bench = serving()
+def test_a_taken_request_whose_client_leaves_is_over(bench: StubVersion) -> None:
     bench.model.watchers = (Taker(),)
     taken = submit(bench, "a")
 
@@ -289,8 +283,7 @@ def test_a_refusal_of_what_is_given_back_is_its_answer() -> None:
     assert bench.metrics.refusals["queue_full"] == 1
 
 
-def test_a_version_is_not_idle_while_a_watcher_has_a_request_and_a_stop_runs_it() -> None:
-    bench = serving()
+def test_a_version_is_not_idle_while_a_watcher_has_a_request_and_a_stop_runs_it(bench: StubVersion) -> None:
     bench.model.watchers = (Taker(),)
     taken = submit(bench, "a")
     bench.model.stop()
@@ -302,8 +295,7 @@ def test_a_version_is_not_idle_while_a_watcher_has_a_request_and_a_stop_runs_it(
     assert (bench.client.statuses, bench.model.idle) == ({"a": 200}, True)
 
 
-def test_a_version_that_goes_away_refuses_what_a_watcher_has() -> None:
-    bench = serving()
+def test_a_version_that_goes_away_refuses_what_a_watcher_has(bench: StubVersion) -> None:
     bench.model.watchers = (Taker(),)
     taken = submit(bench, "a")
     bench.model.stop()

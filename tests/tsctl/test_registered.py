@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.client import DaemonClient
 from tsctl.terminal.registered import next_command, settings_lines, url_of
@@ -79,17 +78,6 @@ def test_no_batch_is_proposed_for_a_function_of_one_request_and_the_lines_say_ho
     )
 
 
-def test_the_lines_go_to_stderr_and_the_sentence_to_stdout(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("POST /models", ANSWER)
-    daemon.answer("GET /tsctl/status", STATUS)
-
-    result = invoke("register", "net.mar")
-
-    assert result.stdout == "done\n"
-    url = "URL http://127.0.0.1:8080/predictions/net"
-    assert result.stderr.splitlines() == [url, FIRST, "hint: next: `tsctl bench net`"]
-
-
 @pytest.mark.parametrize(
     ("status", "url"),
     [
@@ -105,21 +93,3 @@ def test_the_url_is_that_of_the_version(daemon: FakeDaemon, status: dict[str, An
     daemon.answer("GET /tsctl/status", STATUS | status)
 
     assert url_of(DaemonClient(daemon.path), "net", "1.0") == url
-
-
-def test_a_daemon_that_does_not_tell_them_leaves_them_out(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("POST /models", {"status": "done"})
-
-    assert invoke("register", "net.mar").stderr == ""
-    assert len(daemon.requests) == 1
-
-
-def test_reset_is_passed_on_with_replace_alone(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("POST /models", ANSWER)
-
-    invoke("register", "net.mar", "--replace", "--reset")
-    refused = invoke("register", "net.mar", "--reset")
-
-    (asked,) = [each for each in daemon.requests if each.method == "POST"]
-    assert asked.query["reset"] == "true"
-    assert refused.exit_code == 2 and "`--reset` takes `--replace`" in refused.stderr

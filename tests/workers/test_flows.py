@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.workers.flows import Flows
+from tsctl.daemon.workers.frames import Flows
 from tsctl.handlers.credit import GRANT, WINDOW
 
 

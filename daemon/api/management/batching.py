@@ -24,6 +24,7 @@ expired                                 requests that expired in the queue, and 
 
 from typing import Any
 
+from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.models.registering.spec import mode_of, places_of
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import BATCH_REASONS
@@ -45,11 +46,7 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
             "requestMs": _ms(times.per_job) if times.known else None,
             "byteMs": None if traffic.padded is None else round(traffic.padded.per_byte * 1000, 6),
             "guess": times.known and not times.spread,
-            "bestSize": None if traffic.best is None else traffic.best.size,
-            "sizes": [
-                {"size": size, "requestMs": _ms(seconds)}
-                for size, seconds in (() if traffic.best is None else traffic.best.costs.items())
-            ],
+            **best_size_of(traffic),
             "together": [
                 {"busy": kind.busy, "size": kind.size, "ms": _ms(kind.seconds)} for kind in traffic.together.measured()
             ],
@@ -64,6 +61,17 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
         "isolated": {"batches": model.metrics.isolated, "requestsFailed": model.metrics.failed_alone},
         "meanings": {reason: BATCH_REASONS[reason] for reason in sorted(dispatcher.reasons)},
         "sizes": {str(size): count for size, count in sorted(dispatcher.sizes.items())},
+    }
+
+
+def best_size_of(traffic: Traffic) -> dict[str, Any]:
+    """Return what `auto` has learned of the sizes of batches."""
+    best = traffic.best
+    return {
+        "bestSize": None if best is None else best.size,
+        "sizes": [
+            {"size": size, "requestMs": _ms(seconds)} for size, seconds in (() if best is None else best.costs.items())
+        ],
     }
 
 

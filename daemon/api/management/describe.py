@@ -139,6 +139,16 @@ def gpu_memory(worker: Worker) -> dict[str, int | None]:
     return {str(gpu): worker.gpu_memory.get(gpu) for gpu in worker.gpu_ids}
 
 
+def version_gpu_memory(model: ModelVersion) -> dict[str, int | None]:
+    """Return as `gpu_memory` what all workers of a version hold together."""
+    together: dict[str, int | None] = {}
+    for worker in model.pool.workers:
+        for gpu, size in gpu_memory(worker).items():
+            before = together.get(gpu)
+            together[gpu] = before if size is None else (before or 0) + size
+    return together
+
+
 def _gpu_usage(worker: Worker) -> str:
     """Return the GPUs as TorchServe does, and of its figures, which are the card's, the memory: the worker's own."""
     if not worker.gpu_ids:

@@ -17,10 +17,10 @@ waits for the daemon and the clients instead, these may be served in two halves 
 from typing import Final
 
 from tsctl.daemon.batching.policies.collector import Facts, Send, Wait, latest
-from tsctl.daemon.batching.policies.split import best_parts, parts_now
 from tsctl.daemon.batching.traffic.best_size import BestSize
+from tsctl.daemon.batching.traffic.callers import Survival
 from tsctl.daemon.batching.traffic.halves import Halves
-from tsctl.daemon.batching.traffic.survival import Survival
+from tsctl.daemon.batching.traffic.times import Together
 from tsctl.daemon.batching.traffic.traffic import Traffic
 
 LEAST_GAIN: Final = 0.002  # seconds; timers step by a millisecond, so less cannot be won by waiting
@@ -209,4 +209,52 @@ def _best(law: Survival, elapsed: float, count: int, gain: float) -> float:
         if waited >= gain:
             break
         come, at = chance, edge
+    return best
+
+
+WORTH_IT = 1.02  # times as fast: for less no further worker is used
+
+
+def best_parts(together: Together, jobs: int, workers: int, batch_size: int) -> int:
+    """Choose over how many workers the clients are split.
+
+    k simultaneous batches take the time learned for k busy workers (traffic/times.py): where workers share cores,
+    splitting saves nothing, and where each has its own, splitting saves all but the fixed cost.
+
+    Jobs over `batch_size` wait for the next round.
+
+    Args:
+        jobs: at least 1.
+        workers: present, busy or not; at least 1.
+    """
+    best, most = 1, 0.0
+    for parts in range(1, min(workers, jobs) + 1):
+        size = min(jobs / parts, batch_size)
+        seconds = together.hoped(parts, size)
+        rate = parts * size / seconds if seconds else 0.0
+        if rate > most * WORTH_IT:
+            best, most = parts, rate
+    return best
+
+
+def parts_now(together: Together, jobs: int, idle: int, busy: int, rate: float) -> int:
+    """Return into how many batches the jobs that wait now are best split, if later arrivals are unknown.
+
+    Splitting ends the jobs sooner. But if the split takes the last idle worker, jobs that arrive meanwhile wait
+    until its end, for half of the time in the mean.
+
+    Args:
+        jobs: at most a batch.
+        idle, busy: workers.
+        rate: arrivals a second.
+    """
+    whole = together.expected(busy + 1, jobs)
+    best, most = 1, 0.0
+    for parts in range(2, min(idle, jobs) + 1):
+        seconds = together.expected(busy + parts, -(-jobs // parts))
+        gain = jobs * (whole - seconds)
+        if parts == idle:
+            gain -= rate * seconds * seconds / 2
+        if gain > most:
+            best, most = parts, gain
     return best

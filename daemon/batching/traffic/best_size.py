@@ -18,8 +18,7 @@ import math
 from collections import deque
 from typing import Final
 
-from tsctl.daemon.batching.traffic.times import BatchTimes
-from tsctl.daemon.batching.traffic.together import rounded
+from tsctl.daemon.batching.traffic.times import BatchTimes, rounded
 
 SHARE: Final = 0.01
 CREDIT: Final = 16.0

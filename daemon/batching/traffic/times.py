@@ -1,12 +1,10 @@
-"""Predict how long a batch takes: l(n) = per_batch + per_job·n, learned from finished batches.
+"""Predict how long a batch takes, learned from finished batches: by its size, by its longest job, and beside others."""
 
-The linear model is that of Nexus (l(b) = αb + β; Shen et al., SOSP '19). The fit is recursive least squares with
-exponential forgetting, from running sums. Until sizes have spread, the slope is unknown: the first time is halved
-between the two, and later times change only the level. A batch that took ten times too long (a page fault, a garbage
-collection) counts as three times the prediction.
-"""
-
+import math
+from collections.abc import Sequence
 from typing import Final
+
+from tsctl.daemon.core.job import Job
 
 FORGETTING: Final = 0.98
 CLIP: Final = 3.0  # times the prediction
@@ -14,7 +12,16 @@ SPREAD: Final = 0.05  # of the mean squared: the variance of sizes from which a 
 
 
 class BatchTimes:
-    """The linear model. Attributes: `per_batch` and `per_job` in seconds, both 0.0 until `known`."""
+    """The linear model: l(n) = per_batch + per_job·n.
+
+    The model is that of Nexus (l(b) = αb + β; Shen et al., SOSP '19). The fit is recursive least squares with
+    exponential forgetting, from running sums. Until sizes have spread, the slope is unknown: the first time is halved
+    between the two, and later times change only the level. A batch that took ten times too long (a page fault, a
+    garbage collection) counts as three times the prediction.
+
+    Attributes:
+        per_batch, per_job: in seconds, both 0.0 until `known`.
+    """
 
     def __init__(self) -> None:
         self.per_batch = 0.0
@@ -54,3 +61,268 @@ class BatchTimes:
             level = y / self.of(x)  # the known slope stays
             self.per_batch *= level
             self.per_job *= level
+
+
+RIDGE = 0.001  # of the mean squared: added to the variance of sizes, which may be 0
+
+
+class PaddedTimes:
+    """The model of batches whose jobs are padded to the longest of them: a text model's, for example.
+
+        l(n, longest) = per_batch + n·(per_job + per_byte·(longest - typical))
+
+    The slope `per_byte` is learned by least squares on n and n·longest, with forgetting. `per_batch` and `per_job` are
+    those of `BatchTimes`, which learns from times that are corrected to batches of the typical longest job. A constant
+    part of a job's bytes, such as a JSON document around the text, is absorbed by `per_job`.
+
+    Args:
+        times: learn from the corrected times, which `add` returns.
+
+    Attributes:
+        per_byte: seconds that each job of a batch takes longer for each byte of the longest; 0.0 until known.
+        typical: the mean length of the longest job of a batch, in bytes.
+    """
+
+    def __init__(self, times: BatchTimes) -> None:
+        self.per_byte = 0.0
+        self.typical = 0.0
+        self._times = times
+        self._weight = 0.0
+        self._origin = 0  # of lengths: the first one, so that a constant part does not hide the differences
+        # Weighted means, and sums of products around them: n, v = n·(longest - origin), y = seconds.
+        self._n = self._v = self._y = 0.0
+        self._nn = self._nv = self._vv = self._ny = self._vy = 0.0
+
+    def __repr__(self) -> str:
+        return f"<PaddedTimes {self._times!r}, {self.per_byte * 1e6:.3g} µs a byte over {self.typical:.0f}>"
+
+    @property
+    def per_batch(self) -> float:
+        """The seconds of a batch that depend on neither its size nor its lengths; 0.0 until known.
+
+        While all batches had one size, this is at most what a batch of jobs without bytes would take.
+        """
+        times = self._times
+        empty = times.of(self._n) - self._n * self.per_byte * self.typical
+        return times.per_batch if times.spread or empty <= 0.0 else min(times.per_batch, empty)
+
+    def of(self, jobs: Sequence[Job]) -> float:
+        """Predict the seconds of a batch of these jobs, at least one; 0.0 while nothing is known."""
+        return self.per_batch + len(jobs) * self.of_jobs([max([job.size for job in jobs])])[0]
+
+    def of_jobs(self, lengths: Sequence[int]) -> list[float]:
+        """Return, for each length, the seconds of a job in a batch whose longest has that, without the fixed time."""
+        times = self._times
+        known = times.per_job
+        if not times.spread and self._n:
+            known += (times.per_batch - self.per_batch) / self._n
+        return [max(0.0, known + self.per_byte * (length - self.typical)) for length in lengths]
+
+    def add(self, count: int, longest: int, seconds: float) -> float:
+        """Learn from a batch of `count` jobs; return the seconds that it would have taken with a typical longest job.
+
+        Args:
+            longest: bytes of the longest job.
+            seconds: as measured in the worker.
+        """
+        if self._times.known:
+            seconds = min(seconds, CLIP * (self.per_batch + count * self.of_jobs([longest])[0]))
+        if not self._weight:
+            self._origin = longest
+        self._weight = self._weight * FORGETTING + 1.0
+        step = 1.0 / self._weight
+        self.typical += (longest - self.typical) * step
+        volume = count * (longest - self._origin)
+        n, v, y = count - self._n, volume - self._v, seconds - self._y
+        self._n += n * step
+        self._v += v * step
+        self._y += y * step
+        left = 1.0 - step  # West's update of weighted sums of products
+        self._nn = FORGETTING * self._nn + left * n * n
+        self._nv = FORGETTING * self._nv + left * n * v
+        self._vv = FORGETTING * self._vv + left * v * v
+        self._ny = FORGETTING * self._ny + left * n * y
+        self._vy = FORGETTING * self._vy + left * v * y
+        nn = self._nn + RIDGE * self._weight * self._n * self._n
+        determinant = self._vv * nn - self._nv * self._nv
+        if determinant > 0.0:
+            self.per_byte = max(0.0, (self._vy * nn - self._ny * self._nv) / determinant)
+        return max(seconds / CLIP, seconds - self.per_byte * count * (longest - self.typical))
+
+
+SETTLED: Final = 8.0  # batches after which one more of its kind changes no decision …
+NOTABLE: Final = 0.02  # … unless it changes the average by this share …
+REVIEWED: Final = 64  # … and at every so many batches, since much may have been forgotten
+MOST: Final = 16  # busy workers that are told apart
+NEAR: Final = 0.4  # of a whole number: a batch counts for that number if the mean of busy workers is so near
+KIND_FORGETTING: Final = 0.998  # of the weight of one kind of batch, at each batch of another kind
+FORGOTTEN: Final = 0.3  # batches: a kind with less weight is unknown
+ENOUGH: Final = 30.0  # batches: more are not counted …
+LEAST_WEIGHT: Final = 0.1  # … and the latest counts at least so much
+DISCOURAGED = 0.05  # of the time: added for each failed attempt
+CAUTION = 1.5  # times the usual deviation, and …
+DOUBT = 0.1  # … of the time: a kind measured once may be so much shorter
+
+
+class BatchKind:
+    """Batches of one size beside as many busy workers.
+
+    Attributes:
+        seconds: their mean duration.
+        count: the weight of that average in batches, as of the batch number `last` of all kinds.
+        misses: how often this kind was planned, and did not come about.
+    """
+
+    __slots__ = ("busy", "count", "last", "misses", "seconds", "size")
+
+    def __init__(self, busy: int, size: int) -> None:
+        self.busy = busy
+        self.size = size
+        self.seconds = 0.0
+        self.count = 0.0
+        self.misses = 0.0
+        self.last = 0
+
+    def __repr__(self) -> str:
+        return f"<{self.size} of {self.busy}: {self.seconds * 1000:.3g} ms, {self.count:.1f} times>"
+
+
+def rounded(size: int) -> int:
+    """Round down to one of eight sizes an octave: few enough to be searched linearly."""
+    step = max(0, size.bit_length() - 4)
+    return size >> step << step
+
+
+class Together:
+    """Predict how long batches take by size and by the number of busy workers, which may share cores or a GPU.
+
+    A measured kind has the average of its latest batches. Any other kind gets its lower bound, given that
+
+        a larger batch, or more busy workers, make no batch faster, and
+        half as large a batch, or half as many busy workers, make it at most twice as fast.
+
+    So a kind that may be better is tried, is believed once measured, and is tried again when forgotten: after a
+    thousand batches or so of other kinds (optimism in the face of uncertainty, as in bandit algorithms).
+
+    Args:
+        times: predict batches of sizes that were not measured.
+
+    Attributes:
+        total: batches that were learned from.
+        changes: incremented with each change that may affect a decision.
+        deviation: mean deviation of a batch from the average of its kind, as a share.
+    """
+
+    def __init__(self, times: BatchTimes) -> None:
+        self.total = 0
+        self.changes = 0
+        self.deviation = 0.0
+        self._times = times
+        self._kinds: dict[tuple[int, int], BatchKind] = {}
+
+    def __repr__(self) -> str:
+        return f"<Together {' '.join(repr(kind) for kind in self._kinds.values())}>"
+
+    def measured(self) -> list[BatchKind]:
+        """Return the known kinds, in order."""
+        return [self._kinds[key] for key in sorted(self._kinds) if self._known(self._kinds[key])]
+
+    def add(self, busy: float, size: int, seconds: float) -> None:
+        """Learn from a batch of `seconds`; `busy` workers were busy in the mean, this one included."""
+        number = max(1, round(busy))
+        if not -NEAR <= busy - number <= NEAR:
+            return
+        self.total += 1
+        seconds = self._for_number(busy, number, size, seconds)
+        kind = self._kind(number, size)
+        if kind.count:
+            share = min(abs(seconds / kind.seconds - 1.0), 1.0) if kind.seconds else 0.0
+            self.deviation += (share - self.deviation) * max(LEAST_WEIGHT / 2, 1.0 / self.total)
+        kind.count = min(kind.count + 1.0, ENOUGH)
+        step = (seconds - kind.seconds) * max(LEAST_WEIGHT, 1.0 / kind.count)
+        kind.seconds += step
+        if kind.count < SETTLED or abs(step) > NOTABLE * kind.seconds or not self.total % REVIEWED:
+            self.changes += 1
+
+    def missed(self, busy: int, size: int) -> None:
+        """Note that batches of this kind were planned, and did not come about."""
+        self._kind(busy, size).misses += 1.0
+        self.changes += 1
+
+    def hoped(self, busy: int, size: float) -> float:
+        """Return the fewest seconds that a batch may take, as far as is known."""
+        low = int(size)
+        seconds = self._hoped(min(busy, MOST), low)
+        return seconds if low == size else seconds + (size - low) * (self._hoped(min(busy, MOST), low + 1) - seconds)
+
+    def expected(self, busy: float, size: int) -> float:
+        """Return the seconds that a batch most likely takes."""
+        low = max(1, min(int(busy), MOST))
+        seconds = self._expected(low, size)
+        if busy <= low or low == MOST:
+            return seconds
+        return seconds + (busy - low) * (self._expected(low + 1, size) - seconds)
+
+    def _for_number(self, busy: float, number: int, size: int, seconds: float) -> float:
+        """Return the batch's duration had a whole number of workers been busy all the time.
+
+        For a share of its time the batch ran as fast as those beside one worker more, or less.
+        """
+        share = abs(busy - number)
+        other = self._kinds.get((number + (1 if busy > number else -1), rounded(size)))
+        if other is None or not share or not self._known(other):
+            return seconds
+        rate = 1.0 / seconds - share / other.seconds
+        bound = seconds * number / busy
+        whole = (1.0 - share) / rate if rate > 0.0 else bound
+        return min(max(whole, min(seconds, bound)), max(seconds, bound))
+
+    def _hoped(self, busy: int, size: int) -> float:
+        kind = self._kinds.get((busy, rounded(size)))
+        if kind is None:
+            return self._least(busy, size)
+        count = self._count(kind)
+        if count >= FORGOTTEN:
+            return self._at_best(kind, count)
+        return self._least(busy, size) * (1.0 + DISCOURAGED * self._misses(kind))
+
+    def _expected(self, busy: int, size: int) -> float:
+        kind = self._kinds.get((busy, rounded(size)))
+        if kind is not None and self._known(kind):
+            return kind.seconds
+        return max(self._times.of(size), self._least(busy, size))
+
+    def _least(self, busy: int, size: int) -> float:
+        """Return the greatest of the lower bounds from all known kinds."""
+        least = 0.0
+        for kind in self._kinds.values():
+            count = self._count(kind)
+            if count >= FORGOTTEN:
+                bound = self._at_best(kind, count)
+                if size < kind.size:
+                    bound *= size / kind.size
+                if busy < kind.busy:
+                    bound *= busy / kind.busy
+                least = max(least, bound)
+        return least
+
+    def _at_best(self, kind: BatchKind, count: float) -> float:
+        return kind.seconds * max(0.5, 1.0 - (CAUTION * self.deviation + DOUBT) / math.sqrt(count))
+
+    def _kind(self, busy: int, size: int) -> BatchKind:
+        """Return the kind, to be changed: its weights are updated to now."""
+        key = min(busy, MOST), rounded(size)
+        kind = self._kinds.get(key)
+        if kind is None:
+            kind = self._kinds[key] = BatchKind(*key)
+        kind.count, kind.misses, kind.last = self._count(kind), self._misses(kind), self.total
+        return kind
+
+    def _count(self, kind: BatchKind) -> float:
+        return kind.count * float(KIND_FORGETTING ** (self.total - kind.last))
+
+    def _misses(self, kind: BatchKind) -> float:
+        return kind.misses * float(KIND_FORGETTING ** (self.total - kind.last))
+
+    def _known(self, kind: BatchKind) -> bool:
+        return self._count(kind) >= FORGOTTEN

@@ -62,6 +62,6 @@ class CacheExtension(Extension):
     )
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.cache.service import CacheService
+        from tsctl.daemon.extensions.cache.answers import CacheService
 
         return CacheService(kernel, self.metrics)

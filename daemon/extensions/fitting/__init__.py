@@ -21,6 +21,6 @@ class FittingExtension(Extension):
     )
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.fitting.service import FittingService
+        from tsctl.daemon.extensions.fitting.fitting import FittingService
 
         return FittingService(kernel, self.metrics[0])

@@ -1,12 +1,66 @@
 """The cap of one version: its workers tell which batches did not fit, and a timer tries larger ones again."""
 
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 from weakref import ref
 
 from tsctl.daemon.core.clock import Timer
 from tsctl.daemon.core.timing import duration
-from tsctl.daemon.extensions.fitting.cap import Cap, lowered, raised
+from tsctl.daemon.extension import Kernel, MetricRow, Service
+from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.version import ModelVersion
+
+FIRST = 60.0  # seconds until more requests are tried
+LONGEST = 3600.0  # seconds; each try costs one batch, whose halves run again
+
+
+@dataclass(frozen=True, slots=True)
+class Cap:
+    """The most requests in a batch of a version whose batches did not fit into memory; the time is an argument.
+
+        no cap ──a batch does not fit──▶ its half ──`wait` later──▶ twice as many ──…──▶ the batch size ──`wait`──▶ no
+        cap
+                                            ▲                           │                     │
+                                            └──────── does not fit: `wait` is doubled ────────┘
+
+    What fits depends on the requests, and on what else uses the GPU; so more are tried for ever, and less often each
+    time that this fails.
+
+    Attributes:
+        most: that many, at least 1; at most the batch size.
+        too_large: the batch that did not fit, in requests.
+        wait: seconds from a change to the next one.
+        due: when more are tried, or the cap is forgotten; on the clock of `now`.
+        raised: more are tried since a batch did not fit.
+    """
+
+    most: int
+    too_large: int
+    wait: float
+    due: float
+    raised: bool = False
+
+
+def lowered(cap: Cap | None, rows: int, now: float) -> Cap:
+    """Return the cap after so many requests, at least 2, did not fit together: half of them, rounded up.
+
+    The same cap if that is no less: the batch was sent before it, or another worker has told of it already.
+    """
+    most = (rows + 1) // 2
+    if cap is not None and most >= cap.most:
+        return cap
+    wait = FIRST if cap is None else cap.wait
+    if cap is not None and cap.raised:
+        wait = min(LONGEST, 2 * wait)
+    return Cap(most, rows, wait, now + wait)
+
+
+def raised(cap: Cap, batch_size: int, now: float) -> Cap | None:
+    """Return the cap after it is due: twice as many, up to the batch size; None if these have been tried for long."""
+    if cap.most >= batch_size:
+        return None
+    return replace(cap, most=min(batch_size, 2 * cap.most), due=now + cap.wait, raised=True)
 
 
 class Fitting:
@@ -87,3 +141,28 @@ def fitting_of(model: ModelVersion) -> Fitting | None:
 def _due(fitting: Fitting | None) -> None:
     if fitting is not None:
         fitting._due()
+
+
+class FittingService(Service):
+    """The service.
+
+    Args:
+        metric: the row of the batches that did not fit.
+    """
+
+    def __init__(self, kernel: Kernel, metric: MetricRow) -> None:
+        self._metric = metric
+        self._registry = kernel.registry
+
+    def attach(self, model: ModelVersion) -> None:
+        Fitting(model)
+
+    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
+        fitting = fitting_of(model)
+        return {} if fitting is None else {"batching": {"cap": fitting.document()}}
+
+    def families(self) -> Iterable[MetricFamily]:
+        row = self._metric
+        found = [(model, fitting) for model in self._registry if (fitting := fitting_of(model)) is not None]
+        samples = [({"model": model.name, "version": model.version}, fitting.count) for model, fitting in found]
+        yield family(row.name, row.kind, row.help, samples)

@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from tsctl.daemon.batching.policies.collector import SLACK
-from tsctl.daemon.batching.traffic.padded import PaddedTimes
+from tsctl.daemon.batching.traffic.times import PaddedTimes
 from tsctl.daemon.core.job import Job
 
 # Times as long by age. With lengths whose deviation is a fifth of the mean, four batches of clients and batches of 32,

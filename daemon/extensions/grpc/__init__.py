@@ -83,7 +83,7 @@ class GrpcExtension(Extension):
     def install(self, kernel: Kernel) -> Service:
         if not kernel.config.grpc_address and not kernel.config.grpc_management_address:
             return _Off()
-        from tsctl.daemon.extensions.grpc.service import GrpcService
+        from tsctl.daemon.extensions.grpc.servers import GrpcService
 
         return GrpcService(kernel)
 

@@ -13,7 +13,7 @@ from tsctl.daemon.core.errors import BadRequest, MissingToken, WrongToken
 from tsctl.daemon.core.job import TimeBudget
 from tsctl.daemon.http.deadline_header import HEADER, PRIORITY_HEADER, read_budget
 from tsctl.daemon.http.messages import new_request_id
-from tsctl.daemon.http.parsing.headers import LONGEST_ID
+from tsctl.daemon.http.parsing.head import LONGEST_ID
 from tsctl.daemon.models.routing.steering import VERSION_HEADER
 
 CALL_DEADLINE = "the call's deadline"

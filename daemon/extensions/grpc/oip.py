@@ -19,8 +19,7 @@ from tsctl.daemon.extensions.grpc.prediction import CallFailed, replies_at_end, 
 from tsctl.daemon.extensions.grpc.tensor_contents import read_steps, write_steps
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.extensions.grpc.waiting.in_order import in_order
-from tsctl.daemon.extensions.grpc.waiting.turns import StepTurns
+from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns, in_order
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready
 from tsctl.daemon.models.version import ModelVersion

@@ -31,10 +31,8 @@ from tsctl.daemon.extensions.grpc.heads import CallHead, bearer_of, check_call, 
 from tsctl.daemon.extensions.grpc.prediction import CallFailed
 from tsctl.daemon.extensions.grpc.protos.limits import check_steps
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
-from tsctl.daemon.extensions.grpc.waiting.incoming import Incoming
-from tsctl.daemon.extensions.grpc.waiting.limits import CALLS, OPEN_CALLS, SHARE, TooManyCalls
-from tsctl.daemon.extensions.grpc.waiting.sockets import plain
-from tsctl.daemon.extensions.grpc.waiting.turns import StepTurns
+from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
+from tsctl.daemon.extensions.grpc.waiting.incoming import CALLS, OPEN_CALLS, SHARE, Incoming, TooManyCalls, plain
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
 from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.http.messages import Request, new_request_id

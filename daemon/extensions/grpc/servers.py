@@ -1,7 +1,7 @@
 """The gRPC side of one daemon, from its addresses to its end: what server.py starts and closes as one object."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,19 +12,17 @@ from tsctl.daemon.core.arena import Take
 from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import StartError
-from tsctl.daemon.extensions.grpc.health import HealthService
+from tsctl.daemon.extension import Kernel, Service
+from tsctl.daemon.extensions.grpc.health import HealthService, reflection_of
 from tsctl.daemon.extensions.grpc.management.relay import Routes
-from tsctl.daemon.extensions.grpc.management.repository import RepositoryService
-from tsctl.daemon.extensions.grpc.management.torchserve import ManagementService
+from tsctl.daemon.extensions.grpc.management.torchserve import ManagementService, RepositoryService
 from tsctl.daemon.extensions.grpc.oip import SERVICES, OpenInferenceService
-from tsctl.daemon.extensions.grpc.reflection import reflection_of
 from tsctl.daemon.extensions.grpc.server import Answered, Calls, GrpcServer, Method, load_grpc, methods_of
 from tsctl.daemon.extensions.grpc.torchserve import SEQUENCE_HEADER, SERVICE, InferenceService
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.extensions.grpc.waiting.incoming import Incoming
-from tsctl.daemon.extensions.grpc.waiting.limits import calls_at_once
-from tsctl.daemon.extensions.grpc.waiting.turns import StepTurns
+from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
+from tsctl.daemon.extensions.grpc.waiting.incoming import Incoming, calls_at_once
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.bounds.sending import SendBudget
@@ -186,3 +184,29 @@ def _credentials(grpc: Any, certificate: Path | None, key: Path | None) -> Any:
         return grpc.ssl_server_credentials([(key.read_bytes(), certificate.read_bytes())])
     except OSError as error:
         raise StartError(f"cannot read `{certificate}` and `{key}`: {error.strerror}") from None
+
+
+class GrpcService(Service):
+    """The servers of gRPC as a service of the daemon."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._management = kernel.management
+        self._grpc = GrpcServers(
+            kernel.config, kernel.tokens, kernel.registry, kernel.ready, kernel.clock, kernel.receiving,
+            kernel.sending(), kernel.answered, kernel.clients, kernel.take,
+        )  # fmt: skip
+
+    @property
+    def addresses(self) -> Sequence[str]:
+        return self._grpc.urls
+
+    def document(self) -> Mapping[str, Any]:
+        return {"grpcAddresses": self._grpc.urls}
+
+    def bind(self, *, alone: bool) -> None:
+        self._grpc.manage(self._management())
+        self._grpc.bind(alone=alone)
+        self.servers = self._grpc.servers
+
+    async def leave(self, grace: float) -> None:
+        await self._grpc.close(grace)

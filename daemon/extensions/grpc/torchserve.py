@@ -14,7 +14,7 @@ from tsctl.daemon.extensions.grpc.heads import CallHead
 from tsctl.daemon.extensions.grpc.prediction import CallFailed, replies_at_end, replies_to
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.extensions.grpc.waiting.turns import StepTurns
+from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion

@@ -11,6 +11,6 @@ class HistoryExtension(Extension):
     name = "history"
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.history.service import HistoryService
+        from tsctl.daemon.extensions.history.course import HistoryService
 
         return HistoryService(kernel.registry, kernel.clock)

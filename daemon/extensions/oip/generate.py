@@ -30,8 +30,7 @@ from tsctl.daemon.core.errors import BadRequest, DaemonError, NotServed, Predict
 from tsctl.daemon.core.job import Param, Piece, Reply
 from tsctl.daemon.http.bounds.sending import NotRead
 from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import Response, json_response, reply_response
-from tsctl.daemon.http.parsing.sizes import MOST_JSON
+from tsctl.daemon.http.messages import MOST_JSON, Response, json_response, reply_response
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.texts.near import did_you_mean
 

@@ -9,7 +9,7 @@
     POST   …/generate, …/generate_stream                    Triton's, for models that declare a text (generate.py)
 
 What Triton has beside, shared memory, traces and logging, is refused by name.
-Health needs no token, as `/ping`. The repository's routes are management (repository.py).
+Health needs no token, as `/ping`. The repository's routes are management.
 """
 
 from collections.abc import Callable, Coroutine

@@ -1,13 +1,109 @@
 """The routes of the protocol, and Triton's metrics, as a service of the daemon."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-from tsctl.daemon.api.tensors.metadata import statistics_of
+from tsctl.daemon.api.tensors.metadata import READY, index_entry, statistics_of
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extension import Kernel, RoutesService
-from tsctl.daemon.extensions.oip.repository import repository_routes
 from tsctl.daemon.extensions.oip.routes import oip_routes
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import json_response
+from tsctl.daemon.http.router import Route
 from tsctl.daemon.metrics.exposition import MetricFamily, family
+from tsctl.daemon.models.loading import load, unload
+from tsctl.daemon.models.registrar import Registrar, no_progress
+from tsctl.daemon.models.registry import Registry
+
+_LOADING = "load"
+_DEPENDENTS = "unload_dependents"  # Triton's clients always send it
+_SHOWN = 100  # characters of a name in a message
+
+
+def repository_routes(registry: Registry, registrar: Registrar) -> dict[str, Route]:
+    """Return the routes of the protocol's model repository: which models there are, and their loading and unloading.
+
+        POST   /v2/repository/index                         the registered versions, and whether they are ready
+        POST   /v2/repository/models/MODEL/load             start the workers of the default version
+        POST   /v2/repository/models/MODEL/unload           stop them; the version stays registered
+
+    Models are registered by other means; here they are loaded, or unloaded until they are loaded here again (`tsctl
+    load` and `unload`). The answer comes when the workers are ready. A configuration or files in the request are
+    refused.
+
+    Return the route below `/v2` of an address that may manage models, by that segment.
+    """
+
+    async def change(exchange: Exchange, name: str, action: str) -> None:
+        with registrar.gate.change():
+            model = registry.find(name)
+            if action == _LOADING:
+                await load(model, registrar.ledger, synchronous=True, progress=no_progress)
+            else:
+                await unload(model, registrar.ledger)
+        exchange.respond(json_response({"name": name, "state": index_entry(model)["state"]}))
+
+    def route(exchange: Exchange, path: list[str]) -> Any:
+        match path:
+            case ["repository", "index"]:
+                action = ""
+            case ["repository", "models", _, ("load" | "unload") as action]:
+                pass
+            case _:
+                raise ResourceNotFound
+        if exchange.request.method != "POST":
+            raise MethodNotAllowed
+        if action:
+            _check_parameters(exchange, path[2], action)
+            return change(exchange, path[2], action)
+        only_ready = _only_ready(exchange)
+        entries = [entry for entry in map(index_entry, registry) if not only_ready or entry["state"] == READY]
+        exchange.respond(json_response(entries))
+        return None
+
+    return {"v2": route}
+
+
+def _check_parameters(exchange: Exchange, name: str, action: str) -> None:
+    """Check that a request to load or unload says nothing more.
+
+    Raises:
+        BadRequest: the body is neither empty nor an object, or has a parameter that is not served.
+    """
+    document = exchange.request.json() if len(exchange.request.body) else {}
+    if isinstance(document, dict):
+        _check_members(document, ("parameters",))
+    parameters = document.get("parameters") or {} if isinstance(document, dict) else None
+    if not isinstance(parameters, dict):
+        raise BadRequest("The body is no object with `parameters`: an object.")
+    for key in parameters:
+        if action == _LOADING or key != _DEPENDENTS:  # no model depends on another one here
+            raise BadRequest(
+                f"The request to {action} {name} has the parameter `{key[:_SHOWN]}`; tsctl does not serve it: a model's"
+                " files and settings come from its registration (POST /models) and from PATCH /models/MODEL."
+            )
+
+
+def _check_members(document: dict[str, Any], known: Sequence[str]) -> None:
+    for name in document:
+        if name not in known:
+            raise BadRequest(f"Unknown member `{name[:_SHOWN]}`; the request has {', '.join(known)}, or nothing.")
+
+
+def _only_ready(exchange: Exchange) -> bool:
+    """Return whether the index is to name ready versions only, as the request's body says.
+
+    Raises:
+        BadRequest: the body is neither empty nor an object with a boolean `ready`.
+    """
+    document = exchange.request.json() if len(exchange.request.body) else {}
+    if isinstance(document, dict):
+        _check_members(document, ("ready",))
+    ready = document.get("ready", False) if isinstance(document, dict) else None
+    if type(ready) is not bool:
+        raise BadRequest("The body is no object with `ready`: true or false.")
+    return ready
+
 
 _PREFIX = "nv_inference_"
 # Name after the prefix → the value in the statistics of a version, and what it counts. Times are microseconds.

@@ -34,6 +34,6 @@ class OpenAIExtension(Extension):
     protocol = OpenAIProtocol()
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.openai.routes import openai_routes
+        from tsctl.daemon.extensions.openai.completion import openai_routes
 
         return RoutesService(openai_routes(kernel.registry, kernel.turns))

@@ -1,12 +1,31 @@
 """One completion: takes the model's texts, and answers its exchange in the words of OpenAI's API."""
 
 import json
+from collections.abc import Coroutine
+from typing import Any
 
-from tsctl.daemon.core.errors import PredictionFailed
+from tsctl.daemon.api.inference.openapi import describe_api
+from tsctl.daemon.api.inference.predict import predict
+from tsctl.daemon.api.inference.turns import Reading, Turns
+from tsctl.daemon.core.client import LimitedClient
+from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, PredictionFailed, ResourceNotFound
 from tsctl.daemon.core.job import Piece, Reply
+from tsctl.daemon.extensions.openai.requests import (
+    CHAT,
+    COMPLETIONS,
+    Asked,
+    check_members,
+    is_long,
+    read_request,
+    read_steps,
+)
 from tsctl.daemon.http.bounds.sending import NotRead
 from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import Response, error_body, json_response, reply_response
+from tsctl.daemon.http.messages import Response, check_query, error_body, json_response, reply_response
+from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.registry import Registry
+from tsctl.daemon.models.routing.steering import steer
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.envelopes.openai_wording import Wording, event_of
 
 MOST_TEXT = 16 * 1024 * 1024  # bytes of the pieces that are joined to one answer
@@ -121,3 +140,81 @@ def _json_of(reply: Reply) -> object:
     except (ValueError, RecursionError):
         return None
     return found
+
+
+Work = Coroutine[Any, Any, None] | None
+
+
+def openai_routes(registry: Registry, turns: Turns | None = None) -> dict[str, Route]:
+    """The routes of OpenAI's API at the inference address.
+
+    POST /v1/completions         the text after a prompt
+    POST /v1/chat/completions    the next message of a chat
+    GET  /v1/models              the registered models
+
+    Args:
+        turns: reads large requests; None for a reader of these routes alone.
+    """
+    reader = turns or Turns()
+
+    def v1(exchange: Exchange, path: list[str]) -> Work:
+        request = exchange.request
+        match path:
+            case ["models"]:
+                if request.method != "GET":
+                    raise MethodNotAllowed
+                exchange.respond(json_response(models_document(registry, request.client)))
+            case ["completions"] | ["chat", "completions"]:
+                if request.method == "OPTIONS":
+                    exchange.respond(json_response(describe_api()))
+                elif request.method == "POST":
+                    check_query(request, (), "this route")
+                    chat = path[0] == "chat"
+                    if is_long(request.body):
+                        return complete_long(exchange, chat=chat)
+                    complete(exchange, read_request(request.body, chat=chat), chat=chat)
+                else:
+                    raise MethodNotAllowed
+            case _:
+                raise ResourceNotFound
+        return None
+
+    async def complete_long(exchange: Exchange, *, chat: bool) -> None:
+        reading = Reading(read_steps(exchange.request.body, chat=chat))
+        await reader.read(reading, exchange, 0.0, reading.finish)
+        if reading.finished is not None:
+            complete(exchange, reading.finished, chat=chat)
+
+    def complete(exchange: Exchange, asked: Asked, *, chat: bool) -> None:
+        request = exchange.request
+        model = steer(registry, asked.model, asked.version, request)
+        if model.declared is not None:
+            _check_members(model, asked)
+        wording = Wording(request.id, model.name, chat=chat)
+        predict(
+            exchange, model, asked.params, [("url_path", CHAT if chat else COMPLETIONS)],
+            unnamed=asked.version is None, receiver=Completion(exchange, wording, stream=asked.stream),
+        )  # fmt: skip
+
+    return {"v1": v1}
+
+
+def _check_members(model: ModelVersion, asked: Asked) -> None:
+    """Check the members of a request to a handler with type hints; count a refusal."""
+    assert model.declared is not None
+    try:
+        check_members(asked.params, [each.name for each in model.declared.inputs])
+    except BadRequest as error:
+        model.metrics.refused(error)
+        raise
+
+
+def models_document(registry: Registry, client: LimitedClient | None = None) -> dict[str, Any]:
+    """Return the registered models as OpenAI's API lists them, and their names as KServe's first protocol does.
+
+    Args:
+        client: sees only the models that it may use; None to show all.
+    """
+    names = [model.name for model in registry.defaults() if client is None or client.may_use(model.name)]
+    listed = [{"id": name, "object": "model", "created": 0, "owned_by": "tsctl"} for name in names]
+    return {"object": "list", "data": listed, "models": names}

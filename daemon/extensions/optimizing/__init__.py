@@ -109,6 +109,6 @@ class OptimizingExtension(Extension):
         return {"optimize": optimized_of(model), "trial": trial_of(trial)}
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.optimizing.service import OptimizingService
+        from tsctl.daemon.extensions.optimizing.trials import OptimizingService
 
         return OptimizingService(kernel)

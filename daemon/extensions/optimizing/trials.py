@@ -7,7 +7,7 @@ a replacement of the version by itself: new workers load beside those that serve
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -16,14 +16,14 @@ from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.errors import Conflict, DaemonError, ModelNotFound, Stopping, Upgrading, VersionNotFound
-from tsctl.daemon.core.machine.memory import taken
-from tsctl.daemon.core.machine.memory_left import available
+from tsctl.daemon.core.machine.memory import available, taken
+from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.optimizing.building import trial_for
 from tsctl.daemon.extensions.optimizing.choice import choose
+from tsctl.daemon.extensions.optimizing.documents import optimized_of, trial_of
 from tsctl.daemon.extensions.optimizing.due import ATTEMPTS, PAUSES, Moment, is_worth_it, short_of_memory, waits_for
-from tsctl.daemon.extensions.optimizing.program import LONGEST, RunTrial, TrialFailed, run_trial
+from tsctl.daemon.extensions.optimizing.program import LONGEST, RunTrial, TrialFailed, run_trial, sample_for
 from tsctl.daemon.extensions.optimizing.record import TrialRecord, store_of
-from tsctl.daemon.extensions.optimizing.sample import sample_for
 from tsctl.daemon.extensions.optimizing.state import TrialEvent, TrialState
 from tsctl.daemon.extensions.optimizing.trial import Trial
 from tsctl.daemon.models.registrar import Registrar
@@ -278,3 +278,27 @@ class TrialRunner:
 
 def _is_of_now(model: ModelVersion, trial: Trial) -> bool:
     return trial.facts.batch_size == model.settings.batch_size and trial.facts.threads == model.pool.threads
+
+
+class OptimizingService(Service):
+    """The trials of all versions as a service of the daemon."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self._trials = TrialRunner(kernel.registry, kernel.registrar, kernel.config, kernel.clock)
+
+    def attach(self, model: ModelVersion) -> None:
+        self._trials.attach(model)
+
+    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
+        return {"optimize": optimized_of(model), "trial": trial_of(self._trials.of(model))}
+
+    def settings(self, model: ModelVersion) -> Mapping[str, Any]:
+        trial = self._trials.of(model)
+        return {} if trial is None else {"optimize": list(trial.chosen) or None}
+
+    def serve(self) -> None:
+        self._trials.begin()
+
+    async def settle(self, *, replaced: bool) -> None:
+        del replaced
+        await self._trials.close()

@@ -77,6 +77,6 @@ class RanksExtension(Extension):
 
     def install(self, kernel: Kernel) -> Service:
         del kernel
-        from tsctl.daemon.extensions.ranks.service import RanksService
+        from tsctl.daemon.extensions.ranks.parallel import RanksService
 
         return RanksService()

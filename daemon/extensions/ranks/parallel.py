@@ -13,7 +13,9 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from tsctl.daemon.core.errors import InvalidModel
+from tsctl.daemon.extension import Service
 from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.handlers.wire import Ranks
 
@@ -99,3 +101,11 @@ def without_effect(document: Mapping[str, Any]) -> list[str]:
     keys = [key for key in ("parallelLevel", "torchrun") if document.get(key) and not spread]
     inner = sorted(torchrun.keys() - set(_EFFECTIVE), key=str) if isinstance(torchrun, dict) and spread else []
     return keys + [f"torchrun.{key}" for key in inner]
+
+
+class RanksService(Service):
+    """How models are spread, in their documents."""
+
+    def members(self, model: ModelVersion) -> Mapping[str, Any]:
+        parallel = parallel_of(model.settings)
+        return {"parallelType": parallel.kind, "parallelLevel": parallel.level} if parallel.kind else {}

@@ -27,6 +27,6 @@ class RecordingExtension(Extension):
     help_groups = (("Failures and recording", ("record_input",)),)
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.recording.service import RecordingService
+        from tsctl.daemon.extensions.recording.recorder import RecordingService
 
         return RecordingService(kernel)

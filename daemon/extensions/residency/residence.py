@@ -15,7 +15,25 @@ from tsctl.daemon.extensions.residency.state import TRANSITIONS, ResidenceEvent,
 from tsctl.daemon.models.presence import Presence
 from tsctl.daemon.models.reporting.model_state import NOT_IN_MEMORY
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.setting_values import FOREVER
 from tsctl.daemon.workers.pool import Pool
+
+
+def has_work(model: ModelVersion) -> bool:
+    """Return whether a request waits or runs, or workers keep the state of a client."""
+    return not model.idle or model.dispatcher.remembered > 0
+
+
+def is_movable(model: ModelVersion) -> bool:
+    """Return whether a loaded version may be unloaded by the daemon at all."""
+    return residence_of(model).on_demand and not model.settings.pinned and not model.stopping
+
+
+def keep_alive_of(model: ModelVersion) -> float:
+    """Return how many seconds a version stays loaded without work; inf for always."""
+    seconds = model.settings.keep_alive
+    return math.inf if seconds is None or seconds >= FOREVER else seconds
+
 
 USUAL_LOAD = 5.0  # seconds: the estimate of a load before the first
 LONGEST_LOAD, MOST_MEMORY = 86_400.0, 2**50  # seconds and bytes that a snapshot may claim

@@ -11,9 +11,8 @@ from typing import NamedTuple, Protocol
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.errors import NoReadyWorker
 from tsctl.daemon.extensions.residency.decision import IDLE, Memory, ResidencePlan, VersionFacts, decide, total
-from tsctl.daemon.extensions.residency.residence import Residence, residence_of
+from tsctl.daemon.extensions.residency.residence import Residence, has_work, is_movable, keep_alive_of, residence_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
-from tsctl.daemon.extensions.residency.use import has_work, is_movable, keep_alive_of
 from tsctl.daemon.marfile import Manifest
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.setting_values import parse_size, size_text, span_text

@@ -1,19 +1,81 @@
 """The residence of all versions as a service of the daemon."""
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
 
 from tsctl.daemon.core.machine.memory import memory_of
 from tsctl.daemon.extension import Kernel, MetricRow, Service
-from tsctl.daemon.extensions.residency.document import residence_document
-from tsctl.daemon.extensions.residency.metrics import residency_families
-from tsctl.daemon.extensions.residency.residence import residence_of
+from tsctl.daemon.extensions.residency.residence import has_work, is_movable, keep_alive_of, residence_of
 from tsctl.daemon.extensions.residency.residency import Residency, limits_of
-from tsctl.daemon.metrics.exposition import MetricFamily
+from tsctl.daemon.extensions.residency.state import ResidenceState
+from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
+
+
+def residency_families(rows: Sequence[MetricRow], models: Iterable[ModelVersion]) -> Iterator[MetricFamily]:
+    """Yield the gauges and counters of each version, by the extension's rows."""
+    versions = [({"model": model.name, "version": model.version}, residence_of(model)) for model in models]
+    samples = (
+        [(labels, float(each.state is ResidenceState.LOADED)) for labels, each in versions],
+        [(labels, float(each.memory.get("host", 0))) for labels, each in versions],
+        [(labels, each.load_seconds or 0.0) for labels, each in versions],
+        *(
+            [
+                (labels | {"reason": reason}, count)
+                for labels, each in versions
+                for reason, count in sorted(getattr(each, counts).items())
+            ]
+            for counts in ("loads", "unloads")
+        ),
+    )
+    for row, values in zip(rows, samples, strict=True):
+        yield family(row.name, row.kind, row.help, values)
+
+
+def residence_document(model: ModelVersion) -> dict[str, Any]:
+    """A version's residence in memory as a document, `tsctl.residence` of a description.
+
+    state, since, why           as in state.py; seconds since the epoch; the reason of the last change
+    reason                      its kind: request, startup, operator, idle, room; empty before the first change
+    onDemand, held, pinned      whether requests load the version; whether an operator has unloaded it; whether it stays
+    lastUsed, unloadsAt         when a request last came or was answered, and when it is unloaded if none comes,
+                                in seconds since the epoch; null for never, and while it has work
+    keepAlive                   seconds that it stays loaded without work; null for always
+    loads, unloads              how often, by reason: request, startup, operator; idle, room, operator
+    loadSeconds                 how long the last load took, maybe before a restart; null before the first
+    memory                      bytes by device, as last measured while the version was loaded; empty before
+    template                    bytes that its template keeps while the version is unloaded
+    """
+    residence, now, epoch = residence_of(model), model.clock.now(), time.time()
+    used, keep_alive = model.path.used_at, keep_alive_of(model)
+    goes = residence.state is ResidenceState.LOADED and is_movable(model) and not has_work(model)
+    unloads = max(used, residence.loaded_at) + keep_alive if goes else math.inf
+    return {
+        "state": residence.state.value,
+        "since": round(residence.since, 3),
+        "why": residence.why,
+        "reason": residence.kind,
+        "onDemand": residence.on_demand,
+        "held": model.request.held,
+        "pinned": model.settings.pinned,
+        "lastUsed": _moment(used - now + epoch),
+        "unloadsAt": _moment(unloads - now + epoch),
+        "keepAlive": _moment(keep_alive),
+        "loads": dict(sorted(residence.loads.items())),
+        "unloads": dict(sorted(residence.unloads.items())),
+        "loadSeconds": None if residence.load_seconds is None else round(residence.load_seconds, 3),
+        "memory": dict(residence.memory),
+        "template": residence.warm,
+    }
+
+
+def _moment(seconds: float) -> float | None:
+    return round(seconds, 3) if math.isfinite(seconds) else None
 
 
 def service_of(kernel: Kernel, metrics: Sequence[MetricRow]) -> "ResidencyService":

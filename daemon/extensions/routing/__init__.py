@@ -16,6 +16,6 @@ class RoutingExtension(Extension):
     )
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.routing.service import RoutingService
+        from tsctl.daemon.extensions.routing.http import RoutingService
 
         return RoutingService(kernel, self.metrics[0])

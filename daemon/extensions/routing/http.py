@@ -5,19 +5,23 @@ PUT      set the route: `weights`, `sticky`, `shadow`, `sample`, `allow_effects`
 DELETE   remove the route; the default version answers
 """
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any
 
 from tsctl.daemon.api.management.commands import changing, finished
 from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.openapi import BOOLEAN, STATUS, STRING, Operation, Schema, members
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
+from tsctl.daemon.extension import Audience, Kernel, MetricRow, Service
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
+from tsctl.daemon.http.router import Route as HttpRoute
+from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.changes import RouteChanges
 from tsctl.daemon.models.routing.route import Route, parse_route, shown_route
+from tsctl.daemon.models.version import ModelVersion
 
 ROUTE = "route"
 _PATH = f"/models/{{model_name}}/{ROUTE}"
@@ -128,3 +132,40 @@ def route_document(registry: Registry, name: str) -> dict[str, Any]:
     default = next(model.version for model in registry.versions(name) if registry.is_default(model))
     route = registry.routes.of(name)
     return {"modelName": name, "default": default, "route": None if route is None else shown_route(route)}
+
+
+class RoutingService(Service):
+    """The service.
+
+    Args:
+        metric: the row of the shares.
+    """
+
+    def __init__(self, kernel: Kernel, metric: MetricRow) -> None:
+        self._metric = metric
+        self._registry = kernel.registry
+        self._route = RouteOfModels(kernel.registry, kernel.registrar)
+
+    def routes(self, audience: Audience) -> Mapping[str, HttpRoute]:
+        return {"models": self._route} if audience is Audience.MANAGERS else {}
+
+    def operations(self) -> Mapping[str, Mapping[str, Operation]]:
+        return route_operations()
+
+    def describe(self, model: ModelVersion) -> Mapping[str, Any]:
+        route = self._registry.routes.of(model.name)
+        return {} if route is None else {"route": shown_route(route), "share": route.share(model.version)}
+
+    def listed(self, model: ModelVersion) -> Mapping[str, Any]:
+        """Return the part of its model's requests, from 0 to 1, and whether the version gets copies of requests."""
+        route = self._registry.routes.of(model.name)
+        return {} if route is None else {"share": route.share(model.version), "shadow": route.shadow == model.version}
+
+    def families(self) -> Iterable[MetricFamily]:
+        routed = [(model, self._registry.routes.of(model.name)) for model in self._registry]
+        samples = [
+            ({"model": model.name, "version": model.version}, route.share(model.version))
+            for model, route in routed
+            if route is not None
+        ]
+        yield family(self._metric.name, self._metric.kind, self._metric.help, samples)

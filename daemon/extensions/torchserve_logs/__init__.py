@@ -1,12 +1,10 @@
 """TorchServe's log files, metrics modes and snapshots, for scripts that were written for it.
 
-log_files           which files the operator wants, and where
-log4j               what is needed of a log4j 2 configuration
-logs, files, lines  the files, and their lines
-metric_log          measurements as lines; `periodic_metrics` adds those that no request brings
-output              what workers print, in the files that TorchServe writes it to, with TorchServe's names of workers
-snapshots, written  what is registered, as a config.properties from which both servers start
-service             all of this as a service of the daemon
+log4j         which files the operator wants, and where: the settings, or a log4j 2 configuration
+logs, files   the files, and the lines of the daemon, of requests and of workers in them
+metric_log    measurements as lines; `periodic_metrics` adds those that no request brings
+snapshots     what is registered, as a config.properties from which both servers start
+service       all of this as a service of the daemon
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +45,7 @@ class TorchServeLogsExtension(Extension):
         self, values: dict[str, Any], places: Mapping[str, str], environment: Mapping[str, str]
     ) -> Sequence[str]:
         from tsctl.daemon import paths
-        from tsctl.daemon.extensions.torchserve_logs.log_files import log4j_targets, log_targets
+        from tsctl.daemon.extensions.torchserve_logs.log4j import log4j_targets, log_targets
 
         if values["log_config"] is not None:
             values["log_files"], notes = log4j_targets(values["log_config"], places["log_config"], environment)

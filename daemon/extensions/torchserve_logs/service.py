@@ -4,8 +4,7 @@ from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Kernel, Service
 from tsctl.daemon.extensions.torchserve_logs.logs import TorchServeLogs
 from tsctl.daemon.extensions.torchserve_logs.periodic_metrics import PeriodicMetrics
-from tsctl.daemon.extensions.torchserve_logs.snapshots import TorchServeSnapshots
-from tsctl.daemon.extensions.torchserve_logs.written import properties_of
+from tsctl.daemon.extensions.torchserve_logs.snapshots import TorchServeSnapshots, properties_of
 
 
 class TorchServeLogsService(Service):

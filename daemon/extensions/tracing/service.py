@@ -5,8 +5,7 @@ from functools import partial
 
 from tsctl.daemon.api.management.status import tsctl_version
 from tsctl.daemon.extension import Kernel, MetricRow, Service
-from tsctl.daemon.extensions.tracing.buffer import SpanBuffer
-from tsctl.daemon.extensions.tracing.otlp import OtlpSender
+from tsctl.daemon.extensions.tracing.buffer import OtlpSender, SpanBuffer
 from tsctl.daemon.extensions.tracing.tracer import Traces
 from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.version import ModelVersion

@@ -18,7 +18,9 @@ other, in the middle of the time that the batch took.
 import math
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+
+import msgspec
 
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.endings import WHOSE, Ending, Whose
@@ -33,11 +35,40 @@ from tsctl.daemon.extensions.tracing.context import (
     records,
     with_context,
 )
-from tsctl.daemon.extensions.tracing.span import INTERNAL, SERVER, Span
-from tsctl.daemon.metrics.exemplars import Exemplars, LatencyExample
+from tsctl.daemon.metrics.histogram import Exemplars, LatencyExample
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.wire import STAGE_TIME, STAGES, Measurement
+
+SERVER, INTERNAL = "server", "internal"
+
+
+class Span(msgspec.Struct, frozen=True, gc=False):
+    """One span; thousands may wait, so the garbage collector does not look at them.
+
+    Attributes:
+        context: its own place in a trace.
+        parent: the id of the span that it is a part of; empty for none.
+        kind: `SERVER` for the daemon's answer to a client, `INTERNAL` for its parts.
+        began, ended: seconds since the epoch.
+        error: why it failed; None if it did not.
+        links: other spans that it belongs to.
+        events: names and times of what happened meanwhile, seconds since the epoch.
+        foreign: the parent is another process's.
+    """
+
+    name: str
+    context: TraceContext
+    parent: str
+    kind: str
+    began: float
+    ended: float
+    attributes: Mapping[str, str | int | float | bool]
+    error: str | None = None
+    links: Sequence[TraceContext] = ()
+    events: Sequence[tuple[str, float]] = ()
+    foreign: bool = False
+
 
 Attributes = dict[str, str | int | float | bool]
 

@@ -11,6 +11,6 @@ class VerdictExtension(Extension):
     name = "verdict"
 
     def install(self, kernel: Kernel) -> Service:
-        from tsctl.daemon.extensions.verdict.service import VerdictService
+        from tsctl.daemon.extensions.verdict.verdict import VerdictService
 
         return VerdictService(kernel.registry)

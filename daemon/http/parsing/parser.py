@@ -1,6 +1,6 @@
 """Parse bytes into requests: llhttp (httptools) parses; this module joins the pieces and enforces the limits.
 
-Received bytes are cut where requests end (boundaries.py), so that each request is parsed alone: as many as there is
+Received bytes are cut where requests end (body.py), so that each request is parsed alone: as many as there is
 `room` for; the rest is kept unparsed until there is room again. states/receiver.py draws what the next bytes belong to:
 
            ┌───────────────complete───────────────┐
@@ -12,7 +12,7 @@ Received bytes are cut where requests end (boundaries.py), so that each request 
     any state ──left──▶ CLOSED
 
 A client that keeps its connection mostly sends the same head again: such a head is compared, not parsed
-(head_cache.py). A large body of known length is not parsed, as nothing in it matters here. The part that came with its
+(head.py). A large body of known length is not parsed, as nothing in it matters here. The part that came with its
 headers is copied into the arena, and the rest is received there (`space`, `filled`).
 """
 
@@ -23,13 +23,10 @@ import httptools
 
 from tsctl.daemon.core.arena import SHARED_FROM, Storage
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.http.limits import HttpLimits
+from tsctl.daemon.http.limits import HttpLimits, body_too_large, head_too_large
 from tsctl.daemon.http.messages import Request, new_request_id
-from tsctl.daemon.http.parsing.body import Body
-from tsctl.daemon.http.parsing.boundaries import Boundaries
-from tsctl.daemon.http.parsing.head import Head
-from tsctl.daemon.http.parsing.head_cache import CachedHead, HeadCache
-from tsctl.daemon.http.parsing.refusals import body_too_large, head_too_large
+from tsctl.daemon.http.parsing.body import Body, Boundaries
+from tsctl.daemon.http.parsing.head import CachedHead, Head, HeadCache
 from tsctl.daemon.http.states.receiver import BODY, CLOSED, HEAD, IDLE, STORED
 
 

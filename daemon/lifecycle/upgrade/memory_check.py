@@ -8,8 +8,7 @@ under the cgroup's limits. GPU memory is not counted: there a load that does not
 from dataclasses import dataclass
 from pathlib import Path
 
-from tsctl.daemon.core.machine.memory import descendants, taken
-from tsctl.daemon.core.machine.memory_left import available
+from tsctl.daemon.core.machine.memory import available, descendants, taken
 from tsctl.daemon.core.machine.processes import PROC, parents_in
 from tsctl.daemon.setting_values import size_text
 

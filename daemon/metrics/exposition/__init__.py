@@ -11,10 +11,9 @@ from prometheus_client import Metric
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.samples import Sample
 
-from tsctl.daemon.metrics.exemplars import LatencyExample
 from tsctl.daemon.metrics.exposition.lines import HistogramRow, SampleWriter, as_samples, escaped, number
 from tsctl.daemon.metrics.exposition.lines import Labels as Labels
-from tsctl.daemon.metrics.histogram import Histogram
+from tsctl.daemon.metrics.histogram import Histogram, LatencyExample
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 OPEN_CONTENT_TYPE = "application/openmetrics-text; version=1.0.0; charset=utf-8"

@@ -11,8 +11,7 @@ from functools import cache
 from prometheus_client.samples import Exemplar, Sample
 from prometheus_client.utils import floatToGoString
 
-from tsctl.daemon.metrics.exemplars import LatencyExample
-from tsctl.daemon.metrics.histogram import Histogram
+from tsctl.daemon.metrics.histogram import Histogram, LatencyExample
 
 _EXACT = 1_000_000  # whole numbers below are written without an exponent
 

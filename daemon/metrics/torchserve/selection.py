@@ -10,8 +10,9 @@ The daemon's own metrics, `tsctl_…`, are on `/metrics` in every mode, and in n
 """
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.handlers.wire import Kind
 
 LEGACY = frozenset(
@@ -103,3 +104,16 @@ class Selection:
         if name.startswith("tsctl_"):
             return True
         return self._mode != "log" and (self._mode != "legacy" or name in LEGACY) and self.known(name)
+
+
+def shown(families: Iterable[MetricFamily], selection: Selection) -> Iterator[MetricFamily]:
+    """Yield the selected families; those of the server with the declared names of their dimensions."""
+    found = set()
+    for each in families:
+        found.add(each.name)
+        if selection.shown(each.name):
+            if each.name in SERVER:
+                each.rows = [(selection.dimensions(each.name, labels), value) for labels, value in each.rows]
+            yield each
+    for name, kind in selection.without_values(found).items():
+        yield family(name, kind, f"{name} has no value yet", [])

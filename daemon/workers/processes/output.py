@@ -17,8 +17,7 @@ from functools import partial
 
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.logs import OutputLog
-from tsctl.daemon.workers.processes.descriptor import read_pipe
-from tsctl.daemon.workers.processes.pipe import Pace, PipeReader
+from tsctl.daemon.workers.processes.pipe import Pace, PipeReader, read_pipe
 
 KEPT_LINES = 50
 MOST_LINES = 5000  # a period, of one worker

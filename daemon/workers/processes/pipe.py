@@ -6,10 +6,27 @@ pipes together are read 500 times a second, and the rest of the loop's time is f
 """
 
 import asyncio
+import os
+import socket
 from collections.abc import Callable
 from typing import cast
 
 from tsctl.daemon.core.clock import Clock, Timer
+
+
+async def read_pipe(loop: asyncio.AbstractEventLoop, protocol: Callable[[], asyncio.Protocol], descriptor: int) -> None:
+    """Read a pipe, which uvloop closes at its end. (asyncio's own loop would leave that to the object.)"""
+    await loop.connect_read_pipe(protocol, os.fdopen(descriptor, "rb", 0, closefd=False))
+
+
+async def connect(
+    loop: asyncio.AbstractEventLoop, protocol: Callable[[], asyncio.Protocol], sock: socket.socket
+) -> None:
+    """Talk over a connected Unix socket, which the loop closes."""
+    transport, _ = await loop.create_unix_connection(protocol, sock=sock)
+    if transport.is_closing():  # and perhaps closed: then uvloop did not know the object yet
+        sock.detach()
+
 
 LONGEST_LINE = 16 * 1024  # bytes; a longer line is cut into lines of this size
 READ_EVERY = 0.002  # seconds between two reads of pipes that do not get empty

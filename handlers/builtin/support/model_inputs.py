@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from tsctl.handlers.builtin.support.onnx import is_session
+from tsctl.handlers.requests.gpu_copies import to_device
 from tsctl.handlers.sdk.errors import UnreadablePayload
 
 # ONNX's types → the protocol's, whose names NumPy has in lower case but for these.
@@ -76,7 +77,7 @@ def arrays_of(row: Any, inputs: Sequence[ModelTensor]) -> list[np.ndarray[Any, A
 def tensors_of(rows: Sequence[Any], inputs: Sequence[ModelTensor], device: torch.device) -> list[torch.Tensor]:
     """Return a batch: for each input a tensor of shape (rows, …)."""
     columns = zip(*(arrays_of(row, inputs) for row in rows), strict=True)
-    return [torch.from_numpy(np.stack(column)).to(device) for column in columns]
+    return to_device([torch.from_numpy(np.stack(column)) for column in columns], device)
 
 
 def _value(wanted: ModelTensor, row: Any, inputs: Sequence[ModelTensor]) -> Any:

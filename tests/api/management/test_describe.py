@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.api.house import House
-from tsctl.daemon.api.management.describe import describe
+from tsctl.daemon.api.management.describe import describe, version_gpu_memory
 from tsctl.daemon.api.management.routes import order_of
+from tsctl.daemon.api.observing.live import live_document
 from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.registrar import no_progress
 from tsctl.daemon.models.request import Registration
@@ -96,6 +97,16 @@ def test_a_worker_on_a_gpu_is_described_with_what_it_holds_there(house: House) -
     assert (before["gpuUsage"], before["gpuMemory"]) == ("gpuId::1", {"1": None})
     assert (told["gpu"], told["gpuUsage"]) == (True, "gpuId::1 memory.used [MiB]::5120 MiB")
     assert told["gpuMemory"] == {"1": 5 * 2**30}
+
+
+def test_a_version_holds_on_gpus_what_its_workers_hold_together(house: House) -> None:
+    model = serve(house, workers=3)
+    for worker, gpu, held in zip(house.engine.workers, (0, 1, 0), ({0: 5}, {}, {0: 7}), strict=True):
+        worker.gpu_ids, worker.gpu_memory = (gpu,), held
+
+    [live] = live_document(house.registry, started=0.0, now=1.0)["models"]
+
+    assert live["gpuMemory"] == version_gpu_memory(model) == {"0": 12, "1": None}
 
 
 def test_workers_are_numbered_as_torchserve_numbers_its_ports(house: House) -> None:

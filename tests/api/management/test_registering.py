@@ -110,8 +110,7 @@ def test_a_file_url_that_is_allowed_names_a_path_also_over_tcp(tmp_path: Path) -
     assert register(house, climbing) == error(404, "ModelNotFoundException", message)
 
 
-def test_signing_for_s3_is_refused_and_not_ignored(tmp_path: Path) -> None:
-    house = House(tmp_path)
+def test_signing_for_s3_is_refused_and_not_ignored(house: House) -> None:
     house.put("m")
 
     status, document = tell(house, "POST", "/models?url=m&s3_sse_kms=true")
@@ -128,8 +127,7 @@ def test_signing_for_s3_is_refused_and_not_ignored(tmp_path: Path) -> None:
         pytest.param(manifest_document() | {"runtime": "ruby"}, "Runtime is not defined or invalid.", id="no runtime"),
     ],
 )
-def test_a_manifest_that_says_too_little_is_refused(tmp_path: Path, document: dict[str, Any], message: str) -> None:
-    house = House(tmp_path)
+def test_a_manifest_that_says_too_little_is_refused(house: House, document: dict[str, Any], message: str) -> None:
     (house.put("m") / "MAR-INF/MANIFEST.json").write_text(json.dumps(document))
 
     status, told = tell(house, "POST", "/models?url=m")
@@ -139,8 +137,7 @@ def test_a_manifest_that_says_too_little_is_refused(tmp_path: Path, document: di
 
 
 @pytest.mark.parametrize("number", ["min_worker", "max_worker"])
-def test_scaling_to_minus_one_is_refused(tmp_path: Path, number: str) -> None:
-    house = House(tmp_path)
+def test_scaling_to_minus_one_is_refused(house: House, number: str) -> None:
     model = asyncio.run(house.serve("m", workers=2))
 
     told = tell(house, "PUT", f"/models/m?{number}=-1")
@@ -160,8 +157,7 @@ def test_scaling_to_minus_one_is_refused(tmp_path: Path, number: str) -> None:
         pytest.param("?limit=0", ([], "0"), id="a page of nothing leads to itself"),
     ],
 )
-def test_odd_pages(tmp_path: Path, query: str, page: tuple[list[str], str | None]) -> None:
-    house = House(tmp_path)
+def test_odd_pages(house: House, query: str, page: tuple[list[str], str | None]) -> None:
     for name in "ab":
         asyncio.run(house.serve(name, workers=0))
 
@@ -170,8 +166,7 @@ def test_odd_pages(tmp_path: Path, query: str, page: tuple[list[str], str | None
     assert ([entry["modelName"] for entry in document["models"]], document.get("nextPageToken")) == page
 
 
-def test_the_default_is_not_set_by_reading(tmp_path: Path) -> None:
-    house = House(tmp_path)
+def test_the_default_is_not_set_by_reading(house: House) -> None:
     asyncio.run(house.serve("m"))
 
     status, document = tell(house, "GET", "/models/m/1.0/set-default")
@@ -180,8 +175,7 @@ def test_the_default_is_not_set_by_reading(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_the_root_has_no_method(tmp_path: Path, method: str) -> None:
-    house = House(tmp_path)
+def test_the_root_has_no_method(house: House, method: str) -> None:
     house.manage_alone()
 
     assert tell(house, method, "/")[0] == 405
@@ -189,9 +183,8 @@ def test_the_root_has_no_method(tmp_path: Path, method: str) -> None:
 
 @pytest.mark.parametrize(("method", "target"), [("POST", "/models?url=m"), ("DELETE", "/models/m")])
 async def test_where_registration_is_off_it_is_not_allowed_and_the_rest_is(
-    tmp_path: Path, method: str, target: str
+    house: House, method: str, target: str
 ) -> None:
-    house = House(tmp_path)
     await house.serve("m")
     house._router = Router(management_routes(house.registry, house.registrar, None, local_paths=False, registers=False))
 
@@ -216,9 +209,8 @@ async def test_where_registration_is_off_it_is_not_allowed_and_the_rest_is(
     ],
 )  # fmt: skip
 async def test_a_setting_that_does_not_exist_is_refused_with_the_near_name(
-    tmp_path: Path, name: str, sentence: str
+    house: House, name: str, sentence: str
 ) -> None:
-    house = House(tmp_path)
     house.put("m")
 
     assert await house.tell("POST", f"/models?url=m&{name}=3") == error(400, "BadRequestException", sentence)

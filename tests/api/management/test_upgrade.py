@@ -1,7 +1,6 @@
 """Asking for an upgrade; and what is refused while one is under way."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,8 +76,7 @@ def test_why_an_upgrade_failed_is_answered() -> None:
         ("DELETE", "/models/m"),
     ],
 )
-async def test_no_change_is_let_in_while_the_gate_is_closed(tmp_path: Path, method: str, target: str) -> None:
-    house = House(tmp_path)
+async def test_no_change_is_let_in_while_the_gate_is_closed(house: House, method: str, target: str) -> None:
     await house.serve("m")
     house.registrar.gate.close()
 

@@ -3,7 +3,7 @@
 import pytest
 
 from tsctl.daemon.batching.policies.collector import SLACK, Facts, Send, Wait
-from tsctl.daemon.batching.policies.fixed import Fixed
+from tsctl.daemon.batching.policies.table import Fixed
 from tsctl.daemon.batching.traffic.times import BatchTimes
 
 

@@ -4,8 +4,7 @@ import pytest
 
 from tsctl.daemon.batching.policies.auto import Auto
 from tsctl.daemon.batching.policies.collector import Facts, Send
-from tsctl.daemon.batching.policies.greedy import Greedy
-from tsctl.daemon.batching.policies.table import DEFAULT_POLICY, POLICIES, make_collector
+from tsctl.daemon.batching.policies.table import DEFAULT_POLICY, POLICIES, Greedy, make_collector
 from tsctl.daemon.batching.traffic.traffic import Traffic
 
 

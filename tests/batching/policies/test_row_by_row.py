@@ -1,7 +1,7 @@
 """When rows are sent: at once, but after the input that has already arrived."""
 
 from tsctl.daemon.batching.policies.collector import Facts, Send, Wait
-from tsctl.daemon.batching.policies.row_by_row import RowByRow
+from tsctl.daemon.batching.policies.table import RowByRow
 
 
 def test_pending_input_is_read_once_before_jobs_are_sent_to_free_places() -> None:

@@ -2,9 +2,8 @@
 
 import pytest
 
-from tsctl.daemon.batching.policies.split import best_parts, parts_now
-from tsctl.daemon.batching.traffic.times import BatchTimes
-from tsctl.daemon.batching.traffic.together import Together
+from tsctl.daemon.batching.policies.auto import best_parts, parts_now
+from tsctl.daemon.batching.traffic.times import BatchTimes, Together
 
 A, C = 0.050, 0.010
 

@@ -4,7 +4,7 @@ import gc
 import weakref
 
 from tests.kit.version import StubVersion
-from tsctl.daemon.batching.traffic.batch_log import KEPT, BatchLog
+from tsctl.daemon.batching.traffic.traffic import KEPT, BatchLog
 from tsctl.daemon.core.job import Batch, Job, Reply
 
 

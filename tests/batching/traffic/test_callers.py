@@ -1,7 +1,6 @@
 """The regular callers, and which of them are present."""
 
-from tsctl.daemon.batching.traffic.callers import Callers
-from tsctl.daemon.batching.traffic.survival import Survival
+from tsctl.daemon.batching.traffic.callers import Callers, Survival
 from tsctl.daemon.core.job import Caller, Job
 
 

@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from tsctl.daemon.batching.traffic.padded import PaddedTimes
-from tsctl.daemon.batching.traffic.times import BatchTimes
+from tsctl.daemon.batching.traffic.times import BatchTimes, PaddedTimes
 
 A, PER_JOB, PER_BYTE = 0.008, 0.001, 0.0002
 

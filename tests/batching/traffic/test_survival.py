@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.batching.traffic.survival import BUCKETS, EDGES, FORGETTING, LAST, Survival
+from tsctl.daemon.batching.traffic.callers import BUCKETS, EDGES, FORGETTING, LAST, Survival
 
 SECONDS = st.floats(0.0, 100.0)
 

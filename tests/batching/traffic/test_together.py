@@ -4,8 +4,7 @@ import random
 
 import pytest
 
-from tsctl.daemon.batching.traffic.times import BatchTimes
-from tsctl.daemon.batching.traffic.together import Together
+from tsctl.daemon.batching.traffic.times import BatchTimes, Together
 
 
 def learned(*batches: tuple[float, int, float], times: int = 30) -> Together:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.extensions.fitting.cap import FIRST, LONGEST, Cap, lowered, raised
+from tsctl.daemon.extensions.fitting.fitting import FIRST, LONGEST, Cap, lowered, raised
 
 SIZE = 8
 

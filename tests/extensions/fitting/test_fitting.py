@@ -9,8 +9,7 @@ import pytest
 from tests.api.house import House
 from tests.kit.version import StubVersion
 from tests.metrics.reading import values
-from tsctl.daemon.extensions.fitting.cap import FIRST
-from tsctl.daemon.extensions.fitting.fitting import Fitting
+from tsctl.daemon.extensions.fitting.fitting import FIRST, Fitting
 from tsctl.extensions.fitting import COMMAND_LINE
 
 NAMES = "abcdefghijklmnop"

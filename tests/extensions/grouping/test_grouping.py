@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.batching.traffic.padded import PaddedTimes
-from tsctl.daemon.batching.traffic.times import BatchTimes
+from tsctl.daemon.batching.traffic.times import BatchTimes, PaddedTimes
 from tsctl.daemon.core.job import Job, TimeBudget
 from tsctl.daemon.extensions.grouping.grouping import WORTH_IT, LengthGrouping, alike, by_age
 

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,23 +155,7 @@ def test_every_request_is_answered_once_and_held_no_longer_than_the_delay(policy
     assert bench.dispatcher.longest_hold <= 0.1 + 1e-9
 
 
-def test_the_oldest_request_is_in_the_next_batch() -> None:
-    chance = random.Random(7)
-    bench = version(batch_size=4)
-    for number in range(200):
-        bench.submit(str(number), b"-" * round(chance.lognormvariate(4.5, 0.8)))
-        bench.clock.advance(chance.expovariate(60.0))
-    bench.clock.advance(60.0)
-
-    left = list(range(200))
-    for batch in bench.batches:
-        sent = list(map(int, batch.split()))
-        assert sent[0] == left[0]
-        left = [number for number in left if number not in sent]
-
-
-async def test_what_a_byte_costs_is_told_where_batches_are_formed_by_length(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_what_a_byte_costs_is_told_where_batches_are_formed_by_length(house: House) -> None:
     model = await house.serve("m", config="batchSize: 2\ngroupByLength: true")
     assert model.traffic.padded is not None
     model.traffic.padded.per_byte = 0.0000123

@@ -19,8 +19,7 @@ from tsctl.daemon.extensions.grpc.server import Calls, GrpcServer, load_grpc, me
 from tsctl.daemon.extensions.grpc.torchserve import InferenceService
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.extensions.grpc.waiting.awaited import AwaitedModels
-from tsctl.daemon.extensions.grpc.waiting.incoming import Incoming
-from tsctl.daemon.extensions.grpc.waiting.limits import CALLS, SHARE
+from tsctl.daemon.extensions.grpc.waiting.incoming import CALLS, SHARE, Incoming
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.bounds.sending import SendBudget

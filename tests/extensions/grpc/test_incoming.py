@@ -15,8 +15,7 @@ from tests.extensions.grpc.test_predictions import failure
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import BadRequest, ReceivedTooSlowly
 from tsctl.daemon.extensions.grpc.torchserve import InferenceService
-from tsctl.daemon.extensions.grpc.waiting.incoming import AT_ONCE, MUCH, SLOW, Incoming
-from tsctl.daemon.extensions.grpc.waiting.sockets import Sockets
+from tsctl.daemon.extensions.grpc.waiting.incoming import AT_ONCE, MUCH, SLOW, Incoming, Sockets
 from tsctl.daemon.http.bounds.receiving import NoRoom, ReceiveBudget
 
 MIB = 1024 * 1024

@@ -14,8 +14,7 @@ from tsctl.daemon.core.errors import ResourceNotFound
 from tsctl.daemon.extension import Audience
 from tsctl.daemon.extensions.grpc.heads import read_head
 from tsctl.daemon.extensions.grpc.management.relay import relay
-from tsctl.daemon.extensions.grpc.management.repository import RepositoryService
-from tsctl.daemon.extensions.grpc.management.torchserve import SERVICE, ManagementService
+from tsctl.daemon.extensions.grpc.management.torchserve import SERVICE, ManagementService, RepositoryService
 from tsctl.daemon.extensions.grpc.oip import SERVICES
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.extensions.grpc.server import methods_of

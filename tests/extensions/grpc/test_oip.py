@@ -271,20 +271,6 @@ async def test_an_unknown_model_is_not_found(tmp_path: Path) -> None:
             )
 
 
-async def test_a_thousand_cancelled_calls_leave_nothing_behind(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        made.house.engine.batch_time = lambda size: 1e6
-        model = await made.house.serve("m", config=DECLARED + "jobQueueSize: 2000")
-        calls = [made.call("ModelInfer", infer(int_contents=[1, 2]), OIP) for _ in range(1000)]
-        await made.house.until(lambda: model.waiting + model.running == 1000)
-
-        for call in calls:
-            call.cancel()
-
-        await made.house.until(lambda: model.queue.waiting == 0)
-        assert model.queue.bytes == 0
-
-
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_the_parameters_of_a_sequence_are_its_headers(tmp_path: Path, streamed: bool) -> None:
     async with grpc_house(tmp_path) as made:

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from tests.api.house import House, error
-from tsctl.daemon.extensions.history.course import EVERY
-from tsctl.daemon.extensions.history.service import HistoryService
+from tsctl.daemon.extensions.history.course import EVERY, HistoryService
 
 
 @pytest.fixture

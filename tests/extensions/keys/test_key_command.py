@@ -7,8 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tsctl.cli import main
-from tsctl.daemon.extensions.keys.known_client import KnownClient
-from tsctl.daemon.extensions.keys.known_clients import digest_of, read_clients
+from tsctl.daemon.extensions.keys.known_clients import KnownClient, digest_of, read_clients
 
 
 def make(file: Path, *arguments: str) -> Result:

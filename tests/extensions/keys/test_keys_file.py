@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from tsctl.daemon.core.errors import StartError
-from tsctl.daemon.extensions.keys.known_client import KnownClient
-from tsctl.daemon.extensions.keys.known_clients import LOOK_EVERY, KnownClients, digest_of, read_clients
+from tsctl.daemon.extensions.keys.known_clients import LOOK_EVERY, KnownClient, KnownClients, digest_of, read_clients
 
 TABLE = '[[client]]\nname = "{name}"\nsha256 = "{digest}"\n'
 

@@ -11,7 +11,7 @@ from tests.kit.protocols import Body, Cases, Protocol, Sized
 from tests.lab.benchmarks import schemas
 from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.extensions.openai import requests
-from tsctl.daemon.extensions.openai.routes import openai_routes
+from tsctl.daemon.extensions.openai.completion import openai_routes
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from tsctl.daemon.extensions.optimizing.sample import made_up_image, sample_for
+from tsctl.daemon.extensions.optimizing.program import made_up_image, sample_for
 from tsctl.daemon.models.archives.sample import Sample
 
 

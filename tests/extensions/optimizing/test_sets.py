@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.extensions.optimizing.sets import is_tried, lossy_of, sets_to_try
+from tsctl.daemon.extensions.optimizing.building import is_tried, lossy_of, sets_to_try
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,13 @@ from tsctl.daemon.extensions.quarantine.quarantine import Quarantined
 __all__ = ["hashed"]  # a fixture
 
 
+@pytest.fixture
+def bench() -> PoisonedVersion:
+    return PoisonedVersion()
+
+
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_after_two_ends_alone_the_same_is_refused_for_a_minute(body: bytes) -> None:
-    bench = PoisonedVersion()
+def test_after_two_ends_alone_the_same_is_refused_for_a_minute(body: bytes, bench: PoisonedVersion) -> None:
     bench.prove(body)
 
     assert ask_again(bench, "third", body) is not None
@@ -37,8 +41,9 @@ def ask_again(bench: PoisonedVersion, name: str, body: bytes) -> str | None:
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_the_refusal_names_the_request_how_often_why_until_when_and_what_to_do(body: bytes) -> None:
-    bench = PoisonedVersion()
+def test_the_refusal_names_the_request_how_often_why_until_when_and_what_to_do(
+    body: bytes, bench: PoisonedVersion
+) -> None:
     bench.prove(body)
     bench.clock.advance(4.0)
 
@@ -59,8 +64,7 @@ def test_the_refusal_names_the_request_how_often_why_until_when_and_what_to_do(b
         pytest.param(lambda body: body, [("x-tenant", "7")], id="another header"),
     ],
 )
-def test_a_good_request_is_never_taken_for_it(other: Any, headers: Any, body: bytes) -> None:
-    bench = PoisonedVersion()
+def test_a_good_request_is_never_taken_for_it(other: Any, headers: Any, body: bytes, bench: PoisonedVersion) -> None:
     bench.prove(body)
 
     bench.ask("good", other(body), headers=headers)
@@ -87,8 +91,7 @@ def test_what_shared_a_batch_with_it_travels_alone_next_time_and_is_cleared_by_i
     assert bench.dispatcher.reasons == {"at_once": 3, "suspect": 1}
 
 
-def test_with_retry_the_second_end_alone_is_the_last() -> None:
-    bench = PoisonedVersion()
+def test_with_retry_the_second_end_alone_is_the_last(bench: PoisonedVersion) -> None:
     bench.ask("first")
     bench.crash(retry=True)
     assert bench.batches == ["first", "first"]
@@ -111,8 +114,7 @@ def test_with_retry_the_second_end_alone_is_the_last() -> None:
         pytest.param(lambda worker: worker._exit(None, "it was stopped", Fate.STOPPED, retry=False), id="a stop"),
     ],
 )
-def test_a_worker_that_was_killed_makes_no_suspect(end: Any, hashed: list[int]) -> None:
-    bench = PoisonedVersion()
+def test_a_worker_that_was_killed_makes_no_suspect(end: Any, hashed: list[int], bench: PoisonedVersion) -> None:
     for name in ("one", "two", "three"):
         bench.ask(name)
         end(bench.worker)
@@ -138,17 +140,14 @@ def test_what_comes_back_unbegun_is_compared_with_those_that_died_meanwhile_else
     assert ahead.phase is JobPhase.QUEUED and ahead.apart is not None
 
 
-def test_nothing_is_hashed_without_suspects(hashed: list[int]) -> None:
-    bench = PoisonedVersion()
-
+def test_nothing_is_hashed_without_suspects(hashed: list[int], bench: PoisonedVersion) -> None:
     bench.ask("a", b"123456")
     bench.clock.advance(1.0)
 
     assert hashed == []
 
 
-def test_only_what_is_as_large_as_a_suspect_is_hashed(hashed: list[int]) -> None:
-    bench = PoisonedVersion()
+def test_only_what_is_as_large_as_a_suspect_is_hashed(hashed: list[int], bench: PoisonedVersion) -> None:
     bench.ask("bad", b"12345678")
     bench.crash()
     assert hashed == [8]
@@ -163,8 +162,7 @@ def test_only_what_is_as_large_as_a_suspect_is_hashed(hashed: list[int]) -> None
 
 
 @pytest.mark.parametrize("what", ["retry", "change"])
-def test_an_operator_clears_it(what: str) -> None:
-    bench = PoisonedVersion()
+def test_an_operator_clears_it(what: str, bench: PoisonedVersion) -> None:
     bench.prove()
     assert bench.model.retryable
 
@@ -186,8 +184,7 @@ def test_a_setting_turns_it_off(hashed: list[int]) -> None:
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_one_whose_time_was_over_before_its_worker_ended_is_known_as_well(body: bytes) -> None:
-    bench = PoisonedVersion()
+def test_one_whose_time_was_over_before_its_worker_ended_is_known_as_well(body: bytes, bench: PoisonedVersion) -> None:
     for name in ("first", "second"):
         bench.ask(name, body, budget=TimeBudget(0.1, bench.clock.now(), "its client"))
         bench.clock.advance(0.2)

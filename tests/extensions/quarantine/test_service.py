@@ -25,8 +25,7 @@ def test_a_version_with_sequences_has_none_since_no_request_can_run_alone_elsewh
     assert quarantine_of(model) is None
 
 
-async def test_what_is_refused_is_described_and_counted(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_what_is_refused_is_described_and_counted(house: House) -> None:
     house.engine.batch_time = lambda size: 1.0
     await house.serve("m")
     for _ in range(2):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.extensions.quarantine.suspects import DEATHS, KEPT, MOST, REFUSED, Suspects
+from tsctl.daemon.extensions.quarantine.quarantine import DEATHS, KEPT, MOST, REFUSED, Suspects
 
 NOW = 1000.0
 A, B = b"a", b"b"

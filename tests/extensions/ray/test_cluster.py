@@ -11,10 +11,9 @@ from tests.kit.build import make_config
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
-from tsctl.daemon.extensions.ray import cluster as room
-from tsctl.daemon.extensions.ray.cluster import check_cluster
-from tsctl.daemon.extensions.ray.engine import RayEngine
-from tsctl.daemon.extensions.ray.service import RayService
+from tsctl.daemon.extensions.ray import service as room
+from tsctl.daemon.extensions.ray.bridge import RayEngine
+from tsctl.daemon.extensions.ray.service import RayService, check_cluster
 from tsctl.daemon.marfile import parse_manifest
 from tsctl.daemon.models.registering.spec import worker_spec
 from tsctl.daemon.models.settings import ROWS, Overrides, merge
@@ -119,8 +118,7 @@ def test_a_daemon_needs_a_cluster_and_the_package(
     assert check_cluster(config) == "head:6379"
 
 
-def test_a_version_for_a_cluster_is_not_registered_without_one(tmp_path: Path) -> None:
-    house = House(tmp_path)
+def test_a_version_for_a_cluster_is_not_registered_without_one(house: House) -> None:
     house.put("m")
 
     status, document = asyncio.run(house.tell("POST", "/models?url=m&engine=ray"))

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 
 from tests.extensions.residency.stub_house import StubHouse
-from tsctl.daemon.core.errors import NoReadyWorker, QueueFull
+from tsctl.daemon.core.errors import QueueFull
 from tsctl.daemon.extensions.residency.decision import LOOK_EVERY
 from tsctl.daemon.extensions.residency.residence import residence_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
-from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.workers.engine import LoadFailure
 
 
@@ -64,51 +63,18 @@ def test_a_version_with_work_is_not_unloaded_and_goes_soon_after() -> None:
     assert house.answers == ["r 200"]
 
 
-@pytest.mark.parametrize("kept", [{"keep_alive": 1e9}, {"pinned": True, "keep_alive": 1.0}], ids=["forever", "pinned"])
+@pytest.mark.parametrize(
+    "kept",
+    [{"keep_alive": 1e9}, {"pinned": True, "keep_alive": 1.0}, {"loading": "at_once", "keep_alive": 1.0}],
+    ids=["forever", "pinned", "loaded at once"],
+)
 def test_a_version_may_be_kept_for_good(kept: dict[str, Any]) -> None:
     house = StubHouse()
-    model = house.add(**kept)
-    house.ask(model)
+    house.ask(house.add(**kept))
 
     house.clock.advance(1e6)
 
     assert house.loaded == {"m"}
-
-
-def test_a_version_that_is_loaded_at_once_never_leaves() -> None:
-    house = StubHouse()
-    house.add(loading="at_once", keep_alive=1.0)
-
-    house.clock.advance(1e6)
-
-    assert house.loaded == {"m"}
-
-
-def test_what_an_operator_unloaded_stays_so_and_a_request_is_told() -> None:
-    house = StubHouse()
-    model = house.add()
-    house.ask(model)
-    house.clock.advance(3.0)
-
-    model.presence.end("unloaded by an operator")
-
-    with pytest.raises(NoReadyWorker):
-        house.ask(model)
-    house.clock.advance(1e6)
-    assert (residence_of(model).state, model.available, model.pool.empty) == (ResidenceState.HELD, False, True)
-
-
-def test_what_an_operator_scaled_to_0_stays_so_until_it_is_scaled_up() -> None:
-    house = StubHouse()
-    model = house.add()
-    model.scale(0, 0)
-    with pytest.raises(NoReadyWorker):
-        house.ask(model)
-
-    model.scale(2, 2)
-    house.clock.advance(3.0)
-
-    assert (model.pool.ready, model.state) == (2, ModelState.READY)
 
 
 def test_requests_that_wait_are_refused_when_an_operator_unloads() -> None:

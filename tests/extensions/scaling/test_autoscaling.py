@@ -7,8 +7,8 @@ import pytest
 from tests.kit.version import StubVersion
 from tsctl.daemon.core.machine.cards import Card
 from tsctl.daemon.extensions.scaling import resources
-from tsctl.daemon.extensions.scaling.autoscaling import Autoscaling
 from tsctl.daemon.extensions.scaling.resources import FRESH
+from tsctl.daemon.extensions.scaling.service import Autoscaling
 from tsctl.daemon.models.registry import Registry
 
 GIB = 1024**3
@@ -115,14 +115,6 @@ def test_an_operator_narrows_the_range_and_that_holds() -> None:
     assert scaled.model.pool.wanted == 2
     assert scaled.events[-1].startswith("autoscale-blocked: kept at 2 workers: predicted wait ")
     assert ", but maxWorkers is 2" in scaled.events[-1]
-
-
-def test_a_version_scaled_to_none_stays_so() -> None:
-    scaled = Scaled(least=0)
-    scaled.model.scale(0, 0)
-    scaled.clock.advance(10.0)
-
-    assert scaled.model.pool.wanted == 0
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ import pytest
 
 from tests.lab.policies.loads import Poisson
 from tests.lab.policies.world import SimulatedModel, World
-from tsctl.daemon.batching.policies.greedy import Greedy
+from tsctl.daemon.batching.policies.table import Greedy
 from tsctl.daemon.extensions.scaling.facts import BatchModel, ScalingFacts
-from tsctl.daemon.extensions.scaling.prediction import expected_wait, growing_wait, observed_wait
+from tsctl.daemon.extensions.scaling.rule import expected_wait, growing_wait, observed_wait
 
 SHARED = SimulatedModel(a=0.08, c=0.02, batch_size=4)
 SINGLE = SimulatedModel(a=0.1, c=0.0, batch_size=1)

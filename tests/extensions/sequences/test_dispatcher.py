@@ -172,17 +172,6 @@ def test_a_version_that_stops_answers_what_waits() -> None:
     assert bench.client.reply("a2").status == 503
 
 
-def test_the_last_request_of_a_sequence_makes_room() -> None:
-    bench = Stateful(batch_size=1, max_sequences=1)
-    bench.one("a1", end=True)
-    bench.clock.advance(1.0)
-
-    bench.one("b1")
-    bench.clock.advance(1.0)
-
-    assert bench.sent == ["a1", "b1"]
-
-
 def test_rows_of_a_sequence_begin_in_order_and_overlap_at_their_worker() -> None:
     bench = Stateful(continuous=True, batch_size=2, workers=2)
 
@@ -219,15 +208,6 @@ def test_the_headers_of_sequences_may_have_other_names() -> None:
     assert b"with the header X-Begin: true" in bench.client.reply("a2").body
 
 
-def test_the_client_is_told_a_new_id_under_the_chosen_name() -> None:
-    bench = Stateful(sequence_headers=SequenceHeaders("X-Dialogue", "X-Begin", "X-End"))
-
-    bench.ask("x")
-    bench.clock.advance(1.0)
-
-    assert dict(bench.client.reply("x").headers)["X-Dialogue"].startswith("ts-seq-")
-
-
 def test_a_client_that_ends_no_sequence_leaves_room_for_others() -> None:
     bench = Stateful(max_sequences=4)
     for name in ("a1", "b1", "c1", "d1"):
@@ -260,15 +240,3 @@ def test_a_client_that_is_refused_by_the_queue_displaces_nobody() -> None:
 
 def test_its_requests_do_not_travel_in_batches() -> None:
     assert not Stateful(workers=0).model.dispatcher.sends_batches
-
-
-@pytest.mark.parametrize("size", [1, 8])
-def test_a_worker_that_runs_row_by_row_has_twice_the_places_since_a_request_may_cancel_another(size: int) -> None:
-    bench = Stateful(continuous=True)
-    bench.model.change(bench.model.settings.changed({"batch_size": size}, "set"))
-
-    bench.workers[0].die()
-    bench.clock.advance(10.0)
-
-    worker = bench.workers[1]
-    assert worker.spec.rows == worker.in_flight.capacity == 2 * size

@@ -3,7 +3,7 @@
 import pytest
 
 from tsctl.daemon.core.job import Reply
-from tsctl.daemon.extensions.shadowing.comparison import compare
+from tsctl.daemon.extensions.shadowing.mirror import compare
 from tsctl.daemon.models.routing.copies import Agreement
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.daemon.extensions.torchserve_logs.lines import PrintedMetric, metric_line, parse_printed
+from tsctl.daemon.extensions.torchserve_logs.metric_log import PrintedMetric, metric_line, parse_printed
 
 
 @pytest.mark.parametrize(

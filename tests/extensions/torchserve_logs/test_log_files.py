@@ -6,8 +6,7 @@ import pytest
 
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.errors import StartError
-from tsctl.daemon.extensions.torchserve_logs.log4j import LOGGERS, LONGEST_FILE
-from tsctl.daemon.extensions.torchserve_logs.log_files import NAMES, pattern_of
+from tsctl.daemon.extensions.torchserve_logs.log4j import LOGGERS, LONGEST_FILE, NAMES, pattern_of
 
 LOGS = {"ts_log", "model_log", "access_log"}
 METRICS = {"ts_metrics", "model_metrics"}

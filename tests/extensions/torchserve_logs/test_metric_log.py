@@ -5,9 +5,8 @@ import re
 import pytest
 
 from tests.metrics.test_metrics import run
-from tsctl.daemon.extensions.torchserve_logs.lines import PrintedMetric
-from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog
-from tsctl.daemon.extensions.torchserve_logs.output import OutputCopies, WorkerNames
+from tsctl.daemon.extensions.torchserve_logs.logs import OutputCopies, WorkerNames
+from tsctl.daemon.extensions.torchserve_logs.metric_log import MetricLog, PrintedMetric
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.torchserve.selection import Selection
 from tsctl.daemon.metrics.version import VersionMetrics

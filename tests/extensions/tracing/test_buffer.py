@@ -7,7 +7,7 @@ import pytest
 
 from tsctl.daemon.extensions.tracing.buffer import MOST_AT_ONCE, MOST_WAITING, SpanBuffer
 from tsctl.daemon.extensions.tracing.context import TraceContext
-from tsctl.daemon.extensions.tracing.span import INTERNAL, Span
+from tsctl.daemon.extensions.tracing.tracer import INTERNAL, Span
 
 SPAN = Span("queued", TraceContext("1" * 32, "2" * 16), "", INTERNAL, 1.0, 2.0, {})
 NEVER = 1e6  # seconds

@@ -5,9 +5,9 @@ from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanKind, StatusCode
 
+from tsctl.daemon.extensions.tracing.buffer import OtlpSender, readable, resource_of
 from tsctl.daemon.extensions.tracing.context import TraceContext
-from tsctl.daemon.extensions.tracing.otlp import OtlpSender, readable, resource_of
-from tsctl.daemon.extensions.tracing.span import INTERNAL, SERVER, Span
+from tsctl.daemon.extensions.tracing.tracer import INTERNAL, SERVER, Span
 
 CONTEXT = TraceContext("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7", 3, "vendor=1")
 OTHER = TraceContext("5" * 32, "6" * 16)

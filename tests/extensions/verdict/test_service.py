@@ -49,12 +49,6 @@ def test_the_document_of_top_has_it(house: House) -> None:
     assert document["models"][0]["verdict"] == "4.7 requests/s come, one worker can do 3.3: `tsctl scale m 2`"
 
 
-def test_a_worker_that_keeps_up_needs_no_command(house: House) -> None:
-    send(house, 60, 1.0)
-
-    assert told(house) == "1 request/s comes, one worker can do 3.3"
-
-
 def test_a_worker_that_runs_row_by_row_has_no_known_rate(tmp_path: Path) -> None:
     (tmp_path / "rows").mkdir()
     house = House(tmp_path / "rows")

@@ -21,6 +21,7 @@ from tsctl.handlers.builtin.vision import VisionHandler
 from tsctl.handlers.optimize import bfloat16, check, folding
 from tsctl.handlers.optimize.apply import optimize
 from tsctl.handlers.optimize.checks.drift import TOLERANCES
+from tsctl.handlers.requests.preparation import IMAGENET
 from tsctl.handlers.sdk.errors import HandlerError
 
 TOLERATED = "1.0e-03" if GPU_ID is None else "1.0e-02"  # with TF32
@@ -255,7 +256,7 @@ def test_scaled_decode_is_tried_on_a_larger_image_and_kept_for_large_ones(
     report = done(handler, "scaled_decode")["scaled_decode"]
 
     assert report.applied and 0 < (report.drift or 0) <= TOLERANCES["scaled_decode"]
-    assert isinstance(handler, VisionHandler) and handler.least_side == scaled_decode.LEAST_SIDE
+    assert isinstance(handler, VisionHandler) and handler.least_side == scaled_decode.least_side(IMAGENET)
 
 
 def test_scaled_decode_is_refused_for_a_handler_that_reads_images_in_its_own_way(

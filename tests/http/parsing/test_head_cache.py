@@ -8,7 +8,7 @@ from tsctl.daemon.core.arena import SHARED_FROM
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import HttpLimits
 from tsctl.daemon.http.messages import Request, Response
-from tsctl.daemon.http.parsing.head_cache import LONGEST, PATIENCE, CachedHead, HeadCache, cached_head_of
+from tsctl.daemon.http.parsing.head import LONGEST, PATIENCE, CachedHead, HeadCache, cached_head_of
 
 LIMITS = HttpLimits(max_body=1000)
 

@@ -20,7 +20,7 @@ MODULES: dict[str, tuple[str, ...]] = {
     "tsctl.daemon.workers.slot": ("tests/workers/test_slot.py", *_WORKERS),
     "tsctl.daemon.workers.pool": ("tests/workers/test_pool.py", *_WORKERS),
     "tsctl.daemon.http.parsing.parser": ("tests/http/parsing/test_parser.py", *_HTTP),
-    "tsctl.daemon.http.parsing.head_cache": ("tests/http/parsing/test_head_cache.py", *_HTTP),
+    "tsctl.daemon.http.parsing.head": ("tests/http/parsing/test_head_cache.py", *_HTTP),
     "tsctl.daemon.http.exchange": ("tests/http/test_exchange.py", *_HTTP),
     "tsctl.daemon.models.registrar": (
         "tests/models/test_registrar.py",
@@ -35,12 +35,17 @@ _NO_DEADLINE = "without a deadline there is nothing to add or discard: `JobDeadl
 EQUIVALENT: dict[str, dict[str, str]] = {
     "tsctl.daemon.batching.dispatcher": {
         "_end: if job.budget is not None → if True": _NO_DEADLINE,
+        "close: self._timer = None → pass": "a timer that is cancelled is cancelled again",
+        "_size_ahead: head, size = self._queue.head, self._traffic.enough(len(self._queue), 0): 0 → 1": (
+            "beside one idle worker as beside none"
+        ),
         "_match: if decision.until <= now:: decision.until <= now → decision.until < now": (
             "a timer of no seconds rings in the loop's next turn, as what is to be called soon"
         ),
     },
     "tsctl.daemon.batching.queue": {
         "_park: if job.budget is not None → if True": _NO_DEADLINE,
+        "_add: if job.budget is not None → if True": _NO_DEADLINE,
         "_left: if job.budget is not None → if True": _NO_DEADLINE,
         "take_batch: if len(jobs) < count:: len(jobs) < count → len(jobs) <= count": "no job of low priority is added",
     },
@@ -52,6 +57,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         " 0 → 1": "there are two workers at least where it is read",
         "decide: if facts.idle + traffic.busy > 1 or self._parts:: facts.idle + traffic.busy > 1"
         " → facts.idle + traffic.busy >= 1": "the plan for one worker is the one that is there",
+        "_plan: self._found_for = found_for → pass": "what was found is found anew, and is the same",
         "_plan: if workers > 1:: workers > 1 → workers >= 1": "halves were forgotten when there were several workers",
         "_best: if waited >= gain → if False": "the value of a longer wait is not above 0",
     },
@@ -76,7 +82,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         ),
         "on_header: self._silent = 0: 0 → 1": "so long a line is over the limit of the head's bytes, too",
     },
-    "tsctl.daemon.http.parsing.head_cache": {
+    "tsctl.daemon.http.parsing.head": {
         "beginning_of: if data.startswith(self.whole) → if False": "the digits that follow are found to be the same",
         "beginning_of: if end < 0:: end < 0 → end <= 0": "the line's end is behind the header's name",
         "headers_of: if digits == self.digits → if False": "a copy of the headers gets the length that it has",

@@ -8,8 +8,7 @@ from collections import deque
 
 from tsctl.daemon.batching.policies.auto import Auto
 from tsctl.daemon.batching.policies.collector import Collector, Facts, Send, Wait
-from tsctl.daemon.batching.policies.fixed import Fixed
-from tsctl.daemon.batching.policies.greedy import Greedy
+from tsctl.daemon.batching.policies.table import Fixed, Greedy
 from tsctl.daemon.batching.traffic.traffic import Traffic
 
 

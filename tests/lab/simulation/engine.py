@@ -10,7 +10,7 @@ from tests.lab.simulation.ledger import TICK, Entry, Served
 from tests.lab.simulation.process import Process
 from tests.lab.simulation.row_checks import check_row_sent, note_heard, note_row_ended
 from tests.lab.simulation.suspicion import check_sent, note_ended, note_parked
-from tsctl.daemon.batching.traffic.together import rounded
+from tsctl.daemon.batching.traffic.times import rounded
 from tsctl.daemon.core.job import MAX_ATTEMPTS, Batch, Fate, Job, JobPhase, Outcome, Reply
 from tsctl.daemon.workers.engine import BatchEvents, Exit, LoadFailure, Worker, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.local import LocalWorker

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tests.lab.simulation.script import SIGKILL
 from tsctl.daemon.core.job import Batch, Fate, Outcome
-from tsctl.daemon.extensions.quarantine.suspects import DEATHS, REFUSED
+from tsctl.daemon.extensions.quarantine.quarantine import DEATHS, REFUSED
 
 if TYPE_CHECKING:
     from tests.lab.simulation.engine import WatchedWorker

@@ -8,23 +8,22 @@ import pytest
 from tests.lab.harness.planted import Around, Plant, nothing, row, rows
 from tests.lab.simulation.run import prepare, run
 from tsctl.daemon.api.management.status import is_compiled
-from tsctl.daemon.batching.alarm import Alarm
-from tsctl.daemon.batching.dispatcher import Dispatcher
-from tsctl.daemon.batching.policies.fixed import Fixed
+from tsctl.daemon.batching.dispatcher import Alarm, Dispatcher
+from tsctl.daemon.batching.policies.table import Fixed
 from tsctl.daemon.batching.queue import Queue
 from tsctl.daemon.core import job as jobs
 from tsctl.daemon.core.fingerprint import fingerprint
 from tsctl.daemon.core.job import Batch, Fate, Job, JobPhase, Outcome, Reply
 from tsctl.daemon.extensions.quarantine import quarantine
+from tsctl.daemon.extensions.quarantine.dispatcher import Screening
 from tsctl.daemon.extensions.quarantine.quarantine import Quarantine
-from tsctl.daemon.extensions.quarantine.screening import Screening
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.pool_follower import PoolFollower
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers import pool, slot
 from tsctl.daemon.workers.engine import Worker
-from tsctl.daemon.workers.flows import Flows, RowFlow
+from tsctl.daemon.workers.frames import Flows, RowFlow
 from tsctl.daemon.workers.inflight import InFlight
 from tsctl.daemon.workers.local import LocalWorker
 from tsctl.daemon.workers.pool import Pool

@@ -17,7 +17,7 @@ from tsctl.daemon.extensions.sequences.marks import SequenceMark
 from tsctl.daemon.extensions.sequences.table import OpenSequence, Sequences
 from tsctl.daemon.models.pool_follower import PoolFollower
 from tsctl.daemon.workers.engine import Worker, WorkerSpec
-from tsctl.daemon.workers.flows import RowFlow
+from tsctl.daemon.workers.frames import RowFlow
 from tsctl.daemon.workers.inflight import InFlight
 from tsctl.daemon.workers.processes.process import WorkerProcess
 from tsctl.daemon.workers.rows.in_flight import RowsInFlight

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.daemon.core.machine.memory import descendants, proportional
-from tsctl.daemon.core.machine.memory_left import left_in
+from tsctl.daemon.core.machine.memory import descendants, left_in, proportional
 from tsctl.daemon.lifecycle.upgrade.memory_check import MemoryCheck, measure, shortage
 
 MIB = 1024**2

@@ -5,10 +5,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.metrics.reading import registered, report, values
 from tsctl.daemon.metrics.exposition import MetricFamily, family, histograms, render, texts
+from tsctl.daemon.metrics.families import emitted
 from tsctl.daemon.metrics.histogram import Histogram
-from tsctl.daemon.metrics.merged import emitted
-from tsctl.daemon.metrics.torchserve.selection import SERVER, Selection
-from tsctl.daemon.metrics.torchserve.shown import shown
+from tsctl.daemon.metrics.torchserve.selection import SERVER, Selection, shown
 
 LABELS = {"model_name": "m", "model_version": "1.0", "hostname": "h"}
 ALL = (

@@ -4,8 +4,37 @@ A client that does not read slows the answers down: of each request at most `AHE
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from typing import Any, TypeVar
+
+from tsctl.daemon.api.tensors.steps import Steps
+
+T = TypeVar("T")
+
+
+class StepTurns:
+    """Does one step of all calls between two polls of the sockets."""
+
+    def __init__(self) -> None:
+        self._turn = asyncio.Lock()
+
+    async def finish(self, steps: Steps[T], between: Callable[[], Awaitable[None]] | None = None) -> T:
+        """Do all steps, the first at once, and return the result; raise as they do.
+
+        Args:
+            between: called after each turn, in which others were served.
+        """
+        while True:
+            try:
+                next(steps)
+            except StopIteration as ended:
+                result: T = ended.value
+                return result
+            async with self._turn:
+                await asyncio.sleep(0)  # with the turn held
+            if between is not None:
+                await between()
+
 
 MOST = 64  # requests of one stream that are being answered; further ones are read later
 AHEAD = 256 * 1024  # bytes of one request's answers that wait for those of earlier requests, or for the client

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.tsctl.test_describe_command import DESCRIBED
+from tests.tsctl.documents import DESCRIBED
 from tsctl.extensions.optimizing import COMMAND_LINE
 
 TRIAL = {

@@ -7,8 +7,8 @@ from tests.lab.percentile import nearest_rank
 from tests.lab.policies.world import SimulatedModel, World
 from tsctl.daemon.batching.policies.auto import Auto
 from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
-from tsctl.daemon.extensions.scaling.autoscaling import DECIDED, SAMPLED
 from tsctl.daemon.extensions.scaling.facts import ScalingChange
+from tsctl.daemon.extensions.scaling.service import DECIDED, SAMPLED
 
 MOST = 8  # workers
 TARGET = 0.1  # seconds

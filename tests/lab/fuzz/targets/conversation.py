@@ -19,8 +19,7 @@ from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.job import Batch, Job, Reply
 from tsctl.daemon.http.messages import Response
 from tsctl.daemon.metrics.exposition import render
-from tsctl.daemon.metrics.families import ours
-from tsctl.daemon.metrics.merged import emitted
+from tsctl.daemon.metrics.families import emitted, ours
 from tsctl.daemon.metrics.metrics import Metrics
 from tsctl.daemon.metrics.version import VersionMetrics
 from tsctl.daemon.workers.engine import Exit, Worker

@@ -12,7 +12,7 @@ from tests.lab.fuzz.target import Target
 from tests.lab.fuzz.targets.receiver import STREAMS, WORDS
 from tsctl.daemon.core.arena import SHARED_FROM
 from tsctl.daemon.http.limits import HttpLimits
-from tsctl.daemon.http.parsing.head_cache import LONGEST
+from tsctl.daemon.http.parsing.head import LONGEST
 
 _BETWEEN = b"~~\n"
 _LETTERS = re.compile(rb"%([0-9]{1,6})%")
