@@ -60,7 +60,7 @@ Label = Annotated[str, Meta(max_length=LONGEST_LABEL)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Kind = Literal["counter", "gauge", "histogram"]
 Mode = Literal["batch", "continuous", "async"]
-InputKind = Literal["text", "json", "image", "array", "tensor", "bytes"]
+InputKind = Literal["text", "json", "image", "audio", "array", "tensor", "bytes"]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0.0, le=1e9)]  # neither NaN nor infinite
 Status = Annotated[int, Meta(ge=200, le=599)]
@@ -220,6 +220,7 @@ class Optimized(msgspec.Struct, array_like=True):
         reason: why it was not applied, or how much of the model it reached.
         idle: there was nothing to do.
         agreement: the fraction of best classes that stay the same.
+        wanted: the least agreement with which it is kept.
         known: found by an earlier load.
     """
 
@@ -231,6 +232,7 @@ class Optimized(msgspec.Struct, array_like=True):
     idle: bool = False
     agreement: float | None = None
     known: bool = False
+    wanted: float | None = None
 
 
 class Input(msgspec.Struct, array_like=True):

@@ -143,6 +143,11 @@ PROOFS = {
 }
 
 COMPARISONS = {
+    "accuracy": _lab(
+        "the best class that each optimisation keeps, and its CPU time an image, on real weights and photographs: "
+        "docs/optimize.md has the table; five minutes",
+        "accuracy",
+    ),
     "conformance": _lab(
         "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes",
         "conformance",
@@ -176,8 +181,11 @@ MADE = {
         ("for shell in bash zsh fish; do tsctl completion $shell > completions/tsctl.$shell; done",),
     ),
     "transcripts": Program(
-        "what tsctl's commands ask and say, in text files that tests compare: tests/tsctl/transcripts",
-        ('WRITE_TRANSCRIPTS=1 pytest -q tests/tsctl/test_transcripts.py "$@"',),
+        "what versions, connections, the daemon and commands do, in text files that tests compare (tests/kit/told.py)",
+        (
+            "WRITE_TRANSCRIPTS=1 pytest -q tests/models/test_scenarios.py tests/http/test_conversations.py"
+            ' tests/api/test_conversations.py tests/tsctl/test_transcripts.py "$@"',
+        ),
     ),
     "digits": Program(
         "trains the network of `tsctl demo` anew: tsctl/showcase/served/weights.pt",

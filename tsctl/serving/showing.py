@@ -39,8 +39,9 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
     else:
         parts = [("data", _undeclared(served.target, _warmup(client, path, samples), image, ours.get("builtIn")))]
     parts = [(name, _in_a_file(part, samples / "sample.json")) for name, part in parts]
-    if any(part.file == image for _, part in parts):
-        image.write_bytes(sample.png())
+    for file, make in ((image, sample.png), (image.with_suffix(".wav"), sample.wav)):
+        if any(part.file == file for _, part in parts):
+            file.write_bytes(make())
     address = status.get("inferenceAddress")
     url = f"{address or 'http://localhost'}/predictions/{model_path(served.name)}"
     return Shown(
