@@ -8,6 +8,7 @@
     > a without a turn               and nothing happens yet
     + pass 1.5                       seconds
     + dies 0 {"retry": false}        a worker: `dies`, `crashes`, `hangs`; by its number among all that were started
+    + congested 0, + reads 0         a worker does not read what it is sent, and does
     + leaves a                       the client of a request
     + scale 1 2, + up 2              the number of workers; `+ set {"max_delay": 1.0}`: settings
     + stop, + retry, + refuse all    what operators do; `+ drain 30`, `+ kill`: its workers
@@ -98,6 +99,8 @@ class _Scenario:
                 (worker.die if verb == "dies" else worker.crash)(**given)
             case ["hangs", _]:
                 bench.workers[int(numbers[0])].hang(Reply(500, b"it is late"), **given)
+            case ["congested" | "reads", _]:
+                bench.workers[int(numbers[0])].congest(verb == "congested")
             case ["leaves", name]:
                 bench.model.abandon(self._jobs[name])
             case ["scale", _]:
@@ -151,7 +154,8 @@ class _Scenario:
         self._batches = len(sent)
         for name, reply in bench.client.replies[self._replies :]:
             text = "".join(f"; {header}: {value}" for header, value in reply.headers)
-            text += f": {reply.body[:500].decode()}".replace("\n", "\\n") if reply.body else ""
+            body = reply.body.decode() if reply.status != 200 or len(reply.body) < 60 else f"{len(reply.body)} bytes"
+            text += f": {body}".replace("\n", "\\n") if body else ""
             told.append(f"< {name} {reply.status} after {bench.client.took[name]:.4g}{_again(reply.retry_after)}{text}")
         self._replies = len(bench.client.replies)
         before, self._more = self._more, str(getattr(bench, "told", ""))

@@ -65,9 +65,8 @@ def _archives(folder: Path) -> list[str]:
         if zipfile.is_zipfile(file):
             with zipfile.ZipFile(file) as archive:
                 names, manifest = sorted(archive.namelist()), json.loads(archive.read(MANIFEST))
-            found.append(
-                f"* {file.relative_to(folder)}: {' '.join(names)}: {json.dumps({'runtime': manifest['runtime'], **manifest['model']})}"
-            )
+            model = json.dumps({"runtime": manifest["runtime"], **manifest["model"]})
+            found.append(f"* {file.relative_to(folder)}: {' '.join(names)}: {model}")
         elif tarfile.is_tarfile(file):
             found.append(f"* {file.relative_to(folder)}, in tar's format")
     return found
