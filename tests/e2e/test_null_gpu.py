@@ -9,6 +9,7 @@ from tests.e2e.on_cards import BATCH, PIXELS, pack_image_classifier, pack_on_car
 from tests.e2e.served import Answer, Served, eventually, running
 from tests.e2e.test_workers import worker_pids
 from tests.kit.null_gpu.cards import Cards, Delta, OnCards, cards_or_skip
+from tsctl.handlers.builtin.support.readers import SLOTS
 
 
 @pytest.fixture(scope="module")
@@ -77,6 +78,10 @@ def test_a_batch_that_does_not_fit_is_told_from_a_broken_context(served: Served,
 def test_a_batch_of_images_is_one_pinned_copy_of_their_bytes_beside_the_kernels(batch: Delta) -> None:
     assert (batch["to_card_pinned"], batch["to_card_pageable"], batch["default_to_card"]) == (1, 0, 0)
     assert batch["to_card_bytes"] == BATCH * PIXELS
+
+
+def test_the_memory_that_readers_write_to_is_pinned(classifies: OnCards) -> None:
+    assert classifies["pinned"] >= (1 + SLOTS) * BATCH * PIXELS
 
 
 def test_a_batch_that_is_prepared_otherwise_goes_the_same_way(served: Served, cards: Cards) -> None:

@@ -143,8 +143,14 @@ PROOFS = {
 }
 
 COMPARISONS = {
+    "accuracy": _lab(
+        "the best class that each optimisation keeps, and its CPU time an image, on real weights and photographs: "
+        "docs/optimize.md has the table; five minutes",
+        "accuracy",
+    ),
     "conformance": _lab(
-        "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes",
+        "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes. "
+        "`record`: runs TorchServe for cases that have no answer yet; needs Java 17",
         "conformance",
     ),
     "simulate": _lab(

@@ -10,6 +10,8 @@ from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.core.machine.cards import MIB
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.metrics.recent import Recent
+from tsctl.daemon.models.archives.model_yaml import misspelt
+from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.reporting.trouble import TroubleFacts, troubles
 from tsctl.daemon.models.version import ModelVersion
@@ -180,8 +182,9 @@ def _ours(model: ModelVersion, others: Iterable[ModelVersion]) -> dict[str, Any]
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "settings": _settings(model),
         "declared": _declared(model),
+        "tensors": file_tensors(model.declared),
         "builtIn": model.declared.inputs[0].kind if model.declared is not None and model.declared.built_in else None,
-        "notes": list(model.notes),
+        "notes": [*misspelt(model.source.document), *model.notes],
         "ephemeral": model.request.ephemeral,
         "replacement": _replacement(model),
         "events": [msgspec.to_builtins(event) for event in model.reports.latest()],

@@ -2,7 +2,7 @@
 
     modelName, modelVersion, handler
     batchSize, maxBatchDelay, batching   in force now; milliseconds
-    notes                                the worker's sentences for the model's author
+    notes                                sentences for the model's author, the worker's and those on model-config.yaml
     replaced                             whether the registration replaces a version that was registered
     changed                              the settings that a replacement changed: setting, before, after
     kept                                 the settings that a replacement kept, because they were asked for earlier
@@ -16,6 +16,7 @@ Settings have their names and units of model-config.yaml.
 from typing import Any
 
 from tsctl.daemon.api.management.describe import settings_of, shown_settings
+from tsctl.daemon.models.archives.model_yaml import misspelt
 from tsctl.daemon.models.settings import ROWS
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.wire import Declared
@@ -31,7 +32,7 @@ def registered(model: ModelVersion) -> dict[str, Any]:
         "batchSize": settings.batch_size,
         "maxBatchDelay": round(settings.max_delay * 1000, 3),
         "batching": settings.policy,
-        "notes": list(model.notes),
+        "notes": [*misspelt(model.source.document), *model.notes],
         "replaced": before is not None,
         "changed": [] if before is None else _changed(shown_settings(vars(before.settings)), settings_of(model)),
         "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],

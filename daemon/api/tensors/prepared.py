@@ -2,6 +2,7 @@
 
 the model has                    its worker gets                     and answers with
 type hints                       its arguments, from tensors         one output of BYTES (typed.py)
+outputs that its file tells      tensors, checked by the worker      the protocol's answer
 declared inputs (in its yaml)    tensors, checked by the daemon      the protocol's answer
 neither                          the request, as JSON                JSON of its own
 
@@ -13,7 +14,7 @@ from functools import partial
 from typing import NamedTuple
 
 from tsctl.daemon.api.tensors.answers import parse_answer, write_answer
-from tsctl.daemon.api.tensors.declared import check_request
+from tsctl.daemon.api.tensors.declared import check_datatypes, check_outputs, check_request, file_outputs
 from tsctl.daemon.api.tensors.documents import described_request
 from tsctl.daemon.api.tensors.forms import InferAnswer, InferRequest
 from tsctl.daemon.api.tensors.parameters import check_parameters, headers_of
@@ -49,15 +50,21 @@ def prepare(model: ModelVersion, request: InferRequest) -> PreparedRequest:
     """
     settings = model.settings
     told = headers_of(request.parameters, model.parameter_headers)
+    wanted = [WantedTensor(each.name, each.binary) for each in request.outputs]
     if settings.inputs:
         check_request(request, settings.inputs, settings.outputs)
     if model.declared is not None:
         check_parameters(request.parameters, model.parameter_headers, [each.name for each in model.declared.inputs])
         read = partial(typed_answer, model.name, model.version, request.id, output_of(settings.outputs))
         params, elements = typed_params(request, model.declared)
+        if model.declared.outputs and elements is not None:
+            check_datatypes(request, model.declared)
+            check_outputs(request, settings.outputs or file_outputs(model.declared))
+            heads = [each for each in elements.inputs if each is not None]
+            head = InferHead(request.id, request.parameters, heads, wanted, request.binary)
+            return PreparedRequest(params, head, answer_of, told)
         return PreparedRequest(params, elements, read, told)
     inputs = [TensorHead(each.name, each.datatype, list(each.shape), each.parameters) for each in request.inputs]
-    wanted = [WantedTensor(each.name, each.binary) for each in request.outputs]
     if settings.inputs:
         head = InferHead(request.id, request.parameters, inputs, wanted, request.binary)
         return PreparedRequest([Param(each.name, "", each.data) for each in request.inputs], head, answer_of, told)

@@ -1,11 +1,11 @@
 """Typed and built-in handlers, and the protocol: each argument is an input, and the answer is one output.
 
-A text, an image, bytes and JSON are BYTES of one element, named after the argument; what stands in it is what a form's
-field of this name would hold. An array is a tensor of any datatype and shape, as its hint names neither, unless the
-archive's model-config.yaml declares them; it may declare every input, and the name of the output. The worker makes an
-array's values of its bytes.
+A text, an image, a sound, bytes and JSON are BYTES of one element, named after the argument; what stands in it is what
+a form's field of this name would hold. An array is a tensor of any datatype and shape, as its hint names neither,
+unless the archive's model-config.yaml declares them; it may declare every input, and the name of the output. The worker
+makes an array's values of its bytes.
 
-A built-in handler has one input, `data`. An image may be in base64, as JSON holds no other bytes.
+A built-in handler has one input, `data`. An image or a sound may be in base64, as JSON holds no other bytes.
 """
 
 import base64
@@ -23,6 +23,7 @@ from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
 from tsctl.handlers.wire import Declared
 
 _DATA = "data"
+_FILES = ("image", "audio")
 _MOST_EMPTY = 100_000  # lists without elements
 _BASE64 = re.compile(rb"[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]+={0,2}\Z")  # the start; lines have 76 characters, or 64
 
@@ -58,7 +59,7 @@ def typed_params(request: InferRequest, declared: Declared) -> tuple[list[Param]
             raise BadRequest(f"The input {name} is {found}; the model takes BYTES of shape [1].")
         (element,) = elements
         assert isinstance(element, bytes)
-        params[name] = Param(name, "", _image(element) if kinds[name] == "image" else element)
+        params[name] = Param(name, "", _file(element) if kinds[name] in _FILES else element)
     return list(params.values()), ElementHeads([heads.get(name) for name in params]) if heads else None
 
 
@@ -79,8 +80,8 @@ def _check_empty(tensor: Tensor) -> None:
         raise BadRequest(f"{tensor.name} of shape {list(shape)} is empty; at most {_MOST_EMPTY} lists are made.")
 
 
-def _image(element: bytes) -> bytes:
-    """Return an image's bytes, which may be in base64: no image begins like that."""
+def _file(element: bytes) -> bytes:
+    """Return the bytes of an image or a sound, which may be in base64: neither begins like that."""
     if not element.isascii() or _BASE64.match(element) is None:
         return element
     try:

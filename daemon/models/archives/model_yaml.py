@@ -13,6 +13,8 @@ import yaml
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.models.archives.manifest import read_text
 from tsctl.daemon.server.extensions import EXTENSIONS
+from tsctl.daemon.tables import MODEL_SETTINGS
+from tsctl.handlers.texts.near import plain
 
 # Errors of PyYAML: for a month 13, an empty `!!int`, a `!!timestamp` of no date, and deep nesting not its own one.
 _NOT_YAML = (yaml.YAMLError, ValueError, LookupError, AttributeError, RecursionError)
@@ -30,6 +32,16 @@ def without_effect(document: Mapping[str, Any]) -> list[str]:
     """Return the keys that are set and have no effect here."""
     ours = [key for key in _WITHOUT_EFFECT if document.get(key)]
     return ours + [key for each in EXTENSIONS for key in each.without_effect(document)]
+
+
+def misspelt(document: Mapping[str, Any]) -> list[str]:
+    """Return a sentence on each key that is a setting's but for case and signs; any other key is the handler's own."""
+    known = {plain(row.yaml): row.yaml for row in MODEL_SETTINGS if row.yaml}
+    return [
+        f"`{key}` in model-config.yaml is no setting; did you mean `{known[plain(key)]}`?"
+        for key in map(str, document)
+        if key not in known.values() and plain(key) in known
+    ]
 
 
 def check_served(document: Mapping[str, Any], config_file: str | None) -> None:

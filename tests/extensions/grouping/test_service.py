@@ -123,6 +123,7 @@ def test_a_model_that_is_seen_to_pad_gets_batches_of_similar_lengths_by_itself()
     ((title, text),) = COMMAND_LINE.described({"batching": told}, 0.0)
     share = f"{told['padding']:.0%}"
     assert (title, text) == ("batches", f"of similar lengths: padding took {share} of the time (learned)")
+    assert [each.text for each in COMMAND_LINE.state(GroupingService().live(bench.model), 0.0)] == [f"{title} {text}"]
     (event,) = [each for each in events if each.startswith("grouped")]
     assert event.startswith("grouped: batches of similar lengths from now on: padding took ")
 
