@@ -16,11 +16,10 @@ from tsctl.daemon.models.admission import check_for_workers, stopping_error
 from tsctl.daemon.models.archives.sample import Sample
 from tsctl.daemon.models.pool_follower import PoolFollower
 from tsctl.daemon.models.presence import Presence
-from tsctl.daemon.models.registering.batch_size import with_default_batch_size, within_file
 from tsctl.daemon.models.registering.source import Source as Source
+from tsctl.daemon.models.registering.spec import with_default_batch_size, within_file
 from tsctl.daemon.models.replacement import Replacement, ReplacementState
-from tsctl.daemon.models.reporting.health import is_healthy
-from tsctl.daemon.models.reporting.model_state import CRASHES, NOT_IN_MEMORY, ModelState, word_of
+from tsctl.daemon.models.reporting.model_state import CRASHES, NOT_IN_MEMORY, ModelState, is_healthy, word_of
 from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.request_path import RequestPath, Resources
@@ -86,7 +85,7 @@ class ModelVersion:
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.arrivals: dict[Callable[[], None], None] = {}
         self.watchers: tuple[RequestWatcher, ...] = ()
-        self.taken = TakenJobs(self, lambda: stopping_error(self))
+        self.taken = TakenJobs(self)
         self.parameter_headers: Mapping[str, ParameterHeader] = {}
         self.change_listeners: list[Callable[[], None]] = []
         self.metrics = VersionMetrics(self.name, self.version)

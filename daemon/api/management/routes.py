@@ -25,16 +25,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tsctl.daemon.api.management.commands import awaited, changing
+from tsctl.daemon.api.management.commands import Command, awaited, changing, run
 from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
-from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields
+from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields, settings_of, shown_settings
 from tsctl.daemon.api.management.loading import ACTIONS, loading_command
 from tsctl.daemon.api.management.openapi import REGISTERING, Paths, describe_management
 from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.management.patch import asked_of, change
-from tsctl.daemon.api.management.progress import Command, run
-from tsctl.daemon.api.management.registered import registered
 from tsctl.daemon.core.errors import (
     BadRequest,
     MethodNotAllowed,
@@ -50,7 +48,7 @@ from tsctl.daemon.models.registering.pins import sha256_pin
 from tsctl.daemon.models.registrar import Progress, Registrar, Registration
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering_of, are_ready
-from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.settings import ROWS, Overrides
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
 
@@ -292,3 +290,45 @@ def _list(registry: Registry, given: Parameters) -> dict[str, Any]:
     page = models[start : start + limit]
     document["models"] = [{"modelName": model.name, "modelUrl": model.source.url} for model in page]
     return document
+
+
+def registered(model: ModelVersion) -> dict[str, Any]:
+    """The document that ends a registration with `warnings=true` (a parameter of ours), beside TorchServe's sentence.
+
+        modelName, modelVersion, handler
+        batchSize, maxBatchDelay, batching   in force now; milliseconds
+        notes                                the worker's sentences for the model's author
+        replaced                             whether the registration replaces a version that was registered
+        changed                              the settings that a replacement changed: setting, before, after
+        kept                                 the settings that a replacement kept, because they were asked for earlier
+        mostRows                             that the model's file takes at a time; 0 for any number
+        workers, onDemand                    its worker processes; whether the first request starts them
+
+    Settings have their names and units of model-config.yaml.
+
+    Return the document of a version that was registered, or is being loaded.
+    """
+    before, settings = model.before, model.settings
+    return {
+        "modelName": model.name,
+        "modelVersion": model.version,
+        "handler": model.source.manifest.handler,
+        "batchSize": settings.batch_size,
+        "maxBatchDelay": round(settings.max_delay * 1000, 3),
+        "batching": settings.policy,
+        "notes": list(model.notes),
+        "replaced": before is not None,
+        "changed": [] if before is None else _changed(shown_settings(vars(before.settings)), settings_of(model)),
+        "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],
+        "mostRows": model.most_rows,
+        "workers": model.pool.wanted,
+        "onDemand": model.presence.comes,
+    }
+
+
+def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"setting": name, "before": value, "after": after[name]}
+        for name, value in before.items()
+        if value != after[name]
+    ]

@@ -8,8 +8,8 @@ from typing import Any
 from tsctl.daemon.extension import Kernel, MetricRow, Service
 from tsctl.daemon.extensions.shadowing.mirror import Mirror
 from tsctl.daemon.metrics.exposition import MetricFamily, family
-from tsctl.daemon.models.routing.copies import RESULTS
 from tsctl.daemon.models.routing.route import Route
+from tsctl.daemon.models.routing.routes import RESULTS
 from tsctl.daemon.models.routing.steering import answering_of
 from tsctl.daemon.models.version import ModelVersion
 

@@ -10,10 +10,11 @@ import pytest
 
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.core.errors import StartError, WorkersFailed
-from tsctl.daemon.lifecycle.upgrade.channel import Channel, HungUp
 from tsctl.daemon.lifecycle.upgrade.messages import (
     FORM,
+    Channel,
     Expected,
+    HungUp,
     Inheritance,
     Progress,
     ReadyToTakeOver,

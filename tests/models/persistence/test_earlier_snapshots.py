@@ -12,9 +12,8 @@ import pytest
 
 from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import StubDaemon
-from tsctl.daemon.models.persistence.encoding import encode_snapshot
 from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, SnapshotEntry, decode_snapshot
-from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
+from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile, encode_snapshot
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import Overrides
 from tsctl.handlers.wire import Declared, Input

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tests.lab.harness.peer import Unanswered
 from tests.lab.harness.verdict import Broken
-from tsctl.daemon.models.routing.choice import choose_for
+from tsctl.daemon.models.routing.routes import choose_for
 
 BAD = "3.0"  # fails for half of its requests
 FAILURE = "the bad version"
