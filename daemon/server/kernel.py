@@ -1,6 +1,6 @@
 """The kernel of a daemon: what the core offers its extensions."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -76,13 +76,16 @@ def kernel_of(
     )  # fmt: skip
 
 
-def installed(extensions: Iterable[Extension], kernel: Kernel) -> dict[str, Service]:
+def installed(extensions: Sequence[Extension], kernel: Kernel) -> dict[str, Service]:
     """Return the services of one daemon by the names of their extensions, in order; of some there is none.
 
     Raises:
         StartError: what the configuration asks for cannot be done.
     """
     services = {each.name: service for each in extensions if (service := each.install(kernel)) is not None}
+    for each in extensions:
+        if each.name in services:
+            services[each.name].metrics = each.metrics
     connect(kernel.registry, kernel.registrar, services)
     return services
 
