@@ -46,15 +46,15 @@ def keep(request: Registration, old: ModelVersion) -> Registration:
     """
     asked, before = request.overrides, old.request.overrides
     values = {name: before.said[name] for name in before.said if _is_kept(name, asked)} | asked.said
-    if old.min_workers:
-        values["fallback_workers"] = old.min_workers
+    if old.presence.least:
+        values["fallback_workers"] = old.presence.least
     since = {name: command for name, command in before.since.items() if _is_kept(name, asked)}
     return replace(request, overrides=Overrides(since=since, **values))
 
 
 def before_replacement(request: Registration, old: ModelVersion, *, reset: bool) -> SettingsBefore:
     """Return the old version's settings, and which of them `keep` keeps."""
-    workers = {"workers": old.min_workers, "max_workers": old.max_workers}
+    workers = {"workers": old.presence.least, "max_workers": old.presence.most}
     kept = () if reset else [name for name in old.request.overrides.said if _is_kept(name, request.overrides)]
     return SettingsBefore(old.settings.changed(workers, "register"), tuple(kept))
 

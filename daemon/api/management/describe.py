@@ -60,8 +60,8 @@ def describe(
         "modelVersion": model.version,
         "modelUrl": model.source.url,
         "runtime": model.source.manifest.runtime,
-        "minWorkers": model.min_workers,
-        "maxWorkers": model.max_workers,
+        "minWorkers": model.presence.least,
+        "maxWorkers": model.presence.most,
         "batchSize": settings.batch_size,
         "maxBatchDelay": round(settings.max_delay * 1000),
         "responseTimeout": round(settings.response_timeout),
@@ -207,7 +207,7 @@ def _declared(model: ModelVersion) -> dict[str, Any] | None:
 
 def settings_of(model: ModelVersion) -> dict[str, Any]:
     """Return each setting of `model-config.yaml` by its name there, in that file's units."""
-    return shown_settings(vars(model.settings) | {"workers": model.min_workers, "max_workers": model.max_workers})
+    return shown_settings(vars(model.settings) | {"workers": model.presence.least, "max_workers": model.presence.most})
 
 
 def shown_settings(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,8 @@ from tsctl.daemon.core.arena import Lease, Payload
 from tsctl.daemon.core.errors import BadRequest, DaemonError, NotServed
 from tsctl.daemon.core.job import Param, Reply
 from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import MOST_JSON, json_response
+from tsctl.daemon.http.limits import MOST_JSON
+from tsctl.daemon.http.messages import json_response
 from tsctl.daemon.models.version import ModelVersion
 
 GENERATE, STREAM = "generate", "generate_stream"

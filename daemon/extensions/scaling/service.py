@@ -68,7 +68,7 @@ def _step(model: ModelVersion, scaler: Autoscaler, now: float) -> None:
     wanted, was_blocked = model.pool.wanted, scaler.decision is not None and scaler.decision.blocked
     stateful = model.dispatcher.remembered > 0
     target = model.settings.target_queue
-    decision = scaler.step(target, model.min_workers, model.max_workers, now, stateful=stateful)
+    decision = scaler.step(target, model.presence.least, model.presence.most, now, stateful=stateful)
     if decision.workers != wanted:
         model.reports.add("autoscaled", f"scaled from {wanted} to {decision.workers}: {decision.reason}")
     elif decision.blocked and not was_blocked:
@@ -101,8 +101,8 @@ def autoscaling_of(model: ModelVersion, scaler: Autoscaler | None) -> dict[str, 
     quiet_since = None if scaler is None else scaler.quiet_since
     return {
         "targetQueueMs": round(target * 1000, 3),
-        "minWorkers": model.min_workers,
-        "maxWorkers": model.max_workers,
+        "minWorkers": model.presence.least,
+        "maxWorkers": model.presence.most,
         "predictedWaitMs": None if decision is None else round(decision.wait * 1000, 3),
         "reason": "" if decision is None else decision.reason,
         "blocked": decision is not None and decision.blocked,
@@ -146,8 +146,8 @@ class ScalingService(Service):
         scaled = [((each.name, each.version), each) for each in self._registry if each.settings.target_queue]
         yield [(labels, each.settings.target_queue) for labels, each in scaled]
         yield [(labels, _predicted(self._autoscaling.of(each))) for labels, each in scaled]
-        yield [(labels, each.min_workers) for labels, each in scaled]
-        yield [(labels, each.max_workers) for labels, each in scaled]
+        yield [(labels, each.presence.least) for labels, each in scaled]
+        yield [(labels, each.presence.most) for labels, each in scaled]
 
 
 def _predicted(scaler: Autoscaler | None) -> float:

@@ -10,9 +10,8 @@ from typing import Any, Protocol
 from tsctl.daemon.models.archives.directories import Directories
 from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
-from tsctl.daemon.models.registering.source import Source
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.request import Registration, Source
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.wire import Declared
 

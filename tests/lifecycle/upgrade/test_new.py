@@ -171,7 +171,7 @@ async def test_as_many_workers_are_ready_as_before_where_any_number_would_do(tmp
     new = await take_over(bench, [Expected("m", "1.0", True, 3)])
 
     taken = new.registry.find("m")
-    assert (taken.pool.ready, taken.min_workers, taken.max_workers) == (3, 1, 4)
+    assert (taken.pool.ready, taken.presence.least, taken.presence.most) == (3, 1, 4)
 
 
 async def test_what_is_registered_counts_and_not_what_the_settings_say_of_a_start(tmp_path: Path) -> None:

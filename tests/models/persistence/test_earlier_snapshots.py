@@ -115,7 +115,7 @@ async def test_a_model_that_an_earlier_version_registered_is_served_as_it_was(tm
     settings = restored.settings
     assert (settings.batch_size, settings.max_delay, settings.policy) == (4, 0.02, "greedy")
     assert (settings.max_memory, settings.cpus) == (2**30, (0,))
-    assert (restored.min_workers, restored.max_workers) == (1, 3)
+    assert (restored.presence.least, restored.presence.most) == (1, 3)
     assert (settings.origins["workers"], settings.origins["batch_size"]) == ("scale", "set")
     assert settings.origins["queue_jobs"] == "register"
     assert overrides_in(bench.snapshot.read_bytes()) == SAID
