@@ -275,16 +275,6 @@ def test_another_handler_declares_nothing(house: House) -> None:
     assert (told["declared"], told["notes"]) == (None, [])
 
 
-def test_versions_are_listed_by_their_numbers_whatever_the_order_of_their_registration(house: House) -> None:
-    async def list_all() -> list[str]:
-        for version in ("10.0", "2.0", "1.0", "2.0.1", "beta"):
-            await house.serve("m", version)
-        _, documents = await house.tell("GET", "/models/m/all")
-        return [document["modelVersion"] for document in documents]
-
-    assert asyncio.run(list_all()) == ["beta", "1.0", "2.0", "2.0.1", "10.0"]
-
-
 def test_a_version_of_any_length_has_a_place_among_the_others() -> None:
     versions = ["9" * 5000, "0", "00.1", "10", "9", "1.0"]
 

@@ -19,7 +19,18 @@ local function read(name)
   return bytes
 end
 wrk.method = "POST"
-{bodies}
+local names, requests, at = {{{names}}}, {{}}, 0
+if #names == 1 then
+  wrk.body = read(names[1])
+else
+  init = function()
+    for number, name in ipairs(names) do requests[number] = wrk.format(nil, nil, nil, read(name)) end
+  end
+  request = function()
+    at = at % #requests + 1
+    return requests[at]
+  end
+end
 done = function(summary, latency, requests)
   local e = summary.errors
   print(string.format(
@@ -27,17 +38,6 @@ done = function(summary, latency, requests)
       .. '"p50": %d, "p90": %d, "p95": %d, "p99": %d, "max": %d}}',
     summary.requests, summary.duration, e.connect, e.read, e.write, e.status, e.timeout,
     latency:percentile(50), latency:percentile(90), latency:percentile(95), latency:percentile(99), latency.max))
-end
-"""
-# A function that is called for each request costs wrk time: one body goes without.
-_IN_TURN = """\
-local requests, at = {{}}, 0
-init = function()
-  for number, name in ipairs({{{names}}}) do requests[number] = wrk.format(nil, nil, nil, read(name)) end
-end
-request = function()
-  at = at % #requests + 1
-  return requests[at]
 end
 """
 
@@ -92,19 +92,15 @@ def parse(output: str) -> Load:
     return Load(found["requests"], found["duration"] / 1e6, errors, **seconds, longest=found["max"] / 1e6)
 
 
-def run(url: str, bodies: Path | Sequence[Path], connections: int, seconds: float) -> Load:
-    """Send a body, or some in turn, over and over for `seconds`, rounded to whole ones.
+def run(url: str, bodies: Sequence[Path], connections: int, seconds: float) -> Load:
+    """Send bodies in turn, over and over for `seconds`, rounded to whole ones.
 
     Raises:
         NoWrk: it is not there, or did not run.
     """
     version()
-    if isinstance(bodies, Path):
-        sent = f"wrk.body = read({json.dumps(str(bodies))})"
-    else:
-        sent = _IN_TURN.format(names=", ".join(json.dumps(str(body)) for body in bodies))
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as program:
-        program.write(_SCRIPT.format(bodies=sent))
+        program.write(_SCRIPT.format(names=", ".join(json.dumps(str(body)) for body in bodies)))
         program.flush()
         command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", f"--timeout={TIMEOUT}s"]
         done = subprocess.run([*command, "-s", program.name, url], capture_output=True, text=True)
