@@ -28,7 +28,8 @@ AT_FIRST: Final = 3  # … and while the credit lasts
 COLD: Final = 8  # batches at first: memory is new, and caches are empty
 OVERHEAD: Final = 0.0002  # seconds
 SPAN: Final = 0.02  # seconds in which whatever slows down one batch slows down the next ones, too
-FEW: Final = 2.5  # batches: a size with less weight is not known
+FEW: Final = 1.5  # batches: a size with less weight is not known …
+ENOUGH_TO_CHOOSE: Final = 2.5  # … and with less not chosen
 ONE: Final = 0.5  # of a batch: enough to leave a size alone that is …
 FAR: Final = 1.25  # … so many times as dear as the present one
 VERY_FAR: Final = 2.0  # … or after its first batch, in which memory is new and code is compiled
@@ -246,6 +247,8 @@ class BestSize:
         now = known[present]
         best, least = present, now.cost
         for size, each in known.items():
+            if self._weight(each) < ENOUGH_TO_CHOOSE:
+                continue
             cost = self._better(size, each.cost, present) + SURE * self._doubt(each, now) + WORTH_IT * now.cost
             if cost < least and (size < present or self.size < self.most):
                 best, least = size, cost
