@@ -262,6 +262,7 @@ class Declared(msgspec.Struct, array_like=True):
         built_in: the handler is a built-in one, or a subclass that reads requests as that does: requests other than
             tensors are read as TorchServe reads them.
         waits: the function is a coroutine: the calls of several rows are under way at the same time.
+        outputs: tensors of one row that the model's file tells, as it tells `inputs`; empty for others.
     """
 
     inputs: Annotated[list[Input], Meta(max_length=MOST_LABELS)]
@@ -271,6 +272,7 @@ class Declared(msgspec.Struct, array_like=True):
     output: Text = ""
     built_in: bool = False
     waits: bool = False
+    outputs: Annotated[list[Input], Meta(max_length=MOST_LABELS)] = []
 
 
 Held = Annotated[list[Count], Meta(max_length=MOST_LABELS)]

@@ -124,6 +124,9 @@ def written(annotation: Any) -> str:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is list and arguments:
         return f"list[{written(arguments[0])}]"
+    if arguments and _full_name(origin) == "numpy.ndarray":  # `NDArray` is no name that can be read back
+        dtype = _dtype_of(annotation)
+        return f"NDArray[{'Any' if dtype is None else dtype.__name__}]"
     if isinstance(annotation, type) and not arguments:
         return annotation.__qualname__ if "<locals>" not in annotation.__qualname__ else annotation.__name__
     return str(annotation).replace("typing.", "")
