@@ -94,6 +94,7 @@ def _open(file: Path) -> Any:
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()  # the default is every core of the machine
+    options.add_session_config_entry("session.force_spinning_stop", "1")  # between batches others want the cores
     options.log_severity_level = 3  # errors: its warnings are about the exporter's names
     return onnxruntime.InferenceSession(str(file), sess_options=options, providers=["CPUExecutionProvider"])
 
