@@ -189,6 +189,7 @@ def test_a_model_whose_python_would_be_frozen_is_refused_by_the_place(
     assert not list(packages.rglob("model.onnx"))
 
 
+@pytest.mark.heavy
 def test_the_other_exporter_takes_what_torch_export_takes(model_dir: Path) -> None:
     pytest.importorskip("onnxscript")
     handler, plain = loaded(model_dir, entry := put_archive(model_dir, ASKS)), loaded(model_dir, entry)
@@ -199,6 +200,7 @@ def test_the_other_exporter_takes_what_torch_export_takes(model_dir: Path) -> No
         torch.testing.assert_close(handler.inference(images), plain.inference(images))
 
 
+@pytest.mark.heavy
 def test_and_refuses_what_that_refuses(model_dir: Path) -> None:
     pytest.importorskip("onnxscript")
 
