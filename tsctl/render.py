@@ -1,4 +1,4 @@
-"""Terminal output: tables, live progress, drawings. Only showcase/drawing.py and top/ import rich, too."""
+"""Terminal output: tables, live progress, drawings. Only showcase/ and top/ import rich, too."""
 
 import sys
 import time

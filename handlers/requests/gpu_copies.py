@@ -10,6 +10,8 @@ a tensor on a GPU wait for all of the stream, and a copy each. torch keeps pinne
 on the GPU until what was started on the other stream has read it.
 """
 
+import threading
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import Any, NamedTuple
@@ -81,6 +83,7 @@ def _to_gpu(rows: Sequence[torch.Tensor], device: torch.device) -> list[torch.Te
         there = pinned.to(device, non_blocking=True)
     kernels.wait_stream(copies)
     there.record_stream(kernels)
+    _hold(pinned, copies)
     return [part.view(row.shape) for part, row in zip(there.view(-1).split(sizes), rows, strict=True)]
 
 
@@ -112,6 +115,18 @@ def side_by_side(rows: Sequence[torch.Tensor]) -> torch.Tensor | None:
 def stream(device: torch.device, way: str) -> torch.cuda.Stream:  # noqa: ARG001 - one for each way
     """Return the stream for copies to or from a GPU."""
     return torch.cuda.Stream(device)
+
+
+_held: deque[tuple[torch.cuda.Event, torch.Tensor]] = deque()  # the oldest first
+_holding = threading.Lock()
+
+
+def _hold(pinned: torch.Tensor, copies: torch.cuda.Stream) -> None:
+    """Keep memory until its copy has ended: torch does so for its own, and not for what others have pinned."""
+    with _holding:
+        while _held and _held[0][0].query():
+            _held.popleft()
+        _held.append((copies.record_event(), pinned))
 
 
 def _on_gpus(value: Any) -> Iterator[torch.Tensor]:

@@ -21,7 +21,8 @@ def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
     """Return the decoder of a parameter; it raises UnreadablePayload with the parameter's name and the reason.
 
     Args:
-        pixels: of the images that are decoded together; a decoder of an image also raises TooManyPixels.
+        pixels: of the images, and samples of the sounds, that are decoded together; a decoder of these also raises
+            TooManyPixels.
     """
     decode = _BY_KIND[argument.target.kind](argument, pixels)
     if argument.target.items is not None:
@@ -48,7 +49,7 @@ def _several(argument: Argument, items: Target, pixels: Pixels, whole: Decode) -
         whole: decodes a part that is a list in JSON; of images and arrays, one of them. A list of numbers is one array.
     """
     one = _BY_KIND[items.kind](argument._replace(target=items), pixels)
-    files, images = items.kind in FILES, items.kind == "image"
+    files, binary = items.kind in FILES, items.kind in ("image", "audio")
 
     def decode_items(parts: list[Part]) -> list[Any]:
         values = []
@@ -65,7 +66,7 @@ def _several(argument: Argument, items: Target, pixels: Pixels, whole: Decode) -
         if not files:
             return whole(part)
         listed = part.value if part.parsed else _list_of(part)
-        if isinstance(listed, list) and (images or not listed or isinstance(listed[0], list)):  # else one array
+        if isinstance(listed, list) and (binary or not listed or isinstance(listed[0], list)):  # else one array
             return decode_items([Part(JSON, each, parsed=True) for each in listed])
         return decode_items([part])
 
@@ -73,7 +74,7 @@ def _several(argument: Argument, items: Target, pixels: Pixels, whole: Decode) -
 
 
 def _list_of(part: Part) -> Any:
-    """Return the JSON list that a body begins like, which no image and no file of an array does; None for another."""
+    """Return the JSON list that a body begins like, which no image, sound or array's file does; None for another."""
     if part.tensor is not None or not bytes(part.value[:64]).lstrip().startswith(b"["):
         return None
     try:
@@ -201,8 +202,14 @@ def _image(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     return lambda part: decode_image(_file_of(part), pixels.most, admit=pixels.admit)
 
 
+def _audio(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
+    from tsctl.handlers.requests.audio import decode_audio
+
+    return lambda part: decode_audio(_file_of(part), pixels.admit)
+
+
 def _file_of(part: Part) -> bytes:
-    """Return the bytes of a file: as they came, or from base64 in JSON or a text, which no image begins like."""
+    """Return the bytes of a file: as they came, or from base64 in JSON or a text, which no image and no sound is."""
     if not part.parsed and part.tensor is None:
         if bytes(part.value[:1]) == b'"':
             try:
@@ -254,6 +261,7 @@ def _tensor(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
 
 _BY_KIND: dict[str, Callable[[Argument, Pixels], Decode]] = {
     "array": _array,
+    "audio": _audio,
     "bytes": _bytes,
     "image": _image,
     "json": _json,

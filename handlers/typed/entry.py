@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from tsctl.handlers.requests.arrays import in_memory, is_array, wanted_type
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.kinds import Kind, kinds_of
 from tsctl.handlers.requests.pixels import Pixels
+from tsctl.handlers.requests.rows import in_memory, is_array, wanted_type
 from tsctl.handlers.sdk.context import Context, RequestProcessor
 from tsctl.handlers.sdk.errors import (
     HandlerError,
@@ -66,7 +66,9 @@ class TypedEntryPoint(EntryPoint):
         self._signature = signature
         self._promise = Promise(signature)
         self._may_lack = any(each.has_default for each in signature.arguments)
-        self._images = any(each.target.kind == "image" for each in signature.arguments)
+        kinds = {each.target.kind for each in signature.arguments}
+        self._images, self._sounds = "image" in kinds, "audio" in kinds
+        self._bounded = self._images or self._sounds
         self._pixels = Pixels()
         self._decoders = {each.name: decoder_of(each, self._pixels) for each in signature.arguments}
         self._has_instances = False  # a request has had some, ever: nearly no handler is asked so
@@ -79,6 +81,10 @@ class TypedEntryPoint(EntryPoint):
 
             # Handlers set it, also to 1e9, which is a float; read as an attribute, compiled code wants an integer.
             self._pixels.most = getattr(Image, "MAX_IMAGE_PIXELS", None)
+        elif self._sounds:
+            from tsctl.handlers.requests.audio import Audio
+
+            self._pixels.most = Audio.MAX_SAMPLES
         for name in ("initialize", "setup", "load"):
             method = getattr(self.instance, name, None)
             if callable(method):
@@ -89,7 +95,7 @@ class TypedEntryPoint(EntryPoint):
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         """Replace each body in place by its values; return the unreadable ones.
 
-        Bodies whose images do not fit beside those before them stay, for `answer`.
+        Bodies whose images or sounds do not fit beside those before them stay, for `answer`.
         """
         unreadable = {}
         self._pixels.begin()
@@ -126,7 +132,7 @@ class TypedEntryPoint(EntryPoint):
             UnreadablePayload: a part is missing or cannot be decoded.
             TooManyPixels: its images do not fit beside those of the rows before.
         """
-        if self._images:
+        if self._bounded:
             self._pixels.begin_row()
         values: Values | Instances
         try:
@@ -137,7 +143,7 @@ class TypedEntryPoint(EntryPoint):
             values = self._decode_instances(body)
         else:
             values = self._values(parts)
-        if self._images:
+        if self._bounded:
             self._pixels.keep()
         return values
 

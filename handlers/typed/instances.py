@@ -1,7 +1,7 @@
 """Requests of KServe's first protocol: `{"instances": [a, b]}` in, `{"predictions": [A, B]}` out.
 
 Each instance is a request of its own for the function: the value of the only parameter, or of the only one without a
-default, or an object with members named after the parameters. Bytes and images are in base64, plain or as
+default, or an object with members named after the parameters. Bytes, images and sounds are in base64, plain or as
 `{"b64": …}`, which is TensorFlow Serving's.
 """
 
@@ -14,7 +14,7 @@ from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.typed.body import JSON, Part, check_names
 from tsctl.handlers.typed.signature import Argument
 
-_BINARY = ("bytes", "image")
+_BINARY = ("bytes", "image", "audio")
 
 
 @final

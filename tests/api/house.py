@@ -19,7 +19,6 @@ from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.api.observing.batches import batches_routes
 from tsctl.daemon.api.observing.events import EventsRoute
 from tsctl.daemon.api.observing.live import live_routes
-from tsctl.daemon.api.room import while_there_is_room
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.logs import ModelLogs
@@ -42,7 +41,7 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.extensions import EXTENSIONS
-from tsctl.daemon.server.hooks import installed
+from tsctl.daemon.server.kernel import installed, while_there_is_room
 from tsctl.daemon.server.routes import Fields
 from tsctl.daemon.tables import PROTOCOLS
 from tsctl.daemon.workers.stub import StubEngine
@@ -79,6 +78,7 @@ class House:
         flags["max_request_size"] = str(max_body)
         self._server = Server(self._route, HttpLimits(max_body=max_body))
         self.clock, self.exchanges = self._server.clock, self._server.exchanges
+        self.peers: list[Peer] = []  # of the exchanges
         self.registry, self.metrics = Registry(), Metrics()
         self.engine = StubEngine(self.clock)
         logs = ModelLogs(partial(paths.model_log, root), foreground=False)
@@ -172,6 +172,7 @@ class House:
     def send(self, method: str, target: str, body: bytes = b"", *headers: str) -> Peer:
         """Send a request on a new connection; the answer may come later."""
         peer = self._server.connect()
+        self.peers.append(peer)
         lines = [f"{method} {target} HTTP/1.1", "Host: a", f"Content-Length: {len(body)}", *headers, "", ""]
         peer.send("\r\n".join(lines).encode() + body)
         return peer

@@ -143,8 +143,14 @@ PROOFS = {
 }
 
 COMPARISONS = {
+    "accuracy": _lab(
+        "the best class that each optimisation keeps, and its CPU time an image, on real weights and photographs: "
+        "docs/optimize.md has the table; five minutes",
+        "accuracy",
+    ),
     "conformance": _lab(
-        "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes",
+        "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes. "
+        "`record`: runs TorchServe for cases that have no answer yet; needs Java 17",
         "conformance",
     ),
     "simulate": _lab(
@@ -176,8 +182,11 @@ MADE = {
         ("for shell in bash zsh fish; do tsctl completion $shell > completions/tsctl.$shell; done",),
     ),
     "transcripts": Program(
-        "what tsctl's commands ask and say, in text files that tests compare: tests/tsctl/transcripts",
-        ('WRITE_TRANSCRIPTS=1 pytest -q tests/tsctl/test_transcripts.py "$@"',),
+        "what workers, connections, the daemon and commands do, in text files that tests compare (tests/kit/told.py)",
+        (
+            "WRITE_TRANSCRIPTS=1 pytest -q tests/models/test_scenarios.py tests/workers/test_conversations.py"
+            ' tests/http/test_conversations.py tests/api/test_conversations.py tests/tsctl/test_transcripts.py "$@"',
+        ),
     ),
     "digits": Program(
         "trains the network of `tsctl demo` anew: tsctl/showcase/served/weights.pt",

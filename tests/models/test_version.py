@@ -9,15 +9,12 @@ from tests.kit.version import StubVersion
 from tsctl.daemon.api import submission
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.endings import Ending
-from tsctl.daemon.core.errors import NoReadyWorker, Stopping
 from tsctl.daemon.core.job import Job, JobPhase, Param
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.stub import StubEngine, StubWorker
-
-BROKEN = LoadFailure("ValueError: bad weights")
 
 
 def unloaded(**options: Any) -> StubVersion:
@@ -32,79 +29,9 @@ def serving(**options: Any) -> StubVersion:
     return bench
 
 
-def test_without_workers_there_is_no_service() -> None:
-    bench = unloaded()
-
-    assert bench.model.state is ModelState.UNLOADED
-    with pytest.raises(NoReadyWorker, match=r'^Model "m" has no worker to serve .* Please use scale workers API'):
-        bench.submit("a")
-
-
-def test_while_the_first_worker_loads_requests_wait() -> None:
-    bench = unloaded()
-    bench.model.scale(1, 1)
-
-    assert bench.model.state is ModelState.LOADING
-    bench.submit("a")
-    assert (bench.model.waiting, bench.client.replies) == (1, [])
-
-
-def test_a_model_that_failed_says_why() -> None:
-    bench = serving(load_failure=BROKEN)
-
-    assert bench.model.state is ModelState.FAILED
-    with pytest.raises(NoReadyWorker, match="Its workers failed: ValueError: bad weights"):
-        bench.submit("a")
-
-
 @pytest.fixture
 def bench() -> StubVersion:
     return serving()
-
-
-def test_who_waits_when_the_last_worker_gives_up_is_answered(bench: StubVersion) -> None:
-    bench.workers[0].die()
-    bench.submit("a")
-    bench.engine.load_failure = BROKEN
-
-    bench.clock.advance(3.0)
-
-    ((_, reply),) = bench.client.replies
-    assert reply.status == 503 and b"Its workers failed: ValueError: bad weights" in reply.body
-
-
-def test_who_waits_when_all_workers_are_taken_away_is_answered(bench: StubVersion) -> None:
-    bench.send("running")
-    bench.submit("waiting")
-
-    bench.model.scale(0, 0)
-    assert bench.client.statuses == {"waiting": 503}
-
-    bench.clock.advance(1.0)
-    assert bench.client.statuses == {"waiting": 503, "running": 200}
-
-
-def test_a_stop_refuses_the_new_and_finishes_the_old() -> None:
-    bench = serving(batch_size=4, max_delay=100.0)
-    bench.submit("old")
-
-    bench.model.stop()
-    assert bench.model.state is ModelState.STOPPING
-    with pytest.raises(Stopping, match=r'Model "m" version 1.0 is being stopped'):
-        bench.submit("new")
-
-    bench.clock.advance(1.0)
-    assert bench.client.statuses == {"old": 200} and bench.model.idle
-
-
-def test_who_comes_back_from_a_killed_worker_during_a_stop_is_told_of_the_stop(bench: StubVersion) -> None:
-    bench.send("a")
-
-    bench.model.stop()
-    bench.model.pool.kill()
-
-    ((_, reply),) = bench.client.replies
-    assert reply.body == b'Model "m" version 1.0 is being stopped.'
 
 
 def test_a_model_is_idle_only_when_nobody_waits_for_an_answer(bench: StubVersion) -> None:
@@ -135,7 +62,7 @@ def test_scaling(before: int, least: int, most: int, after: int) -> None:
     bench.model.scale(least, most)
 
     assert bench.model.pool.wanted == after
-    assert (bench.model.min_workers, bench.model.max_workers) == (least, most)
+    assert (bench.model.presence.least, bench.model.presence.most) == (least, most)
 
 
 def test_listeners_hear_of_each_change() -> None:
@@ -168,59 +95,6 @@ def test_a_model_says_its_state(bench: StubVersion) -> None:
     assert repr(bench.model) == (
         "<ModelVersion m/1.0 READY <Queue 0/100 jobs 0/1000000 bytes> <Pool 1/1 ready, 1 idle, 0 leaving: UP>>"
     )
-
-
-def crash(bench: StubVersion) -> None:
-    """A request ends its worker, and the next one is there."""
-    bench.send("bad")
-    bench.workers[-1].crash(retry=False)
-
-
-def test_three_crashes_without_an_answer_between_are_told_until_the_next_answer() -> None:
-    bench = serving(quarantine=False)
-    words = []
-    for _ in range(4):
-        crash(bench)
-        words.append((bench.model.word, bench.model.healthy, bench.model.metrics.crashing))
-        bench.clock.advance(6.1)
-    assert words == [("loading", True, False)] * 2 + [("crashing", True, True)] * 2
-    assert (bench.model.word, bench.model.state) == ("crashing", ModelState.READY)
-
-    bench.submit("good")
-    bench.clock.advance(2.0)
-
-    assert bench.client.statuses["good"] == 200
-    assert (bench.model.word, bench.model.metrics.crashing) == ("ready", False)
-    told = [event for event in bench.model.reports.latest() if event.kind in ("model-crashing", "model-recovered")]
-    assert [(event.level, event.text) for event in told] == [
-        (
-            "error",
-            "crashing: 3 workers ended one after the other while they ran requests, the last: it exited with code 7",
-        ),
-        ("info", "no longer crashing"),
-    ]
-
-
-def test_a_version_whose_workers_end_without_work_is_not_crashing_and_not_healthy(bench: StubVersion) -> None:
-    for _ in range(5):
-        bench.workers[-1].crash()
-        bench.clock.advance(9.1)
-
-    assert (bench.model.word, bench.model.state) == ("failed", ModelState.FAILED)
-
-
-def test_a_retry_ends_the_crashing_and_the_pause(bench: StubVersion) -> None:
-    for _ in range(3):
-        crash(bench)
-        bench.clock.advance(6.1 if bench.model.pool.crashes < 3 else 0.0)
-        bench.model.change(bench.model.settings)  # else the third one would be refused
-    assert bench.model.word == "crashing" and not bench.model.pool.ready
-
-    bench.model.retry()
-    assert bench.model.word == "loading"
-    bench.clock.advance(1.0)
-
-    assert bench.model.word == "ready"
 
 
 class Introduced(StubEngine):

@@ -55,24 +55,24 @@ def test_a_replacement_says_what_changed_and_what_was_kept(
     assert settings_lines(ANSWER | {"replaced": True, "changed": changed, "kept": kept}) == [FIRST, *lines]
 
 
-@pytest.mark.parametrize(("size", "command"), [(1, "tsctl set net --batch-size 8"), (8, "tsctl bench net")])
+@pytest.mark.parametrize(("size", "command"), [(1, "tsctl set net --batch-size 8"), (8, "tsctl bench net FILE")])
 def test_the_next_command_gives_batches_or_measures_them(size: int, command: str) -> None:
     assert next_command(ANSWER | {"batchSize": size}) == command
 
 
-@pytest.mark.parametrize(("on_demand", "command"), [(False, "tsctl scale net 1"), (True, "tsctl bench net")])
+@pytest.mark.parametrize(("on_demand", "command"), [(False, "tsctl scale net 1"), (True, "tsctl bench net FILE")])
 def test_a_model_without_workers_gets_one_first_unless_a_request_brings_it(on_demand: bool, command: str) -> None:
     assert next_command(ANSWER | {"workers": 0, "onDemand": on_demand}) == command
 
 
 def test_no_larger_batch_is_proposed_than_the_models_file_takes() -> None:
-    assert next_command(ANSWER | {"batchSize": 1, "mostRows": 1}) == "tsctl bench net"
+    assert next_command(ANSWER | {"batchSize": 1, "mostRows": 1}) == "tsctl bench net FILE"
 
 
 def test_no_batch_is_proposed_for_a_function_of_one_request_and_the_lines_say_how_it_gets_one() -> None:
     document = ANSWER | {"batchSize": 1, "alone": True}
 
-    assert next_command(document) == "tsctl bench net"
+    assert next_command(document) == "tsctl bench net FILE"
     assert settings_lines(document)[1] == (
         "The function takes one request: those of a batch run in turn; hints of `list[…]` take them together"
     )

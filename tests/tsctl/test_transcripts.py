@@ -1,17 +1,19 @@
 """What commands ask of the daemon, and all that they say: each file of tests/tsctl/transcripts is compared whole."""
 
-import os
 import time
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from tests.kit.told import Told, told_in
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
-from tests.tsctl.transcripts import Transcript, all_transcripts
+from tests.tsctl.transcripts import play
 
-WRITES = "WRITE_TRANSCRIPTS" in os.environ  # python -m tests.lab transcripts
+TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture(autouse=True)
@@ -22,16 +24,12 @@ def moment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
         patched.chdir(tmp_path / "work")
         patched.setenv("TZ", "UTC")
         patched.setattr(time, "time", lambda: 100.0)
+        patched.setattr(zipfile, "time", SimpleNamespace(time=lambda: 1e9, localtime=time.localtime))  # from 1980 on
         time.tzset()
         yield
     time.tzset()
 
 
-@pytest.mark.parametrize("told", [*all_transcripts()], ids=lambda told: f"{told.file.stem}: {told.title}")
-def test_a_command_asks_and_says_all_of_this(told: Transcript, daemon: FakeDaemon, invoke: Invoke) -> None:
-    made = told.play(daemon, Path.cwd(), invoke)
-
-    if WRITES:
-        told.write(made)
-    else:
-        assert made == told.lines
+@told_in([*TESTS.glob("tsctl/transcripts/*.txt"), *TESTS.glob("extensions/*/tsctl/transcripts/*.txt")])
+def test_a_command_asks_and_says_all_of_this(told: Told, daemon: FakeDaemon, invoke: Invoke) -> None:
+    told.compare(play(told.lines, daemon, Path.cwd(), invoke))

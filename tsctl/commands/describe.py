@@ -80,7 +80,7 @@ def show(document: dict[str, Any]) -> None:
             ("threads", threads),
             ("timeouts", _timeouts(document)),
             *_limits(document),
-            *_declared(ours.get("declared"), ours.get("notes", ())),
+            *_declared(ours.get("declared"), ours.get("tensors"), ours.get("notes", ())),
             *([("waits", ours["waits"])] if ours.get("waits") else []),
             *([("last exit", ours["lastExit"])] if ours["lastExit"] else []),
             *_expired(batching["expired"]),
@@ -265,9 +265,15 @@ def _limits(document: dict[str, Any]) -> list[tuple[str, str]]:
     return [("limits", ", ".join(said))] if said else []
 
 
-def _declared(declared: dict[str, Any] | None, notes: Sequence[str]) -> list[tuple[str, str]]:
-    """Return rows for a typed handler's inputs and answer, and for the worker's notes."""
+def _declared(
+    declared: dict[str, Any] | None, tensors: dict[str, Any] | None, notes: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return rows for the inputs and the answer of a typed handler or a model's file, and for the notes."""
     rows = []
+    if tensors:
+        from tsctl.serving.showing import tensors_text
+
+        rows.append(("takes", tensors_text(tensors)))
     if declared is not None:
         from tsctl.serving.showing import inputs_text
 

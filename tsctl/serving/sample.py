@@ -5,15 +5,96 @@ The body follows from what the handler declares, else from a sample file beside 
 
 import ast
 import json
+import math
+import pickletools
 import shlex
 import struct
+import zipfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from tsctl.daemon.targets import ServeTarget
-from tsctl.serving.torchscript import RowShape, row_shape
+
+_LARGEST = 16 * 1024 * 1024  # bytes of a pickle; the tensors are beside it
+_INTS = ("BININT", "BININT1", "BININT2", "LONG1")
+
+
+class StoredTensor(NamedTuple):
+    """A tensor in a pickle: the class of the module that holds it, and its size."""
+
+    owner: str
+    size: tuple[int, ...]
+
+
+class RowShape(NamedTuple):
+    """The shape of one row.
+
+    Attributes:
+        certain: whether the model takes this shape; else it is guessed from a parameter.
+        indices: whether the values are indices.
+    """
+
+    size: tuple[int, ...]
+    certain: bool
+    indices: bool = False
+
+
+def row_shape(file: Path) -> RowShape | None:
+    """The shape of a row that a TorchScript file takes, read from its pickles without running them.
+
+    A traced model keeps the sizes of the inputs that it was traced with. Of a scripted one the first parameter tells: a
+    Linear layer's last dimension is the length of a row. The first dimension of an input counts the rows of a batch.
+    """
+    try:
+        with zipfile.ZipFile(file) as archive:
+            traced = _first(_read(archive, "traced_inputs.pkl"))
+            if traced is not None and len(traced.size) > 1:
+                return RowShape(traced.size[1:], certain=True)
+            first = _first(_read(archive, "data.pkl"))
+    except (OSError, zipfile.BadZipFile, ValueError, KeyError):
+        return None
+    if first is None:
+        return None
+    if first.owner.endswith(" Linear") and len(first.size) == 2:
+        return RowShape(first.size[1:], certain=True)
+    if first.owner.endswith(" Embedding") and len(first.size) == 2:
+        return RowShape((3,), certain=False, indices=True)
+    if first.owner.endswith(" Conv2d") and len(first.size) == 4:
+        return RowShape((first.size[1], 224, 224), certain=False)
+    return None
+
+
+def _read(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Return a member by the end of its name; empty if there is none, or if it is too large."""
+    found = [info for info in archive.infolist() if info.filename.endswith(f"/{name}") and info.file_size <= _LARGEST]
+    return archive.read(found[0]) if found else b""
+
+
+def _first(content: bytes) -> StoredTensor | None:
+    return next(_tensors(content), None) if content else None
+
+
+def _tensors(content: bytes) -> Iterator[StoredTensor]:
+    """Yield the tensors of a pickle: after a storage (BINPERSID) come its offset, then the size as a tuple.
+
+    Raises:
+        ValueError: the content is no pickle.
+    """
+    owner = ""
+    numbers: list[int] | None = None
+    for opcode, argument, _ in pickletools.genops(content):
+        if opcode.name == "GLOBAL" and str(argument).startswith("__torch__"):
+            owner = str(argument)
+        elif opcode.name == "BINPERSID":
+            numbers = []
+        elif numbers is not None and opcode.name in _INTS:
+            numbers.append(int(str(argument)))
+        elif numbers is not None and opcode.name in ("TUPLE", "TUPLE1", "TUPLE2", "TUPLE3", "EMPTY_TUPLE"):
+            yield StoredTensor(owner, tuple(numbers[1:]))
+            numbers = None
+
 
 WIDTH = 79  # characters of a line that a terminal of 80 columns does not wrap
 TEXT, NUMBERS = "hello", [1.0, 2.0, 3.0]
@@ -22,9 +103,10 @@ _TEXT_HANDLERS = ("text_handler", "text_classifier")
 _STEMS = ("sample", "example", "input", "request", "test")  # of a sample file beside a target
 _TYPES = {
     ".json": "application/json", ".txt": "text/plain", ".jpg": "image/jpeg", ".jpeg": "image/jpeg",
-    ".png": "image/png", ".webp": "image/webp", ".wav": "audio/wav", ".npy": "application/octet-stream",
+    ".png": "image/png", ".webp": "image/webp", ".wav": "audio/wav", ".flac": "audio/flac", ".ogg": "audio/ogg",
+    ".npy": "application/octet-stream",
 }  # fmt: skip
-_PREFIXES = {"text": "text/", "image": "image/", "json": "application/json"}  # kind → content type
+_PREFIXES = {"text": "text/", "image": "image/", "audio": "audio/", "json": "application/json"}  # kind → content type
 _SCALARS: dict[str, Any] = {
     "str": TEXT, "int": 1, "float": 1.5, "bool": True, "bytes": TEXT, "dict": {}, "list": [], "tuple": [], "set": [],
     "Any": TEXT, "object": TEXT, "None": None,
@@ -122,7 +204,7 @@ def declared_part(
     """Return a value for one declared input.
 
     Args:
-        image: the picture to send where the user has none.
+        image: the picture to send where the user has none; a sound lies beside it, by the name of its ending.
         beside: a sample file of the user, sent if its type is the declared one.
     """
     if beside is not None and _TYPES[beside.suffix.lower()].startswith(_PREFIXES.get(declared.kind, "no ")):
@@ -132,12 +214,25 @@ def declared_part(
             return SamplePart("text/plain", TEXT)
         case "image":
             return SamplePart("image/png", file=image)
+        case "audio":
+            return SamplePart("audio/wav", file=image.with_suffix(".wav"))
         case "bytes":
             return SamplePart("application/octet-stream", TEXT)
         case "json":
             return SamplePart("application/json", json.dumps(sample_json(declared.annotation, structs)))
         case _:  # array, tensor
             return SamplePart("application/json", json.dumps(NUMBERS), certain=False)
+
+
+def tensors_part(inputs: Sequence[Mapping[str, Any]]) -> SamplePart:
+    """Return a JSON object with the inputs that a model's file tells; of a file that tells no shapes, a guess."""
+    values = {}
+    for each in inputs:
+        row: Any = {"BOOL": False}.get(each["datatype"], 1)
+        for length in reversed(each["shape"] or ()):
+            row = [row] * max(1, length)
+        values[each["name"]] = NUMBERS if each["shape"] is None else row
+    return SamplePart("application/json", json.dumps(values), certain=all(each["shape"] is not None for each in inputs))
 
 
 def undeclared_part(target: ServeTarget, warmup: SamplePart | None, image: Path) -> SamplePart:
@@ -215,6 +310,16 @@ def png(side: int = 64) -> bytes:
 
     header = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)  # 8 bits of grey
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def wav(seconds: float = 0.5, rate: int = 16000, pitch: float = 440.0) -> bytes:
+    """Return a short tone as a WAV file: one channel of 16 bits."""
+    count = round(seconds * rate)
+    values = (round(8192 * math.sin(2 * math.pi * pitch * at / rate)) for at in range(count))
+    data = struct.pack(f"<{count}h", *values)
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16)
+    chunks = b"WAVE" + form + struct.pack("<4sI", b"data", len(data)) + data
+    return struct.pack("<4sI", b"RIFF", len(chunks)) + chunks
 
 
 def _quoted(text: str) -> str:

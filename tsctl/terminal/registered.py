@@ -64,7 +64,7 @@ def next_command(document: dict[str, Any]) -> str:
         return f"tsctl scale {document['modelName']} 1"
     name, one = document["modelName"], document["batchSize"] == 1
     larger = one and document.get("mostRows", 0) != 1 and not document.get("alone")
-    return f"tsctl set {name} --batch-size 8" if larger else f"tsctl bench {name}"
+    return f"tsctl set {name} --batch-size 8" if larger else f"tsctl bench {name} FILE"
 
 
 def _change(change: dict[str, Any]) -> str:

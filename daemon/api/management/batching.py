@@ -24,7 +24,6 @@ expired                                 requests that expired in the queue, and 
 
 from typing import Any
 
-from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.models.registering.spec import mode_of, places_of
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import BATCH_REASONS
@@ -46,7 +45,7 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
             "requestMs": _ms(times.per_job) if times.known else None,
             "byteMs": None if traffic.padded is None else round(traffic.padded.per_byte * 1000, 6),
             "guess": times.known and not times.spread,
-            **best_size_of(traffic),
+            **best_size_of(model),
             "together": [
                 {"busy": kind.busy, "size": kind.size, "ms": _ms(kind.seconds)} for kind in traffic.together.measured()
             ],
@@ -64,9 +63,9 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
     }
 
 
-def best_size_of(traffic: Traffic) -> dict[str, Any]:
+def best_size_of(model: ModelVersion) -> dict[str, Any]:
     """Return what `auto` has learned of the sizes of batches."""
-    best = traffic.best
+    best = model.traffic.best
     return {
         "bestSize": None if best is None else best.size,
         "sizes": [

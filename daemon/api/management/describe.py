@@ -10,6 +10,8 @@ from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.core.machine.cards import MIB
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.metrics.recent import Recent
+from tsctl.daemon.models.archives.manifest import misspelt
+from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.reporting.trouble import TroubleFacts, troubles
 from tsctl.daemon.models.version import ModelVersion
@@ -62,8 +64,8 @@ def describe(
         "modelVersion": model.version,
         "modelUrl": model.source.url,
         "runtime": model.source.manifest.runtime,
-        "minWorkers": model.min_workers,
-        "maxWorkers": model.max_workers,
+        "minWorkers": model.presence.least,
+        "maxWorkers": model.presence.most,
         "batchSize": settings.batch_size,
         "maxBatchDelay": round(settings.max_delay * 1000),
         "responseTimeout": round(settings.response_timeout),
@@ -180,8 +182,9 @@ def _ours(model: ModelVersion, others: Iterable[ModelVersion]) -> dict[str, Any]
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "settings": _settings(model),
         "declared": _declared(model),
+        "tensors": file_tensors(model.declared),
         "builtIn": model.declared.inputs[0].kind if model.declared is not None and model.declared.built_in else None,
-        "notes": list(model.notes),
+        "notes": [*misspelt(model.source.document), *model.notes],
         "ephemeral": model.request.ephemeral,
         "replacement": _replacement(model),
         "events": [msgspec.to_builtins(event) for event in model.reports.latest()],
@@ -223,7 +226,7 @@ def _declared(model: ModelVersion) -> dict[str, Any] | None:
 
 def settings_of(model: ModelVersion) -> dict[str, Any]:
     """Return each setting of `model-config.yaml` by its name there, in that file's units."""
-    return shown_settings(vars(model.settings) | {"workers": model.min_workers, "max_workers": model.max_workers})
+    return shown_settings(vars(model.settings) | {"workers": model.presence.least, "max_workers": model.presence.most})
 
 
 def shown_settings(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -111,7 +111,7 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "queued": model.waiting,
         "running": model.running,
         "oldestMs": round((now - model.queue.since()[1]) * 1000, 3) if len(model.queue) else None,
-        "learned": best_size_of(model.traffic),
+        "learned": best_size_of(model),
         "arrivalsPerSecond": round(model.traffic.rate_at(now), 3),
         "recent": recent_document(recent),
         "requests": {

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from tsctl.daemon.api.tensors.unserved import CALLS as UNSERVED_CALLS
+from tsctl.daemon.api.tensors.unserved import unserved
 from tsctl.daemon.core.client import Clients, LimitedClient
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError, StartError, Stopping
@@ -113,6 +115,15 @@ class Method:
     token: str = ""
 
 
+_UNSERVED = Method(lambda request, head: None, None, client_streaming=False, server_streaming=False)
+
+
+def unserved_call(name: str) -> DaemonError | None:
+    """Return the error for a call of Triton's that is not served, by its full name; None for any other."""
+    service, _, call = name.rpartition("/")
+    return unserved(UNSERVED_CALLS.get(call, "")) if service.endswith(".GRPCInferenceService") else None
+
+
 def methods_of(service: Any, *, open: bool = False, token: str = "") -> dict[str, Method]:  # noqa: A002
     """Return the methods of a service: full name → method; `open` and `token` as in `Method`."""
     from tsctl.daemon.extensions.grpc.protos import messages  # here, because protobuf is an optional dependency
@@ -197,7 +208,8 @@ class Calls:
         """Return grpc's handler of a call; None for an unknown method, which grpc answers UNIMPLEMENTED."""
         method = self._methods.get(details.method)
         if method is None:
-            return None
+            refused = unserved_call(details.method)
+            return None if refused is None else self._handler(_UNSERVED, details.method, refused)
         if not (method.client_streaming or method.server_streaming):
             self._arrivals.head()
         if self._closing:

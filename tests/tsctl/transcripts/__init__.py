@@ -6,69 +6,70 @@
     < GET /models/net [{"@": "described", "a": 1}]   in which `@` brings a file of this folder, here with changes
     < POST /tsctl/upgrade nd [{…}, {…}]          events, a line each
     < GET /metrics text "…"                      a body of the type text/plain; `raw "…"`: the whole answer
-    $ tsctl describe net                         the command; the rest is written by `python -m tests.lab transcripts`
+    $ tsctl describe net                         the command; the rest is written
     > GET /models/net (TYPE) "BODY"              what it asked of the daemon
     | …                                          what it wrote to stdout, and with `!` to stderr; `= 2`: its exit code
+    * net.mar: FILES: MODEL                      an archive that it has made, and what its manifest says
 """
 
 import json
 import shlex
 import sys
-from collections.abc import Iterator
+import tarfile
+import zipfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote_plus
 
 from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon, Request
+from tsctl.daemon.marfile import MANIFEST
 
 HERE = Path(__file__).parent
-TESTS = Path(__file__).parents[2]
 
 
-class Transcript(NamedTuple):
-    """One claim of a file, with its lines."""
-
-    file: Path
-    title: str
-    lines: list[str]
-
-    def play(self, daemon: FakeDaemon, folder: Path, invoke: Invoke) -> list[str]:
-        """Run its commands in a folder, and return its lines as they would have to be."""
-        made: list[str] = []
-        for line in self.lines:
-            match line[:1]:
-                case "+":
-                    name, _, text = line[2:].partition(" ")
-                    (folder / name).write_text(text.replace("\\n", "\n"))
-                case "<":
-                    _answer(daemon, line[2:])
-                case "$":
-                    words, before = shlex.split(line[2:].replace("FOLDER", str(folder)))[1:], len(daemon.requests)
-                    result = invoke(*words)
-                    told = [line, *(f"> {_shown(request)}" for request in daemon.requests[before:])]
-                    told += [f"| {each}".rstrip() for each in result.stdout.splitlines()]
-                    told += [f"! {each}".rstrip() for each in result.stderr.splitlines()]
-                    told += [f"= {result.exit_code}"] * bool(result.exit_code)
-                    made += [each.replace(str(folder), "FOLDER").replace(sys.executable, "PYTHON") for each in told]
-                    continue
-                case _:
-                    continue
-            made.append(line)
-        return made
-
-    def write(self, lines: list[str]) -> None:
-        """Put other lines into the file."""
-        before, after = ("\n".join([f"## {self.title}", *each, ""]) for each in (self.lines, lines))
-        self.file.write_text(self.file.read_text().replace(before, after, 1))
+def play(lines: list[str], daemon: FakeDaemon, folder: Path, invoke: Invoke) -> list[str]:
+    """Run the commands in a folder, and return the lines as they would have to be."""
+    made: list[str] = []
+    for line in lines:
+        match line[:1]:
+            case "+":
+                name, _, text = line[2:].partition(" ")
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_text(text.replace("\\n", "\n"))
+            case "<":
+                _answer(daemon, line[2:])
+            case "$":
+                words, before = shlex.split(line[2:].replace("FOLDER", str(folder)))[1:], len(daemon.requests)
+                archives = _archives(folder)
+                result = invoke(*words)
+                if isinstance(result.exception, Exception):
+                    raise result.exception
+                told = [line, *(f"> {_shown(request)}" for request in daemon.requests[before:])]
+                told += [f"| {each}".rstrip() for each in result.stdout.splitlines()]
+                told += [f"! {each}".rstrip() for each in result.stderr.splitlines()]
+                told += [each for each in _archives(folder) if each not in archives]
+                told += [f"= {result.exit_code}"] * bool(result.exit_code)
+                made += [each.replace(str(folder), "FOLDER").replace(sys.executable, "PYTHON") for each in told]
+                continue
+            case _:
+                continue
+        made.append(line)
+    return made
 
 
-def all_transcripts() -> Iterator[Transcript]:
-    """Yield those of this folder, and of the extensions' tests."""
-    for file in sorted([*HERE.glob("*.txt"), *TESTS.glob("extensions/*/tsctl/transcripts/*.txt")]):
-        for part in f"\n{file.read_text()}".split("\n## ")[1:]:
-            title, *lines = part.rstrip("\n").splitlines()
-            yield Transcript(file, title, lines)
+def _archives(folder: Path) -> list[str]:
+    """Return a line for each archive below a folder: the files in it, and what its manifest says of the model."""
+    found = []
+    for file in sorted(file for file in folder.rglob("*.*") if file.suffix in (".mar", ".gz")):
+        if zipfile.is_zipfile(file):
+            with zipfile.ZipFile(file) as archive:
+                names, manifest = sorted(archive.namelist()), json.loads(archive.read(MANIFEST))
+            model = json.dumps({"runtime": manifest["runtime"], **manifest["model"]})
+            found.append(f"* {file.relative_to(folder)}: {' '.join(names)}: {model}")
+        elif tarfile.is_tarfile(file):
+            found.append(f"* {file.relative_to(folder)}, in tar's format")
+    return found
 
 
 def loaded(name: str) -> dict[str, Any]:
