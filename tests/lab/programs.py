@@ -149,7 +149,8 @@ COMPARISONS = {
         "accuracy",
     ),
     "conformance": _lab(
-        "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes",
+        "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes. "
+        "`record`: runs TorchServe for cases that have no answer yet; needs Java 17",
         "conformance",
     ),
     "simulate": _lab(
@@ -181,10 +182,10 @@ MADE = {
         ("for shell in bash zsh fish; do tsctl completion $shell > completions/tsctl.$shell; done",),
     ),
     "transcripts": Program(
-        "what versions, connections, the daemon and commands do, in text files that tests compare (tests/kit/told.py)",
+        "what workers, connections, the daemon and commands do, in text files that tests compare (tests/kit/told.py)",
         (
-            "WRITE_TRANSCRIPTS=1 pytest -q tests/models/test_scenarios.py tests/http/test_conversations.py"
-            ' tests/api/test_conversations.py tests/tsctl/test_transcripts.py "$@"',
+            "WRITE_TRANSCRIPTS=1 pytest -q tests/models/test_scenarios.py tests/workers/test_conversations.py"
+            ' tests/http/test_conversations.py tests/api/test_conversations.py tests/tsctl/test_transcripts.py "$@"',
         ),
     ),
     "digits": Program(

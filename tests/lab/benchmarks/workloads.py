@@ -65,10 +65,10 @@ def load(running: Running, workload: Workload, served: Served) -> Iterator[tuple
     An answer that is not right makes them wrong.
     """
     if workload.warm_up:
-        wrk.run(running.url, served.body, max(workload.connections), workload.warm_up)
+        wrk.run(running.url, [served.body], max(workload.connections), workload.warm_up)
     for connections in workload.connections:
         before = running.cpu
-        found = wrk.run(running.url, served.body, connections, workload.seconds)
+        found = wrk.run(running.url, [served.body], connections, workload.seconds)
         used = running.cpu - before
         answer = running.ask(served.body.read_bytes())
         figures: Figures = {

@@ -55,7 +55,7 @@ def cost(running: Running, served: models.Served, seconds: float) -> float:
         WrongAnswers: a request failed.
     """
     before = used_by(running.process.pid)
-    found = wrk.run(running.url, served.body, CONNECTIONS, seconds)
+    found = wrk.run(running.url, [served.body], CONNECTIONS, seconds)
     used = used_by(running.process.pid).since(before)
     if found.errors or not found.requests:
         raise WrongAnswers(f"{found.errors} of {found.requests} requests failed")

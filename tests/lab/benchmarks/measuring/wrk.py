@@ -4,6 +4,7 @@ import json
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +19,18 @@ local function read(name)
   return bytes
 end
 wrk.method = "POST"
-wrk.body = read({body})
+local names, requests, at = {{{names}}}, {{}}, 0
+if #names == 1 then
+  wrk.body = read(names[1])
+else
+  init = function()
+    for number, name in ipairs(names) do requests[number] = wrk.format(nil, nil, nil, read(name)) end
+  end
+  request = function()
+    at = at % #requests + 1
+    return requests[at]
+  end
+end
 done = function(summary, latency, requests)
   local e = summary.errors
   print(string.format(
@@ -80,15 +92,15 @@ def parse(output: str) -> Load:
     return Load(found["requests"], found["duration"] / 1e6, errors, **seconds, longest=found["max"] / 1e6)
 
 
-def run(url: str, body: Path, connections: int, seconds: float) -> Load:
-    """Send a body over and over for `seconds`, rounded to whole ones.
+def run(url: str, bodies: Sequence[Path], connections: int, seconds: float) -> Load:
+    """Send bodies in turn, over and over for `seconds`, rounded to whole ones.
 
     Raises:
         NoWrk: it is not there, or did not run.
     """
     version()
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as program:
-        program.write(_SCRIPT.format(body=json.dumps(str(body))))
+        program.write(_SCRIPT.format(names=", ".join(json.dumps(str(body)) for body in bodies)))
         program.flush()
         command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", f"--timeout={TIMEOUT}s"]
         done = subprocess.run([*command, "-s", program.name, url], capture_output=True, text=True)
