@@ -9,7 +9,8 @@ The C compiler gets a file for each module, and as many files at a time as there
 mypyc's default, all of it took one processor for minutes.
 
 mypyc requires of these modules: types that are true at run time, too; no class that an interpreted one inherits from;
-no function within a function on the path of a request, for each is a cycle until the collector runs.
+no error of the daemon with a `status` of its own, which would be the base's; no function within a function on the
+path of a request, for each is a cycle until the collector runs.
 """
 
 import importlib.util

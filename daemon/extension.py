@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from tsctl.daemon.workers.processes.templates.tree import Templates
 
 
+Samples = Iterable[Iterable[tuple[tuple[str, ...], float]]]  # for each metric: the values of its labels, a number
 Operations = Mapping[str, Mapping[str, dict[str, Any]]]  # path → method → operation, as OpenAPI has them
 
 
@@ -122,6 +123,7 @@ class Service:
     servers: "Sequence[SupervisedServer]" = ()  # begun once the daemon listens, and again when they end
     answered: "Callable[[Request, int, float], None] | None" = None  # with each request, its status and seconds
     copy: "Callable[[str, str], OutputLog] | None" = None  # model, version → receiver of a copy of its workers' output
+    metrics: tuple[MetricRow, ...] = ()  # of its extension, from its installation on
     measures = False  # `keep` returns measurements, for whose changes alone the snapshot is not written
 
     def routes(self, audience: Audience) -> "Mapping[str, Route]":
@@ -165,8 +167,8 @@ class Service:
         """Return settings that a version's workers have other than its own, to serve it elsewhere as `tune` does."""
         return {}
 
-    def families(self) -> "Iterable[MetricFamily]":
-        """Return the service's metrics as they are now."""
+    def samples(self) -> Samples:
+        """Return for each of its extension's metrics the samples as they are now: the labels' values, and a number."""
         return ()
 
     def named_families(self, names: "Collection[str]") -> "Iterable[MetricFamily]":
@@ -305,7 +307,7 @@ class Extension:
     model_settings: "tuple[ModelSetting, ...]" = ()
     events: "tuple[EventRow, ...]" = ()
     help_groups: tuple[tuple[str, tuple[str, ...]], ...] = ()  # titles of `--help` → the names of rows above
-    metrics: tuple[MetricRow, ...] = ()  # the families that its service yields
+    metrics: tuple[MetricRow, ...] = ()  # whose samples its service returns
     batch_reasons: tuple[tuple[str, str], ...] = ()  # for which its dispatcher sends batches, with their meaning
     protocol: ClientProtocol | None = None
     file_keys: tuple[FileKey, ...] = ()  # of config.properties that are no setting's

@@ -17,6 +17,9 @@ from tests.compiled import COMPILED, modules, touches_compiled
 from tests.places import ROOT
 
 MODULES = modules()
+DAEMON_ERRORS = {
+    node.name for node in ast.parse((ROOT / "daemon/core/errors.py").read_text()).body if isinstance(node, ast.ClassDef)
+}
 NOT_TEXT = ("registry", "self", "self.in_flight", "self._rows")  # what else is called `find` there
 
 
@@ -108,3 +111,22 @@ def test_what_may_end_before_it_starts_is_found(source: str, count: int) -> None
 )
 def test_what_runs_on_a_compiled_wheel_follows_from_the_list(file: str, touches: bool) -> None:
     assert touches_compiled(ROOT / "tests" / file) is touches
+
+
+def errors_in(source: str) -> list[str]:
+    """Return the classes that override an attribute of an error of the daemon, by the name of their base."""
+    classes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ClassDef))
+    errors = [each for each in classes if set(map(ast.unparse, each.bases)) & DAEMON_ERRORS]
+    return [each.name for each in errors if any(isinstance(line, ast.Assign | ast.AnnAssign) for line in each.body)]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_no_compiled_module_declares_an_error_with_a_status(module: str) -> None:
+    """Compiled, its `status` would be the base's: an attribute of an interpreted class is not overridden."""
+    assert errors_in((ROOT / module).read_text()) == []
+
+
+def test_an_error_of_the_daemon_is_found() -> None:
+    assert errors_in("class A(DaemonError):\n    status = 413\nclass B(BadRequest): ...\nclass C(Exception): ...") == [
+        "A"
+    ]

@@ -9,7 +9,7 @@
 
     web pages     at a loopback address where predictions or metrics need no token: a request with an `Origin` has one
                   of our own `Host` values. For its browser, a page whose name was rebound to this machine is of the
-                  same origin, so no preflight protects the address; pages of other origins are CORS's matter (cors.py)
+                  same origin, so no preflight protects the address; pages of other origins: CORS (guards.py)
 
 `guarded` puts a check before every route of a table, so that no new route lacks one. The control socket
 needs no check: the kernel authenticates its clients.

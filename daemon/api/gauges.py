@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 from tsctl.daemon.api.management.describe import FIRST_WORKER_ID
 from tsctl.daemon.core.machine.processes import process_facts
-from tsctl.daemon.events.kinds import KINDS
+from tsctl.daemon.events.events import KINDS
 from tsctl.daemon.metrics.exposition import Labels, MetricFamily, family
 from tsctl.daemon.metrics.families import HOST
 from tsctl.daemon.models.registry import Registry

@@ -9,9 +9,14 @@ from contextlib import nullcontext
 from msgspec.structs import replace
 
 from tsctl.daemon.core.logs import without_secrets
-from tsctl.daemon.events.event import LEVELS, Event
+from tsctl.daemon.events.event import CORE_KINDS, LEVELS, Event, EventKind
 from tsctl.daemon.events.journal import Journal
-from tsctl.daemon.events.kinds import KINDS
+from tsctl.daemon.server.extensions import EXTENSIONS
+
+KINDS: dict[str, EventKind] = CORE_KINDS | {
+    row.name: EventKind(row.level, row.meaning) for extension in EXTENSIONS for row in extension.events
+}
+
 
 KEPT = 2000  # events in memory: 1 MB at 500 bytes each
 MOST_TEXT = 1000  # characters

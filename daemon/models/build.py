@@ -17,12 +17,18 @@ from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.marfile import Manifest, parse_manifest
 from tsctl.daemon.models.archives.directories import Progress
-from tsctl.daemon.models.archives.manifest import bare_manifest, read_manifest
-from tsctl.daemon.models.archives.model_yaml import check_served, misspelt, read_yaml, without_effect
+from tsctl.daemon.models.archives.manifest import (
+    bare_manifest,
+    check_served,
+    misspelt,
+    read_manifest,
+    read_yaml,
+    without_effect,
+)
 from tsctl.daemon.models.archives.requirements import Environments
 from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
-from tsctl.daemon.models.registering.batch_size import with_default_batch_size
+from tsctl.daemon.models.registering.spec import with_default_batch_size
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.request_path import Resources
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge

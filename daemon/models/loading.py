@@ -26,7 +26,7 @@ async def load(model: ModelVersion, ledger: Ledger, *, synchronous: bool, progre
     """
     _check(model)
     model.request = replace(model.request, held=False)
-    if not model.max_workers:
+    if not model.presence.most:
         workers = max(1, model.settings.workers)
         overrides = model.request.overrides.changed({"workers": workers, "max_workers": workers}, "scale")
         model.request = replace(model.request, overrides=overrides)

@@ -36,12 +36,10 @@ from tsctl.daemon.models.change import check_files
 from tsctl.daemon.models.gate import Gate
 from tsctl.daemon.models.persistence.ledger import Ledger
 from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
-from tsctl.daemon.models.registering.keeping import before_replacement, keep
-from tsctl.daemon.models.registering.owner_watch import OwnerWatch
-from tsctl.daemon.models.registering.ownership import check_name, check_owner
+from tsctl.daemon.models.registering.ownership import OwnerWatch, check_name, check_owner
 from tsctl.daemon.models.registering.pins import check_own_file, check_version
 from tsctl.daemon.models.registry import Registry
-from tsctl.daemon.models.replace import Replacing, check_unclaimed
+from tsctl.daemon.models.replace import Replacing, before_replacement, check_unclaimed, keep
 from tsctl.daemon.models.request import Registration as Registration  # re-exported for callers
 from tsctl.daemon.models.retirement import LiveVersions, Retiring
 from tsctl.daemon.models.routing.changes import RouteChanges
@@ -206,8 +204,10 @@ class Registrar:
             if self.replacing.replaceable(old.name, old.version) is not old:
                 raise Conflict(old.name, old.version)
             source, request = old.source, replace(old.request, synchronous=False)
-            if old.min_workers and request.overrides.workers is None:
-                request = replace(request, overrides=request.overrides.changed({"fallback_workers": old.min_workers}))
+            if old.presence.least and request.overrides.workers is None:
+                request = replace(
+                    request, overrides=request.overrides.changed({"fallback_workers": old.presence.least})
+                )
             new = self.factory.build(
                 request, ArchiveTexts(source.manifest, source.document), source.directory, source.unpacked, source.mark,
                 listed=source.listed, restored=old.at_startup, declared=old.declared, notes=old.notes,

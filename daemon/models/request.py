@@ -1,8 +1,37 @@
-"""The request of a registration: from a client, from the list of models to load, or from the snapshot."""
+"""A registration: its request, of a client, a list of models to load or the snapshot; the origin of its version."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
+from tsctl.daemon.marfile import Manifest
+from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.settings import Overrides
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The origin of a version.
+
+    Attributes:
+        url: as the registration named it.
+        directory: the model's files.
+        unpacked: the directory that was unpacked (`directory` or its parent), None if the version is served in place.
+        document: `model-config.yaml`, empty if there is none.
+        mark: size and time of the archive file before the unpacking, None if the version is served in place.
+        listed: whether `--models` or `load_models` named the archive.
+        python: the interpreter of the version's own environment, None for the daemon's.
+    """
+
+    url: str
+    directory: Path
+    unpacked: Path | None
+    manifest: Manifest
+    document: Mapping[str, Any]
+    mark: ArchiveMark | None = None
+    listed: bool = False
+    python: Path | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,7 +47,7 @@ class Registration:
         held: an operator unloaded the version: no request loads it.
         ephemeral: never written to the snapshot, so that a restart does not serve the version; an upgrade keeps it.
         owner: a random token of the program that registers; empty for none. See registering/ownership.py.
-        owner_pid: the process whose end unregisters the owner's versions; 0 for none. See registering/owner_watch.py.
+        owner_pid: the process whose end unregisters the owner's versions; 0 for none. See there, too.
     """
 
     url: str

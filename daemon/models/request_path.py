@@ -15,8 +15,8 @@ from tsctl.daemon.core.logs import OutputLog
 from tsctl.daemon.events.events import Events
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.metrics.version import VersionMetrics
-from tsctl.daemon.models.registering.source import Source
 from tsctl.daemon.models.registering.spec import mode_of, worker_spec
+from tsctl.daemon.models.request import Source
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.workers.engine import Engine, WorkerSpec
 from tsctl.daemon.workers.gpus import Placement

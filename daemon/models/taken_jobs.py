@@ -1,6 +1,5 @@
 """The jobs of one version that a watcher of requests has taken: they wait there, and were accepted."""
 
-from collections.abc import Callable
 from typing import Protocol
 
 from tsctl.daemon.batching.dispatcher import reply_of
@@ -15,18 +14,16 @@ class TakingVersion(Protocol):
 
     clock: Clock
     metrics: VersionMetrics
-    stopping: bool
 
-    def accept(self, job: Job) -> None: ...
+    def accept(self, job: Job, *, refused: bool = False) -> None: ...
     def changed(self) -> None: ...
 
 
 class TakenJobs:
     """The jobs; as long as there are some, the version is not idle."""
 
-    def __init__(self, model: TakingVersion, refusal: Callable[[], DaemonError]) -> None:
+    def __init__(self, model: TakingVersion) -> None:
         self._model = model
-        self._refusal = refusal
         self._jobs: dict[Job, None] = {}
         self._refusing = False
 
@@ -61,11 +58,8 @@ class TakenJobs:
     def give_back(self, job: Job) -> None:
         """Run a job, as one that was accepted, though the version may be stopping; a refusal is its answer."""
         job.queued = self._model.clock.now()
-        if self._refusing:
-            self._refuse(job)
-            return
         try:
-            self._model.accept(job)
+            self._model.accept(job, refused=self._refusing)
         except DaemonError as error:
             job.watchers = ()  # they have seen the refusal
             job.answer(reply_of(error), job.ending)
@@ -76,13 +70,7 @@ class TakenJobs:
         self._refusing = True
         for job in tuple(self._jobs):
             if job in self._jobs:  # else its client has left, as others were answered
-                self._refuse(job)
-
-    def _refuse(self, job: Job) -> None:
-        error, metrics = self._refusal(), self._model.metrics
-        metrics.requested(job)
-        job.answer(reply_of(error), metrics.refused(error))
-        self._release(job)
+                self.give_back(job)
 
     def _release(self, job: Job) -> None:
         if job in self._jobs:

@@ -16,13 +16,12 @@ from tsctl.daemon.models.admission import check_for_workers, stopping_error
 from tsctl.daemon.models.archives.sample import Sample
 from tsctl.daemon.models.pool_follower import PoolFollower
 from tsctl.daemon.models.presence import Presence
-from tsctl.daemon.models.registering.batch_size import with_default_batch_size, within_file
-from tsctl.daemon.models.registering.source import Source as Source
+from tsctl.daemon.models.registering.spec import with_default_batch_size, within_file
 from tsctl.daemon.models.replacement import Replacement, ReplacementState
-from tsctl.daemon.models.reporting.health import is_healthy
-from tsctl.daemon.models.reporting.model_state import CRASHES, NOT_IN_MEMORY, ModelState, word_of
+from tsctl.daemon.models.reporting.model_state import CRASHES, NOT_IN_MEMORY, ModelState, is_healthy, word_of
 from tsctl.daemon.models.reporting.reports import VersionReports
 from tsctl.daemon.models.request import Registration
+from tsctl.daemon.models.request import Source as Source
 from tsctl.daemon.models.request_path import RequestPath, Resources
 from tsctl.daemon.models.request_watcher import ParameterHeader, RequestWatcher
 from tsctl.daemon.models.settings import ModelSettings, SettingsBefore
@@ -86,7 +85,7 @@ class ModelVersion:
         self.listeners: dict[Callable[[], None], None] = {}  # in the order of their addition
         self.arrivals: dict[Callable[[], None], None] = {}
         self.watchers: tuple[RequestWatcher, ...] = ()
-        self.taken = TakenJobs(self, lambda: stopping_error(self))
+        self.taken = TakenJobs(self)
         self.parameter_headers: Mapping[str, ParameterHeader] = {}
         self.change_listeners: list[Callable[[], None]] = []
         self.metrics = VersionMetrics(self.name, self.version)
@@ -111,14 +110,6 @@ class ModelVersion:
         return ModelState.FAILED if self.pool.hopeless else ModelState.LOADING
 
     @property
-    def min_workers(self) -> int:
-        return self.presence.least
-
-    @property
-    def max_workers(self) -> int:
-        return self.presence.most
-
-    @property
     def crashing(self) -> bool:
         """Return whether the last workers ended by themselves, one after the other, while they ran requests."""
         return self.pool.crashes >= CRASHES
@@ -135,7 +126,7 @@ class ModelVersion:
 
     @property
     def healthy(self) -> bool:
-        """Return whether the version lets `/ping` be 200: see health.py."""
+        """Return whether the version lets `/ping` be 200: see model_state.py."""
         return is_healthy(self.pool, coming_up=self._follower.coming_up)
 
     @property

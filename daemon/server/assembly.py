@@ -26,8 +26,7 @@ from tsctl.daemon.lifecycle.printed import PrintedLog
 from tsctl.daemon.lifecycle.shutdown import Shutdown
 from tsctl.daemon.lifecycle.upgrade.successor import Launch
 from tsctl.daemon.server.bounds import Bounds
-from tsctl.daemon.server.hooks import installed
-from tsctl.daemon.server.kernel import kernel_of
+from tsctl.daemon.server.kernel import installed, kernel_of
 from tsctl.daemon.server.listening import listeners_of
 from tsctl.daemon.server.models import Models
 from tsctl.daemon.server.observation import Observation

@@ -1,24 +1,48 @@
 """The kernel of a daemon: what the core offers its extensions."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 from tsctl.daemon.api.inference.routes import inference_routes
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.metrics import selection_of
-from tsctl.daemon.api.room import while_there_is_room
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.client import Clients
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.machine.gpu import Gpus
-from tsctl.daemon.extension import Kernel
+from tsctl.daemon.extension import Extension, Kernel, Service
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering
+from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.bounds import Bounds
 from tsctl.daemon.server.models import Models
 from tsctl.daemon.server.observation import Observation
+
+
+def has_room(model: ModelVersion) -> bool:
+    """Return whether the queue of a version takes one more request of a byte."""
+    queue = model.queue
+    return model.waiting < queue.max_jobs and queue.bytes < queue.max_bytes
+
+
+def while_there_is_room(
+    started: Callable[[], bool], answering: Callable[[], Iterable[ModelVersion]]
+) -> Callable[[], bool]:
+    """Readiness that ends while a queue is full: `--no-ready-when-full`.
+
+    A load balancer that asks for readiness then sends new requests to other daemons, which refuse none of them yet.
+
+    Return a function that tells whether the daemon has started and the queue of each version has room.
+
+    Args:
+        answering: returns the versions that answer requests without a version.
+    """
+    return lambda: started() and all(map(has_room, answering()))
 
 
 def kernel_of(
@@ -50,3 +74,36 @@ def kernel_of(
         bounds.take, answered, inference_routes(registry, ready, turns), management, observation.soon,
         models.engine.spare, models.engine.templates,
     )  # fmt: skip
+
+
+def installed(extensions: Sequence[Extension], kernel: Kernel) -> dict[str, Service]:
+    """Return the services of one daemon by the names of their extensions, in order; of some there is none.
+
+    Raises:
+        StartError: what the configuration asks for cannot be done.
+    """
+    services = {each.name: service for each in extensions if (service := each.install(kernel)) is not None}
+    for each in extensions:
+        if each.name in services:
+            services[each.name].metrics = each.metrics
+    connect(kernel.registry, kernel.registrar, services)
+    return services
+
+
+def connect(registry: Registry, registrar: Registrar, services: Mapping[str, Service]) -> None:
+    """Let the registry, and what makes, replaces and keeps versions, call these services, as far as they want it."""
+    registrar.ledger.parts.services = services
+    registrar.factory.dispatchers = _those_with("dispatcher", services)
+    registrar.factory.specified = _those_with("specify", services)
+    registrar.factory.attached = _those_with("attach", services)
+    registrar.replacing.begun = _those_with("replacing", services)
+    registrar.leaving = _those_with("leaving", services)
+    registry.reservations.services = _those_with("reserves", services)
+    registry.forgetting = _those_with("forget", services)
+
+
+def _those_with(name: str, services: Mapping[str, Service]) -> list[Any]:
+    """Return a method of each service that has its own: the others do nothing, and cost nothing."""
+    return [
+        getattr(each, name) for each in services.values() if getattr(type(each), name) is not getattr(Service, name)
+    ]

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from tsctl.daemon.api.cors import cors_headers, with_preflight
-from tsctl.daemon.api.guards import guard
+from tsctl.daemon.api.guards import cors_headers, guard, with_preflight
 from tsctl.daemon.api.inference.unpack import Unpacking
 from tsctl.daemon.config.endpoints import Endpoint, address_of
 from tsctl.daemon.extension import Kernel

@@ -19,7 +19,7 @@ from tsctl.daemon.core.machine.host import HostMonitor
 from tsctl.daemon.extension import Audience, Kernel, Service
 from tsctl.daemon.http.router import Route, join
 from tsctl.daemon.lifecycle.upgrade.old import Upgrade
-from tsctl.daemon.metrics.exposition import MetricFamily
+from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.archives.store import sizes
 from tsctl.daemon.models.version import ModelVersion
 
@@ -74,7 +74,10 @@ class Fields:
 
     def families(self) -> Iterable[MetricFamily]:
         """Return the metrics as they are now."""
-        return chain.from_iterable(each.families() for each in self._services)
+        for service in self._services:
+            for row, samples in zip(service.metrics, service.samples(), strict=False):  # none of one that has none
+                values = [(dict(zip(row.labels, labels, strict=True)), value) for labels, value in samples]
+                yield family(row.name, row.kind, row.help, values)
 
     def named_families(self, names: Collection[str]) -> Iterable[MetricFamily]:
         """Return the metrics that are shown only to clients that ask for some of these names."""

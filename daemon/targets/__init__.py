@@ -6,8 +6,8 @@ files with `ast`.
 
 from tsctl.daemon.targets.bare import ServeTarget as ServeTarget
 from tsctl.daemon.targets.bare import bare_target as bare_target
-from tsctl.daemon.targets.errors import TargetError as TargetError
 from tsctl.daemon.targets.files import BARE_SUFFIXES as BARE_SUFFIXES
+from tsctl.daemon.targets.files import TargetError as TargetError
 from tsctl.daemon.targets.files import is_bare as is_bare
 from tsctl.daemon.targets.files import model_name_of as model_name_of
 from tsctl.daemon.targets.files import split_function as split_function

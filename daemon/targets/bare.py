@@ -5,8 +5,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from tsctl.daemon.targets.errors import TargetError
-from tsctl.daemon.targets.files import MODEL_SUFFIXES, WEIGHTS, is_torchscript, model_name_of, name_of_file
+from tsctl.daemon.targets.files import MODEL_SUFFIXES, WEIGHTS, TargetError, is_torchscript, model_name_of, name_of_file
 from tsctl.daemon.targets.source import LARGEST, module_classes, parse, top_names
 
 CONFIG = "model-config.yaml"

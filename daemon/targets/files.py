@@ -7,6 +7,20 @@ from pathlib import Path
 
 from tsctl.daemon.marfile import MANIFEST, NAME
 
+
+class TargetError(Exception):
+    """A target cannot be served.
+
+    Attributes:
+        hint: the remedy, as the end of a message or below one.
+    """
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
 WEIGHTS = ".pth"
 MODEL_SUFFIXES = (".pt", ".pt2", ".onnx", WEIGHTS)
 BARE_SUFFIXES = (".py", *MODEL_SUFFIXES)

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
 
-from tsctl.daemon.targets.errors import TargetError
+from tsctl.daemon.targets.files import TargetError
 
 LARGEST = 1024 * 1024  # bytes of a file that is read
 MOST_FILES = 200  # of one folder

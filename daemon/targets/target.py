@@ -16,11 +16,11 @@ from pathlib import Path
 
 from tsctl.daemon.marfile import MANIFEST
 from tsctl.daemon.targets.bare import PLAIN_NAMES, VERSION, ServeTarget, bare_target, files_beside, read_handler
-from tsctl.daemon.targets.errors import TargetError
 from tsctl.daemon.targets.files import (
     ARCHIVE_SUFFIXES,
     BARE_SUFFIXES,
     MODEL_SUFFIXES,
+    TargetError,
     is_of_torch,
     is_torchscript,
     model_name_of,

@@ -1,7 +1,7 @@
 """The kinds of events, from their table."""
 
 from docs.generate.markdown import code, table
-from tsctl.daemon.events.kinds import KINDS
+from tsctl.daemon.events.events import KINDS
 
 
 def events() -> str:

@@ -8,8 +8,8 @@ from typing import Any
 
 from tsctl.handlers.envelopes.envelope import Envelope, Opened
 from tsctl.handlers.envelopes.payload import list_of, object_of
-from tsctl.handlers.requests.arrays import to_json
 from tsctl.handlers.requests.kinds import has_requests
+from tsctl.handlers.requests.rows import to_json
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import NotSerialisable, UnreadablePayload
 

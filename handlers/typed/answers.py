@@ -14,7 +14,7 @@ from typing import Any, get_args, get_origin
 
 import msgspec
 
-from tsctl.handlers.requests.arrays import JSON, NPY, is_array, to_list, to_npy
+from tsctl.handlers.requests.rows import JSON, NPY, is_array, to_list, to_npy
 from tsctl.handlers.sdk.errors import InvalidResult, NotSerialisable
 from tsctl.handlers.typed.annotations import written
 from tsctl.handlers.typed.signature import Signature

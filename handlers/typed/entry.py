@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from tsctl.handlers.requests.arrays import in_memory, is_array, wanted_type
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.kinds import Kind, kinds_of
 from tsctl.handlers.requests.pixels import Pixels
+from tsctl.handlers.requests.rows import in_memory, is_array, wanted_type
 from tsctl.handlers.sdk.context import Context, RequestProcessor
 from tsctl.handlers.sdk.errors import (
     HandlerError,

@@ -19,7 +19,6 @@ from tsctl.daemon.api.metrics import metrics_routes
 from tsctl.daemon.api.observing.batches import batches_routes
 from tsctl.daemon.api.observing.events import EventsRoute
 from tsctl.daemon.api.observing.live import live_routes
-from tsctl.daemon.api.room import while_there_is_room
 from tsctl.daemon.config.config import resolve
 from tsctl.daemon.config.tokens import Tokens
 from tsctl.daemon.core.logs import ModelLogs
@@ -42,7 +41,7 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.server.extensions import EXTENSIONS
-from tsctl.daemon.server.hooks import installed
+from tsctl.daemon.server.kernel import installed, while_there_is_room
 from tsctl.daemon.server.routes import Fields
 from tsctl.daemon.tables import PROTOCOLS
 from tsctl.daemon.workers.stub import StubEngine

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.http.peer import Server
-from tsctl.daemon.api.cors import cors_headers, with_preflight
+from tsctl.daemon.api.guards import cors_headers, with_preflight
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.errors import MissingToken, StartError
 from tsctl.daemon.http.exchange import Exchange

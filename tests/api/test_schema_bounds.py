@@ -17,7 +17,7 @@ from tsctl.daemon.api.json_text.syntax import check_syntax
 from tsctl.daemon.api.tensors import requests as tensors
 from tsctl.daemon.api.tensors.steps import Steps
 from tsctl.daemon.core.errors import BadRequest
-from tsctl.daemon.http.messages import BodyTooLarge
+from tsctl.daemon.http.limits import BodyTooLarge
 
 SIZE = 160 * 1024  # bytes; the bodies that were slow took 120 ms of these
 SMALL = 64 * 1024  # bytes; of these, they took 40 times their size

@@ -125,7 +125,7 @@ def test_a_line_that_a_crash_has_torn_stays_by_itself(tmp_path: Path) -> None:
 LATIN = """
 import sys
 from pathlib import Path
-from tsctl.daemon.core import log_file, logs
+from tsctl.daemon.core import logs
 log = logs.LineLog(Path(sys.argv[1]), "model", foreground=False)
 log.write("caf\\u00e9 \\u2192 \\udcff")
 log.close()

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tsctl.daemon import paths
-from tsctl.daemon.core import log_file, logs
+from tsctl.daemon.core import logs
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.logs import LineLog
 from tsctl.daemon.http.access_log import AccessLog, line_of
@@ -117,7 +117,7 @@ def test_percent_signs_are_text(access: Access) -> None:
 
 
 def test_a_full_log_is_rotated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(log_file, "MAX_BYTES", 20)
+    monkeypatch.setattr(logs, "MAX_BYTES", 20)
     log = AccessLog(tmp_path / "access.log", FakeClock(), foreground=False)
 
     for line in ("first line", "second line"):

@@ -13,7 +13,7 @@ from tsctl.daemon.api import gauges
 from tsctl.daemon.api.inference.openapi import describe_api
 from tsctl.daemon.api.management.openapi import describe_management
 from tsctl.daemon.core import errors
-from tsctl.daemon.events.kinds import KINDS
+from tsctl.daemon.events.events import KINDS
 from tsctl.daemon.metrics import families
 from tsctl.daemon.tables import SETTINGS
 from tsctl.terminal.examples import all_examples

@@ -10,11 +10,8 @@ from hypothesis import strategies as st
 from tests.http.peer import Answer, read_answers
 from tsctl.daemon.core.errors import BadRequest, DaemonError, ModelNotFound, QueueFull
 from tsctl.daemon.core.job import Reply
+from tsctl.daemon.http.limits import MOST_JSON, MOST_QUERY_FIELDS, MOST_SEGMENTS, MOST_TARGET
 from tsctl.daemon.http.messages import (
-    MOST_JSON,
-    MOST_QUERY_FIELDS,
-    MOST_SEGMENTS,
-    MOST_TARGET,
     Request,
     Response,
     error_response,

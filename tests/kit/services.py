@@ -8,7 +8,7 @@ from tsctl.daemon.core.errors import Conflict
 from tsctl.daemon.extension import Service
 from tsctl.daemon.models.reservations import Reservation
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.server.hooks import connect
+from tsctl.daemon.server.kernel import connect
 from tsctl.daemon.workers.stub import StubEngine
 
 

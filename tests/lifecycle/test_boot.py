@@ -13,9 +13,9 @@ from tsctl.daemon.config.endpoints import choose_endpoints
 from tsctl.daemon.core.errors import StartError, Upgrading
 from tsctl.daemon.lifecycle.boot import Boot, BootParts, ColdStart, Takeover
 from tsctl.daemon.lifecycle.instance import Instance
-from tsctl.daemon.lifecycle.upgrade.channel import Channel
 from tsctl.daemon.lifecycle.upgrade.messages import (
     Bound,
+    Channel,
     Expected,
     Inheritance,
     Progress,

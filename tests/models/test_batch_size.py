@@ -10,7 +10,7 @@ from tests.kit.daemon import NEVER, StubDaemon, until
 from tests.models.replacements import other, ready, replace
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.models.change import change_settings
-from tsctl.daemon.models.registering.batch_size import default_batch_size
+from tsctl.daemon.models.registering.spec import default_batch_size
 from tsctl.daemon.models.registrar import Registration
 from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.models.version import ModelVersion

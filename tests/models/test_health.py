@@ -1,4 +1,4 @@
-"""Each row of the table in daemon/models/reporting/health.py, by a version whose workers are in that state."""
+"""Each row of the table in daemon/models/reporting/model_state.py, by a version whose workers are in that state."""
 
 from collections.abc import Callable
 from typing import Any

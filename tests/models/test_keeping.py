@@ -28,7 +28,7 @@ def configured(bench: StubDaemon, config: bytes) -> str:
 
 def values(model: ModelVersion) -> tuple[Any, ...]:
     settings = model.settings
-    return settings.batch_size, settings.max_delay, settings.queue_jobs, model.min_workers, model.max_workers
+    return settings.batch_size, settings.max_delay, settings.queue_jobs, model.presence.least, model.presence.most
 
 
 async def test_what_was_asked_for_at_the_registration_and_since_is_kept(bench: StubDaemon) -> None:
@@ -72,7 +72,7 @@ async def test_a_number_of_workers_in_the_request_brings_its_own_largest_number(
 
     new = await replace(bench, other(bench), workers=1)
 
-    assert (new.min_workers, new.max_workers) == (1, 1)
+    assert (new.presence.least, new.presence.most) == (1, 1)
 
 
 async def test_an_archive_with_another_value_does_not_win_over_one_that_was_asked_for(bench: StubDaemon) -> None:
@@ -82,7 +82,7 @@ async def test_an_archive_with_another_value_does_not_win_over_one_that_was_aske
 
     assert (new.settings.batch_size, new.settings.origins["batch_size"]) == (4, "register")
     assert (new.settings.max_delay, new.settings.origins["max_delay"]) == (0.02, "model-config.yaml")
-    assert new.min_workers == 1
+    assert new.presence.least == 1
 
 
 async def test_what_only_the_old_archive_said_is_read_from_the_new_one(bench: StubDaemon) -> None:
@@ -112,7 +112,7 @@ async def test_without_a_chosen_number_of_workers(
 
     new = await replace(bench, configured(bench, config), **overrides)
 
-    assert (new.pool.ready, new.min_workers) == (workers, workers)
+    assert (new.pool.ready, new.presence.least) == (workers, workers)
     again = await bench.restart()
     assert again.registry.find("m").pool.wanted == workers
 
@@ -122,7 +122,7 @@ async def test_no_workers_are_a_choice_that_is_kept(bench: StubDaemon) -> None:
 
     new = await replace(bench, other(bench), fallback_workers=1)
 
-    assert (new.state, new.min_workers) == (ModelState.UNLOADED, 0)
+    assert (new.state, new.presence.least) == (ModelState.UNLOADED, 0)
 
 
 async def test_reset_begins_with_the_request_alone(bench: StubDaemon) -> None:

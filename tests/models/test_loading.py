@@ -12,7 +12,7 @@ async def test_a_model_that_is_always_loaded_can_be_unloaded_and_keeps_its_numbe
     model = await bench.register(bench.mar(), workers=2)
 
     await unload(model, bench.registrar.ledger)
-    assert (model.word, model.min_workers, model.pool.wanted, model.available) == ("unloaded", 2, 0, False)
+    assert (model.word, model.presence.least, model.pool.wanted, model.available) == ("unloaded", 2, 0, False)
     await load(model, bench.registrar.ledger, synchronous=True, progress=no_progress)
 
     assert model.pool.ready == 2

@@ -11,7 +11,7 @@ from tsctl.daemon.core.errors import Stopping
 from tsctl.daemon.lifecycle.upgrade.new import handed_entries
 from tsctl.daemon.lifecycle.upgrade.old import expected
 from tsctl.daemon.models.persistence.startup import Startup
-from tsctl.daemon.models.registering import owner_watch
+from tsctl.daemon.models.registering import ownership
 from tsctl.daemon.models.registrar import Registration
 from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.models.version import ModelVersion
@@ -28,7 +28,7 @@ def owner() -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(owner_watch, "RETRY", 0.0)
+    monkeypatch.setattr(ownership, "RETRY", 0.0)
 
 
 async def serve(bench: StubDaemon, pid: int, url: str, token: str = "mine") -> ModelVersion:

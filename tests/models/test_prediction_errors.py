@@ -6,7 +6,7 @@ from functools import partial
 from tests.kit.version import StubVersion
 from tsctl.daemon.api.management.describe import describe
 from tsctl.daemon.core.job import Job, Reply
-from tsctl.daemon.models.reporting.errors import KEPT, LONGEST_MESSAGE, LONGEST_TRACEBACK, PredictionError
+from tsctl.daemon.models.reporting.reports import KEPT, LONGEST_MESSAGE, LONGEST_TRACEBACK, PredictionError
 
 
 def kept(bench: StubVersion) -> list[PredictionError]:

@@ -10,7 +10,7 @@ import pytest
 from tests.kit.build import make_config
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
-from tsctl.daemon.models.archives.model_yaml import check_served, read_yaml, without_effect
+from tsctl.daemon.models.archives.manifest import check_served, read_yaml, without_effect
 from tsctl.daemon.models.settings import ModelSettings, Overrides, merge
 from tsctl.daemon.server.extensions import EXTENSIONS
 

@@ -9,7 +9,7 @@ from tests.kit.daemon import StubDaemon
 from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.extension import Service
 from tsctl.daemon.models.settings import ModelSettings
-from tsctl.daemon.server.hooks import connect
+from tsctl.daemon.server.kernel import connect
 from tsctl.daemon.workers.engine import WorkerSpec
 from tsctl.daemon.workers.stub import StubEngine
 

@@ -62,7 +62,7 @@ def test_scaling(before: int, least: int, most: int, after: int) -> None:
     bench.model.scale(least, most)
 
     assert bench.model.pool.wanted == after
-    assert (bench.model.min_workers, bench.model.max_workers) == (least, most)
+    assert (bench.model.presence.least, bench.model.presence.most) == (least, most)
 
 
 def test_listeners_hear_of_each_change() -> None:

@@ -13,7 +13,7 @@ from tsctl import generator
 from tsctl.commands.bench import notes, target_of
 from tsctl.loadgen.processor import ProcessorTime
 from tsctl.loadgen.tally import Tally
-from tsctl.tensors.grpc_message import write_grpc_message
+from tsctl.tensors.bodies import write_grpc_message
 from tsctl.tensors.requests import read_inference_request
 
 # Stands for the load generator: writes down its order, then says what the file says.

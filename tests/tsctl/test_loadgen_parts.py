@@ -7,9 +7,8 @@ import pytest
 
 from tests.http.fake import FakeTransport
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.loadgen.connection import LoadConnection, LoadConnectionState
+from tsctl.loadgen.connection import LoadConnection, LoadConnectionState, remember
 from tsctl.loadgen.order import read
-from tsctl.loadgen.repeated import remember
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 

@@ -8,11 +8,9 @@ from typing import Any
 
 import pytest
 
-from tsctl.loadgen.closed import ClosedLoop
 from tsctl.loadgen.loop import Loop
-from tsctl.loadgen.open import OpenLoop
+from tsctl.loadgen.open import ClosedLoop, OpenLoop, TimerFd
 from tsctl.loadgen.order import LoadOrder, PreparedOrder
-from tsctl.loadgen.timer import TimerFd
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 LAST = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"

@@ -12,8 +12,7 @@ from tsctl.errors import CliError
 from tsctl.generator import BUSY, MOST_CONNECTIONS, call_way_to, failure_texts, generator, way_to
 from tsctl.options import json_option, model_argument
 from tsctl.streams import echo
-from tsctl.tensors.binary_body import write_binary_body
-from tsctl.tensors.grpc_message import METHOD, write_grpc_message
+from tsctl.tensors.bodies import METHOD, write_binary_body, write_grpc_message
 from tsctl.tensors.requests import RequestInTensors, read_inference_request
 from tsctl.terminal.verb import Verb
 

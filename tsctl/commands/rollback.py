@@ -2,11 +2,13 @@
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from tsctl.apply.state import ModelSpec, VersionSpec
 from tsctl.errors import CliError
 from tsctl.options import json_option, model_argument
 from tsctl.streams import echo
@@ -14,6 +16,19 @@ from tsctl.terminal.verb import Verb
 
 if TYPE_CHECKING:
     from tsctl.apply.state import DaemonState
+
+
+def restored(earlier: ModelSpec, now: ModelSpec | None) -> ModelSpec:
+    """Return the earlier state, with the present numbers of workers of versions that are registered."""
+    registered = {} if now is None else now.versions
+    return replace(
+        earlier,
+        versions={version: _with_workers(spec, registered.get(version)) for version, spec in earlier.versions.items()},
+    )
+
+
+def _with_workers(spec: VersionSpec, now: VersionSpec | None) -> VersionSpec:
+    return spec if now is None or now.workers is None else replace(spec, workers=now.workers)
 
 
 @click.command(cls=Verb)
@@ -34,7 +49,6 @@ def command(socket: Path | None, model: str, dry_run: bool, as_json: bool) -> No
     As with `tsctl apply`, a model that serves is never without a version.
     """
     from tsctl.apply.difference import documents, show
-    from tsctl.apply.earlier import restored
     from tsctl.apply.plan import plan
     from tsctl.apply.run import daemon_at, execute
     from tsctl.render import duration_text, note

@@ -2,6 +2,8 @@
 
 import errno
 import os
+import re
+import shlex
 import socket
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -14,10 +16,41 @@ from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config, resolve
 from tsctl.daemon.config.endpoints import choose_endpoints
 from tsctl.daemon.core.errors import StartError
-from tsctl.doctor.facts import ConfiguredAddress, DoctorFacts, PathAccess, RunningDaemon, Space
+from tsctl.doctor.facts import ConfiguredAddress, DoctorFacts, InstalledService, PathAccess, RunningDaemon, Space
 from tsctl.doctor.machine import Machine, installed, space_of
-from tsctl.doctor.services import services
 from tsctl.errors import CliError, NoDaemon
+from tsctl.service.files import is_ours, unit_folder
+
+_START = re.compile(r"^ExecStart=(.*)$", re.MULTILINE)
+
+
+def services(environment: Mapping[str, str]) -> Iterator[InstalledService]:
+    """Yield the services of the system and of this user."""
+    for of_user in (False, True):
+        try:
+            folder = unit_folder(environment, of_user=of_user)
+        except RuntimeError:  # this user has no home directory
+            continue
+        yield from services_in(folder)
+
+
+def services_in(folder: Path) -> Iterator[InstalledService]:
+    """Yield the services whose units are in a directory."""
+    for unit in sorted(folder.glob("*.service")):
+        if is_ours(unit):
+            program = program_of(unit.read_text(encoding="utf-8", errors="replace"))
+            yield InstalledService(str(unit), program, os.access(program, os.X_OK))
+
+
+def program_of(text: str) -> str:
+    """Return the program that a unit runs; empty if none can be read."""
+    found = _START.search(text)
+    try:
+        words = shlex.split(found[1].removesuffix("\\")) if found else []
+    except ValueError:  # a quotation without an end
+        return ""
+    return words[0].replace("%%", "%").replace("$$", "$") if words else ""
+
 
 _TIMEOUT = 5.0  # seconds
 _LISTEN = "0A"  # the state in /proc/net/tcp (kernel documentation, networking/proc_net_tcp)

@@ -12,9 +12,8 @@ from typing import Any
 import uvloop
 
 from tsctl.loadgen.calls import CallLoop
-from tsctl.loadgen.closed import ClosedLoop
 from tsctl.loadgen.loop import Loop
-from tsctl.loadgen.open import OpenLoop
+from tsctl.loadgen.open import ClosedLoop, OpenLoop
 from tsctl.loadgen.order import PreparedOrder, read
 from tsctl.loadgen.processor import look
 from tsctl.loadgen.single import NoResponse, ask_once

@@ -1,5 +1,9 @@
 """The facts of a service: its program and settings, the addresses of its sockets, its user, its directories."""
 
+import grp
+import os
+import pwd
+import stat
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +16,65 @@ from tsctl.daemon.config.endpoints import Endpoint, choose_endpoints
 from tsctl.daemon.core.errors import StartError
 from tsctl.daemon.tables import SETTINGS
 from tsctl.errors import CliError
-from tsctl.service.reach import Account, account_of, closed_at, group_exists
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The user of a service.
+
+    Attributes:
+        uid: None for a dynamic user, who owns nothing.
+    """
+
+    uid: int | None = None
+    groups: frozenset[int] = frozenset()
+
+
+def account_of(name: str | None) -> Account:
+    """Return the account of a user's name; the dynamic user for None.
+
+    Raises:
+        CliError: there is no such user.
+    """
+    if name is None:
+        return Account()
+    try:
+        found = pwd.getpwnam(name)
+    except KeyError:
+        raise CliError(f"there is no user `{name}`", f"make one: `useradd --system {name}`") from None
+    return Account(found.pw_uid, frozenset(os.getgrouplist(name, found.pw_gid)))
+
+
+def closed_at(path: Path, account: Account) -> Path | None:
+    """Return the first file or directory on the way to a path that the account cannot read or enter; None without.
+
+    A path is followed as written, and through its links.
+    """
+    for way in dict.fromkeys((path, path.resolve())):
+        for each in (*reversed(way.parents), way):
+            status = each.stat()
+            needed = stat.S_IXOTH if stat.S_ISDIR(status.st_mode) else stat.S_IROTH
+            if not _granted(status, needed, account):
+                return each
+    return None
+
+
+def group_exists(name: str) -> bool:
+    try:
+        grp.getgrnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _granted(status: os.stat_result, needed: int, account: Account) -> bool:
+    """Return whether a mode grants `needed`, given as a bit of the others, to an account."""
+    if status.st_uid == account.uid:
+        needed <<= 6
+    elif status.st_gid in account.groups:
+        needed <<= 3
+    return bool(status.st_mode & needed)
+
 
 _HOMES = (Path("/home"), Path("/root"), Path("/run/user"))  # of ProtectHome=, systemd.exec(5)
 _OWN = (Path("/tmp"), Path("/var/tmp"))  # of PrivateTmp=

@@ -1,7 +1,30 @@
 """The text of NAME.service: how the daemon runs, and the rights that it does without."""
 
+import re
+from collections.abc import Sequence
+
 from tsctl.service.plan import ServicePlan
-from tsctl.service.quoting import command_line, path, word
+
+_PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./\[\]~-]+")
+
+
+def word(text: str) -> str:
+    """Return an argument of a command line. Neither a specifier (`%h`) nor a variable (`$HOME`) is replaced in it."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    escaped = escaped.replace("\n", "\\n")
+    return escaped if _PLAIN.fullmatch(text) else f'"{escaped}"'
+
+
+def command_line(program: Sequence[str], arguments: Sequence[str]) -> str:
+    """Return the value of `ExecStart=`, an argument a line."""
+    first = " ".join(word(each) for each in program)
+    return " \\\n    ".join((first, *arguments))
+
+
+def path(text: str) -> str:
+    """Return a path for a setting that takes several, such as `ReadWritePaths=`."""
+    return word(text).replace("$$", "$")
+
 
 MARK = "# Written by `tsctl install-service`"
 _UPGRADE = 300  # seconds that a new daemon may take to load every model, as `tsctl upgrade` has it by default

@@ -15,8 +15,7 @@ Forms are parsed in slices, so that a large form does not block the event loop: 
 from functools import lru_cache
 from typing import Final
 
-from tsctl.daemon.api.inference.multipart import FILE_TYPE, Multipart
-from tsctl.daemon.api.inference.options import parse_options
+from tsctl.daemon.api.inference.multipart import FILE_TYPE, Multipart, parse_options
 from tsctl.daemon.api.inference.urlencoded import SLICE, Urlencoded, is_file, read_fields
 from tsctl.daemon.core.arena import Lease, Payload
 from tsctl.daemon.core.errors import BadRequest

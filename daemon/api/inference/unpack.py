@@ -14,7 +14,8 @@ from tsctl.daemon.core.arena import Gathered, Take
 from tsctl.daemon.core.errors import BadRequest, DaemonError
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget, Waiting
 from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import BodyTooLarge, Request
+from tsctl.daemon.http.limits import BodyTooLarge
+from tsctl.daemon.http.messages import Request
 
 STEP: Final = 256 * 1024  # unpacked bytes at a time: 0.6 ms (2-core Xeon VM)
 _MEMBER: Final = 4096  # bytes that are unpacked in the time in which zlib is made ready

@@ -1,9 +1,11 @@
 """The common parts of the commands of the management API: those of the core and of extensions."""
 
 import asyncio
-from collections.abc import Iterator
+import json
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 from tsctl.daemon.api.openapi import (
     UNKNOWN_CALLER,
@@ -14,10 +16,44 @@ from tsctl.daemon.api.openapi import (
     path_parameters,
     query_parameters,
 )
-from tsctl.daemon.http.messages import Request
+from tsctl.daemon.core.errors import DaemonError
+from tsctl.daemon.http.exchange import Exchange
+from tsctl.daemon.http.messages import Request, Response, error_body, json_response
 from tsctl.daemon.models.persistence.earlier import one_change
-from tsctl.daemon.models.registrar import Registrar
+from tsctl.daemon.models.registrar import Progress, Registrar, no_progress
 from tsctl.daemon.models.registry import Registry
+
+NDJSON = "application/x-ndjson"
+
+Command = Callable[[Progress], Awaitable[tuple[int, Any]]]  # runs the command; returns status and document
+
+
+async def run(exchange: Exchange, command: Command) -> None:
+    """Long commands with progress.
+
+    A client that accepts `application/x-ndjson` receives the progress as JSON objects, one per line; the
+    last line holds the status and the document that other clients receive as the answer. A command
+    continues when its client disconnects.
+    """
+    if NDJSON not in exchange.request.header("accept"):
+        status, document = await command(no_progress)
+        exchange.respond(json_response(document, status))
+        return
+
+    def tell(event: dict[str, Any]) -> None:
+        exchange.send(json.dumps(event).encode() + b"\n")
+
+    def progress(stage: str, done: int, total: int) -> None:
+        tell({"stage": stage, "done": done, "total": total})
+
+    exchange.start(Response(200, headers=(("Content-Type", NDJSON),)))
+    try:
+        status, document = await command(progress)
+    except DaemonError as error:
+        status, document = error.status, error_body(error.status, error.kind, str(error))
+    tell({"stage": "done", "status": status, "document": document})
+    exchange.finish()
+
 
 CHANGE_HEADER = "x-tsctl-change"  # a token that the commands of one change have in common, see `tsctl rollback`
 READING = frozenset({"GET", "HEAD", "OPTIONS"})

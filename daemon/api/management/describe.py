@@ -10,7 +10,7 @@ from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.core.machine.cards import MIB
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.metrics.recent import Recent
-from tsctl.daemon.models.archives.model_yaml import misspelt
+from tsctl.daemon.models.archives.manifest import misspelt
 from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.reporting.trouble import TroubleFacts, troubles
@@ -64,8 +64,8 @@ def describe(
         "modelVersion": model.version,
         "modelUrl": model.source.url,
         "runtime": model.source.manifest.runtime,
-        "minWorkers": model.min_workers,
-        "maxWorkers": model.max_workers,
+        "minWorkers": model.presence.least,
+        "maxWorkers": model.presence.most,
         "batchSize": settings.batch_size,
         "maxBatchDelay": round(settings.max_delay * 1000),
         "responseTimeout": round(settings.response_timeout),
@@ -226,7 +226,7 @@ def _declared(model: ModelVersion) -> dict[str, Any] | None:
 
 def settings_of(model: ModelVersion) -> dict[str, Any]:
     """Return each setting of `model-config.yaml` by its name there, in that file's units."""
-    return shown_settings(vars(model.settings) | {"workers": model.min_workers, "max_workers": model.max_workers})
+    return shown_settings(vars(model.settings) | {"workers": model.presence.least, "max_workers": model.presence.most})
 
 
 def shown_settings(values: Mapping[str, Any]) -> dict[str, Any]:

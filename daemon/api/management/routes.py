@@ -25,16 +25,14 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from tsctl.daemon.api.management.commands import awaited, changing
+from tsctl.daemon.api.management.commands import Command, awaited, changing, run
 from tsctl.daemon.api.management.control import own_route
 from tsctl.daemon.api.management.custom_metadata import customized_metadata
-from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields
+from tsctl.daemon.api.management.describe import FieldsOf, describe, no_fields, settings_of, shown_settings
 from tsctl.daemon.api.management.loading import ACTIONS, loading_command
 from tsctl.daemon.api.management.openapi import REGISTERING, Paths, describe_management
 from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.management.patch import asked_of, change
-from tsctl.daemon.api.management.progress import Command, run
-from tsctl.daemon.api.management.registered import registered
 from tsctl.daemon.core.errors import (
     BadRequest,
     MethodNotAllowed,
@@ -45,14 +43,16 @@ from tsctl.daemon.core.errors import (
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.archives.manifest import misspelt
 from tsctl.daemon.models.registering.ownership import check_owner_token
 from tsctl.daemon.models.registering.pins import sha256_pin
 from tsctl.daemon.models.registrar import Progress, Registrar, Registration
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering_of, are_ready
-from tsctl.daemon.models.settings import Overrides
+from tsctl.daemon.models.settings import ROWS, Overrides
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
+from tsctl.handlers.wire import Declared
 
 PAGE = 100
 # The parameters of commands; `timeout` and `number_gpu` are TorchServe's, which it does not obey either.
@@ -294,3 +294,51 @@ def _list(registry: Registry, given: Parameters) -> dict[str, Any]:
     page = models[start : start + limit]
     document["models"] = [{"modelName": model.name, "modelUrl": model.source.url} for model in page]
     return document
+
+
+def registered(model: ModelVersion) -> dict[str, Any]:
+    """The document that ends a registration with `warnings=true` (a parameter of ours), beside TorchServe's sentence.
+
+        modelName, modelVersion, handler
+        batchSize, maxBatchDelay, batching   in force now; milliseconds
+        notes                                sentences for the author, the worker's and those on model-config.yaml
+        replaced                             whether the registration replaces a version that was registered
+        changed                              the settings that a replacement changed: setting, before, after
+        kept                                 the settings that a replacement kept, because they were asked for earlier
+        mostRows                             that the model's file takes at a time; 0 for any number
+        alone                                whether the handler's function is called for one request after the other
+        workers, onDemand                    its worker processes; whether the first request starts them
+
+    Settings have their names and units of model-config.yaml.
+
+    Return the document of a version that was registered, or is being loaded.
+    """
+    before, settings = model.before, model.settings
+    return {
+        "modelName": model.name,
+        "modelVersion": model.version,
+        "handler": model.source.manifest.handler,
+        "batchSize": settings.batch_size,
+        "maxBatchDelay": round(settings.max_delay * 1000, 3),
+        "batching": settings.policy,
+        "notes": [*misspelt(model.source.document), *model.notes],
+        "replaced": before is not None,
+        "changed": [] if before is None else _changed(shown_settings(vars(before.settings)), settings_of(model)),
+        "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],
+        "mostRows": model.most_rows,
+        "alone": _alone(model.declared),
+        "workers": model.pool.wanted,
+        "onDemand": model.presence.comes,
+    }
+
+
+def _alone(declared: Declared | None) -> bool:
+    return declared is not None and not (declared.batches or declared.waits or declared.streams)
+
+
+def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:
+    return [
+        {"setting": name, "before": value, "after": after[name]}
+        for name, value in before.items()
+        if value != after[name]
+    ]

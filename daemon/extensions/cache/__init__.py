@@ -64,4 +64,4 @@ class CacheExtension(Extension):
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.cache.answers import CacheService
 
-        return CacheService(kernel, self.metrics)
+        return CacheService(kernel)

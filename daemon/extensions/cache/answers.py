@@ -9,7 +9,7 @@ version's queue, beside it. Answers are given, and requests given back, some at 
 """
 
 from collections import OrderedDict, deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -19,9 +19,8 @@ import msgspec
 from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.fingerprint import AT_ONCE, PARAMS_AT_ONCE, TRAVEL, fingerprint
 from tsctl.daemon.core.job import Job, JobPhase, Param, Reply
-from tsctl.daemon.extension import Kernel, MetricRow, Service
+from tsctl.daemon.extension import Kernel, Samples, Service
 from tsctl.daemon.extensions.cache import limits_of
-from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.tensor_heads import InferHead
@@ -304,14 +303,9 @@ def seconds_of(reply: Reply, most: float) -> float:
 
 
 class CacheService(Service):
-    """The service.
+    """The service."""
 
-    Args:
-        metrics: the rows of its metrics.
-    """
-
-    def __init__(self, kernel: Kernel, metrics: Sequence[MetricRow]) -> None:
-        self._metrics = metrics
+    def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
         self._recurring = kernel.recurring
 
@@ -333,17 +327,12 @@ class CacheService(Service):
             }
         }  # fmt: skip
 
-    def families(self) -> Iterable[MetricFamily]:
-        caches = [(model, cache) for model in self._registry if (cache := cache_of(model)) is not None]
-        for index, row in enumerate(self._metrics):
-            samples = [
-                (
-                    {"model": model.name, "version": model.version},
-                    (cache.hits, cache.shared, cache.misses, cache.bytes)[index],
-                )
-                for model, cache in caches
-            ]
-            yield family(row.name, row.kind, row.help, samples)
+    def samples(self) -> Samples:
+        caches = [
+            ((each.name, each.version), cache) for each in self._registry if (cache := cache_of(each)) is not None
+        ]
+        for name in ("hits", "shared", "misses", "bytes"):
+            yield [(labels, getattr(cache, name)) for labels, cache in caches]
 
     def _note_full(self, model: ModelVersion) -> None:
         text = "answers leave the cache before their time: `cache` in model-config.yaml may have more `bytes`"

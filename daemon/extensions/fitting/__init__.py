@@ -23,4 +23,4 @@ class FittingExtension(Extension):
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.fitting.fitting import FittingService
 
-        return FittingService(kernel, self.metrics[0])
+        return FittingService(kernel)

@@ -1,14 +1,13 @@
 """The cap of one version: its workers tell which batches did not fit, and a timer tries larger ones again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 from weakref import ref
 
 from tsctl.daemon.core.clock import Timer
 from tsctl.daemon.core.timing import duration
-from tsctl.daemon.extension import Kernel, MetricRow, Service
-from tsctl.daemon.metrics.exposition import MetricFamily, family
+from tsctl.daemon.extension import Kernel, Samples, Service
 from tsctl.daemon.models.version import ModelVersion
 
 FIRST = 60.0  # seconds until more requests are tried
@@ -144,14 +143,9 @@ def _due(fitting: Fitting | None) -> None:
 
 
 class FittingService(Service):
-    """The service.
+    """The service."""
 
-    Args:
-        metric: the row of the batches that did not fit.
-    """
-
-    def __init__(self, kernel: Kernel, metric: MetricRow) -> None:
-        self._metric = metric
+    def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
 
     def attach(self, model: ModelVersion) -> None:
@@ -161,8 +155,6 @@ class FittingService(Service):
         fitting = fitting_of(model)
         return {} if fitting is None else {"batching": {"cap": fitting.document()}}
 
-    def families(self) -> Iterable[MetricFamily]:
-        row = self._metric
-        found = [(model, fitting) for model in self._registry if (fitting := fitting_of(model)) is not None]
-        samples = [({"model": model.name, "version": model.version}, fitting.count) for model, fitting in found]
-        yield family(row.name, row.kind, row.help, samples)
+    def samples(self) -> Samples:
+        found = [(each, fitting) for each in self._registry if (fitting := fitting_of(each)) is not None]
+        return ([((each.name, each.version), fitting.count) for each, fitting in found],)

@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 
 from tsctl.daemon.api.inference.predict import predict
+from tsctl.daemon.api.inference.text_answers import TextAnswer, text_of
 from tsctl.daemon.api.inference.turns import Reading, Turns
 from tsctl.daemon.api.json_text.syntax import check_syntax
 from tsctl.daemon.api.json_text.walk import JsonText
@@ -26,20 +27,18 @@ from tsctl.daemon.api.tensors.prepared import PreparedRequest, prepare
 from tsctl.daemon.api.tensors.requests import WrittenTensor, read_parameters, tensor_steps
 from tsctl.daemon.api.tensors.steps import Steps, finish
 from tsctl.daemon.core.arena import Lease, Payload
-from tsctl.daemon.core.errors import BadRequest, DaemonError, NotServed, PredictionFailed
-from tsctl.daemon.core.job import Param, Piece, Reply
-from tsctl.daemon.http.bounds.sending import NotRead
+from tsctl.daemon.core.errors import BadRequest, DaemonError, NotServed
+from tsctl.daemon.core.job import Param, Reply
 from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import MOST_JSON, Response, json_response, reply_response
+from tsctl.daemon.http.limits import MOST_JSON
+from tsctl.daemon.http.messages import json_response
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.texts.near import did_you_mean
 
 GENERATE, STREAM = "generate", "generate_stream"
-MOST_TEXT = 16 * 1024 * 1024  # bytes of the pieces that are joined to one answer
 MOST_MEMBERS = 64
 _TEXT_INPUT, _TEXT_OUTPUT = "text_input", "text_output"
 _SHOWN = 100  # characters of a name in a message
-_EVENTS = (("Content-Type", "text/event-stream; charset=utf-8"), ("Cache-Control", "no-cache"))
 
 Members = dict[str, msgspec.Raw]
 _members = msgspec.json.Decoder(Members)
@@ -227,95 +226,54 @@ def _unknown(name: str, kinds: Mapping[str, str]) -> BadRequest:
     return BadRequest(f"`{name[:_SHOWN]}` is no input of the model, which takes {', '.join(kinds)}{near}")
 
 
-class Generated:
-    """The receiver of a job's replies, which answers with texts in JSON.
+class Generated(TextAnswer):
+    """The answer with texts in JSON.
 
     Args:
         name: the request's, empty without one.
         stream: as in `generate`.
     """
 
+    how_to_stream = f"use {STREAM}"
+
     def __init__(
         self, exchange: Exchange, model: ModelVersion, prepared: PreparedRequest, name: str, *, stream: bool
     ) -> None:
-        self._exchange = exchange
+        super().__init__(exchange, stream=stream)
         self._read = prepared.read
         self._typed = model.declared is not None
         outputs = model.settings.outputs
         self._output = outputs[0].name if outputs else _TEXT_OUTPUT
         self._head = {**({"id": name} if name else {}), "model_name": model.name, "model_version": model.version}
-        self._stream = stream
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self._begun = False
-        self._pieces: list[str] = []
-        self._size = 0
 
-    def deliver(self, reply: Reply) -> None:
-        """Answer with a whole text, or the last piece of one."""
+    def _end(self, reply: Reply) -> None:
         exchange = self._exchange
-        if exchange.done:
-            return
-        if reply.error or reply.status >= 300:
-            self._fail(reply)
-            return
-        try:
-            members = self._members_of(reply, last=True)
-        except ValueError as error:
-            self._fail(Reply(PredictionFailed.status, str(error).encode(), error=PredictionFailed.kind))
-            return
+        members = self._members_of(reply, last=True)
         if self._stream:
             self._start()
             if reply.body or not self._begun:
                 exchange.send(_event({**self._head, **members}))
             exchange.finish()
-        elif self._begun:
-            text = "".join([*self._pieces, members.get(self._output, "")])
-            exchange.respond(json_response({**self._head, self._output: text}))
-        else:
-            exchange.respond(json_response({**self._head, **members}))
+            return
+        if self._begun:
+            before = b"".join(self._pieces).decode("utf-8", "surrogatepass")
+            members = {self._output: before + members.get(self._output, "")}
+        exchange.respond(json_response({**self._head, **members}))
 
-    def stream(self, piece: Reply) -> None:
-        """Pass on a piece, or keep it for the whole answer."""
-        exchange, flow = self._exchange, None
-        if isinstance(piece, Piece):
-            if piece.unread:
-                exchange.fail(NotRead(piece.unread))
-                return
-            flow = piece.flow
-        members: dict[str, Any] = {}
-        refused = exchange.done
-        if not refused and (piece.error or piece.status >= 300):
-            self._fail(piece)
-            refused = True
-        elif not refused:
-            try:
-                members = self._members_of(piece, last=False)
-            except ValueError as error:
-                self._fail(Reply(PredictionFailed.status, str(error).encode(), error=PredictionFailed.kind))
-                refused = True
-        if refused:
-            if flow is not None:
-                flow.refuse()
-            return
-        self._begun = True
+    def _piece(self, piece: Reply) -> bytes:
+        members = self._members_of(piece, last=False)
         if self._stream:
-            self._start()
-            exchange.send(_event({**self._head, **members}), flow)
-            return
-        self._pieces.append(str(members.get(self._output, "")))
-        self._size += len(piece.body)
-        if self._size > MOST_TEXT:
-            exchange.fail(PredictionFailed(f"The answer has more than {MOST_TEXT} bytes; use {STREAM}."))
-            if flow is not None:
-                flow.refuse()
-        elif flow is not None:
-            flow.wanted = True
-            flow.drained()
+            return _event({**self._head, **members})
+        return str(members.get(self._output, "")).encode("utf-8", "surrogatepass")
+
+    def _error(self, reply: Reply) -> bytes:
+        return _event({"error": reply.body.decode("utf-8", "replace")})
 
     def _members_of(self, reply: Reply, *, last: bool) -> dict[str, Any]:
         """Return the outputs of a reply. Raise ValueError if it is no answer of the protocol."""
         if self._typed:
-            body = reply.body if self._begun or not last else _text_of(reply)
+            body = reply.body if self._begun or not last else text_of(reply)
             return {self._output: self._decoder.decode(body, last)}
         if not reply.body:
             return {}
@@ -324,31 +282,6 @@ class Generated:
             values = [_plain(value) for value in unpack(each.datatype, bytes(each.data))]
             found[each.name] = values[0] if len(values) == 1 else values
         return found
-
-    def _start(self) -> None:
-        if not self._exchange.started:
-            self._exchange.start(Response(200, headers=_EVENTS))
-
-    def _fail(self, reply: Reply) -> None:
-        exchange = self._exchange
-        if exchange.started:
-            exchange.send(_event({"error": reply.body.decode("utf-8", "replace")}))
-            exchange.finish()
-        else:
-            exchange.respond(reply_response(reply, exchange.request.target))
-
-
-def _text_of(reply: Reply) -> bytes:
-    """Return the text of a whole answer: the body, or the text that is its JSON."""
-    kinds = [value for name, value in reply.headers if name.lower() == "content-type"]
-    if kinds and kinds[0].partition(";")[0].strip().lower() == "application/json":
-        try:
-            found = json.loads(reply.body)
-        except (ValueError, RecursionError):
-            return reply.body
-        if isinstance(found, str):
-            return found.encode("utf-8", "surrogatepass")
-    return reply.body
 
 
 def _plain(value: Any) -> Any:

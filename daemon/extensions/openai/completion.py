@@ -1,15 +1,15 @@
 """One completion: takes the model's texts, and answers its exchange in the words of OpenAI's API."""
 
-import json
 from collections.abc import Coroutine
 from typing import Any
 
 from tsctl.daemon.api.inference.openapi import describe_api
 from tsctl.daemon.api.inference.predict import predict
+from tsctl.daemon.api.inference.text_answers import TextAnswer, json_of, text_of
 from tsctl.daemon.api.inference.turns import Reading, Turns
 from tsctl.daemon.core.client import LimitedClient
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, PredictionFailed, ResourceNotFound
-from tsctl.daemon.core.job import Piece, Reply
+from tsctl.daemon.core.job import Reply
 from tsctl.daemon.extensions.openai.requests import (
     CHAT,
     COMPLETIONS,
@@ -19,46 +19,33 @@ from tsctl.daemon.extensions.openai.requests import (
     read_request,
     read_steps,
 )
-from tsctl.daemon.http.bounds.sending import NotRead
 from tsctl.daemon.http.exchange import Exchange
-from tsctl.daemon.http.messages import Response, check_query, error_body, json_response, reply_response
+from tsctl.daemon.http.messages import check_query, error_body, json_response, reply_response
 from tsctl.daemon.http.router import Route
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import steer
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.handlers.envelopes.openai_wording import Wording, event_of
 
-MOST_TEXT = 16 * 1024 * 1024  # bytes of the pieces that are joined to one answer
 _EVENT = b"data:"
-_EVENTS = (("Content-Type", "text/event-stream; charset=utf-8"), ("Cache-Control", "no-cache"))
 
 
-class Completion:
-    """The receiver of a job's replies, whole or in pieces, for a client that wants the one or the other.
+class Completion(TextAnswer):
+    """The answer in the words of the API, but for what a handler has worded itself, which is passed on.
 
-    What a handler has worded itself is passed on: an answer in JSON with `choices`, pieces that are events.
-
-    Args:
-        stream: the client wants pieces, as server-sent events.
+    Such are an answer in JSON with `choices`, and pieces that are events.
     """
 
-    def __init__(self, exchange: Exchange, wording: Wording, *, stream: bool) -> None:
-        self._exchange = exchange
-        self._wording = wording
-        self._stream = stream
-        self._begun = False  # a piece has come
-        self._passes = False  # the pieces are events already
-        self._pieces: list[bytes] = []
-        self._size = 0
+    how_to_stream = "ask for it with `stream`"
 
-    def deliver(self, reply: Reply) -> None:
-        """Answer with a whole text, or the last piece of one."""
+    def __init__(self, exchange: Exchange, wording: Wording, *, stream: bool) -> None:
+        super().__init__(exchange, stream=stream)
+        self._wording = wording
+        self._passes = False  # the pieces are events already
+
+    def _end(self, reply: Reply) -> None:
         exchange = self._exchange
-        if exchange.done:
-            return  # a piece was an error
-        if reply.error or reply.status >= 300:
-            self._fail(reply)
-        elif self._passes:
+        if self._passes:
             exchange.send(reply.body)
             exchange.finish()
         elif not exchange.started and not self._pieces and is_worded(reply):
@@ -71,75 +58,21 @@ class Completion:
             text = b"".join([*self._pieces, reply.body]) if self._begun else text_of(reply)
             exchange.respond(json_response(self._wording.whole(text)))
 
-    def stream(self, piece: Reply) -> None:
-        """Pass on a piece, or keep it for the whole answer."""
-        exchange, flow = self._exchange, None
-        if isinstance(piece, Piece):
-            if piece.unread:
-                exchange.fail(NotRead(piece.unread))
-                return
-            flow = piece.flow
-        if exchange.done:
-            if flow is not None:
-                flow.refuse()
-            return
-        if piece.status >= 300:  # the handler reports an error
-            if flow is not None:
-                flow.refuse()
-            self._fail(piece)
-            return
-        first, self._begun = not self._begun, True
-        if self._stream:
-            self._start()
-            self._passes = self._passes or (first and piece.body.startswith(_EVENT))
-            exchange.send(piece.body if self._passes else self._wording.chunk(piece.body), flow)
-            return
-        self._pieces.append(piece.body)
-        self._size += len(piece.body)
-        if self._size > MOST_TEXT:
-            exchange.fail(PredictionFailed(f"The answer has more than {MOST_TEXT} bytes; ask for it with `stream`."))
-            if flow is not None:
-                flow.refuse()
-        elif flow is not None:
-            flow.wanted = True
-            flow.drained()
+    def _piece(self, piece: Reply) -> bytes:
+        if not self._stream:
+            return piece.body
+        self._passes = self._passes or (not self._begun and piece.body.startswith(_EVENT))
+        return piece.body if self._passes else self._wording.chunk(piece.body)
 
-    def _start(self) -> None:
-        if not self._exchange.started:
-            self._exchange.start(Response(200, headers=_EVENTS))
-
-    def _fail(self, reply: Reply) -> None:
-        exchange = self._exchange
-        if exchange.started:
-            kind, text = reply.error or PredictionFailed.kind, reply.body.decode("utf-8", "replace")
-            exchange.send(event_of(error_body(reply.status, kind, text, exchange.request.target)))
-            exchange.finish()
-        else:
-            exchange.respond(reply_response(reply, exchange.request.target))
+    def _error(self, reply: Reply) -> bytes:
+        kind, text = reply.error or PredictionFailed.kind, reply.body.decode("utf-8", "replace")
+        return event_of(error_body(reply.status, kind, text, self._exchange.request.target))
 
 
 def is_worded(reply: Reply) -> bool:
     """Return whether a handler's answer is a document of the API."""
-    document = _json_of(reply)
+    document = json_of(reply)
     return isinstance(document, dict) and "choices" in document
-
-
-def text_of(reply: Reply) -> bytes:
-    """Return the text of a whole answer: the body, or the text that is its JSON."""
-    document = _json_of(reply)
-    return document.encode("utf-8", "surrogatepass") if isinstance(document, str) else reply.body
-
-
-def _json_of(reply: Reply) -> object:
-    """Return the document of an answer in JSON; None for any other."""
-    kinds = [value for name, value in reply.headers if name.lower() == "content-type"]
-    if not kinds or kinds[0].partition(";")[0].strip().lower() != "application/json":
-        return None
-    try:
-        found: object = json.loads(reply.body)
-    except (ValueError, RecursionError):
-        return None
-    return found
 
 
 Work = Coroutine[Any, Any, None] | None

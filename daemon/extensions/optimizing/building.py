@@ -13,7 +13,7 @@ from tsctl.daemon.extensions.optimizing import BUILT_IN as UNASKED
 from tsctl.daemon.extensions.optimizing import NEVER
 from tsctl.daemon.extensions.optimizing.record import TrialFacts, TrialStore
 from tsctl.daemon.extensions.optimizing.trial import Trial
-from tsctl.daemon.models.registering.source import Source
+from tsctl.daemon.models.request import Source
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores

@@ -42,4 +42,4 @@ class QuarantineExtension(Extension):
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.quarantine.service import QuarantineService
 
-        return QuarantineService(kernel, self.metrics[0])
+        return QuarantineService(kernel)

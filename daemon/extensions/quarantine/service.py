@@ -1,26 +1,20 @@
 """The quarantines of all versions, as a service."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tsctl.daemon.batching.dispatcher import Dispatcher
-from tsctl.daemon.extension import Kernel, MetricRow, Service
+from tsctl.daemon.extension import Kernel, Samples, Service
 from tsctl.daemon.extensions.quarantine.dispatcher import QuarantineDispatcher
 from tsctl.daemon.extensions.quarantine.quarantine import LABEL, Quarantine
-from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 
 
 class QuarantineService(Service):
-    """The service.
+    """The service."""
 
-    Args:
-        metric: the row of the requests that were refused.
-    """
-
-    def __init__(self, kernel: Kernel, metric: MetricRow) -> None:
-        self._metric = metric
+    def __init__(self, kernel: Kernel) -> None:
         self._counted = kernel.metrics
         kernel.metrics.refusal_labels += (LABEL,)
 
@@ -38,12 +32,8 @@ class QuarantineService(Service):
         document: dict[str, Any] = {"quarantine": found | {"crashesInARow": model.pool.crashes}}
         return document | ({"retryable": True} if refused and not model.lost else {})
 
-    def families(self) -> Iterable[MetricFamily]:
-        row = self._metric
-        samples = [
-            ({"model": each.name, "version": each.version}, each.refusals[LABEL]) for each in self._counted.counted
-        ]
-        yield family(row.name, row.kind, row.help, samples)
+    def samples(self) -> Samples:
+        return ([((each.name, each.version), each.refusals[LABEL]) for each in self._counted.counted],)
 
 
 def watch_for_suspects(model: ModelVersion) -> None:

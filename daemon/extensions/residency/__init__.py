@@ -99,4 +99,4 @@ class ResidencyExtension(Extension):
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.residency.service import service_of
 
-        return service_of(kernel, self.metrics)
+        return service_of(kernel)

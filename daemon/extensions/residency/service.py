@@ -2,39 +2,18 @@
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from tsctl.daemon.core.machine.memory import memory_of
-from tsctl.daemon.extension import Kernel, MetricRow, Service
+from tsctl.daemon.extension import Kernel, Samples, Service
 from tsctl.daemon.extensions.residency.residence import has_work, is_movable, keep_alive_of, residence_of
 from tsctl.daemon.extensions.residency.residency import Residency, limits_of
 from tsctl.daemon.extensions.residency.state import ResidenceState
-from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
-
-
-def residency_families(rows: Sequence[MetricRow], models: Iterable[ModelVersion]) -> Iterator[MetricFamily]:
-    """Yield the gauges and counters of each version, by the extension's rows."""
-    versions = [({"model": model.name, "version": model.version}, residence_of(model)) for model in models]
-    samples = (
-        [(labels, float(each.state is ResidenceState.LOADED)) for labels, each in versions],
-        [(labels, float(each.memory.get("host", 0))) for labels, each in versions],
-        [(labels, each.load_seconds or 0.0) for labels, each in versions],
-        *(
-            [
-                (labels | {"reason": reason}, count)
-                for labels, each in versions
-                for reason, count in sorted(getattr(each, counts).items())
-            ]
-            for counts in ("loads", "unloads")
-        ),
-    )
-    for row, values in zip(rows, samples, strict=True):
-        yield family(row.name, row.kind, row.help, values)
 
 
 def residence_document(model: ModelVersion) -> dict[str, Any]:
@@ -78,13 +57,13 @@ def _moment(seconds: float) -> float | None:
     return round(seconds, 3) if math.isfinite(seconds) else None
 
 
-def service_of(kernel: Kernel, metrics: Sequence[MetricRow]) -> "ResidencyService":
+def service_of(kernel: Kernel) -> "ResidencyService":
     """Return the service of a daemon."""
     limits = limits_of(kernel.config.models_memory, len(kernel.gpus.cards))
     residency = Residency(kernel.registrar.live, kernel.clock, limits)
     if kernel.templates is not None:
         residency.templates, residency.meter = kernel.templates, memory_of
-    return ResidencyService(kernel.registry, residency, metrics)
+    return ResidencyService(kernel.registry, residency)
 
 
 class KeptLoad(msgspec.Struct):
@@ -100,13 +79,12 @@ class ResidencyService(Service):
     Args:
         registry: the versions that are shown, and whose loads are remembered.
         residency: loads and unloads all versions.
-        metrics: the rows of its metrics.
     """
 
     measures = True
 
-    def __init__(self, registry: Registry, residency: Residency, metrics: Sequence[MetricRow] = ()) -> None:
-        self._metrics, self._registry, self._residency = metrics, registry, residency
+    def __init__(self, registry: Registry, residency: Residency) -> None:
+        self._registry, self._residency = registry, residency
         self._before: Mapping[str, Mapping[str, KeptLoad]] = {}
 
     def attach(self, model: ModelVersion) -> None:
@@ -126,8 +104,14 @@ class ResidencyService(Service):
         used = self._residency.used() if limits else {}
         return {"memory": {"budget": dict(limits), "used": {device: used.get(device, 0) for device in limits}}}
 
-    def families(self) -> Iterable[MetricFamily]:
-        return residency_families(self._metrics, self._registry)
+    def samples(self) -> Samples:
+        versions = [((each.name, each.version), residence_of(each)) for each in self._registry]
+        yield [(labels, float(each.state is ResidenceState.LOADED)) for labels, each in versions]
+        yield [(labels, float(each.memory.get("host", 0))) for labels, each in versions]
+        yield [(labels, each.load_seconds or 0.0) for labels, each in versions]
+        for name in ("loads", "unloads"):
+            counts = ((labels, sorted(getattr(each, name).items())) for labels, each in versions)
+            yield [((*labels, reason), count) for labels, each in counts for reason, count in each]
 
     def keep(self, *, last: bool) -> Mapping[str, Any] | None:
         """Return what the last loads took, by the names of models and versions."""

@@ -25,8 +25,8 @@ from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.reservations import Reservation
 from tsctl.daemon.models.routing.changes import RouteChanges
-from tsctl.daemon.models.routing.copies import Agreement
 from tsctl.daemon.models.routing.route import Route
+from tsctl.daemon.models.routing.routes import Agreement
 
 LOOK = 1.0  # seconds between two decisions
 

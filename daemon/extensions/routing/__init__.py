@@ -18,4 +18,4 @@ class RoutingExtension(Extension):
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.routing.http import RoutingService
 
-        return RoutingService(kernel, self.metrics[0])
+        return RoutingService(kernel)

@@ -5,18 +5,17 @@ PUT      set the route: `weights`, `sticky`, `shadow`, `sample`, `allow_effects`
 DELETE   remove the route; the default version answers
 """
 
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from tsctl.daemon.api.management.commands import changing, finished
 from tsctl.daemon.api.management.parameters import Parameters
 from tsctl.daemon.api.openapi import BOOLEAN, STATUS, STRING, Operation, Schema, members
 from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, ResourceNotFound
-from tsctl.daemon.extension import Audience, Kernel, MetricRow, Service
+from tsctl.daemon.extension import Audience, Kernel, Samples, Service
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route as HttpRoute
-from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.changes import RouteChanges
@@ -135,14 +134,9 @@ def route_document(registry: Registry, name: str) -> dict[str, Any]:
 
 
 class RoutingService(Service):
-    """The service.
+    """The service."""
 
-    Args:
-        metric: the row of the shares.
-    """
-
-    def __init__(self, kernel: Kernel, metric: MetricRow) -> None:
-        self._metric = metric
+    def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
         self._route = RouteOfModels(kernel.registry, kernel.registrar)
 
@@ -161,11 +155,7 @@ class RoutingService(Service):
         route = self._registry.routes.of(model.name)
         return {} if route is None else {"share": route.share(model.version), "shadow": route.shadow == model.version}
 
-    def families(self) -> Iterable[MetricFamily]:
+    def samples(self) -> Samples:
         routed = [(model, self._registry.routes.of(model.name)) for model in self._registry]
-        samples = [
-            ({"model": model.name, "version": model.version}, route.share(model.version))
-            for model, route in routed
-            if route is not None
-        ]
-        yield family(self._metric.name, self._metric.kind, self._metric.help, samples)
+        shares = (((each.name, each.version), route.share(each.version)) for each, route in routed if route is not None)
+        return (shares,)

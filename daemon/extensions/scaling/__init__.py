@@ -47,4 +47,4 @@ class ScalingExtension(Extension):
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.scaling.service import ScalingService
 
-        return ScalingService(kernel, self.metrics)
+        return ScalingService(kernel)

@@ -1,16 +1,15 @@
 """The autoscaling of all versions as a service of the daemon."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tsctl.daemon.core.clock import Clock, Ticker
 from tsctl.daemon.core.machine.cards import Card
-from tsctl.daemon.extension import Kernel, MetricRow, Service
+from tsctl.daemon.extension import Kernel, Samples, Service
 from tsctl.daemon.extensions.scaling.autoscaler import Autoscaler
 from tsctl.daemon.extensions.scaling.resources import WorkerRoom
 from tsctl.daemon.extensions.scaling.rule import quiet_time
-from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.registering.spec import places_of
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.version import ModelVersion
@@ -69,7 +68,7 @@ def _step(model: ModelVersion, scaler: Autoscaler, now: float) -> None:
     wanted, was_blocked = model.pool.wanted, scaler.decision is not None and scaler.decision.blocked
     stateful = model.dispatcher.remembered > 0
     target = model.settings.target_queue
-    decision = scaler.step(target, model.min_workers, model.max_workers, now, stateful=stateful)
+    decision = scaler.step(target, model.presence.least, model.presence.most, now, stateful=stateful)
     if decision.workers != wanted:
         model.reports.add("autoscaled", f"scaled from {wanted} to {decision.workers}: {decision.reason}")
     elif decision.blocked and not was_blocked:
@@ -102,8 +101,8 @@ def autoscaling_of(model: ModelVersion, scaler: Autoscaler | None) -> dict[str, 
     quiet_since = None if scaler is None else scaler.quiet_since
     return {
         "targetQueueMs": round(target * 1000, 3),
-        "minWorkers": model.min_workers,
-        "maxWorkers": model.max_workers,
+        "minWorkers": model.presence.least,
+        "maxWorkers": model.presence.most,
         "predictedWaitMs": None if decision is None else round(decision.wait * 1000, 3),
         "reason": "" if decision is None else decision.reason,
         "blocked": decision is not None and decision.blocked,
@@ -122,14 +121,9 @@ def _last_change(scaler: Autoscaler | None, now: float) -> dict[str, Any] | None
 
 
 class ScalingService(Service):
-    """The service.
+    """The service."""
 
-    Args:
-        metrics: the rows of its metrics.
-    """
-
-    def __init__(self, kernel: Kernel, metrics: Sequence[MetricRow]) -> None:
-        self._metrics = metrics
+    def __init__(self, kernel: Kernel) -> None:
         self._registry = kernel.registry
         self._autoscaling = Autoscaling(kernel.registry, kernel.clock, kernel.gpus.now)
 
@@ -148,18 +142,13 @@ class ScalingService(Service):
     def live(self, model: ModelVersion) -> Mapping[str, Any]:
         return self.describe(model)
 
-    def families(self) -> Iterable[MetricFamily]:
-        scaled = [(model, _values(model, self._autoscaling.of(model))) for model in self._registry]
-        for index, row in enumerate(self._metrics):
-            samples = [
-                ({"model": model.name, "version": model.version}, values[index]) for model, values in scaled if values
-            ]
-            yield family(row.name, row.kind, row.help, samples)
+    def samples(self) -> Samples:
+        scaled = [((each.name, each.version), each) for each in self._registry if each.settings.target_queue]
+        yield [(labels, each.settings.target_queue) for labels, each in scaled]
+        yield [(labels, _predicted(self._autoscaling.of(each))) for labels, each in scaled]
+        yield [(labels, each.presence.least) for labels, each in scaled]
+        yield [(labels, each.presence.most) for labels, each in scaled]
 
 
-def _values(model: ModelVersion, scaler: Autoscaler | None) -> tuple[float, ...]:
-    """Return a version's values of the metrics, in the order of their rows; none without a target."""
-    if not model.settings.target_queue:
-        return ()
-    predicted = 0.0 if scaler is None or scaler.decision is None else scaler.decision.wait
-    return model.settings.target_queue, predicted, model.min_workers, model.max_workers
+def _predicted(scaler: Autoscaler | None) -> float:
+    return 0.0 if scaler is None or scaler.decision is None else scaler.decision.wait

@@ -64,7 +64,7 @@ def open_sequences(model: ModelVersion, names: SequenceHeaders) -> None:
     def limit() -> None:
         settings = model.settings
         # Each worker can keep a sequence for every request of its batch.
-        table.most = max(settings.max_sequences, settings.batch_size * max(1, model.max_workers))
+        table.most = max(settings.max_sequences, settings.batch_size * max(1, model.presence.most))
         table.most_waiting = settings.sequence_jobs
         table.idle = settings.sequence_idle or math.inf
         table.total = settings.sequence_timeout or math.inf

@@ -27,4 +27,4 @@ class ShadowingExtension(Extension):
     def install(self, kernel: Kernel) -> Service:
         from tsctl.daemon.extensions.shadowing.service import ShadowingService
 
-        return ShadowingService(kernel, self.metrics[0])
+        return ShadowingService(kernel)

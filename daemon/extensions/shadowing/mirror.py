@@ -25,8 +25,8 @@ from tsctl.daemon.core.errors import DaemonError
 from tsctl.daemon.core.job import Job, Param, Piece, Reply
 from tsctl.daemon.extensions.shadowing.idle_time import QUIET, IdleTime, Others
 from tsctl.daemon.models.request_watcher import RequestFacts
-from tsctl.daemon.models.routing.copies import DROPPED, Agreement
 from tsctl.daemon.models.routing.route import Route
+from tsctl.daemon.models.routing.routes import DROPPED, Agreement
 from tsctl.daemon.models.version import ModelVersion
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-6

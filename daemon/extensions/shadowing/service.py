@@ -5,24 +5,18 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from tsctl.daemon.extension import Kernel, MetricRow, Service
+from tsctl.daemon.extension import Kernel, Samples, Service
 from tsctl.daemon.extensions.shadowing.mirror import Mirror
-from tsctl.daemon.metrics.exposition import MetricFamily, family
-from tsctl.daemon.models.routing.copies import RESULTS
 from tsctl.daemon.models.routing.route import Route
+from tsctl.daemon.models.routing.routes import RESULTS
 from tsctl.daemon.models.routing.steering import answering_of
 from tsctl.daemon.models.version import ModelVersion
 
 
 class ShadowingService(Service):
-    """The service.
+    """The service."""
 
-    Args:
-        metric: the row of its copies.
-    """
-
-    def __init__(self, kernel: Kernel, metric: MetricRow) -> None:
-        self._metric = metric
+    def __init__(self, kernel: Kernel) -> None:
         self._registry, self._live = kernel.registry, kernel.registrar.live
         self._clock, self._recurring = kernel.clock, kernel.recurring
         self._mirrors: dict[str, Mirror] = {}
@@ -40,13 +34,9 @@ class ShadowingService(Service):
         counts = self._registry.routes.copies.get((model.name, route.shadow), Counter())
         return {"copies": {result: counts[result] for result in RESULTS}}
 
-    def families(self) -> Iterable[MetricFamily]:
-        row, copies = self._metric, self._registry.routes.copies
-        yield family(row.name, row.kind, row.help, [
-            ({"model": name, "version": version, "result": result}, counts[result])
-            for (name, version), counts in copies.items()
-            for result in RESULTS
-        ])  # fmt: skip
+    def samples(self) -> Samples:
+        copies = self._registry.routes.copies
+        return ([((*names, result), counts[result]) for names, counts in copies.items() for result in RESULTS],)
 
     def _follow(self, name: str, route: Route | None) -> None:
         """Copy the requests of a model as its route says from now on."""

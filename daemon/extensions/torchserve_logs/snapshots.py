@@ -150,8 +150,8 @@ def _state(model: ModelVersion, archive: str, *, default: bool) -> dict[str, Any
     return {
         "defaultVersion": default,
         "marName": archive,
-        "minWorkers": model.min_workers,
-        "maxWorkers": model.max_workers,
+        "minWorkers": model.presence.least,
+        "maxWorkers": model.presence.most,
         "batchSize": settings.batch_size,
         "maxBatchDelay": round(settings.max_delay * 1000),
         "responseTimeout": math.ceil(settings.response_timeout),

@@ -68,4 +68,4 @@ class TracingExtension(Extension):
             return None
         from tsctl.daemon.extensions.tracing.service import TracingService
 
-        return TracingService(kernel, self.metrics[0])
+        return TracingService(kernel)

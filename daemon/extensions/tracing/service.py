@@ -1,25 +1,18 @@
 """The traces of a daemon on their way to a collector, as a service; there is none while traces are off."""
 
-from collections.abc import Iterable
 from functools import partial
 
 from tsctl.daemon.api.management.status import tsctl_version
-from tsctl.daemon.extension import Kernel, MetricRow, Service
+from tsctl.daemon.extension import Kernel, Samples, Service
 from tsctl.daemon.extensions.tracing.buffer import OtlpSender, SpanBuffer
 from tsctl.daemon.extensions.tracing.tracer import Traces
-from tsctl.daemon.metrics.exposition import MetricFamily, family
 from tsctl.daemon.models.version import ModelVersion
 
 
 class TracingService(Service):
-    """The service; importing it takes 0.3 s and 20 MB, for those who ask for traces.
+    """The service; importing it takes 0.3 s and 20 MB, for those who ask for traces."""
 
-    Args:
-        metric: the row of its spans.
-    """
-
-    def __init__(self, kernel: Kernel, metric: MetricRow) -> None:
-        self._metric = metric
+    def __init__(self, kernel: Kernel) -> None:
         self._events, self._soon = kernel.events, kernel.soon
         self._buffer = SpanBuffer(OtlpSender(kernel.config.trace_destination.url, tsctl_version()), self._report)
         self._traces = Traces(kernel.clock, kernel.config.trace_sample, self._buffer.offer)
@@ -27,9 +20,8 @@ class TracingService(Service):
     def attach(self, model: ModelVersion) -> None:
         self._traces.attach(model)
 
-    def families(self) -> Iterable[MetricFamily]:
-        row, counts = self._metric, self._buffer.counts
-        yield family(row.name, row.kind, row.help, [({"outcome": outcome}, n) for outcome, n in counts.items()])
+    def samples(self) -> Samples:
+        return ([((outcome,), count) for outcome, count in self._buffer.counts.items()],)
 
     def close(self) -> None:
         """Send the last spans, for a bounded time (buffer.py)."""

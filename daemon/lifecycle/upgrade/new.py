@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from tsctl.daemon.core.errors import DaemonError, StartError
-from tsctl.daemon.lifecycle.upgrade.channel import Channel, HungUp, first_line
 from tsctl.daemon.lifecycle.upgrade.messages import (
     FORM,
     BrokenUpgradeMessage,
+    Channel,
     Expected,
+    HungUp,
     Inheritance,
     Progress,
     ReadyToTakeOver,
@@ -24,6 +25,7 @@ from tsctl.daemon.lifecycle.upgrade.messages import (
     TakeOver,
     TakeoverFailed,
     decode,
+    first_line,
 )
 from tsctl.daemon.metrics.totals import Totals
 from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, SnapshotEntry, decode_snapshot, read_snapshot

@@ -31,8 +31,8 @@ from tsctl.daemon.lifecycle.upgrade.states import Step, UpgradeEvent, advance
 from tsctl.daemon.lifecycle.upgrade.successor import Successor, SuccessorGone
 from tsctl.daemon.metrics.totals import OutgoingCounts
 from tsctl.daemon.models.archives.directories import Progress as Report
-from tsctl.daemon.models.persistence.encoding import encode_snapshot
 from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry
+from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
 from tsctl.daemon.models.registrar import Registrar
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.reporting.model_state import ModelState

@@ -18,10 +18,11 @@ from typing import Protocol
 
 from tsctl.daemon.lifecycle.activation import PassedSocket
 from tsctl.daemon.lifecycle.notify import Notifier
-from tsctl.daemon.lifecycle.upgrade.channel import Channel, HungUp
 from tsctl.daemon.lifecycle.upgrade.messages import (
     BrokenUpgradeMessage,
+    Channel,
     FromNew,
+    HungUp,
     Inheritance,
     TakeOver,
     decode_from_new,

@@ -21,10 +21,9 @@ from urllib.parse import unquote, urlsplit
 from tsctl.daemon import paths
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
-from tsctl.daemon.models.archives.sources.allowed import check_url
 from tsctl.daemon.models.archives.sources.objects import fetch_object, is_object
 from tsctl.daemon.models.archives.sources.parts import fetch_rest
-from tsctl.daemon.models.archives.sources.web import Progress, fetch
+from tsctl.daemon.models.archives.sources.web import Progress, check_url, fetch
 from tsctl.daemon.models.archives.store import locate
 
 _PROGRESS_EVERY = 0.05  # seconds

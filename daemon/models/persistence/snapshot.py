@@ -1,4 +1,4 @@
-"""The snapshot file of the registered versions: what it holds (encoding.py has its text), reading, atomic writes.
+"""The snapshot file of the registered versions: what it holds (snapshot_file.py has its text), reading, atomic writes.
 
     write `.snapshot-…` ──▶ fsync it ──▶ rename it to `snapshot.json` ──▶ fsync the directory
 

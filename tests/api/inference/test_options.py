@@ -5,7 +5,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from python_multipart.multipart import parse_options_header
 
-from tsctl.daemon.api.inference.options import MOST_OPTIONS, parse_options
+from tsctl.daemon.api.inference.multipart import MOST_OPTIONS, parse_options
 from tsctl.daemon.core.errors import BadRequest
 
 

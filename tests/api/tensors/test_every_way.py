@@ -24,9 +24,8 @@ from tests.kit.build import make_model
 from tests.kit.shelf import modules
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.api.tensors.forms import InferRequest, Tensor
-from tsctl.daemon.api.tensors.prepared import prepare
+from tsctl.daemon.api.tensors.prepared import prepare, typed_params
 from tsctl.daemon.api.tensors.requests import parse_request
-from tsctl.daemon.api.tensors.typed import typed_params
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.core.job import Param

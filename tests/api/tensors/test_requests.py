@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.api.tensors.documents import values_of
+from tsctl.daemon.api.tensors.answers import values_of
 from tsctl.daemon.api.tensors.elements import pack, size_of, unpack
 from tsctl.daemon.api.tensors.forms import InferRequest, Tensor
 from tsctl.daemon.api.tensors.requests import parse_request

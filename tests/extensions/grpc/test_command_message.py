@@ -7,7 +7,7 @@ from tests.tsctl.tensors.test_requests import WHOLE, read
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.extensions.grpc.protos.messages import message_class, request_class
 from tsctl.daemon.extensions.grpc.tensor_contents import read_request
-from tsctl.tensors.grpc_message import write_grpc_message
+from tsctl.tensors.bodies import write_grpc_message
 
 
 def message(*inputs: dict[str, Any], **more: Any) -> Any:

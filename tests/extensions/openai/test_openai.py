@@ -10,9 +10,9 @@ import pytest
 from tests.api.house import House
 from tests.api.inference.test_streaming import Flow
 from tests.http.peer import Peer
+from tsctl.daemon.api.inference import text_answers
 from tsctl.daemon.api.inference.paths import model_named, predicts
 from tsctl.daemon.core.job import Job, Piece, Reply
-from tsctl.daemon.extensions.openai import completion
 from tsctl.daemon.http.messages import error_body
 
 PROMPT = {"model": "m", "prompt": "Once"}
@@ -52,7 +52,7 @@ def test_pieces_are_joined_for_a_client_that_wants_no_stream(house: House) -> No
 
 
 def test_an_answer_that_is_joined_has_a_limit(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(completion, "MOST_TEXT", 10)
+    monkeypatch.setattr(text_answers, "MOST_TEXT", 10)
     peer, job = send(house, PROMPT)
     flow = Flow()
     job.stream(Piece(200, bytes(11), flow=flow))

@@ -13,7 +13,7 @@ from tsctl.daemon.extensions.optimizing.record import TrialStore
 from tsctl.daemon.extensions.optimizing.state import TrialState
 from tsctl.daemon.extensions.optimizing.trial import Trial
 from tsctl.daemon.marfile import parse_manifest
-from tsctl.daemon.models.registering.source import Source
+from tsctl.daemon.models.request import Source
 from tsctl.daemon.workers.stub import StubEngine
 
 

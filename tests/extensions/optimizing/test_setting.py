@@ -20,8 +20,8 @@ from tsctl.daemon.config.worker_env import model_environment
 from tsctl.daemon.core.errors import BadRequest, InvalidModel
 from tsctl.daemon.extensions.optimizing import VARIABLE, OptimizingExtension, parse_wish
 from tsctl.daemon.http.messages import Request
-from tsctl.daemon.models.persistence.encoding import encode_snapshot
 from tsctl.daemon.models.persistence.snapshot import Snapshot, SnapshotEntry, decode_snapshot
+from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
 from tsctl.daemon.models.registrar import Registration
 from tsctl.daemon.models.settings import Overrides, merge
 from tsctl.daemon.tools.tune import ModelServer

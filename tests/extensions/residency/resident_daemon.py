@@ -3,7 +3,7 @@
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.extensions.residency.residency import Residency
 from tsctl.daemon.extensions.residency.service import ResidencyService
-from tsctl.daemon.server.hooks import connect
+from tsctl.daemon.server.kernel import connect
 from tsctl.daemon.workers.stub import StubEngine
 
 

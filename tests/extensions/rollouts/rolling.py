@@ -8,7 +8,7 @@ from tsctl.daemon.extension import Kernel
 from tsctl.daemon.extensions.rollouts.rollout import Rollout, parse_conditions
 from tsctl.daemon.extensions.rollouts.rollouts import Rollouts
 from tsctl.daemon.extensions.rollouts.service import RolloutsService
-from tsctl.daemon.server.hooks import connect
+from tsctl.daemon.server.kernel import connect
 from tsctl.daemon.workers.stub import StubEngine
 
 ROLLOUT = Rollout(

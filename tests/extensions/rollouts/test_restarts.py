@@ -16,8 +16,8 @@ from tsctl.daemon.extensions.rollouts.rollout import Rollout, RolloutEvent, Roll
 from tsctl.daemon.extensions.rollouts.sequential import Trials
 from tsctl.daemon.extensions.rollouts.service import RolloutsService
 from tsctl.daemon.metrics.recent import Counts
-from tsctl.daemon.models.persistence.encoding import encode_snapshot
 from tsctl.daemon.models.persistence.snapshot import Snapshot, decode_snapshot
+from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
 from tsctl.daemon.models.routing.route import parse_route
 
 

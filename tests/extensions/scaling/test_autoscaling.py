@@ -82,7 +82,7 @@ def test_a_version_gets_workers_when_requests_wait_and_loses_them_after_a_quiet_
     assert scaled.events[0].endswith(" > 500 ms")
     scaled.clock.advance(300.0)
     assert scaled.model.pool.wanted == 1
-    assert (scaled.model.min_workers, scaled.model.max_workers) == (1, 3), "the operator's range stays"
+    assert (scaled.model.presence.least, scaled.model.presence.most) == (1, 3), "the operator's range stays"
 
 
 def test_a_version_without_a_target_keeps_its_number() -> None:

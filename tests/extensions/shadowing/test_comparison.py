@@ -4,7 +4,7 @@ import pytest
 
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.extensions.shadowing.mirror import compare
-from tsctl.daemon.models.routing.copies import Agreement
+from tsctl.daemon.models.routing.routes import Agreement
 
 
 @pytest.mark.parametrize(

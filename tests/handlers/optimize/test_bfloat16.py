@@ -71,12 +71,13 @@ def test_it_takes_and_gives_float32() -> None:
 
 def test_weights_are_cast_when_it_is_made_and_not_at_a_call() -> None:
     narrow = Bfloat16(nn.Linear(3, 2))
-    weight = narrow.narrow.weight
+    weight = narrow.narrow.get_parameter("weight")
     before = weight.data_ptr()
 
     narrow(torch.ones(1, 3))
 
-    assert (weight.dtype, weight.data_ptr(), narrow.narrow.weight is weight) == (torch.bfloat16, before, True)
+    same = narrow.narrow.get_parameter("weight") is weight
+    assert (weight.dtype, weight.data_ptr(), same) == (torch.bfloat16, before, True)
 
 
 def test_its_other_members_are_the_models_own() -> None:

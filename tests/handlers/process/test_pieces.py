@@ -14,7 +14,7 @@ from tests.handlers.test_worker import load_of
 from tsctl.handlers import wire
 from tsctl.handlers.credit import GRANT, WINDOW, Windows, cost_of
 from tsctl.handlers.frame_reader import FrameReader
-from tsctl.handlers.process import pieces as module
+from tsctl.handlers.process import schedule as module
 from tsctl.handlers.process.connection import DaemonConnection
 from tsctl.handlers.worker import serve
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.handlers.samples import context_of, row
 from tsctl.handlers import wire
-from tsctl.handlers.requests.advice import advice_for
+from tsctl.handlers.runtime.failures import advice_for
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import PredictionException, UnreadablePayload

@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from tests.handlers.device import DEVICE
-from tsctl.handlers.requests.arrays import JSON, NPY
-from tsctl.handlers.requests.rows import encode_item
+from tsctl.handlers.requests.rows import JSON, NPY, encode_item
 from tsctl.handlers.sdk.context import RequestProcessor
 from tsctl.handlers.sdk.errors import NotSerialisable
 

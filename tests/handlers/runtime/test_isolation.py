@@ -11,7 +11,7 @@ import pytest
 from tests.handlers.samples import context_of, row
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.base import BaseHandler
-from tsctl.handlers.runtime.isolation import Allowance
+from tsctl.handlers.runtime.failures import Allowance
 from tsctl.handlers.runtime.runtime import Runtime, SendPieces, no_pieces
 from tsctl.handlers.runtime.warmup import warm_up
 from tsctl.handlers.sdk.context import Context

@@ -12,7 +12,7 @@ import torch
 from tests.handlers.samples import context_of, row
 from tsctl.handlers import wire
 from tsctl.handlers.runtime import runtime as runtimes
-from tsctl.handlers.runtime.isolation import Allowance
+from tsctl.handlers.runtime.failures import Allowance
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory
 from tsctl.handlers.runtime.runtime import Runtime, SendPieces, no_pieces
 from tsctl.handlers.runtime.steps import ActiveRow, ActiveRows, SteppedRuntime

@@ -12,7 +12,7 @@ from tsctl.daemon.api.tensors.answers import parse_answer
 from tsctl.daemon.model_settings.declarations import DATATYPES
 from tsctl.handlers import wire
 from tsctl.handlers.tensor_heads import ElementHeads, WantedTensor
-from tsctl.handlers.tensors.documents import in_bytes
+from tsctl.handlers.tensors.rows import in_bytes
 
 ALL = ElementHeads([None], True, [], True)
 LENGTH = "Inference-Header-Content-Length"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.handlers.device import DEVICE
 from tests.handlers.typed.calls import ask, request, told, type_of
 from tsctl.handlers import wire
-from tsctl.handlers.requests.arrays import JSON, NPY, wanted_type
+from tsctl.handlers.requests.rows import JSON, NPY, wanted_type
 from tsctl.handlers.sdk.errors import NotSerialisable
 from tsctl.handlers.typed.answers import encode_answer
 from tsctl.handlers.typed.arrays import read_npy

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays, complex_number_dtypes, floating_dtypes, integer_dtypes
 
 from tests.handlers.typed.calls import ask, told
-from tsctl.handlers.requests.arrays import to_npy
+from tsctl.handlers.requests.rows import to_npy
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.typed.annotations import written
 from tsctl.handlers.typed.arrays import array_of, read_npy, tensor_of

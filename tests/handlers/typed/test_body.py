@@ -14,7 +14,7 @@ from PIL import Image
 
 from tests.handlers.typed.calls import ask, request, told
 from tsctl.handlers import wire
-from tsctl.handlers.requests.arrays import to_npy
+from tsctl.handlers.requests.rows import to_npy
 
 JSON = "application/json"
 

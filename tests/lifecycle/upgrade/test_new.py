@@ -10,10 +10,11 @@ import pytest
 
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.core.errors import StartError, WorkersFailed
-from tsctl.daemon.lifecycle.upgrade.channel import Channel, HungUp
 from tsctl.daemon.lifecycle.upgrade.messages import (
     FORM,
+    Channel,
     Expected,
+    HungUp,
     Inheritance,
     Progress,
     ReadyToTakeOver,
@@ -169,7 +170,7 @@ async def test_as_many_workers_are_ready_as_before_where_any_number_would_do(ben
     new = await take_over(bench, [Expected("m", "1.0", True, 3)])
 
     taken = new.registry.find("m")
-    assert (taken.pool.ready, taken.min_workers, taken.max_workers) == (3, 1, 4)
+    assert (taken.pool.ready, taken.presence.least, taken.presence.most) == (3, 1, 4)
 
 
 async def test_what_is_registered_counts_and_not_what_the_settings_say_of_a_start(bench: StubDaemon) -> None:

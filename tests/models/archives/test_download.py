@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.models.archives.web import Web, web_server
 from tsctl.daemon.core.errors import ArchiveNotFound, DownloadFailed
 from tsctl.daemon.models.archives.download import downloaded, is_remote, local_path
-from tsctl.daemon.models.archives.sources.allowed import check_url
+from tsctl.daemon.models.archives.sources.web import check_url
 
 ALLOWED = ("https://models\\.example\\.com/.*", "file:///srv/models/.*")
 

@@ -12,9 +12,8 @@ import pytest
 
 from tests.kit.archives import model_files, write_files
 from tests.kit.daemon import StubDaemon
-from tsctl.daemon.models.persistence.encoding import encode_snapshot
 from tsctl.daemon.models.persistence.snapshot import BrokenSnapshot, Snapshot, SnapshotEntry, decode_snapshot
-from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile
+from tsctl.daemon.models.persistence.snapshot_file import SnapshotFile, encode_snapshot
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import Overrides
 from tsctl.handlers.wire import Declared, Input
@@ -115,7 +114,7 @@ async def test_a_model_that_an_earlier_version_registered_is_served_as_it_was(be
     settings = restored.settings
     assert (settings.batch_size, settings.max_delay, settings.policy) == (4, 0.02, "greedy")
     assert (settings.max_memory, settings.cpus) == (2**30, (0,))
-    assert (restored.min_workers, restored.max_workers) == (1, 3)
+    assert (restored.presence.least, restored.presence.most) == (1, 3)
     assert (settings.origins["workers"], settings.origins["batch_size"]) == ("scale", "set")
     assert settings.origins["queue_jobs"] == "register"
     assert overrides_in(bench.snapshot.read_bytes()) == SAID

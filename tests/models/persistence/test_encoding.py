@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.kit.daemon import StubDaemon
 from tests.models.persistence.test_snapshot import entries, words
-from tsctl.daemon.models.persistence import encoding
-from tsctl.daemon.models.persistence.encoding import SnapshotEncoder, encode_snapshot
+from tsctl.daemon.models.persistence import snapshot_file
 from tsctl.daemon.models.persistence.snapshot import EarlierModel, Snapshot, SnapshotEntry
+from tsctl.daemon.models.persistence.snapshot_file import SnapshotEncoder, encode_snapshot
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.settings import Overrides
@@ -57,13 +57,13 @@ def test_the_members_of_the_document_are_the_fields_of_the_snapshot() -> None:
 
 def test_only_what_has_changed_is_encoded(monkeypatch: pytest.MonkeyPatch) -> None:
     encoded: list[str] = []
-    text_of = encoding._part_text
+    text_of = snapshot_file._part_text
 
     def noted(part: SnapshotEntry | EarlierModel) -> bytes:
         encoded.append(part.name)
         return text_of(part)
 
-    monkeypatch.setattr(encoding, "_part_text", noted)
+    monkeypatch.setattr(snapshot_file, "_part_text", noted)
     one, two, three = (SnapshotEntry(name=name, version="1", request=Registration(url="m.mar")) for name in "abc")
     encoder = SnapshotEncoder()
     encoder.encode(Snapshot(models=(one, two)))

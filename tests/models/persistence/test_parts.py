@@ -9,9 +9,9 @@ import pytest
 
 from tests.kit.daemon import StubDaemon
 from tests.kit.services import NotedDaemon
-from tsctl.daemon.models.persistence.encoding import encode_snapshot
-from tsctl.daemon.models.persistence.parts import KeptParts
+from tsctl.daemon.models.persistence.ledger import KeptParts
 from tsctl.daemon.models.persistence.snapshot import Snapshot, decode_snapshot
+from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
 from tsctl.daemon.models.routing.route import Route
 from tsctl.daemon.models.settings import Overrides
 

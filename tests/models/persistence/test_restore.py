@@ -28,7 +28,7 @@ async def test_what_was_registered_is_loading_before_anything_is_waited_for(tmp_
     model = again.registry.find("n", "1.0")
     settings = model.settings
     assert model.state is ModelState.LOADING and model.pool.wanted == 2 and model.at_startup
-    assert (model.min_workers, model.max_workers) == (2, 3)
+    assert (model.presence.least, model.presence.most) == (2, 3)
     assert (settings.batch_size, settings.max_delay, settings.policy) == (4, 0.5, "greedy")
     assert settings.response_timeout == 7.0 and model.source.listed is False
 

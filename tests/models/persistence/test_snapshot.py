@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tsctl.daemon.models.archives.unpack import ArchiveMark
-from tsctl.daemon.models.persistence.encoding import encode_snapshot
 from tsctl.daemon.models.persistence.snapshot import (
     FORMAT,
     BrokenSnapshot,
@@ -23,6 +22,7 @@ from tsctl.daemon.models.persistence.snapshot import (
     set_aside,
     write_snapshot,
 )
+from tsctl.daemon.models.persistence.snapshot_file import encode_snapshot
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import Overrides
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.models.routing.choice import choose, choose_for
+from tsctl.daemon.models.routing.routes import choose, choose_for
 
 VERSIONS = st.lists(st.sampled_from([f"{number}.0" for number in range(1, 9)]), min_size=1, max_size=5, unique=True)
 WEIGHT = st.floats(0.01, 1000)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.tsctl.conftest import Invoke
 from tsctl.doctor.facts import InstalledService
-from tsctl.doctor.services import program_of, services, services_in
+from tsctl.doctor.places import program_of, services, services_in
 from tsctl.service.service import MARK
 
 

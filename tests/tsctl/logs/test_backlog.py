@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.logs import backlog as room
-from tsctl.logs.backlog import backlog
+from tsctl.logs import merging as room
 from tsctl.logs.lines import stamp_of
+from tsctl.logs.merging import backlog
 from tsctl.logs.sources import LogSource
 
 T = 1_700_000_000.0

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tsctl.python.targets import BATCH_SIZE, parameters_of
+from tsctl.python.calls import BATCH_SIZE, parameters_of
 
 
 @pytest.fixture

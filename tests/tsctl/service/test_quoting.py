@@ -2,7 +2,7 @@
 
 import pytest
 
-from tsctl.service.quoting import command_line, path, word
+from tsctl.service.service import command_line, path, word
 
 
 @pytest.mark.parametrize(

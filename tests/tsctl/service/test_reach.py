@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tsctl.errors import CliError
-from tsctl.service.reach import Account, account_of, closed_at
+from tsctl.service.plan import Account, account_of, closed_at
 
 OWNER, STRANGER = os.getuid(), 54321
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.serving.missing import PACKAGES, hint_for_import
+from tsctl.serving.failures import PACKAGES, hint_for_import
 
 
 def hint(name: str, folder: Path | None = None) -> str:

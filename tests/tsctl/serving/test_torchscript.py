@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tsctl.serving.torchscript import RowShape, row_shape
+from tsctl.serving.sample import RowShape, row_shape
 
 
 def tensor(*size: int) -> bytes:

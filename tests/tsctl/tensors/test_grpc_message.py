@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tsctl.tensors.grpc_message import write_grpc_message
+from tsctl.tensors.bodies import write_grpc_message
 from tsctl.tensors.requests import read_inference_request
 
 

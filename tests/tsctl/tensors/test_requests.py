@@ -9,7 +9,7 @@ import pytest
 from tests.handlers.tensors.test_arrays import VALUES
 from tsctl.daemon.api.tensors.elements import pack
 from tsctl.daemon.model_settings.declarations import DATATYPES
-from tsctl.tensors.binary_body import LENGTH_HEADER, write_binary_body
+from tsctl.tensors.bodies import LENGTH_HEADER, write_binary_body
 from tsctl.tensors.requests import RequestInTensors, packed, read_inference_request
 
 PACKED = [datatype for datatype in DATATYPES if datatype not in ("BYTES", "BF16")]

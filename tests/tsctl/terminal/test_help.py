@@ -11,9 +11,9 @@ import pytest
 from tests.tsctl.conftest import Invoke
 from tsctl.cli import all_verbs, main
 from tsctl.daemon.tables import MODEL_SETTINGS, SETTINGS
+from tsctl.options import DAEMON, MODEL
 from tsctl.terminal.examples import all_examples
 from tsctl.terminal.help import HelpFormatter
-from tsctl.terminal.setting_groups import DAEMON, MODEL
 
 
 def commands_of(line: str) -> list[list[str]]:

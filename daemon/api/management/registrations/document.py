@@ -55,7 +55,7 @@ def _registered(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "version": model.version,
         "default": default,
         **_asked(model.request, None if source.unpacked is None else source.unpacked.name),
-        "workers": {"min": model.min_workers, "max": model.max_workers},
+        "workers": {"min": model.presence.least, "max": model.presence.most},
         "state": model.word,
         "ephemeral": model.request.ephemeral,
         "rewritten": _is_rewritten(source.mark),

@@ -1,6 +1,6 @@
 """The environment of a rank."""
 
-from tsctl.handlers.process.ranks.environment import rank_environment
+from tsctl.handlers.process.ranks.leader import rank_environment
 
 
 def test_a_rank_has_the_variables_of_torchrun() -> None:

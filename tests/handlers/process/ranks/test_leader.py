@@ -14,7 +14,7 @@ from tests.handlers.samples import row
 from tests.handlers.test_worker import load_of
 from tsctl.handlers import wire
 from tsctl.handlers.frame_reader import FrameReader
-from tsctl.handlers.process.ranks import rounds
+from tsctl.handlers.process.ranks import leader
 from tsctl.handlers.process.ranks.leader import Leader
 
 PATIENCE = 20.0  # seconds
@@ -159,7 +159,7 @@ def test_the_workers_own_failure_is_told_if_no_other_failed(make: Make) -> None:
 
 
 def test_a_load_that_waits_for_a_rank_that_failed_ends(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "LATE", 0.0)
+    monkeypatch.setattr(leader, "LATE", 0.0)
     bench = make()
     bench.ranks[0].report(wire.LoadFailed("ValueError: no", ""))
     bench.ranks[0].die(wire.EXIT_LOAD_FAILED)
@@ -240,7 +240,7 @@ def test_a_rank_that_has_lost_its_gpu_says_why(make: Make) -> None:
 def test_the_group_ends_if_one_rank_raised_and_another_does_not_end(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "LATE", 0.0)
+    monkeypatch.setattr(leader, "LATE", 0.0)
     bench = make()
     ready(bench)
     bench.leader.begin(7)

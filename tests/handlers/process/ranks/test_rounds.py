@@ -2,7 +2,7 @@
 
 import math
 
-from tsctl.handlers.process.ranks.rounds import LATE, Rounds
+from tsctl.handlers.process.ranks.leader import LATE, Rounds
 
 
 def rounds_of(ranks: int) -> Rounds:

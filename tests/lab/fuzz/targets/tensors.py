@@ -7,9 +7,8 @@ import json
 from collections.abc import Iterator
 
 from tests.lab.fuzz.target import Target
-from tsctl.daemon.api.tensors.answers import parse_answer, write_answer
+from tsctl.daemon.api.tensors.answers import described_request, parse_answer, values_of, write_answer
 from tsctl.daemon.api.tensors.declared import check_request
-from tsctl.daemon.api.tensors.documents import described_request, values_of
 from tsctl.daemon.api.tensors.forms import InferRequest
 from tsctl.daemon.api.tensors.requests import parse_request
 from tsctl.daemon.api.tensors.sizes import check_bytes
