@@ -122,7 +122,7 @@ release: $(VENV)/.installed
 
 # Removes what make and the tests have made, .venv among it.
 clean:
-	rm -rf $(VENV) site dist .bench .compiled .deploy .fuzz .null-gpu .tools .wheel .whl .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) site dist .bench .compiled .deploy .fuzz .null-gpu .real .tools .wheel .whl .mypy_cache .pytest_cache .ruff_cache
 
 # What follows are files: what the targets above, and `python -m tests.lab`, need.
 

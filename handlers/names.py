@@ -37,8 +37,11 @@ def split_handler(handler: str) -> tuple[str, str]:
 
 
 # The names that `optimize:` accepts, in the order of application. See handlers/optimize.
-OPTIMIZATIONS = ("fast_images", "scaled_decode", "fold", "channels_last", "bf16", "int8", "compile", "graph")
-COMPILE, GRAPH = "compile", "graph"
+OPTIMIZATIONS = (
+    "fast_images", "scaled_decode", "fold", "channels_last", "bf16", "int8", "compile", "onnxruntime", "graph",
+)  # fmt: skip
+COMPILE, ONNX_RUNTIME, GRAPH = "compile", "onnxruntime", "graph"
+ONNX_PACKAGES = ("onnxruntime", "onnx")  # what `onnxruntime` needs
 NO_OPTIMIZATION = "none"  # excludes also the handler's defaults
 # Alone, as a setting: the daemon finds the fastest set by a trial. Before other names, in a worker's order: a trial has
 # chosen them, so the worker applies what the trial has kept, and nothing that would delay its first answer.

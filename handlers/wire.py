@@ -60,7 +60,7 @@ Label = Annotated[str, Meta(max_length=LONGEST_LABEL)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
 Kind = Literal["counter", "gauge", "histogram"]
 Mode = Literal["batch", "continuous", "async"]
-InputKind = Literal["text", "json", "image", "array", "tensor", "bytes"]
+InputKind = Literal["text", "json", "image", "audio", "array", "tensor", "bytes"]
 Count = Annotated[int, Meta(ge=0, le=2**53)]
 Seconds = Annotated[float, Meta(ge=0.0, le=1e9)]  # neither NaN nor infinite
 Status = Annotated[int, Meta(ge=200, le=599)]
@@ -220,6 +220,7 @@ class Optimized(msgspec.Struct, array_like=True):
         reason: why it was not applied, or how much of the model it reached.
         idle: there was nothing to do.
         agreement: the fraction of best classes that stay the same.
+        wanted: the least agreement with which it is kept.
         known: found by an earlier load.
     """
 
@@ -231,6 +232,7 @@ class Optimized(msgspec.Struct, array_like=True):
     idle: bool = False
     agreement: float | None = None
     known: bool = False
+    wanted: float | None = None
 
 
 class Input(msgspec.Struct, array_like=True):
@@ -260,6 +262,7 @@ class Declared(msgspec.Struct, array_like=True):
         built_in: the handler is a built-in one, or a subclass that reads requests as that does: requests other than
             tensors are read as TorchServe reads them.
         waits: the function is a coroutine: the calls of several rows are under way at the same time.
+        outputs: tensors of one row that the model's file tells, as it tells `inputs`; empty for others.
     """
 
     inputs: Annotated[list[Input], Meta(max_length=MOST_LABELS)]
@@ -269,6 +272,7 @@ class Declared(msgspec.Struct, array_like=True):
     output: Text = ""
     built_in: bool = False
     waits: bool = False
+    outputs: Annotated[list[Input], Meta(max_length=MOST_LABELS)] = []
 
 
 Held = Annotated[list[Count], Meta(max_length=MOST_LABELS)]

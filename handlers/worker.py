@@ -20,7 +20,7 @@ from tsctl.handlers import wire
 from tsctl.handlers.gpu_memory import HeldMemory
 from tsctl.handlers.lifetime import die_with
 from tsctl.handlers.memory import give_memory_back, keep_memory
-from tsctl.handlers.names import COMPILE, split_handler
+from tsctl.handlers.names import COMPILE, ONNX_RUNTIME, split_handler
 from tsctl.handlers.process.connection import DaemonConnection, Disconnected, take_over
 from tsctl.handlers.process.forking import enter_group, start_apart
 from tsctl.handlers.process.log_output import log_to_output
@@ -104,10 +104,10 @@ def prepare_for_all(load: wire.Load) -> Prepared:
     """Prepare a model in a template, including optimisations, so that workers share the optimised weights.
 
     They are checked in forked processes, with the threads of the worker for whom this is done: a template runs nothing
-    in parallel. `compile` is left to each worker: compiling starts threads.
+    in parallel. `compile` and `onnxruntime` are left to each worker: both start threads.
     """
     prepared = prepare(load)
-    if COMPILE in (load.optimize or ()):
+    if {COMPILE, ONNX_RUNTIME} & {*(load.optimize or ())}:
         return prepared
     apart = partial(start_apart, load.threads, load.cpus)
     optimized = prepared.runtime.optimize(load.optimize, Path(load.model_dir), load.batch_size, apart)

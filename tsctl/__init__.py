@@ -1,4 +1,4 @@
-"""tsctl: the command line, and what programs import: `tsctl.Client`, `tsctl.AsyncClient`, `tsctl.serve`.
+"""tsctl: the command line, and what programs import: `tsctl.Client`, `tsctl.AsyncClient`, `tsctl.serve`, `tsctl.Audio`.
 
 Importing this package imports nothing else: each name is loaded when it is first used.
 
@@ -12,6 +12,7 @@ In the project `tsctl.daemon` and `tsctl.handlers` are links to the folders besi
 TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from tsctl.handlers.requests.audio import Audio
     from tsctl.python.async_client import AsyncClient
     from tsctl.python.client import Client
     from tsctl.python.errors import (
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AsyncClient",
+    "Audio",
     "CannotConnect",
     "Client",
     "ConnectionLost",
@@ -45,6 +47,7 @@ __all__ = [
 
 _PLACES = {
     "AsyncClient": "tsctl.python.async_client",
+    "Audio": "tsctl.handlers.requests.audio",
     "Client": "tsctl.python.client",
     "ServedModel": "tsctl.python.serving.serve",
     "serve": "tsctl.python.serving.serve",

@@ -1,4 +1,4 @@
-"""Terminal output: tables, live progress, drawings. Only showcase/drawing.py and top/ import rich, too."""
+"""Terminal output: tables, live progress, drawings. Only showcase/ and top/ import rich, too."""
 
 import sys
 import time
@@ -75,7 +75,17 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]], drop: Sequence[
         grid.add_column(names[index], justify="right" if columns[index].startswith(">") else "left", overflow="fold")
     for row in cells:
         grid.add_row(*(row[index] for index in kept))
-    out.print(grid)
+    _print_grid(grid)
+
+
+def _print_grid(grid: Table) -> None:
+    """Print a grid without the spaces that fill its last column: one long error would make every line as long."""
+    for line in out.render_lines(grid, pad=False):
+        while line and not line[-1].text.strip():
+            line.pop()
+        if line:
+            line[-1] = line[-1]._replace(text=line[-1].text.rstrip())
+        out.print(Segments([*line, Segment.line()]), crop=False, end="")
 
 
 def _has_lines(row: Sequence[Text]) -> bool:
@@ -100,7 +110,7 @@ def _line(cells: Sequence[Text], widths: Sequence[int], rights: Sequence[bool], 
         else:
             plain += cell.plain
         plain += after + " " * _GAP
-    return [*segments, Segment(f"{plain[:-_GAP]}\n")]
+    return [*segments, Segment(f"{plain.rstrip()}\n")]
 
 
 def fitting(names: Sequence[str], widths: Sequence[int], room: int, drop: Sequence[str]) -> list[int]:
@@ -140,7 +150,7 @@ def facts(pairs: Iterable[tuple[str, Any]]) -> None:
     grid.add_column(overflow="fold")
     for name, value in pairs:
         grid.add_row(name, _cell(value))
-    out.print(grid)
+    _print_grid(grid)
 
 
 def verdicts(rows: Iterable[tuple[str, str, str, str]]) -> None:
@@ -153,7 +163,7 @@ def verdicts(rows: Iterable[tuple[str, str, str, str]]) -> None:
         grid.add_row(_cell(name), Text(word, style=_VERDICT_STYLES.get(word, "")), _cell(text))
         if remedy:
             grid.add_row("", "", Text(f"→ {remedy}", style="bold"))
-    out.print(grid)
+    _print_grid(grid)
 
 
 def heading(text: str) -> None:
@@ -251,6 +261,26 @@ def number_text(value: float) -> str:
     if value >= 9.995:
         return f"{value:.1f}"
     return f"{value:.2f}" if value >= 0.995 else f"{value:.2g}" if value >= 0.001 else "0"
+
+
+def best_size_text(learned: dict[str, Any], most: int) -> str:
+    """Return the size of batches that `auto` has chosen, and why; empty where that is the batch size.
+
+    Args:
+        learned: `bestSize` and `sizes` of a version's document.
+        most: the batch size.
+    """
+    best = learned.get("bestSize") or most
+    costs = {each["size"]: each["requestMs"] for each in learned.get("sizes", ())}
+    larger = max(costs, default=0)
+    if best >= most or best not in costs or larger <= best:
+        return ""
+    here, there = costs[best], costs[larger]
+    if best == 1 and there >= 0.95 * here:
+        found = f"a batch of {larger} takes as long as {larger * there / here:.2g} requests"
+    else:
+        found = f"{number_text(here)} ms a request in batches of {best}, {number_text(there)} ms in batches of {larger}"
+    return f"{best}: {found} (learned)"
 
 
 def batching_text(policy: str, size: int, delay: float, mode: str | None = None, places: int | None = None) -> str:

@@ -4,7 +4,6 @@ import json
 import random
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from enum import IntEnum, auto
 from functools import lru_cache
 from http import HTTPStatus
@@ -25,6 +24,7 @@ from tsctl.daemon.http.limits import (
     TargetTooLong,
 )
 from tsctl.daemon.server.extensions import EXTENSIONS
+from tsctl.handlers.texts.near import did_you_mean
 
 JSON = ("Content-Type", "application/json")
 
@@ -245,9 +245,8 @@ def check_query(request: Request, known: Sequence[str], what: str) -> None:
         return
     for name, _ in request.query_pairs:
         if name not in known:
-            close = get_close_matches(name, known, n=1)
             takes = f"takes {', '.join(known)}" if known else "takes none"
-            near = f": did you mean {close[0]}?" if close else "."
+            near = did_you_mean(name, known) or "."
             raise BadRequest(f"Unknown parameter `{name[:_NAMED]}` in the query; {what} {takes}{near}")
 
 

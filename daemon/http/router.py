@@ -38,8 +38,11 @@ def _either(first: Route, second: Route) -> Route:
     def route(exchange: Any, path: list[str]) -> Coroutine[Any, Any, None] | None:
         try:
             return first(exchange, path)
-        except ResourceNotFound:
-            return second(exchange, path)
+        except ResourceNotFound as refused:
+            try:
+                return second(exchange, path)
+            except ResourceNotFound as error:
+                raise refused if type(error) is ResourceNotFound else error from None  # the one that tells more
 
     return route
 

@@ -17,7 +17,14 @@ from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.events.recurring import Recurring
 from tsctl.daemon.marfile import Manifest, parse_manifest
 from tsctl.daemon.models.archives.directories import Progress
-from tsctl.daemon.models.archives.manifest import bare_manifest, check_served, read_manifest, read_yaml, without_effect
+from tsctl.daemon.models.archives.manifest import (
+    bare_manifest,
+    check_served,
+    misspelt,
+    read_manifest,
+    read_yaml,
+    without_effect,
+)
 from tsctl.daemon.models.archives.requirements import Environments
 from tsctl.daemon.models.archives.unpack import ArchiveMark
 from tsctl.daemon.models.persistence.snapshot import SnapshotEntry
@@ -133,6 +140,8 @@ class ModelFactory:
         check_served(document, manifest.config_file)
         for key in without_effect(document):
             _log.warning("%s: `%s` in %s has no effect here", name, key, manifest.config_file)
+        for sentence in misspelt(document):
+            _log.warning("%s: %s", name, sentence)
         # As in TorchServe, a listed model without a number of workers gets one for each core.
         overrides = request.overrides.changed({"fallback_workers": usable_cores()}) if listed else request.overrides
         settings = merge(overrides, document, self._config, block, gpus=self._placement.gpus)

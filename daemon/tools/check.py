@@ -24,6 +24,7 @@ from tsctl.daemon.core.errors import DaemonError, StartError
 from tsctl.daemon.core.job import Job, Param, Piece, Reply
 from tsctl.daemon.core.logs import ModelLogs
 from tsctl.daemon.http.messages import new_request_id
+from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.registering.spec import mode_of
 from tsctl.daemon.models.registrar import Registrar, Registration
 from tsctl.daemon.models.registry import Registry
@@ -52,6 +53,7 @@ def describe(model: ModelVersion, config: Config) -> dict[str, Any]:
         "responseTimeout": settings.response_timeout,
         "startupTimeout": settings.startup_timeout,
         "declared": declared_document(model.declared),
+        "tensors": file_tensors(model.declared),
         "notes": list(model.notes),
     }
     for extension in EXTENSIONS:

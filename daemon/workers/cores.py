@@ -1,7 +1,7 @@
 """Count the cores that the workers may use, and the threads of each."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from tsctl.daemon.core.machine.cgroups import quotas
 
@@ -51,3 +51,23 @@ def oversubscription(
         better = f"`threads` is {of_model}" if of_model else f"OMP_NUM_THREADS is {chosen}: unset it"
         better += f": {max(1, cores // count)} would be faster" if of_model else ""
     return f"{have} share {share} and slow each other down; {better}"
+
+
+def crowding(cores: int, threads: int, of_each: Sequence[int]) -> tuple[str, str] | None:
+    """Return a warning and its remedy if the workers of several models have more threads than there are cores.
+
+    None if they have not, or if fewer threads of each would not help the model in question.
+
+    Args:
+        threads: of one worker of that model.
+        of_each: the threads of all workers of each model, that one among them; 0 for those without.
+    """
+    busy = [each for each in of_each if each]
+    fewer = max(1, cores // max(1, len(busy)))
+    if len(busy) < 2 or sum(busy) <= cores or threads <= fewer:
+        return None
+    share = "1 core" if cores == 1 else f"{cores} cores"
+    return (
+        f"{len(busy)} models share {share} with {sum(busy)} threads, and slow each other down while they work at once",
+        f"`tsctl set MODEL --threads {fewer}` for each",
+    )

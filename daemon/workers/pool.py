@@ -7,12 +7,12 @@ actual and acts on the plan. The plan is made in slot.py, without a clock.
 import dataclasses
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from tsctl.daemon.core.clock import Clock, Timer
 from tsctl.daemon.core.job import Job
-from tsctl.daemon.workers.cores import oversubscription, threads_for
+from tsctl.daemon.workers.cores import crowding, oversubscription, threads_for
 from tsctl.daemon.workers.engine import BatchEvents, Engine, Exit, LoadFailure, Worker, WorkerSpec
 from tsctl.daemon.workers.gpus import Placement
 from tsctl.daemon.workers.slot import RESTART_LIMIT, Slot, SlotState, after_exit, plan
@@ -262,6 +262,24 @@ class Pool:
         """Intra-op threads of each worker's process, or of each of its processes."""
         chosen = self._spec.chosen_threads or self._operators_threads
         return threads_for(self.cores, self.wanted * self._spec.processes, chosen)
+
+    @property
+    def threads_in_all(self) -> int:
+        """Intra-op threads of all workers together; 0 on GPUs, and on a cluster."""
+        if self._spec.devices or self._spec.engine is not None:
+            return 0
+        return self.wanted * self._spec.processes * self.threads
+
+    def crowded_with(self, others: Iterable["Pool"]) -> str | None:
+        """Return a warning that the workers, alone or with those of other models, have more threads than cores."""
+        own = self.threads_in_all
+        alone = self.oversubscription
+        if alone is not None or not own:
+            return alone
+        crowded = crowding(
+            self.cores, self.threads, [own, *(each.threads_in_all for each in others if each is not self)]
+        )
+        return None if crowded is None else "; ".join(crowded)
 
     @property
     def spec(self) -> WorkerSpec:

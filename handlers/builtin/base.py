@@ -16,10 +16,12 @@ from tsctl.handlers.builtin.support.batches import batches_of, run_within
 from tsctl.handlers.builtin.support.compiling import compiled
 from tsctl.handlers.builtin.support.insights import target_of
 from tsctl.handlers.builtin.support.labels import load_label_mapping
-from tsctl.handlers.builtin.support.model_inputs import ModelInput, arrays_of, inputs_of, tensors_of
+from tsctl.handlers.builtin.support.model_inputs import ModelTensor, arrays_of, inputs_of, tensors_of
+from tsctl.handlers.builtin.support.model_outputs import items_of_outputs, outputs_of
 from tsctl.handlers.builtin.support.modelfile import load_model
 from tsctl.handlers.builtin.support.onnx import is_session, run_session
 from tsctl.handlers.builtin.support.whole_numbers import dtype_for, is_whole
+from tsctl.handlers.requests.gpu_copies import fetched, to_device
 from tsctl.handlers.requests.kinds import Kind, answer, kind_of
 from tsctl.handlers.sdk.batches import ANY, FileBatches
 from tsctl.handlers.sdk.context import Context
@@ -146,7 +148,8 @@ class BaseHandler:
     load_again: Callable[[], Any] | None = None
     plain: PlainModel | None = None
     _file_batches: FileBatches | None = None
-    _own_inputs: list[ModelInput] | None = None
+    _own_inputs: list[ModelTensor] | None = None
+    _own_outputs: list[ModelTensor] | None = None
 
     def __init__(self) -> None:
         self.model = None
@@ -182,11 +185,14 @@ class BaseHandler:
         self.model_pt_path = str(model_dir / Path(serialized).name) if serialized else None
         self.load_again = partial(load_model, model_dir, self.manifest, self.model_yaml_config, self.device)
         model = self.load_again()
-        self._own_inputs = None
+        self._own_inputs = self._own_outputs = None
         self._file_batches = batches_of(model)
         self.model = compiled(model, self.model_yaml_config)
-        self.mapping = load_label_mapping(model_dir / "index_to_name.json")
+        self.mapping = self._load_names(model_dir)
         self.initialized = True
+
+    def _load_names(self, model_dir: Path) -> dict[str, Any] | None:
+        return load_label_mapping(model_dir / "index_to_name.json")
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         """Return the unreadable rows, before `handle` is called with the others.
@@ -229,7 +235,8 @@ class BaseHandler:
         if inputs:
             tensors = tensors_of(data, inputs, self.device)
             return tensors[0] if len(tensors) == 1 else tensors
-        return torch.as_tensor([payload_of(row) for row in data], device=self.device)
+        [batch] = to_device([torch.as_tensor([payload_of(row) for row in data])], self.device)
+        return batch
 
     @timed
     def inference(self, data: Any, *args: Any, **kwargs: Any) -> Any:
@@ -277,7 +284,7 @@ class BaseHandler:
         return self._file_batches
 
     @property
-    def own_inputs(self) -> list[ModelInput]:
+    def own_inputs(self) -> list[ModelTensor]:
         """The inputs that the model's file tells; none where it does not, or where a subclass has steps of its own."""
         if self._own_inputs is None:
             own = type(self)
@@ -285,15 +292,23 @@ class BaseHandler:
             self._own_inputs = inputs_of(self.model) if usual and self.model is not None else []
         return self._own_inputs
 
+    @property
+    def own_outputs(self) -> list[ModelTensor]:
+        """The outputs that the model's file tells; none where it does not, or where a subclass has steps of its own."""
+        if self._own_outputs is None:
+            own = type(self)
+            usual = own.inference is BaseHandler.inference and own.postprocess is BaseHandler.postprocess
+            self._own_outputs = outputs_of(self.model) if usual and self.own_inputs else []
+        return self._own_outputs
+
     @timed
     def postprocess(self, data: Any) -> list[Any]:
-        """Return one item for each row: nested lists of the row's numbers.
+        """Return one item for each row: nested lists of the row's numbers; of several outputs an object or a list.
 
         Args:
-            data: the model's output, a tensor of shape (rows, …).
+            data: the model's output, a tensor of shape (rows, …), or several (model_outputs.py).
         """
-        result: list[Any] = data.tolist()
-        return result
+        return items_of_outputs(fetched(data), [each.name for each in self.own_outputs])
 
     def handle(self, data: list[Any], context: Context) -> list[Any]:
         """Answer a batch: run the three stages on the rows that ask for predictions.

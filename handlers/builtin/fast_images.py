@@ -13,17 +13,19 @@ from PIL import Image
 from tsctl.handlers.builtin.base import payload_of
 from tsctl.handlers.builtin.support.decoders import Decoders
 from tsctl.handlers.builtin.support.pixels import (
-    STD,
     Admit,
+    factors,
     normalised,
     once,
     pixels_of,
     plain_pixels,
     prepare,
+    usual,
 )
 from tsctl.handlers.builtin.support.readers import Readers
 from tsctl.handlers.builtin.support.staging import Staging
-from tsctl.handlers.requests.images import decode_image, middle
+from tsctl.handlers.requests.images import decode_image
+from tsctl.handlers.requests.preparation import IMAGENET, Preparation
 
 
 def use(handler: Any) -> bool:
@@ -32,18 +34,16 @@ def use(handler: Any) -> bool:
     Returns:
         Whether the handler was switched; a handler with its own transforms keeps them.
     """
-    from tsctl.handlers.builtin.image_classifier import ImageClassifier
     from tsctl.handlers.builtin.vision import VisionHandler
 
-    usual: Callable[[Image.Image], torch.Tensor] = ImageClassifier.image_processing
     if not is_usual(handler):
         return False
+    how: Preparation = handler.preparation
 
     def process(image: Image.Image) -> torch.Tensor:
         if image.mode != "RGB" or "transparency" in image.info:
-            tensor: torch.Tensor = usual(image)
-            return tensor
-        return prepare(middle(image))
+            return usual(how)(image)
+        return prepare(image, how)
 
     handler.image_processing = process
     if not decodes_as_usual(handler):  # a user's own may not be thread-safe
@@ -51,8 +51,8 @@ def use(handler: Any) -> bool:
     handler.spread = Decoders().map
     handler.read_image = partial(_read, handler)
     if handler.device.type == "cuda" and type(handler).preprocess is VisionHandler.preprocess:
-        handler.read_image = lambda encoded, admit: pixels_of(encoded, admit, handler.least_side)
-        handler.join = Staging(handler.device)
+        handler.read_image = lambda encoded, admit: pixels_of(encoded, admit, handler.least_side, how)
+        handler.join = Staging(handler.device, how)
         if handler.readers is not None:
             handler.spread = partial(_spread, handler, handler.readers)
     return True
@@ -70,10 +70,10 @@ def _spread(handler: Any, readers: Readers, decode: Callable[[Any], Any], rows: 
 
 def is_usual(handler: Any) -> bool:
     """Return whether a handler prepares images as our `image_classifier` does, in whichever way."""
-    from tsctl.handlers.builtin.image_classifier import ImageClassifier
-
-    processing = getattr(handler, "image_processing", None)
-    return processing is ImageClassifier.image_processing or getattr(processing, "__module__", "") == __name__
+    how, processing = getattr(handler, "preparation", None), getattr(handler, "image_processing", None)
+    if not isinstance(how, Preparation):
+        return False
+    return processing is usual(how) or getattr(processing, "__module__", "") == __name__
 
 
 def decodes_as_usual(handler: Any) -> bool:
@@ -83,7 +83,9 @@ def decodes_as_usual(handler: Any) -> bool:
 
 
 def stop_using(handler: Any) -> None:
-    for name in ("image_processing", "read_image", "join"):
+    if is_usual(handler):
+        handler.image_processing = usual(handler.preparation)
+    for name in ("read_image", "join"):
         vars(handler).pop(name, None)
     handler.spread = map
 
@@ -91,21 +93,22 @@ def stop_using(handler: Any) -> None:
 def _read(handler: Any, encoded: bytes | bytearray, admit: Admit) -> torch.Tensor:
     """Return the row of an image file: float32, as the model takes it; raises as `pixels_of` does."""
     admit = once(admit)
-    pixels = plain_pixels(encoded, admit, handler.least_side)
+    how: Preparation = handler.preparation
+    pixels = plain_pixels(encoded, admit, handler.least_side, how)
     if pixels is not None:
-        return normalised(pixels)
+        return normalised(pixels, *factors(how))
     image = decode_image(encoded, least_side=handler.least_side, admit=admit)
     tensor: torch.Tensor = handler.image_processing(image)
     return tensor
 
 
-def pixel_drift(usual: torch.Tensor, fast: torch.Tensor) -> float:
+def pixel_drift(plain: torch.Tensor, fast: torch.Tensor, how: Preparation = IMAGENET) -> float:
     """Return the largest difference of two normalised images or batches of them, in the pixels' range of 0 to 1.
 
     Args:
-        usual: float32, shape (…, 3, height, width).
+        plain: float32, shape (…, 3, height, width).
         fast: the same shape, else the difference is infinite.
     """
-    if usual.shape != fast.shape:
+    if plain.shape != fast.shape:
         return float("inf")
-    return ((usual - fast).abs() * torch.tensor(STD, device=usual.device).view(3, 1, 1)).max().item()
+    return ((plain - fast).abs() * torch.tensor(how.std, device=plain.device).view(3, 1, 1)).max().item()

@@ -1,17 +1,21 @@
 """`image_classifier`: an image in, its most probable classes out."""
 
+from typing import Any
+
 import torch
 
 from tsctl.handlers.builtin.support.labels import map_class_to_label
-from tsctl.handlers.builtin.support.staging import on_host
-from tsctl.handlers.builtin.torchvision_import import transforms
+from tsctl.handlers.builtin.support.pixels import usual
 from tsctl.handlers.builtin.vision import VisionHandler
-from tsctl.handlers.requests.images import as_rgb, middle
+from tsctl.handlers.requests.early_answers import coming_of
+from tsctl.handlers.requests.preparation import IMAGENET
 from tsctl.handlers.sdk.timer import timed
 
 
 class ImageClassifier(VisionHandler):
-    """For models trained with ImageNet's cropping and normalisation; their input is float32, shape (rows, 3, 224, 224).
+    """For models trained with ImageNet's cropping and normalisation, or as the archive says (requests/preparation.py).
+
+    Their input is float32, shape (rows, 3, 224, 224), or with the sides of `crop`.
 
     The answer to a row is an object: class name → probability in [0, 1], most probable first.
     """
@@ -19,14 +23,8 @@ class ImageClassifier(VisionHandler):
     topk = 5
     chooses_class = True
 
-    image_processing = transforms.Compose([
-        as_rgb,
-        middle,
-        transforms.Resize(256),
-        transforms.CenterCrop(224),
-        transforms.ToTensor(),
-        transforms.Normalize(mean=[0.485, 0.456, 0.406], std=[0.229, 0.224, 0.225]),
-    ])  # fmt: skip
+    preparation = IMAGENET
+    image_processing: Any = usual(IMAGENET)
 
     def set_max_result_classes(self, topk: int) -> None:
         self.topk = topk
@@ -41,9 +39,13 @@ class ImageClassifier(VisionHandler):
         Args:
             data: the model's logits, floating point, shape (rows, classes).
         """
-        probabilities = torch.softmax(data, dim=1)
+        # A double holds probabilities and numbers exactly.
+        scores, numbers = coming_of(data, self.answers_of).wait().unbind(1)
+        classes = [[int(number) for number in row] for row in numbers.tolist()]
+        return map_class_to_label(scores.tolist(), self.mapping, classes)
+
+    def answers_of(self, output: torch.Tensor) -> torch.Tensor:
+        """Return probabilities and numbers of the best classes: float64, shape (rows, 2, classes)."""
+        probabilities = torch.softmax(output, dim=1)
         best, classes = torch.topk(probabilities, min(self.topk, probabilities.shape[1]), dim=1)
-        # In one copy from a GPU; a double holds both exactly.
-        both = torch.stack((best.to(torch.float64), classes.to(torch.float64)))
-        scores, numbers = on_host(both).tolist()
-        return map_class_to_label(scores, self.mapping, [[int(number) for number in row] for row in numbers])
+        return torch.stack((best.to(torch.float64), classes.to(torch.float64)), dim=1)

@@ -1,7 +1,9 @@
 """`object_detector`: an image in, the objects on it with their boxes out."""
 
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from PIL import Image
 
@@ -9,11 +11,15 @@ from tsctl.handlers.builtin.base import PreparedRow, decode_rows, is_prepared, p
 from tsctl.handlers.builtin.support.labels import map_class_to_label
 from tsctl.handlers.builtin.torchvision_import import transforms
 from tsctl.handlers.builtin.vision import VisionHandler
-from tsctl.handlers.requests.images import as_rgb
+from tsctl.handlers.requests.gpu_copies import fetched, to_device
+from tsctl.handlers.requests.images import as_rgb, decode_image
 from tsctl.handlers.requests.pixels import Pixels
 from tsctl.handlers.requests.rows import items_of
+from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.timer import timed
+
+MOST_STAGED = 256 * 2**20  # bytes that cross the bus together: torch keeps as much pinned memory for the next batch
 
 
 class ObjectDetector(VisionHandler):
@@ -29,6 +35,13 @@ class ObjectDetector(VisionHandler):
     image_processing = transforms.Compose([as_rgb, transforms.ToTensor()])
     threshold = 0.5
     chooses_class = False
+
+    def initialize(self, context: Context) -> None:
+        super().initialize(context)
+        own = type(self)
+        usual = own.decode_row is VisionHandler.decode_row and own.preprocess is ObjectDetector.preprocess
+        if self.device.type == "cuda" and usual:
+            self.read_image = self.read_bytes  # bytes cross the bus
 
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         """Decode rows as far as their pixels fit beside each other; the others stay as they are."""
@@ -91,7 +104,7 @@ class ObjectDetector(VisionHandler):
         Raises:
             UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
         """
-        images: list[torch.Tensor] = [image.to(self.device) for image in decode_rows(data, self.decode_row)]
+        images: list[torch.Tensor] = self._on_device(decode_rows(data, self.decode_row))
         if len({image.shape for image in images}) != 1:
             return images
         if len(images) == 1:
@@ -104,6 +117,23 @@ class ObjectDetector(VisionHandler):
             if isinstance(row, PreparedRow):
                 row.prepared = stacked[index]
         return stacked
+
+    def read_bytes(self, encoded: bytes | bytearray, admit: Callable[[int], None]) -> torch.Tensor:
+        """Return an image's pixels: uint8, shape (3, height, width); what a handler's own processing makes of it."""
+        image = decode_image(encoded, admit=admit)
+        if self.image_processing is not ObjectDetector.image_processing:
+            made: torch.Tensor = self.image_processing(image)
+            return made
+        return torch.from_numpy(np.array(as_rgb(image))).permute(2, 0, 1)
+
+    def _on_device(self, images: list[torch.Tensor]) -> list[torch.Tensor]:
+        """Return images on the device; pixels in [0, 1], as `ToTensor` makes them of bytes on the CPU."""
+        if sum(image.nbytes for image in images) > MOST_STAGED:
+            there = [image.to(self.device) for image in images]
+        else:
+            there = to_device(images, self.device)
+        full = torch.full((), 255.0, device=self.device)  # a number would be multiplied by, inverted
+        return [each.to(torch.float32).div_(full) if each.dtype == torch.uint8 else each for each in there]
 
     @timed
     def inference(self, data: torch.Tensor | list[torch.Tensor], *args: Any, **kwargs: Any) -> Any:
@@ -120,7 +150,7 @@ class ObjectDetector(VisionHandler):
         """
         if isinstance(data, tuple):
             data = data[-1]
-        return [self._detections(row) for row in data]
+        return [self._detections(row) for row in fetched(data)]
 
     def _detections(self, row: dict[str, torch.Tensor]) -> list[dict[str, Any]]:
         kept = row["scores"] >= self.threshold

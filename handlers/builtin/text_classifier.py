@@ -13,6 +13,7 @@ from tsctl.handlers.builtin.support.insights import captum_attr
 from tsctl.handlers.builtin.support.labels import map_class_to_label
 from tsctl.handlers.builtin.support.tokens import ngrams_iterator
 from tsctl.handlers.builtin.text import TextHandler
+from tsctl.handlers.requests.gpu_copies import on_host, to_device
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.sdk.timer import timed
 
@@ -61,8 +62,8 @@ class TextClassifier(TextHandler):
             offsets.append(len(numbers))
             numbers += known.values()
             tokens.append([found[place] for place in known])
-        as_tensor = (torch.tensor(each, dtype=torch.int64, device=self.device) for each in (numbers, offsets))
-        return Bags(next(as_tensor), tokens, next(as_tensor))
+        there = to_device([torch.tensor(each, dtype=torch.int64) for each in (numbers, offsets)], self.device)
+        return Bags(there[0], tokens, there[1])
 
     @timed
     def inference(self, data: Bags, *args: Any, **kwargs: Any) -> Any:
@@ -76,7 +77,7 @@ class TextClassifier(TextHandler):
         Args:
             data: the model's logits, floating point, shape (rows, classes).
         """
-        return map_class_to_label(torch.softmax(data, dim=1).tolist(), self.mapping)
+        return map_class_to_label(on_host(torch.softmax(data, dim=1)).tolist(), self.mapping)
 
     def get_insights(self, text_preprocess: Bags, raw_data: Any, target: Any = 0) -> list[dict[str, Any]]:  # noqa: ARG002
         """Attribute the score of class `target` to the tokens of one text.

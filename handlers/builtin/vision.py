@@ -4,6 +4,7 @@ import base64
 import functools
 import logging
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,7 +16,10 @@ from tsctl.handlers.builtin.support.example_image import example_image
 from tsctl.handlers.builtin.support.insights import captum_attr
 from tsctl.handlers.builtin.support.readers import Readers
 from tsctl.handlers.names import DEFAULT_OPTIMIZATIONS
+from tsctl.handlers.requests.early_answers import early_answer, send, takes_pixels
+from tsctl.handlers.requests.gpu_copies import to_device
 from tsctl.handlers.requests.images import decode_image
+from tsctl.handlers.requests.preparation import Preparation, read_preparation
 from tsctl.handlers.sdk.context import Context
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.sdk.timer import timed
@@ -35,7 +39,11 @@ class VisionHandler(BaseHandler):
         read_image: reads an image file in place of `decode_image` and `image_processing`; None: these do. Takes the
             file, and `admit` of `decode_image`.
         readers: processes that read images for a worker on a GPU.
-        join: makes one tensor on the handler's device of the rows' tensors; None: they are stacked and copied.
+        join: makes one tensor on the handler's device of the rows' tensors, as `Staging`; None: they are stacked and
+            copied.
+        answers_early: whether answers are made of the model's output behind the model, and not by `postprocess`.
+        preparation: what `image_processing` does; None for transforms that have no settings.
+        preparation_note: what of it the archive says, for the model's author.
     """
 
     image_processing: Any
@@ -43,15 +51,41 @@ class VisionHandler(BaseHandler):
     least_side: int | None = None
     spread: Callable[..., Iterable[Any]] = map
     read_image: Callable[[bytes | bytearray, Callable[[int], None]], torch.Tensor] | None = None
-    join: Callable[[list[torch.Tensor]], torch.Tensor] | None = None
+    join: Callable[..., torch.Tensor] | None = None
     readers: Readers | None = None
+    answers_early: bool = False
+    preparation: Preparation | None = None
+    preparation_note = ""
+    _names: dict[str, str] | None = None
 
     def initialize(self, context: Context) -> None:
         if not context.system_properties.get("limit_max_image_pixels", True):
             Image.MAX_IMAGE_PIXELS = None  # the operator expects images that Pillow rejects as decompression bombs
+        self._read_preparation(context)
         if context.system_properties.get("gpu_id") is not None:  # after that: they inherit it
             self.readers = self._start_readers(context.system_properties["batch_size"])
         super().initialize(context)
+        self.answers_early = self.device.type == "cuda" and self._is_ours
+
+    @property
+    def _is_ours(self) -> bool:
+        """Whether this is the very class of ours, all of whose stages are known."""
+        return (type(self).__module__, type(self).__qualname__) in DEFAULT_OPTIMIZATIONS
+
+    def _load_names(self, model_dir: Path) -> dict[str, Any] | None:
+        return self._names or super()._load_names(model_dir)
+
+    def _read_preparation(self, context: Context) -> None:
+        """Prepare images as the archive says, unless the handler has transforms of its own."""
+        if self.preparation is None:
+            return
+        from tsctl.handlers.builtin.support.pixels import usual  # with torchvision, which not every handler needs
+
+        if self.image_processing is not usual(self.preparation):
+            return
+        prepared = read_preparation(Path(context.system_properties["model_dir"]), context.model_yaml_config)
+        self.preparation, self.image_processing = prepared.how, usual(prepared.how)
+        self.preparation_note, self._names = prepared.note, prepared.classes
 
     def _start_readers(self, rows: int) -> Readers | None:
         """Start the processes that read images, which must be there before this one calls CUDA.
@@ -59,13 +93,12 @@ class VisionHandler(BaseHandler):
         Returns:
             None for a handler that does not read images as they do by default, and where none can be started.
         """
-        kind = type(self)
-        if (kind.__module__, kind.__qualname__) not in DEFAULT_OPTIMIZATIONS or torch.cuda.is_initialized():
+        if not self._is_ours or torch.cuda.is_initialized():
             return None
-        from tsctl.handlers.builtin.support.pixels import CROP  # with torchvision, which not every handler needs
-
+        assert self.preparation is not None  # of all that have default optimisations
+        read = functools.partial(_read_apart, self.preparation)
         try:
-            return Readers(_read_apart, torch.get_num_threads(), (3, CROP, CROP), rows)
+            return Readers(read, torch.get_num_threads(), (3, *self.preparation.crop), rows)
         except OSError as error:
             _log.warning("the worker reads images by itself: no process for that can be started: %s", error)
             return None
@@ -125,7 +158,17 @@ class VisionHandler(BaseHandler):
             UnreadableRows: some rows are not images; only for rows that `prepare` has not seen.
         """
         rows = decode_rows(data, self.decode_row)
-        return torch.stack(rows).to(self.device) if self.join is None else self.join(rows)
+        if self.join is None:
+            [batch] = to_device([torch.stack(rows)], self.device)
+            return batch
+        return self.join(rows, as_pixels=takes_pixels(self.model))
+
+    def _run(self, data: Any, *args: Any, **kwargs: Any) -> Any:
+        output = super()._run(data, *args, **kwargs)
+        if (answer := early_answer(self)) is not None:
+            with torch.inference_mode():
+                send(self.model, output, answer)
+        return output
 
     def example(self) -> bytes:
         """Return a synthetic row payload, for checks that need one."""
@@ -148,8 +191,8 @@ class VisionHandler(BaseHandler):
         return self.ig.attribute(tensor_data, target=target, n_steps=15).tolist()
 
 
-def _read_apart(encoded: bytes, least_side: int | None) -> torch.Tensor:
+def _read_apart(how: Preparation, encoded: bytes, least_side: int | None) -> torch.Tensor:
     from tsctl.handlers.builtin.support.pixels import pixels_of
 
     with admission() as admit:
-        return pixels_of(encoded, admit, least_side)
+        return pixels_of(encoded, admit, least_side, how)

@@ -13,6 +13,7 @@
     bf16           bfloat16.py  weights and activations in 16 bits
     int8           int8/        convolutions and linear layers on 8-bit integers
     compile        inductor.py  torch.compile, with every batch size compiled before the worker is ready
+    onnxruntime    onnx_runtime.py  exported, and run by ONNX Runtime
     graph          graph.py     CUDA graphs: one call starts all kernels
 
 Explanations run the model as loaded: sdk/plain_model.py.

@@ -62,6 +62,23 @@ def optimize(
     wanted = chosen(asked, type(handler), on_gpu=on_gpu)
     if not wanted:
         return []
+    outcomes = _optimize(handler, asked, wanted, model_dir, config, batch_size, apart, beside)
+    if on_gpu:  # of inputs and models that were compared: other workers of this GPU, and its budget, can have it
+        gc.collect()
+        torch.cuda.empty_cache()
+    return outcomes
+
+
+def _optimize(
+    handler: Any,
+    asked: Sequence[str] | None,
+    wanted: Mapping[str, bool],
+    model_dir: Path,
+    config: Mapping[str, Any],
+    batch_size: int,
+    apart: Apart | None,
+    beside: Apart | None,
+) -> list[wire.Optimized]:
     if clash := clash_of(wanted):
         raise HandlerError(f"`optimize: {', '.join(asked or ())}` cannot be done: {clash}")
     tolerances = read_tolerances(config)
@@ -85,9 +102,6 @@ def optimize(
         outcomes = _without(wanted, error)
     for outcome in outcomes:
         _note(outcome)
-    if on_gpu:  # of models that were compared: other workers of this GPU, and its budget, can have it
-        gc.collect()
-        torch.cuda.empty_cache()
     return outcomes
 
 

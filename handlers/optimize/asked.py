@@ -8,8 +8,8 @@ from tsctl.handlers.sdk.built_in import nearest
 _OF_IMAGES = ("fast_images",)
 _READS = {"handle", "preprocess", "prepare", "decode_row", "image_processing"}
 _USES_MODEL = {"__init__", "handle", "initialize", "inference", "get_insights", "explain_handle"}
-# A model on integers has next to nothing left in floating point for these to make faster.
-CLASHES = {"int8": ("bf16", "compile")}
+# What the first runs, the others do not reach: a model on integers has next to nothing left in floating point.
+CLASHES = {"int8": ("bf16", "compile"), "onnxruntime": ("bf16", "int8", "compile")}
 
 
 def chosen(asked: Sequence[str] | None, handler_class: type, *, on_gpu: bool = False) -> dict[str, bool]:

@@ -1,6 +1,7 @@
 """CUDA graphs: one call starts all kernels of a model, where a call for each would keep a fast GPU waiting.
 
     batch of 5 ──▶ copied into the first 5 rows of the graph's input for 8 ──▶ replay ──▶ the first 5 rows of its output
+                                          pixels are normalised ▸ model ▸ answers are made of its output
 
 A graph is captured at load for 1, 2, 4, … rows and the batch size; a batch runs in the smallest that holds it. What the
 other rows hold is old, and their answers are dropped: a model that mixes rows is found by the check. All graphs share
@@ -18,6 +19,7 @@ from torch import nn
 
 from tsctl.handlers.optimize.around import ModelWrapper
 from tsctl.handlers.optimize.trees import map_tensors, tensors_of
+from tsctl.handlers.requests.early_answers import WholeCalls
 
 _WARM_UPS = 3  # runs before a capture, in which libraries choose kernels and allocate, as torch.cuda.graph asks for
 
@@ -34,11 +36,16 @@ class Replayable(Protocol):
 
 
 class Captured(NamedTuple):
-    """A call: what it reads, and what it writes."""
+    """A call: what it reads, and what it writes.
+
+    Attributes:
+        answers: of the output; None where they are not made here.
+    """
 
     graph: Replayable
     images: torch.Tensor
     output: Any
+    answers: torch.Tensor | None
 
 
 Capture = Callable[[Callable[[], Any]], tuple[Replayable, Any]]
@@ -59,18 +66,34 @@ def sizes(batch_size: int) -> Iterator[int]:
         size >>= 1
 
 
-class Graphed(ModelWrapper):
+class Graphed(ModelWrapper, WholeCalls):
     """A model with graphs of its calls with one tensor, whose first dimension is the rows.
 
     Args:
         capture: runs a function, and returns what runs its kernels again, and what the function returned.
+        normalise: makes the model's input of uint8; the graphs are of calls with pixels then.
+        answer: makes of the model's output a tensor of all that its answers need.
+
+    Attributes:
+        replays: whether graphs run, and not the model itself.
     """
 
     within = "eager"
 
-    def __init__(self, model: nn.Module, capture: Capture) -> None:
+    def __init__(
+        self,
+        model: nn.Module,
+        capture: Capture,
+        normalise: Callable[[torch.Tensor], torch.Tensor] | None = None,
+        answer: Callable[[Any], torch.Tensor] | None = None,
+    ) -> None:
         super().__init__()
         self.eager = model
+        self.takes_pixels = normalise is not None
+        self.answers = None
+        self.replays = True
+        self._normalise = normalise
+        self._answer = answer
         self._capture_of = capture
         self._captures = False
         self._captured: list[Captured] = []  # the smallest first
@@ -79,13 +102,25 @@ class Graphed(ModelWrapper):
         if self._captures:
             self._captures = False
             self._capture(args, kwargs)
-        captured = None if torch.is_grad_enabled() else self._fitting(args, kwargs)
+        self.answers = None
+        captured = None if torch.is_grad_enabled() or not self.replays else self._fitting(args, kwargs)
         if captured is None:
-            return self.eager(*args, **kwargs)
+            return self._run(*args, **kwargs)
         rows = len(args[0])
         captured.images[:rows].copy_(args[0])
         captured.graph.replay()
+        if captured.answers is not None:
+            self.answers = captured.answers[:rows].clone()
         return map_tensors(captured.output, lambda tensor: tensor[:rows].clone())
+
+    def _run(self, *args: Any, **kwargs: Any) -> Any:
+        if self._normalise is not None and args and isinstance(args[0], torch.Tensor) and args[0].dtype == torch.uint8:
+            args = (self._normalise(args[0]), *args[1:])
+        return self.eager(*args, **kwargs)
+
+    def _run_whole(self, images: torch.Tensor) -> tuple[Any, torch.Tensor | None]:
+        output = self._run(images)
+        return output, None if self._answer is None else self._answer(output)
 
     def capture(self, run: Callable[[], Any]) -> Any:
         """Capture the model's call that `run` makes; return what `run` returns.
@@ -105,12 +140,12 @@ class Graphed(ModelWrapper):
             raise NotGraphable("a graph is of a call with one tensor, and the handler passes something else")
         with torch.inference_mode(mode=False):  # written to in whichever mode the model is called later
             images = args[0].clone()
-        graph, output = self._capture_of(lambda: self.eager(images))
-        shapes = [tuple(each.shape) for each in tensors_of(output)]
+        graph, (output, answers) = self._capture_of(lambda: self._run_whole(images))
+        shapes = [tuple(each.shape) for each in tensors_of((output, answers))]
         if not shapes or any(shape[:1] != images.shape[:1] for shape in shapes):
             told = ", ".join(map(str, shapes)) or "no tensor"
             raise NotGraphable(f"the output for {len(images)} rows is {told}: its rows cannot be told apart")
-        self._captured.insert(0, Captured(graph, images, output))
+        self._captured.insert(0, Captured(graph, images, output, answers))
 
     def _fitting(self, args: Any, kwargs: Any) -> Captured | None:
         if len(args) != 1 or kwargs or not isinstance(args[0], torch.Tensor):

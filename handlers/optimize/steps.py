@@ -1,6 +1,7 @@
 """The optimisations as changes of a handler in place, and what is run to check them."""
 
 import logging
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,10 +11,11 @@ import torch
 from torch import nn
 
 from tsctl.handlers.builtin import fast_images, scaled_decode
-from tsctl.handlers.optimize import bfloat16, folding, graph, inductor
+from tsctl.handlers.names import ONNX_RUNTIME
+from tsctl.handlers.optimize import bfloat16, folding, graph, inductor, onnx_runtime
 from tsctl.handlers.optimize.apart import Apart
 from tsctl.handlers.optimize.checks.agreement import agreement
-from tsctl.handlers.optimize.checks.drift import TF32_TOLERANCE, TOLERANCES, drift
+from tsctl.handlers.optimize.checks.drift import CLASSES_LOST, TF32_TOLERANCE, TOLERANCES, drift
 from tsctl.handlers.optimize.checks.samples import CHECKED_ROWS, archive_rows, digest_of, made_up_rows
 from tsctl.handlers.optimize.checks.variants import varied
 from tsctl.handlers.optimize.compiler import find_compiler
@@ -21,8 +23,10 @@ from tsctl.handlers.optimize.int8.calibration import Scales
 from tsctl.handlers.optimize.int8.model import Int8, refusal
 from tsctl.handlers.optimize.packages import keeping
 from tsctl.handlers.optimize.packages.package import Packages
-from tsctl.handlers.optimize.packages.recording import Recorded, record
+from tsctl.handlers.optimize.packages.recording import NotExportable, Recorded, record
+from tsctl.handlers.requests.early_answers import coming_of, early_answer
 from tsctl.handlers.requests.excerpt import message_of
+from tsctl.handlers.requests.gpu_copies import on_host
 from tsctl.handlers.requests.sample import samples_of
 from tsctl.handlers.sdk.plain_model import PlainModel
 
@@ -111,7 +115,7 @@ class Steps:
         self.full_drift = 0.0
         self.scales: Scales | None = None
         self.reached: dict[str, str] = {}
-        self._calibrated: list[tuple[Any, Any]] = []  # inputs, and the outputs of the model without `int8`
+        self._expected: list[tuple[Any, Any]] = []  # inputs, and the outputs of the model before all that is inexact
         self._ways: dict[str, Callable[[], None]] = {
             FAST_IMAGES: partial(self._read, FAST_IMAGES),
             SCALED_DECODE: partial(self._read, SCALED_DECODE),
@@ -120,6 +124,7 @@ class Steps:
             "bf16": self._bf16,
             "int8": self._int8,
             "compile": self._compile,
+            ONNX_RUNTIME: self._onnx_runtime,
             "graph": self._graph,
         }
 
@@ -147,15 +152,18 @@ class Steps:
     @cached_property
     def large_row(self) -> Mapping[str, Any]:
         """The sample's row, with its image enlarged if `scaled_decode` would find nothing to do."""
-        return {"body": scaled_decode.enlarge(self.sample.row)}
+        return {"body": scaled_decode.enlarge(self.sample.row, self.handler.preparation)}
 
     def read(self, name: str, rows: int, *, usual: bool) -> Any:
         """Return the model's input for so many rows, read as usual or with an optimisation that changes the reading."""
+        self._switch(name, usual=usual)
+        return self._of(self.large_row if name == SCALED_DECODE else self.sample.row, rows)
+
+    def _switch(self, name: str, *, usual: bool) -> None:
         if usual:
             READING[name].stop_using(self.handler)
         else:
             READING[name].use(self.handler)
-        return self._of(self.large_row if name == SCALED_DECODE else self.sample.row, rows)
 
     def reading_drift(self, name: str) -> float:
         """Return how far apart the inputs are, in the pixels' units, that are read as usual and with an optimisation.
@@ -163,7 +171,7 @@ class Steps:
         The sample must have been read before `FAST_IMAGES` was in use.
         """
         usual = self.sample.inputs if name == FAST_IMAGES else self.read(name, CHECKED_ROWS, usual=True)
-        return fast_images.pixel_drift(usual, self.read(name, CHECKED_ROWS, usual=False))
+        return fast_images.pixel_drift(usual, self.read(name, CHECKED_ROWS, usual=False), self.handler.preparation)
 
     def tolerance(self, name: str, given: Mapping[str, float]) -> float:
         """Return the largest drift with which an applied optimisation is kept.
@@ -177,6 +185,56 @@ class Steps:
             return max(TF32_TOLERANCE, TOLERANCES[name])
         # Precision lost by bf16 stays lost in later steps.
         return TOLERANCES["bf16" if "bf16" in self.done else name]
+
+    def classes_lost(self, name: str, given: Mapping[str, float]) -> float | None:
+        """Return the largest fraction of best classes that an optimisation may change.
+
+        Args:
+            given: as in `tolerance`.
+
+        Returns:
+            None where the drift decides: the optimisation is exact but for rounding, or answers are no classes.
+        """
+        chooses = self.handler.chooses_class
+        if not (self.handler.mapping is not None if chooses is None else chooses):
+            return None
+        if name not in CLASSES_LOST and ("bf16" not in self.done or name in READING):
+            return None
+        lossy = name if name in CLASSES_LOST else "bf16"  # what that has lost stays lost in later steps
+        return given.get(name, given.get(lossy, CLASSES_LOST[lossy]))
+
+    def note_expected(self, name: str) -> None:
+        """Run the model as it is, before an inexact optimisation, on the inputs whose classes are compared."""
+        if not self._expected and name not in (INT8, SCALED_DECODE):  # int8 does so while it is calibrated
+            self._expected = [(each, self.infer(each)) for each in self._varied()]
+
+    def compare_classes(self, name: str) -> tuple[float, float | None, int]:
+        """Return the drift, the agreement and the number of inputs on which an applied optimisation was compared.
+
+        The agreement is None where the output has no classes.
+        """
+        if name == SCALED_DECODE:
+            return self._compare_reading()
+        plain = [output for _, output in self._expected]
+        other = [self.infer(each) for each, _ in self._expected]
+        apart = max(drift(mine, its) for mine, its in zip(plain, other, strict=True))
+        return apart, agreement(plain, other), len(plain)
+
+    def _compare_reading(self) -> tuple[float, float | None, int]:
+        """Compare the classes of large images that are read as usual, and decoded at a part of their size."""
+        how = self.handler.preparation
+        rows = [{"body": scaled_decode.enlarge(row, how)} for row in self._varied_rows()]
+        outputs = []
+        for usual in (True, False):
+            self._switch(SCALED_DECODE, usual=usual)
+            outputs.append([self.infer(each) for each in varied([partial(self._of, row, 1) for row in rows])])
+        return self.reading_drift(SCALED_DECODE), agreement(*outputs), len(outputs[0])
+
+    def _varied_rows(self) -> Sequence[Mapping[str, Any]]:
+        return self._samples if self.sample.number == 0 and self._samples else [self.sample.row]
+
+    def _varied(self) -> list[Any]:
+        return list(varied([partial(self._of, row, 1) for row in self._varied_rows()]))
 
     def _run(self, rows: int) -> Any:
         return self.infer(self.preprocess(rows))
@@ -242,11 +300,10 @@ class Steps:
             raise NotApplied(reason)
         model = self.handler.model = Int8(self.handler.model).eval()
         if self.scales is None:
-            rows = self._samples if self.sample.number == 0 and self._samples else [self.sample.row]
-            inputs = list(varied([partial(self._of, row, 1) for row in rows]))
+            inputs = self._varied()
 
             def run() -> None:
-                self._calibrated = [(each, self.infer(each)) for each in inputs]
+                self._expected = [(each, self.infer(each)) for each in inputs]
 
             self.scales = model.calibrate(run)
         count = model.count()
@@ -254,20 +311,6 @@ class Steps:
         if not converted:
             raise NotApplied("no convolution or linear layer of torch.nn in float32 runs in it; drop `int8`")
         self.reached[INT8] = f"{converted} of {count} convolutions and linear layers"
-
-    def compare_int8(self) -> tuple[float, float | None, int]:
-        """Return the drift and the agreement on the inputs of the calibration, and their number; forgets these.
-
-        The agreement is None where the handler's answers are not classes.
-        """
-        plain = [output for _, output in self._calibrated]
-        other = [self.infer(each) for each, _ in self._calibrated]
-        self._calibrated = []
-        chooses = self.handler.chooses_class
-        if chooses is None:
-            chooses = self.handler.mapping is not None
-        apart = max(drift(mine, its) for mine, its in zip(plain, other, strict=True))
-        return apart, agreement(plain, other) if chooses else None, len(plain)
 
     def _compile(self) -> None:
         reason = inductor.refusal(self.handler.model, self.handler.device)
@@ -286,22 +329,59 @@ class Steps:
             full = self.preprocess(self.batch_size)
             self.full_drift = compiled.compile_full(lambda: self.infer(full))
 
-    def _graph(self) -> None:
-        reason = graph.refusal(self.handler.device)
+    def _onnx_runtime(self) -> None:
+        model = self.handler.model
+        reason = onnx_runtime.refusal(model, self.handler.device)
         if reason:
             raise NotApplied(reason)
-        eager, graphed = self.handler.model, graph.Graphed(self.handler.model, graph.CudaCapture(self.handler.device))
-        self.handler.model = graphed.eval()
+        folder = keeping.folder_for(self.handler, self._model_dir, [*self.done, ONNX_RUNTIME], self.batch_size)
+        exported = None if folder is None else keeping.find(folder, model, onnx_runtime.Exported)
+        if exported is None:
+            if not self._compiles:
+                raise NotApplied("it is not kept exported here, and exporting would delay the first answer")
+            exported = self._export(model, folder)
+        self.full_drift = exported.drift
+        self.handler.model = onnx_runtime.OnnxModel(model, exported).eval()
+
+    def _export(self, model: nn.Module, folder: Path | None) -> onnx_runtime.Exported:
+        def call(size: int) -> Recorded:
+            return record(self.handler, lambda: self.infer(self.preprocess(size)))
+
+        make = partial(onnx_runtime.make, model, call)
+        try:
+            if folder is None:
+                with tempfile.TemporaryDirectory() as draft:
+                    return make(Path(draft))[1]
+            made = keeping.keep(folder, make)
+        except NotExportable as error:
+            raise NotApplied(str(error)) from error
+        return keeping.find(folder, model, onnx_runtime.Exported) or made  # where it stays
+
+    def _graph(self) -> None:
+        handler = self.handler
+        reason = graph.refusal(handler.device)
+        if reason:
+            raise NotApplied(reason)
+        join, answer = getattr(handler, "join", None), early_answer(handler)
+        capture, normalise = graph.CudaCapture(handler.device), None if join is None else join.normalise
+        graphed = handler.model = graph.Graphed(handler.model, capture, normalise, answer).eval()
         for size in graph.sizes(self.batch_size):
             graphed.capture(partial(self._run, size))
         full = self.preprocess(self.batch_size)
         # In turns with other inputs: no graph may give an earlier answer, or mix in the rows beyond a shorter batch.
         inputs = [torch.zeros_like(full), full[1:], torch.zeros_like(full), full]
         inputs = [each for each in inputs if len(each)]
-        self.handler.model = eager
+        graphed.replays = False
         expected = [self.infer(each) for each in inputs]
-        self.handler.model = graphed
-        self.full_drift = drift(expected, [self.infer(each) for each in inputs])
+        graphed.replays = True
+        self.full_drift = max(map(self._graph_drift, inputs, expected))
+
+    def _graph_drift(self, inputs: Any, expected: Any) -> float:
+        """Return the drift of a batch in graphs, from the output without, and from the answers that output has."""
+        output, answer = self.infer(inputs), early_answer(self.handler)
+        if answer is None:
+            return drift(expected, output)
+        return max(drift(expected, output), drift(on_host(answer(output)), coming_of(output, answer).wait()))
 
     def _packages(self) -> Packages | None:
         """Return the model as libraries, as they were kept or are made now; None where torch.compile has to do."""
@@ -311,7 +391,7 @@ class Steps:
             folder = keeping.folder_for(self.handler, self._model_dir, self.done, self.batch_size)
             if folder is None:
                 return None
-            kept = keeping.find(folder, self.handler.model)
+            kept = keeping.find(folder, self.handler.model, Packages)
             if kept is not None or not self._compiles:
                 return kept
             from tsctl.handlers.optimize.packages.making import make

@@ -10,6 +10,7 @@ to the parent at the time of the call.
 """
 
 import contextlib
+import ctypes
 import gc
 import os
 import random
@@ -24,6 +25,7 @@ from tsctl.handlers.memory import give_memory_back
 from tsctl.handlers.process.threads import set_threads
 
 PIPE_BYTES = 65536
+_NOT_INITIALIZED = 3  # CUDA_ERROR_NOT_INITIALIZED
 _ADOPTION = 10.0  # seconds until the intermediate process must have ended
 
 
@@ -180,9 +182,8 @@ def check_fit(descriptors: Collection[str] | None = None) -> None:
     threads = len(os.listdir("/proc/self/task"))
     if threads != 1:
         raise NotForkable(f"it has {threads} threads")
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.cuda.is_initialized():
-        raise NotForkable("it has initialized CUDA")
+    if driver_is_initialized():
+        raise NotForkable("it has initialized CUDA, as `torch.cuda.is_available()` does")
     try:
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -191,6 +192,19 @@ def check_fit(descriptors: Collection[str] | None = None) -> None:
         raise NotForkable("it has started a process")
     if descriptors is not None and (further := open_descriptors() - set(descriptors)):
         raise NotForkable(f"it has opened {', '.join(sorted(each.partition(' ')[2] for each in further))}")
+
+
+def driver_is_initialized() -> bool:
+    """Return whether this process has initialized the CUDA driver, by whichever library; loads and changes nothing.
+
+    `torch.cuda.is_initialized` tells of torch's own use only, and counting GPUs is enough to break forks. Before
+    `cuInit` every function of the driver returns CUDA_ERROR_NOT_INITIALIZED, as its documentation says.
+    """
+    try:
+        count = ctypes.CDLL("libcuda.so.1", mode=os.RTLD_NOLOAD | os.RTLD_NOW).cuDeviceGetCount
+    except (OSError, AttributeError):
+        return False  # nothing has loaded it, or it is another library
+    return bool(count(ctypes.byref(ctypes.c_int())) != _NOT_INITIALIZED)
 
 
 def freeze(*, collect: bool) -> None:

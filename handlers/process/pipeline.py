@@ -2,6 +2,7 @@
 
     lane 1   preprocess 1 ▸ inference 1 ▸ postprocess 1   preprocess 3 ▸ …
     lane 2                  preprocess 2 ▸ inference 2 ▸ postprocess 2
+    lane 3 (on a GPU)                      preprocess 3 ▸ …
 
 Each stage has one thread, which runs one batch after the other in order of arrival; a lane carries one batch through
 all stages, with its own context. The next batch is read once inference of this one is asked for: so none overtakes. A
@@ -10,6 +11,10 @@ batch behaves as without a pipeline: the lane runs `Runtime.run`.
 A pipeline pays off where the stages wait for different things: a GPU, a disk, a network. Where all stages compute on
 the same cores there is no gain: reading a batch on all threads and then inferring on all threads is never slower than
 doing both at once on a share of the threads.
+
+So many lanes run lanes / (the sum of the stages' times) batches a second, and at most 1 / (the longest time). On a GPU,
+where `postprocess` waits for the kernels, three lanes always reach that; two do not where reading a batch takes about
+as long as its kernels. On a CPU two stages share the cores, and a third batch would only wait.
 """
 
 import contextlib
@@ -23,7 +28,7 @@ from tsctl.handlers.runtime.runtime import Runtime, SendPieces, no_pieces
 from tsctl.handlers.sdk.errors import HandlerError
 from tsctl.handlers.sdk.per_batch import own_values
 
-LANES = 2
+LANES, LANES_ON_GPU = 2, 3
 STAGES = ("prepare", "preprocess", "inference", "postprocess")
 _THREAD = {"prepare": "preprocess"}  # both read the rows
 
@@ -68,6 +73,11 @@ def suits(handler: Any, own_handle: bool, config: Mapping[str, Any]) -> bool:
     return ours and handler.device.type != "cpu"
 
 
+def lanes_for(kind: str) -> int:
+    """Return how many batches are to be under way on this kind of device."""
+    return LANES if kind == "cpu" else LANES_ON_GPU
+
+
 class Passed:
     """The stages that a batch has behind itself, in which the next one may follow.
 
@@ -89,17 +99,19 @@ class Pipeline:
 
     Args:
         runtime: has loaded a handler that `suits` accepts; the pipeline wraps the handler's stages.
+        lanes: by default as many as the handler's device can use.
         set_threads: sets the calling thread's number of threads for tensor operations.
     """
 
     def __init__(
         self,
         runtime: Runtime,
-        lanes: int = LANES,
+        lanes: int | None = None,
         set_threads: Callable[[int], None] = lambda count: None,
     ) -> None:
         self._handler = runtime.handler
         self._set_threads = set_threads
+        lanes = lanes or lanes_for(self._handler.device.type)
         names = dict.fromkeys(_THREAD.get(stage, stage) for stage in STAGES)
         self._stages = {name: ThreadPoolExecutor(1, name) for name in names}
         for stage in STAGES:

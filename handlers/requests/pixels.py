@@ -1,4 +1,4 @@
-"""How many pixels of the images of a batch are decoded at a time: as many as one image may have.
+"""How many pixels of the images of a batch are decoded at a time: as many as one may have. Samples of sounds likewise.
 
 A file of 250 kB holds 88 million pixels, which take 350 MB: eight such rows in one batch took 3 GiB. Rows that do not
 fit wait until those before them have been answered: the function is called again for them.

@@ -60,9 +60,30 @@ def to_npy(value: Any) -> bytes:
     return buffer.getvalue()
 
 
+def in_memory(items: list[Any]) -> list[Any]:
+    """Return what a handler answers to the rows of a batch, with tensors on GPUs in main memory, copied together."""
+    torch = sys.modules.get("torch")
+    if torch is None or not torch.cuda.is_initialized():
+        return items
+    from tsctl.handlers.requests.gpu_copies import fetched
+
+    brought: list[Any] = fetched(items)
+    return brought
+
+
+def own(tensor: Any) -> Any:
+    """Return a tensor for `torch.save`, which writes all that is in its memory: a row's has the whole batch."""
+    if tensor.is_cuda:
+        tensor = _in_memory(tensor)
+    torch = sys.modules["torch"]
+    if tensor.layout is not torch.strided or tensor.untyped_storage().nbytes() <= tensor.nbytes:
+        return tensor
+    return tensor.detach().clone()
+
+
 def to_list(value: Any) -> Any:
     """Return the values of an array or tensor as nested lists."""
-    return value.detach().tolist() if hasattr(value, "detach") else value.tolist()
+    return _in_memory(value).tolist()
 
 
 def to_json(value: Any, *, indented: bool = False) -> str:
@@ -126,10 +147,22 @@ _COMPACT = json.JSONEncoder(allow_nan=False, default=_unpacked)
 _INDENTED = json.JSONEncoder(allow_nan=False, default=_unpacked, indent=2)
 
 
+def _in_memory(value: Any) -> Any:
+    """Return an array as it is, and a tensor without its history, in main memory."""
+    if not hasattr(value, "detach"):
+        return value
+    tensor = value.detach()
+    if not tensor.is_cuda:
+        return tensor.cpu()
+    from tsctl.handlers.requests.gpu_copies import on_host
+
+    return on_host(tensor)
+
+
 def _as_numpy(value: Any) -> Any:
     if not hasattr(value, "detach"):
         return value
-    tensor = value.detach().cpu().resolve_conj().resolve_neg()
+    tensor = _in_memory(value).resolve_conj().resolve_neg()
     try:
         return tensor.numpy()
     except TypeError:  # NumPy lacks bfloat16
@@ -227,7 +260,7 @@ def encode_item(item: Any, processor: RequestProcessor) -> wire.Answer:
             headers.append(("Content-Type", wanted))
     elif torch is not None and isinstance(item, torch.Tensor):
         buffer = io.BytesIO()
-        torch.save(item, buffer)
+        torch.save(own(item), buffer)
         body = buffer.getvalue()
     else:
         try:

@@ -12,7 +12,7 @@ from tsctl.handlers import wire
 from tsctl.handlers.envelopes.entry import enveloped
 from tsctl.handlers.optimize.asked import chosen
 from tsctl.handlers.requests.kinds import Kind, kind_of
-from tsctl.handlers.requests.rows import decode_rows, encode_item, headers_of, items_of
+from tsctl.handlers.requests.rows import decode_rows, encode_item, headers_of, in_memory, items_of
 from tsctl.handlers.runtime.compiling import mypyc_attr
 from tsctl.handlers.runtime.failures import Allowance, bad_request, failed, may_isolate, tell_failure
 from tsctl.handlers.runtime.gpu_context import GpuContext
@@ -125,7 +125,7 @@ class Runtime:
         self._allowance = Allowance(time.perf_counter())
         self.views = Views()
         self.gpu = GpuContext()
-        self._outputs = self.config.get("outputs") or ()  # as the daemon has checked them
+        self._outputs = self.config.get("outputs") or _outputs_of(entry.declared)  # as the daemon has checked them
 
     @classmethod
     def load(cls, load: wire.Load) -> "Runtime":
@@ -154,13 +154,16 @@ class Runtime:
         elif gpu is not None:
             check_after_load(gpu)
         if entry.declared is not None and entry.declared.built_in and not context.model_yaml_config.get("inputs"):
-            entry.declared = declaration_of_model(entry.declared, getattr(entry.instance, "own_inputs", ()))
+            inputs, outputs = (getattr(entry.instance, name, ()) for name in ("own_inputs", "own_outputs"))
+            entry.declared = declaration_of_model(entry.declared, inputs, outputs)
         made = cls(entry, context, load.isolate)
         takes = getattr(entry.instance, "file_batches", None)
         file = load.manifest.get("model", {}).get("serializedFile") or load.model_name
         if isinstance(takes, FileBatches) and (told := takes.note(Path(str(file)).name)):
             made.notes.append(told)
             made.most_rows = takes.most
+        if isinstance(told := getattr(entry.instance, "preparation_note", ""), str) and told:
+            made.notes.append(told)
         return made
 
     def set_batch_size(self, most: int) -> None:
@@ -317,7 +320,7 @@ class Runtime:
         crowded = False
         answers: list[wire.Answer] | None = None
         try:
-            items = items_of(self._entry.handle(data, self._context), len(rows))
+            items = in_memory(items_of(self._entry.handle(data, self._context), len(rows)))
         except InvalidResult as error:
             self._tell(error)
             return [failed(row, error) for row in rows]
@@ -412,6 +415,12 @@ class Runtime:
         except BaseException as error:  # noqa: BLE001 - of the item's class, or of objects that the handler set
             self._tell(error)
             return failed(row, error)
+
+
+def _outputs_of(declared: wire.Declared | None) -> list[dict[str, Any]]:
+    """Return the outputs that the model's file tells, as model-config.yaml would declare them."""
+    told = () if declared is None else declared.outputs
+    return [{"name": each.name, "datatype": each.datatype, "shape": each.shape} for each in told]
 
 
 def _are_rows(error: Any, rows: int) -> bool:

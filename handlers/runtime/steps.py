@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any, Generic, TypeVar
 
 from tsctl.handlers import wire
-from tsctl.handlers.requests.rows import headers_of, items_of
+from tsctl.handlers.requests.rows import headers_of, in_memory, items_of
 from tsctl.handlers.runtime.failures import bad_request, failed
 from tsctl.handlers.runtime.out_of_memory import is_out_of_memory, make_room
 from tsctl.handlers.runtime.runtime import BatchPieces, Runtime, SendPieces, is_exception
@@ -147,7 +147,7 @@ class SteppedRuntime(Runtime):
         answers: list[wire.Answer] = []
         crowded = False
         try:
-            items = items_of(self._entry.handle(data, context), len(rows))
+            items = in_memory(items_of(self._entry.handle(data, context), len(rows)))
         except BaseException as error:  # noqa: BLE001 - user code may raise anything
             answers, crowded = self.fail(rows, error), is_out_of_memory(error)
         finally:

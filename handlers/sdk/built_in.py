@@ -55,16 +55,19 @@ def nearest(handler_class: type, known: Mapping[tuple[str, str], _Known]) -> tup
     return None
 
 
-def declaration_of_model(declared: wire.Declared, inputs: Sequence[Any]) -> wire.Declared:
-    """Return a built-in handler's declaration with the inputs that its model's file tells, if it does.
+def declaration_of_model(declared: wire.Declared, inputs: Sequence[Any], outputs: Sequence[Any] = ()) -> wire.Declared:
+    """Return a built-in handler's declaration with the inputs and outputs that its model's file tells, if it does.
 
     Args:
-        inputs: each with a name, a datatype and the shape of a row (handlers/builtin/support/model_inputs.py).
+        inputs, outputs: each with a name, a datatype and the shape of a row (handlers/builtin/support/model_inputs.py).
     """
     if not inputs:
         return declared
-    told = [wire.Input(each.name, "array", "", each.datatype, [*(each.shape or ())]) for each in inputs]
-    return wire.Declared(told, declared.batches, built_in=True)
+    return wire.Declared(_tensors(inputs), declared.batches, built_in=True, outputs=_tensors(outputs))
+
+
+def _tensors(told: Sequence[Any]) -> list[wire.Input]:
+    return [wire.Input(each.name, "array", "", each.datatype, [*(each.shape or ())]) for each in told]
 
 
 def declaration_under(declared: wire.Declared, inputs: Sequence[Mapping[str, Any]]) -> wire.Declared | None:

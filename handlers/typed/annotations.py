@@ -13,7 +13,7 @@ import msgspec
 from tsctl.handlers.wire import InputKind
 
 LISTS = (list, Sequence)
-FILES = ("image", "tensor", "array")  # kinds of which each value may be a part of its own
+FILES = ("image", "audio", "tensor", "array")  # kinds of which each value may be a part of its own
 _NO_OBJECTS = (
     msgspec.inspect.NoneType, msgspec.inspect.BoolType, msgspec.inspect.IntType, msgspec.inspect.FloatType,
     msgspec.inspect.StrType, msgspec.inspect.BytesType, msgspec.inspect.ListType, msgspec.inspect.VarTupleType,
@@ -64,6 +64,8 @@ def target_of(annotation: Any) -> Target | None:
         return Target("bytes", plain, optional=optional, objects=True)
     if name in ("PIL.Image", "PIL.Image.Image"):
         return Target("image", plain, optional=optional)
+    if name == "tsctl.handlers.requests.audio.Audio":
+        return Target("audio", plain, optional=optional)
     if name == "torch.Tensor":
         return Target("tensor", plain, optional=optional)
     if name == "numpy.ndarray" or _full_name(get_origin(plain)) == "numpy.ndarray":
@@ -122,6 +124,9 @@ def written(annotation: Any) -> str:
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is list and arguments:
         return f"list[{written(arguments[0])}]"
+    if arguments and _full_name(origin) == "numpy.ndarray":  # `NDArray` is no name that can be read back
+        dtype = _dtype_of(annotation)
+        return f"NDArray[{'Any' if dtype is None else dtype.__name__}]"
     if isinstance(annotation, type) and not arguments:
         return annotation.__qualname__ if "<locals>" not in annotation.__qualname__ else annotation.__name__
     return str(annotation).replace("typing.", "")

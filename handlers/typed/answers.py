@@ -3,6 +3,7 @@
 str                      text/plain; charset=utf-8
 bytes                    as they are
 PIL image                PNG
+Audio                    WAV, 16 bits a sample
 array, tensor            `.npy` if `Accept` names it, else JSON
 anything else            compact JSON, arrays and tensors within it too
 """
@@ -20,6 +21,7 @@ from tsctl.handlers.typed.signature import Signature
 
 TEXT = "text/plain; charset=utf-8"
 LINES = "application/x-ndjson"
+_SOUNDS = "tsctl.handlers.requests.audio"  # imported where a handler has imported `Audio`
 _CHECKED = (str, bytes, dict, list)  # what an annotation may promise and a value is compared with
 
 
@@ -46,6 +48,8 @@ def encode_answer(value: Any, wanted: str = "") -> EncodedAnswer:
             buffer = io.BytesIO()
             value.save(buffer, "PNG")
             return buffer.getvalue(), "image/png"
+        if (sounds := sys.modules.get(_SOUNDS)) is not None and isinstance(value, sounds.Audio):
+            return sounds.to_wav(value), "audio/wav"
         return _encoder.encode(value), JSON
     except MemoryError:
         raise

@@ -8,7 +8,7 @@ any other body               the parameter that alone is required, or is the onl
 parameters of the query      beside each of these, as parts of a form
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, final
 
@@ -18,14 +18,15 @@ from tsctl.handlers import wire
 from tsctl.handlers.requests.excerpt import excerpt
 from tsctl.handlers.sdk.errors import UnreadablePayload
 from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
+from tsctl.handlers.texts.near import did_you_mean
 from tsctl.handlers.typed.signature import Argument
 
 _WHOLE = ("data", "body")  # the names that the daemon and TorchServe's clients give to a body without a form
 _BODY = "body"  # the daemon's
 JSON = "application/json"
 _OBJECT_STARTS: Final = b"{ \t\r\n"
+_SHOWN: Final = 100  # characters of a name in an error
 _MOST_BLANKS: Final = 64  # bytes of white space in which JSON may begin
-_MISSING: Final = object()
 
 
 @final
@@ -86,7 +87,8 @@ def parts_of(body: RequestBody, arguments: Sequence[Argument]) -> dict[str, Part
     """Return the parts of the parameters that the request fills.
 
     Raises:
-        UnreadablePayload: a required part is missing, or there is more than one value for a parameter.
+        UnreadablePayload: a required part is missing, there is more than one value for a parameter, or a part or a
+            member is for none.
     """
     parts = body.parts
     if len(parts) == len(arguments) == 1:  # nearly always: saves 2 µs
@@ -109,14 +111,36 @@ def parts_of(body: RequestBody, arguments: Sequence[Argument]) -> dict[str, Part
                 f"`{each.name}`: the request has {len(given.all)} parts of this name, and the parameter takes one;"
                 " send one of them in each request"
             )
+    check_names([each for each in parts if each != name], [each.name for each in arguments])
     return found
 
 
+def check_names(names: Iterable[str], known: Sequence[str]) -> None:
+    """Check that no part of a form, and no member of an object, would be lost.
+
+    Args:
+        known: the names of the parameters.
+
+    Raises:
+        UnreadablePayload: one has another name.
+    """
+    for name in names:
+        if name not in known:
+            takes, near = ", ".join(f"`{each}`" for each in known), did_you_mean(name, known)
+            raise UnreadablePayload(f"`{name[:_SHOWN]}` is no part that the handler takes; those are {takes}{near}")
+
+
 def member_of(part: Part, name: str) -> Part | None:
-    """Return the member of this name, if the part is a JSON object with such a member; else None."""
+    """Return the member of this name, if the part is a JSON object with such a member; else None.
+
+    Raises:
+        UnreadablePayload: the object has other members, which would be lost.
+    """
     members = None if part.parsed or part.tensor is not None else _object(part)
-    value = _MISSING if members is None else members.get(name, _MISSING)
-    return None if value is _MISSING else Part(JSON, value, parsed=True)
+    if members is None or name not in members:
+        return None
+    check_names(members, [name])
+    return Part(JSON, members[name], parsed=True)
 
 
 def _whole(parts: Mapping[str, Part], arguments: Sequence[Argument]) -> str:
@@ -152,9 +176,15 @@ def _spread(whole: Part, given: Mapping[str, Part], arguments: Sequence[Argument
             if name in members:
                 inside = excerpt(repr(members[name]), 100)
                 raise _twice(name, part, f"{inside} as a member of the body")
+        check_names(members, [each.name for each in arguments])
+        lacking = next((each for each in left if each.required and each.name not in members), None)
+        if lacking is not None:
+            raise UnreadablePayload(_lacks(lacking, list(members), arguments))
         return {each.name: Part(JSON, members[each.name], parsed=True) for each in arguments if each.name in members}
     if not len(whole.value) and (given or not any(each.required for each in left)):
         return {}  # no body, as of a request with a query
+    if members == {} and not alone and not any(each.required for each in left):
+        return {}
     if not left:
         name, part = next(iter(given.items()))
         raise _twice(name, part, f"a body of {len(whole.value)} bytes beside that")

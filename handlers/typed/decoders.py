@@ -1,7 +1,7 @@
 """From a part of a request to the value of a parameter, by the kind of input."""
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -21,7 +21,8 @@ def decoder_of(argument: Argument, pixels: Pixels) -> Decode:
     """Return the decoder of a parameter; it raises UnreadablePayload with the parameter's name and the reason.
 
     Args:
-        pixels: of the images that are decoded together; a decoder of an image also raises TooManyPixels.
+        pixels: of the images, and samples of the sounds, that are decoded together; a decoder of these also raises
+            TooManyPixels.
     """
     decode = _BY_KIND[argument.target.kind](argument, pixels)
     if argument.target.items is not None:
@@ -48,7 +49,7 @@ def _several(argument: Argument, items: Target, pixels: Pixels, whole: Decode) -
         whole: decodes a part that is a list in JSON; of images and arrays, one of them. A list of numbers is one array.
     """
     one = _BY_KIND[items.kind](argument._replace(target=items), pixels)
-    files, images = items.kind in FILES, items.kind == "image"
+    files, binary = items.kind in FILES, items.kind in ("image", "audio")
 
     def decode_items(parts: list[Part]) -> list[Any]:
         values = []
@@ -65,7 +66,7 @@ def _several(argument: Argument, items: Target, pixels: Pixels, whole: Decode) -
         if not files:
             return whole(part)
         listed = part.value if part.parsed else _list_of(part)
-        if isinstance(listed, list) and (images or not listed or isinstance(listed[0], list)):  # else one array
+        if isinstance(listed, list) and (binary or not listed or isinstance(listed[0], list)):  # else one array
             return decode_items([Part(JSON, each, parsed=True) for each in listed])
         return decode_items([part])
 
@@ -73,7 +74,7 @@ def _several(argument: Argument, items: Target, pixels: Pixels, whole: Decode) -
 
 
 def _list_of(part: Part) -> Any:
-    """Return the JSON list that a body begins like, which no image and no file of an array does; None for another."""
+    """Return the JSON list that a body begins like, which no image, sound or array's file does; None for another."""
     if part.tensor is not None or not bytes(part.value[:64]).lstrip().startswith(b"["):
         return None
     try:
@@ -115,7 +116,8 @@ def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     if is_pydantic(kind):
         return _pydantic(kind, name)
     decoder = msgspec.json.Decoder(kind)
-    takes_any = _takes_any_object(kind, name)
+    fields = _fields(kind)
+    takes_any = _takes_any_object(fields, name)
 
     def decode(part: Part) -> Any:
         if part.parsed:
@@ -125,7 +127,7 @@ def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
         try:
             return decoder.decode(part.value)
         except msgspec.ValidationError as error:
-            member = member_of(part, name)
+            member = None if fields is not None and name in fields else member_of(part, name)
             if member is not None:
                 return _converted(member.value, kind)
             raise UnreadablePayload(message_of(error)) from None
@@ -135,20 +137,26 @@ def _json(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     return decode
 
 
-def _takes_any_object(kind: Any, name: str) -> bool:
+def _takes_any_object(fields: Mapping[str, bool] | None, name: str) -> bool:
     """Return whether an object with this member alone would be read as a record whose fields are all left out."""
+    return fields is not None and name not in fields and not any(fields.values())
+
+
+def _fields(kind: Any) -> Mapping[str, bool] | None:
+    """Return the fields of a record, and whether each is required; None for any other type."""
     fields = getattr(kind, "model_fields", None)  # pydantic
     if fields is not None:
-        return name not in fields and not any(each.is_required() for each in fields.values())
+        return {name: each.is_required() for name, each in fields.items()}
     info = msgspec.inspect.type_info(kind)
     for each in info.types if isinstance(info, msgspec.inspect.UnionType) else (info,):
         if isinstance(each, (msgspec.inspect.StructType, msgspec.inspect.DataclassType, msgspec.inspect.TypedDictType)):
-            return not any(field.required or field.encode_name == name for field in each.fields)
-    return False
+            return {field.encode_name: field.required for field in each.fields}
+    return None
 
 
 def _pydantic(kind: Any, name: str) -> Decode:
-    takes_any = _takes_any_object(kind, name) if hasattr(kind, "model_fields") else False
+    fields = _fields(kind) if hasattr(kind, "model_fields") else None
+    takes_any = _takes_any_object(fields, name)
 
     def decode(part: Part) -> Any:
         if takes_any and (inside := member_of(part, name)) is not None:
@@ -156,7 +164,7 @@ def _pydantic(kind: Any, name: str) -> Decode:
         try:
             return kind.model_validate(part.value) if part.parsed else kind.model_validate_json(bytes(part.value))
         except (ValueError, RecursionError) as error:  # pydantic's ValidationError is a ValueError
-            member = member_of(part, name)
+            member = None if fields is not None and name in fields else member_of(part, name)
             if member is not None:
                 return decode(member)
             raise UnreadablePayload(_in_one_line(error)) from None
@@ -194,8 +202,14 @@ def _image(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
     return lambda part: decode_image(_file_of(part), pixels.most, admit=pixels.admit)
 
 
+def _audio(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
+    from tsctl.handlers.requests.audio import decode_audio
+
+    return lambda part: decode_audio(_file_of(part), pixels.admit)
+
+
 def _file_of(part: Part) -> bytes:
-    """Return the bytes of a file: as they came, or from base64 in JSON or a text, which no image begins like."""
+    """Return the bytes of a file: as they came, or from base64 in JSON or a text, which no image and no sound is."""
     if not part.parsed and part.tensor is None:
         if bytes(part.value[:1]) == b'"':
             try:
@@ -247,6 +261,7 @@ def _tensor(argument: Argument, pixels: Pixels) -> Decode:  # noqa: ARG001
 
 _BY_KIND: dict[str, Callable[[Argument, Pixels], Decode]] = {
     "array": _array,
+    "audio": _audio,
     "bytes": _bytes,
     "image": _image,
     "json": _json,

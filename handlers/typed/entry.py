@@ -8,7 +8,7 @@ from typing import Any
 from tsctl.handlers.requests.excerpt import message_of
 from tsctl.handlers.requests.kinds import Kind, kinds_of
 from tsctl.handlers.requests.pixels import Pixels
-from tsctl.handlers.requests.rows import is_array, wanted_type
+from tsctl.handlers.requests.rows import in_memory, is_array, wanted_type
 from tsctl.handlers.sdk.context import Context, RequestProcessor
 from tsctl.handlers.sdk.errors import (
     HandlerError,
@@ -20,7 +20,7 @@ from tsctl.handlers.sdk.errors import (
 from tsctl.handlers.sdk.loader import EntryPoint
 from tsctl.handlers.typed.annotations import written
 from tsctl.handlers.typed.answers import Promise, check_batch, encode_answer, encode_piece
-from tsctl.handlers.typed.body import Part, RequestBody, parts_of, read_rows
+from tsctl.handlers.typed.body import Part, RequestBody, check_names, parts_of, read_rows
 from tsctl.handlers.typed.decoders import decoder_of
 from tsctl.handlers.typed.instances import Instances, instances_of, parts_of_instance, predictions
 from tsctl.handlers.typed.litserve import as_litserve_calls, has_litserves_form
@@ -66,7 +66,9 @@ class TypedEntryPoint(EntryPoint):
         self._signature = signature
         self._promise = Promise(signature)
         self._may_lack = any(each.has_default for each in signature.arguments)
-        self._images = any(each.target.kind == "image" for each in signature.arguments)
+        kinds = {each.target.kind for each in signature.arguments}
+        self._images, self._sounds = "image" in kinds, "audio" in kinds
+        self._bounded = self._images or self._sounds
         self._pixels = Pixels()
         self._decoders = {each.name: decoder_of(each, self._pixels) for each in signature.arguments}
         self._has_instances = False  # a request has had some, ever: nearly no handler is asked so
@@ -79,6 +81,10 @@ class TypedEntryPoint(EntryPoint):
 
             # Handlers set it, also to 1e9, which is a float; read as an attribute, compiled code wants an integer.
             self._pixels.most = getattr(Image, "MAX_IMAGE_PIXELS", None)
+        elif self._sounds:
+            from tsctl.handlers.requests.audio import Audio
+
+            self._pixels.most = Audio.MAX_SAMPLES
         for name in ("initialize", "setup", "load"):
             method = getattr(self.instance, name, None)
             if callable(method):
@@ -89,7 +95,7 @@ class TypedEntryPoint(EntryPoint):
     def prepare(self, data: list[Any]) -> dict[int, UnreadablePayload]:
         """Replace each body in place by its values; return the unreadable ones.
 
-        Bodies whose images do not fit beside those before them stay, for `answer`.
+        Bodies whose images or sounds do not fit beside those before them stay, for `answer`.
         """
         unreadable = {}
         self._pixels.begin()
@@ -112,7 +118,7 @@ class TypedEntryPoint(EntryPoint):
             rows = [index for index, kind in enumerate(kinds) if kind is Kind.PREDICT]
             predicted = iter(self._predict(rows, data, context))
             items = [next(predicted) if kind is Kind.PREDICT else self._special(kind) for kind in kinds]
-        return [self._encode(item, index, context) for index, item in enumerate(items)]
+        return [self._encode(item, index, context) for index, item in enumerate(in_memory(items))]
 
     def close(self) -> None:
         """Cancel what a coroutine has left running, and close the event loop."""
@@ -126,22 +132,18 @@ class TypedEntryPoint(EntryPoint):
             UnreadablePayload: a part is missing or cannot be decoded.
             TooManyPixels: its images do not fit beside those of the rows before.
         """
-        if self._images:
+        if self._bounded:
             self._pixels.begin_row()
-        arguments = self._signature.arguments
         values: Values | Instances
         try:
-            parts = parts_of(body, arguments)
+            parts = parts_of(body, self._signature.arguments)
         except UnreadablePayload:
             if INSTANCES not in body.parts:
                 raise
             values = self._decode_instances(body)
         else:
-            if len(parts) < len(arguments) and INSTANCES in body.parts:
-                values = self._decode_instances(body)
-            else:
-                values = self._values(parts)
-        if self._images:
+            values = self._values(parts)
+        if self._bounded:
             self._pixels.keep()
         return values
 
@@ -158,6 +160,7 @@ class TypedEntryPoint(EntryPoint):
         """Decode a request of KServe's first protocol; without `instances` its body is as of any other request."""
         arguments, given = self._signature.arguments, dict(body.parts)
         whole = given.pop(INSTANCES)
+        check_names(given, [each.name for each in arguments])
         instances = instances_of(whole)
         if instances is None:
             return self._values(parts_of(RequestBody({**given, "body": whole}), arguments))

@@ -1,7 +1,7 @@
 """Requests of KServe's first protocol: `{"instances": [a, b]}` in, `{"predictions": [A, B]}` out.
 
 Each instance is a request of its own for the function: the value of the only parameter, or of the only one without a
-default, or an object with members named after the parameters. Bytes and images are in base64, plain or as
+default, or an object with members named after the parameters. Bytes, images and sounds are in base64, plain or as
 `{"b64": …}`, which is TensorFlow Serving's.
 """
 
@@ -11,10 +11,10 @@ from typing import Any, final
 import msgspec
 
 from tsctl.handlers.sdk.errors import UnreadablePayload
-from tsctl.handlers.typed.body import JSON, Part
+from tsctl.handlers.typed.body import JSON, Part, check_names
 from tsctl.handlers.typed.signature import Argument
 
-_BINARY = ("bytes", "image")
+_BINARY = ("bytes", "image", "audio")
 
 
 @final
@@ -31,7 +31,7 @@ def instances_of(part: Part) -> list[Any] | None:
     """Return the instances of a request's body; None for any other body.
 
     Raises:
-        UnreadablePayload: its `instances` are no list.
+        UnreadablePayload: its `instances` are no list, or there are other members, which would be lost.
     """
     try:
         document = msgspec.json.decode(part.value)
@@ -42,6 +42,12 @@ def instances_of(part: Part) -> list[Any] | None:
     instances = document["instances"]
     if not isinstance(instances, list):
         raise UnreadablePayload(f"`instances`: expected a list, got {type(instances).__name__}")
+    for name in document:
+        if name != "instances":
+            raise UnreadablePayload(
+                f"`{name[:100]}`: a request with `instances` has no other member; what is for all of them may be in the"
+                " query"
+            )
     return instances
 
 
@@ -52,18 +58,25 @@ def parts_of_instance(instance: Any, given: Mapping[str, Part], arguments: Seque
         given: the parts beside the instances: parameters of the query.
 
     Raises:
-        UnreadablePayload: a required part is missing.
+        UnreadablePayload: a required part is missing, or the instance or a member of it would be lost.
     """
     found = {each.name: given[each.name] for each in arguments if each.name in given}
     itself = len(arguments) == 1 and arguments[0].target.objects
     if isinstance(instance, dict) and not itself and any(each.name in instance for each in arguments):
         members = [each for each in arguments if each.name in instance]
-        found.update({each.name: _part(instance[each.name], each) for each in members})
+        check_names(instance, [each.name for each in arguments])
+        for each in members:
+            if each.name in given:
+                raise UnreadablePayload(f"`{each.name}` is in the query and in the instance; send one of the two")
+            found[each.name] = _part(instance[each.name], each)
     else:
         left = [each for each in arguments if each.name not in found]
         takes = left if len(left) == 1 else [each for each in left if each.required]
         if len(takes) == 1:
             found[takes[0].name] = _part(instance, takes[0])
+        elif instance != {} and not any(each.required for each in left):
+            names = ", ".join(f"`{each.name}`" for each in arguments)
+            raise UnreadablePayload(f"the instance is for none of the parameters: send an object with {names}")
     missing = next((each.name for each in arguments if each.required and each.name not in found), "")
     if missing:
         names = ", ".join(f"`{each.name}`" for each in arguments)

@@ -110,7 +110,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
                 continue
             raise HandlerError(
                 f"`{name}` needs a type hint for `{parameter.name}`, such as `{parameter.name}: str`; or bytes,"
-                " PIL.Image, numpy.ndarray, torch.Tensor, or a type for JSON"
+                " PIL.Image, tsctl.Audio, numpy.ndarray, torch.Tensor, or a type for JSON"
             )
         many = get_origin(annotation) in LISTS and bool(get_args(annotation))
         target = target_of(get_args(annotation)[0] if many else annotation)
@@ -123,8 +123,8 @@ def read_signature(function: Callable[..., Any]) -> Signature:
                 right = f"list[{meant}]" if many else meant
                 raise HandlerError(f"{takes}, and that is a function, no type: write `{parameter.name}: {right}`")
             raise HandlerError(
-                f"{takes}, and a request cannot be decoded to this type; use str, bytes, PIL.Image, numpy.ndarray,"
-                " torch.Tensor, or a type for JSON"
+                f"{takes}, and a request cannot be decoded to this type; use str, bytes, PIL.Image, tsctl.Audio,"
+                " numpy.ndarray, torch.Tensor, or a type for JSON"
             )
         lists[parameter.name] = many
         required = not has_default and not target.optional

@@ -171,8 +171,7 @@ async def check_end(
     assert (statuses, model.word, model.pool.crashes) == ([200, 200, 200], "ready", 0)
 
 
-async def test_failures_are_alarming(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_failures_are_alarming(house: House) -> None:
     await house.serve("m")
     house.engine.answer = lambda job: Reply(503, b"no luck", error="InternalServerException")
 

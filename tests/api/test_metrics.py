@@ -24,8 +24,7 @@ async def metrics_of(house: House, query: str = "") -> dict[str, float]:
     return values(answer.body.decode())
 
 
-async def test_an_empty_daemon_tells_of_its_machine(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_an_empty_daemon_tells_of_its_machine(house: House) -> None:
     lines = await metrics_of(house)
 
     assert lines["Requests2XX{Level=Host}"] == 0
@@ -33,8 +32,7 @@ async def test_an_empty_daemon_tells_of_its_machine(tmp_path: Path) -> None:
     assert not any("model=" in line or "model_name=" in line for line in lines)
 
 
-async def test_predictions_are_counted_by_how_their_version_was_named(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_predictions_are_counted_by_how_their_version_was_named(house: House) -> None:
     await house.serve("m")
     await house.ask("POST", "/predictions/m", b"a")
     await house.ask("POST", "/predictions/m/1.0", b"a")
@@ -50,8 +48,7 @@ async def test_predictions_are_counted_by_how_their_version_was_named(tmp_path: 
     assert not any("unknown" in line for line in lines)
 
 
-async def test_what_is_there_now_is_shown(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_what_is_there_now_is_shown(house: House) -> None:
     house.engine.load_time = 2.0
     model = await house.serve("m", workers=2)
     house.clock.advance(2.0)
@@ -70,8 +67,7 @@ async def test_what_is_there_now_is_shown(tmp_path: Path) -> None:
     assert lines["WorkerLoadTime{Level=Host,WorkerName=W-9001-m_1.0}"] == 2000
 
 
-async def test_what_a_handler_emits_comes_from_its_workers_frames(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_what_a_handler_emits_comes_from_its_workers_frames(house: House) -> None:
     await house.serve("m")
     (worker,) = house.engine.workers
 
@@ -83,8 +79,7 @@ async def test_what_a_handler_emits_comes_from_its_workers_frames(tmp_path: Path
     assert lines["Seen{Level=Model,ModelName=m,ModelVersion=1.0}"] == 3
 
 
-async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_a_version_that_leaves_keeps_its_counters_only(house: House) -> None:
     await house.serve("m")
     await house.ask("POST", "/predictions/m/1.0", b"a")
     await house.ask("DELETE", "/models/m/1.0")
@@ -116,8 +111,7 @@ async def test_a_version_that_leaves_keeps_its_counters_only(tmp_path: Path) -> 
     }
 
 
-async def test_a_registration_that_is_refused_leaves_the_registered_one_alone(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_a_registration_that_is_refused_leaves_the_registered_one_alone(house: House) -> None:
     await house.serve("m")
     await house.ask("POST", "/predictions/m/1.0", b"a")
 
@@ -127,8 +121,7 @@ async def test_a_registration_that_is_refused_leaves_the_registered_one_alone(tm
     assert (await metrics_of(house))[f"tsctl_request_latency_seconds_count{{{OK}}}"] == 1
 
 
-async def test_a_registration_that_fails_leaves_nothing(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_a_registration_that_fails_leaves_nothing(house: House) -> None:
     house.engine.load_failure = LoadFailure("ValueError: bad weights")
     house.put("m")
 
@@ -148,8 +141,7 @@ async def test_a_registration_that_fails_leaves_nothing(tmp_path: Path) -> None:
         pytest.param("?name=Requests4XX", None, id="another parameter asks for nothing"),
     ],
 )
-async def test_names_can_be_asked_for(query: str, told: set[str] | None, tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_names_can_be_asked_for(query: str, told: set[str] | None, house: House) -> None:
     answer = await house.ask("GET", f"/metrics{query}")
 
     shown = set(types(answer.body.decode()))
@@ -158,16 +150,14 @@ async def test_names_can_be_asked_for(query: str, told: set[str] | None, tmp_pat
 
 
 @pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-async def test_every_method_is_answered(method: str, tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_every_method_is_answered(method: str, house: House) -> None:
     answer = await house.ask(method, "/metrics?name[]=Requests2XX")
 
     assert (answer.status, answer.headers["content-type"]) == (200, CONTENT_TYPE)
     assert b"Requests2XX" in answer.body
 
 
-async def test_head_tells_the_length_and_no_more(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_head_tells_the_length_and_no_more(house: House) -> None:
     peer = house.send("HEAD", "/metrics?name[]=Requests2XX")
     while not house.exchanges[-1].done:  # noqa: ASYNC110 - it takes a few turns of the loop
         await asyncio.sleep(0)
@@ -178,8 +168,7 @@ async def test_head_tells_the_length_and_no_more(tmp_path: Path) -> None:
     assert body == b""
 
 
-async def test_there_is_nothing_below_it(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_there_is_nothing_below_it(house: House) -> None:
     assert (await house.ask("GET", "/metrics/more")).status == 404
 
 
@@ -195,8 +184,7 @@ async def test_gpus_are_shown_where_there_are_some(tmp_path: Path) -> None:
     }
 
 
-async def test_a_request_that_is_malformed_is_counted_for_its_model(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_a_request_that_is_malformed_is_counted_for_its_model(house: House) -> None:
     await house.serve("m")
 
     assert (await house.ask("POST", "/predictions/m", b"a", "x-request-priority: urgent")).status == 400
@@ -209,8 +197,7 @@ async def test_a_request_that_is_malformed_is_counted_for_its_model(tmp_path: Pa
     assert lines["tsctl_requests_total{code=400,model=m,version=1.0}"] == 2
 
 
-async def test_the_age_of_the_oldest_waiting_request_is_shown(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_the_age_of_the_oldest_waiting_request_is_shown(house: House) -> None:
     await house.serve("m")
     house.engine.batch_time = lambda size: 60.0
     for _ in range(4):

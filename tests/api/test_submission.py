@@ -1,7 +1,6 @@
 """A request has the same way to its model over every protocol: refused, counted and recorded alike."""
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 import pytest
 
@@ -79,9 +78,8 @@ Arrange = Callable[[House, ModelVersion], None]
 @pytest.mark.parametrize("way", WAYS)
 @every_refusal
 async def test_a_refusal_is_the_same_over_every_protocol_and_counts_once(
-    tmp_path: Path, way: str, arrange: Arrange, headers: Headers, status: int, reason: str, text: str
+    house: House, way: str, arrange: Arrange, headers: Headers, status: int, reason: str, text: str
 ) -> None:
-    house = House(tmp_path)
     await check_refusal(house, lambda sent: over_http(house, way, sent), arrange, headers, status, reason, text)
 
 
@@ -105,10 +103,9 @@ async def check_refusal(
     ("way", "repeated"), [("HTTP", True), ("SageMaker", False), *((each.name, each.records) for each in PROTOCOLS)]
 )
 async def test_who_watches_requests_sees_each_and_what_repeats_it_as_a_plain_prediction(
-    tmp_path: Path, way: str, repeated: bool
+    house: House, way: str, repeated: bool
 ) -> None:
     """Of tensors that is JSON, which goes to a model that declares none as it is."""
-    house = House(tmp_path)
     await check_watched(house, lambda sent: over_http(house, way, sent), repeated)
 
 

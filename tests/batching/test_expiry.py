@@ -4,90 +4,10 @@ import math
 
 import pytest
 
-from tests.batching.limited import learn, limited, told
+from tests.batching.limited import limited, told
 from tsctl.daemon.batching.expiry import Expiry
 from tsctl.daemon.batching.queue import Queue
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.job import JobPhase
-
-
-def test_one_that_waits_is_told_at_its_deadline_and_never_sent() -> None:
-    bench = limited()
-    bench.ask("first")
-    late = bench.ask("late", seconds=0.25)
-
-    bench.clock.advance(5.0)
-
-    assert told(bench, "late") == (
-        "The request was not run: of the 250 ms that x-request-deadline-ms allows, it waited 250 ms in the queue."
-        " Allow more time, or add workers."
-    )
-    assert bench.client.took["late"] == pytest.approx(0.25)
-    assert late.phase is JobPhase.ENDED and bench.sent == ["first"]
-    assert bench.dispatcher.expired == {"queue": 1}
-
-
-def test_it_is_told_as_soon_as_its_answer_would_be_late() -> None:
-    bench = limited()
-    learn(bench)
-    bench.ask("first")
-
-    bench.ask("late", seconds=1.25)
-    bench.clock.advance(5.0)
-
-    assert bench.client.took["late"] == pytest.approx(0.25)
-    assert told(bench, "late").startswith(
-        "The request was not run: of the 1.25 s that x-request-deadline-ms allows, it waited 250 ms in the queue,"
-        " and the model takes about 1 s."
-    )
-
-
-def test_its_answer_is_expected_after_a_batch_of_one_whatever_the_last_batch_was() -> None:
-    bench = limited(batch_size=2)
-    bench.engine.batch_time = float
-    learn(bench, 3)
-    for _ in range(3):
-        bench.send("learning", "too")
-        bench.clock.advance(2.0)
-    bench.ask("first")
-
-    bench.ask("late", seconds=1.25)
-    bench.clock.advance(5.0)
-
-    assert bench.client.took["late"] == pytest.approx(0.25)
-
-
-def test_it_is_told_as_early_when_a_single_batch_has_run_for_long() -> None:
-    bench = limited(batch_time=3.0)
-    learn(bench)
-    bench.ask("first")
-    bench.clock.advance(1.25)
-
-    bench.ask("late", seconds=3.75)
-    bench.clock.advance(5.0)
-
-    assert bench.client.took["late"] == pytest.approx(0.75)
-
-
-def test_one_that_would_be_too_late_at_once_is_told_at_once() -> None:
-    bench = limited()
-    learn(bench)
-
-    bench.ask("late", seconds=0.9)
-
-    assert bench.client.took == bench.client.took | {"late": 0.0}
-    assert "late" not in bench.sent
-
-
-def test_what_its_receipt_took_counts() -> None:
-    bench = limited()
-    bench.ask("first")
-
-    bench.ask("late", seconds=0.5, receipt=0.3)
-    bench.clock.advance(5.0)
-
-    assert bench.client.took["late"] == pytest.approx(0.2)
-    assert "it took 300 ms to arrive and waited 200 ms in the queue." in told(bench, "late")
 
 
 @pytest.mark.parametrize(("seconds", "told_of"), [(0.0009, False), (0.001, True)])
@@ -99,50 +19,6 @@ def test_a_receipt_is_told_of_from_a_millisecond_on(seconds: float, told_of: boo
     bench.clock.advance(5.0)
 
     assert ("took 1 ms to arrive" in told(bench, "late")) == told_of
-
-
-def test_one_that_can_be_answered_in_time_is() -> None:
-    bench = limited()
-    learn(bench)
-
-    bench.ask("a", seconds=1.5)
-    bench.clock.advance(5.0)
-
-    assert bench.client.statuses == {"a": 200}
-    assert not bench.dispatcher.expired
-
-
-def test_a_running_one_is_told_at_its_deadline_and_its_late_answer_is_dropped() -> None:
-    bench = limited(batch_size=2, batch_time=1.0)
-    bench.ask("first")
-    late, other = bench.ask("late", seconds=1.75), bench.ask("other")
-
-    bench.clock.advance(1.75)
-    assert told(bench, "late") == (
-        "The model did not answer in time: of the 1.75 s that x-request-deadline-ms allows, it waited 1 s in the queue"
-        " and has run for 750 ms. Its answer will be dropped. Allow more time."
-    )
-    assert late.phase is JobPhase.ENDED and other.phase is JobPhase.SENT
-    assert bench.dispatcher.running == 2, "the worker still has both"
-
-    bench.clock.advance(0.25)
-    assert [name for name, _ in bench.client.replies] == ["first", "late", "other"]
-    assert bench.client.statuses["other"] == 200
-    assert bench.model.idle and bench.dispatcher.expired == {"worker": 1}
-
-
-def test_one_whose_worker_died_expires_while_it_waits_for_another() -> None:
-    bench = limited()
-    bench.engine.load_time = 10.0
-    bench.ask("a", seconds=2.0)
-    bench.clock.advance(0.5)
-
-    bench.workers[-1].die()
-    bench.clock.advance(60.0)
-
-    assert bench.client.took["a"] == pytest.approx(2.0)
-    assert "it was run by a worker that died and waited 1.5 s in the queue" in told(bench, "a")
-    assert bench.sent == ["a"] and bench.model.idle
 
 
 def test_a_piece_after_the_deadline_is_dropped() -> None:
@@ -157,33 +33,6 @@ def test_a_piece_after_the_deadline_is_dropped() -> None:
     bench.workers[-1].stream(b"y")
 
     assert pieces == ["a", "b", "b"]
-
-
-@pytest.mark.parametrize("policy", ["auto", "fixed"])
-def test_a_held_job_is_sent_in_time_for_its_deadline(policy: str) -> None:
-    bench = limited(batch_size=4, max_delay=30.0, policy=policy)
-    learn(bench, 6)
-    bench.ask("other")
-    bench.clock.settle()
-
-    bench.ask("urgent", seconds=3.0)
-    bench.clock.advance(10.0)
-
-    assert (bench.client.statuses["other"], bench.client.statuses["urgent"]) == (200, 200)
-    assert bench.client.took["urgent"] <= 3.0
-    if policy == "fixed":
-        assert bench.dispatcher.reasons["deadline"] == 1
-
-
-@pytest.mark.parametrize("policy", ["auto", "fixed"])
-def test_a_job_with_a_deadline_is_not_held_before_anything_is_known(policy: str) -> None:
-    bench = limited(batch_size=4, max_delay=30.0, policy=policy)
-
-    bench.ask("a", seconds=1.5)
-    bench.clock.advance(10.0)
-
-    assert bench.client.statuses == {"a": 200}
-    assert bench.client.took["a"] == pytest.approx(1.0)
 
 
 def test_an_expectation_that_is_far_too_long_does_not_keep_everybody_out() -> None:
@@ -253,14 +102,3 @@ def test_what_ended_is_watched_no_more() -> None:
     expiry = bench.dispatcher.expiry
     assert (len(expiry.sent), len(bench.model.queue.deadlines)) == (0, 0)
     assert repr(expiry) == "<Expiry of 0 waiting and 0 sent jobs>"
-
-
-def test_all_are_refused_whatever_their_deadline() -> None:
-    bench = limited()
-    bench.ask("running")
-    bench.ask("waiting", seconds=0.5)
-
-    bench.model.refuse_waiting()
-    bench.clock.advance(10.0)
-
-    assert bench.client.statuses == {"waiting": 503, "running": 200}

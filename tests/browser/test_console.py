@@ -76,6 +76,18 @@ def test_a_worker_of_a_cluster_shows_its_node(page: Any, console: Console) -> No
     page.get_by_role("cell", name="4711 on gpu-3/0a1b2c3d").wait_for()
 
 
+def test_a_worker_shows_its_gpus_and_what_it_holds_there(page: Any, console: Console) -> None:
+    live = console.served.command("GET", "/tsctl/live").json
+    [finder] = [each for each in live["models"] if each["name"] == "finder"]
+    finder["workers"][0] |= {"gpuMemory": {"0": 3 * 2**30, "1": None}}  # as the daemon tells of a worker on GPUs
+    page.route("**/api/live", lambda route: route.fulfill(json=live))
+
+    page.goto(f"{console.url}/#/models/finder/1.0")
+
+    page.get_by_role("columnheader", name="GPU").wait_for()
+    page.get_by_role("cell", name="0: 3072 MiB, 1").wait_for()
+
+
 def test_batches_are_told_as_they_are_sent_with_their_reasons(page: Any, console: Console) -> None:
     page.goto(f"{console.url}/#/models/words/1.0")
     page.get_by_text("No batch was sent yet. Send").wait_for()
@@ -381,7 +393,7 @@ def test_a_daemon_goes_away_and_comes_back(page: Any, console: Console) -> None:
 
 
 def test_tensors_begin_with_a_request_that_the_model_takes(page: Any, console: Console) -> None:
-    page.goto(f"{console.url}/#/playground/words/1.0")
+    page.goto(f"{console.url}/#/playground/labels/1.0")
     page.get_by_text("Tensors", exact=True).click()
     box = page.get_by_role("textbox", name="Tensors")
     page.get_by_text("BYTES").last.wait_for()  # in the request for curl
@@ -391,4 +403,20 @@ def test_tensors_begin_with_a_request_that_the_model_takes(page: Any, console: C
 
     assert [(each["datatype"], each["shape"]) for each in sent["inputs"]] == [("BYTES", [1])]
     page.get_by_text("Status 200").wait_for()
-    assert page.get_by_text("/v2/models/words/versions/1.0/infer").is_visible()
+    assert page.get_by_text("/v2/models/labels/versions/1.0/infer").is_visible()
+
+
+def test_tensors_are_not_offered_to_a_model_that_answers_in_pieces(page: Any, console: Console) -> None:
+    page.goto(f"{console.url}/#/playground/labels/1.0")
+    page.get_by_text("Tensors", exact=True).click()
+    page.get_by_role("textbox", name="Tensors").wait_for()
+    page.get_by_label("Model").select_option("words 1.0")
+
+    page.get_by_text("This model answers in pieces, and a request in tensors takes one answer.").wait_for()
+    assert page.get_by_role("radio", name="Tensors").is_disabled()
+    assert page.get_by_role("radio", name="Text").is_checked()
+    page.get_by_role("textbox", name="Text").fill("one two")
+    page.get_by_role("button", name="Send").click()
+    page.get_by_text("Status 200").wait_for()
+    page.get_by_label("Model").select_option("labels 1.0")
+    assert page.get_by_role("radio", name="Tensors").is_enabled()

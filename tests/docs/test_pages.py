@@ -54,7 +54,7 @@ def test_a_page_of_the_repository_keeps_its_links_in_the_site(page: str) -> None
 @pytest.mark.parametrize(
     ("page", "example"),
     [
-        ("README.md", "typed-handler/flowers.py"),
+        ("README.md", "file-types/filetype.py"),
         ("docs/guides/handlers.md", "typed-handler/flowers.py"),
         ("docs/guides/handlers.md", "own-handler/scorer.py"),
     ],
@@ -65,7 +65,7 @@ def test_the_handler_that_a_page_shows_is_that_of_the_example(page: str, example
     assert f"```python\n{handler}```" in (ROOT / page).read_text()
 
 
-@pytest.mark.parametrize("file", ["own-handler/scorer.py", "typed-handler/flowers.py"])
+@pytest.mark.parametrize("file", ["own-handler/scorer.py", "typed-handler/flowers.py", "file-types/filetype.py"])
 def test_the_complete_handler_has_at_most_eight_lines(file: str) -> None:
     lines = (DOCS / "examples" / file).read_text().splitlines()
 

@@ -23,11 +23,18 @@ def start_on(served: Served, cards: Cards) -> None:
 
 def pack_image_classifier(served: Served, name: str, *, batch_size: int = BATCH, config: str = "") -> str:
     """Put an archive of a small network into the store, which waits until a batch is full; give its file name."""
+    return pack_on_card(served, "image_classifier", "small_net", "SmallNet", name, batch_size, config)
+
+
+def pack_on_card(
+    served: Served, handler: str, file: str, model: str, name: str, batch_size: int = BATCH, config: str = ""
+) -> str:
+    """Do the same with a model of a file of tests/e2e/archives, and a built-in handler."""
     weights, settings = served.folder / f"{name}.pth", served.folder / f"{name}.yaml"
-    torch.save(import_file(ARCHIVES / "small_net.py").SmallNet().state_dict(), weights)
+    torch.save(getattr(import_file(ARCHIVES / f"{file}.py"), model)().state_dict(), weights)
     settings.write_text(f"batchSize: {batch_size}\nmaxBatchDelay: 60000\nbatching: fixed\n{config}")
     return served.pack_built_in(
-        "image_classifier", name, model_file=ARCHIVES / "small_net.py", serialized_file=weights, config_file=settings
+        handler, name, model_file=ARCHIVES / f"{file}.py", serialized_file=weights, config_file=settings
     )
 
 

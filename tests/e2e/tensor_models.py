@@ -10,6 +10,25 @@ outputs: [{{name: x, datatype: {datatype}, shape: [-1]}}, {{name: intact, dataty
 """
 
 
+SEQUENCES = """
+sequenceBatching: true
+maxNumSequence: 8
+maxSequenceJobQueueSize: 8
+batchSize: 4
+inputs: [{name: x, datatype: INT32, shape: [1]}]
+outputs: [{name: n, datatype: INT32, shape: [1]}]
+"""
+
+
+def register_beside(served: Served) -> None:
+    """Register a model with sequences, one that answers in pieces, and one with two inputs."""
+    config = served.folder / "model-config.yaml"
+    config.write_text(SEQUENCES)
+    served.register("steps", config_file=config)
+    for name in ("pieces", "lengths"):
+        served.register(name)
+
+
 def register(served: Served, datatype: str, name: str = "") -> str:
     """Register the model of a datatype, and return its name."""
     name = name or f"x-{datatype.lower()}"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import Served
-from tests.e2e.tensor_models import register
+from tests.e2e.tensor_models import register, register_beside
 from tests.kit.shelf import modules
 from tsctl.daemon.model_settings.declarations import DATATYPES
 
@@ -29,6 +29,7 @@ def check_client(idle: Served, program: Path) -> None:
     for datatype in DATATYPES:
         register(idle, datatype, f"{client}-{datatype.lower()}")
     idle.register("chats")
+    register_beside(idle)
 
     done = subprocess.run(
         [python, program, idle.url.removeprefix("http://"), *(said for _, arguments in further for said in arguments)],

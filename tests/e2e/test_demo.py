@@ -52,6 +52,9 @@ def test_batching_pays_and_no_request_fails(tmp_path: Path) -> None:
     assert ratio is not None and float(ratio[1]) > 1.5, text
     assert len(re.findall(r"^  0:\d\d  .*: .*\d+ → \d+, serves after [\d.]+ s$", text, re.MULTILINE)) == 3, text
     assert re.search(r"answered [1-9][\d ]*   failed 0$", text, re.MULTILINE), text
+    assert re.search(r"EfficientNet-Lite0 sees it: palace 0\.\d+, |pip install 'tsctl\[demo\]'$", text, re.MULTILINE), (
+        text
+    )
     assert [line.split()[0] for line in said[-3:]] == ["tsctl", "tsctl", "curl"]
     assert "{" not in text
     assert max(gaps) < 8, "the longest silence; on a busy machine four times the promised two seconds"

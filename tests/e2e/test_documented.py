@@ -6,6 +6,7 @@ not. A page of docs/examples is run in a copy of its folder. A comment at the to
     <!-- run in docs/examples/digits -->     in a copy of that folder; without it, in an empty one
     <!-- run after docs/examples/… -->       after the commands of that page, whose daemon stays, and in its folder
     <!-- run by tests/e2e/… -->              by that test, with more claims
+    <!-- needs MODULE, … -->                 without one it is skipped: `python -m tests.lab real-packages`
     <!-- not run: because … -->              above a block
 
 Only the port differs: 8080 may be taken on the machine that runs this.
@@ -20,6 +21,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from tests.e2e.served import Served, typed
+from tests.lab.real import packages
 
 ROOT = Path(__file__).parents[2]
 WRITTEN = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")])
@@ -34,11 +36,13 @@ class Page:
 
     Attributes:
         folder: the folder that they are run in a copy of, from the repository's; None for an empty one.
+        needs: modules of packages that are not the project's.
     """
 
     name: str
     commands: str
     folder: Path | None
+    needs: tuple[str, ...] = ()
 
 
 def read(file: Path) -> Page:
@@ -55,7 +59,8 @@ def read(file: Path) -> Page:
     if after:
         first = read(ROOT / after[1])
         where, commands = first.folder, first.commands.replace("tsctl stop\n", "") + commands
-    return Page(str(file.relative_to(ROOT)), commands, where)
+    needs = re.search(r"^<!-- needs (.+) -->", text, re.MULTILINE)
+    return Page(str(file.relative_to(ROOT)), commands, where, tuple(needs[1].split(", ")) if needs else ())
 
 
 def marked(page: Page) -> ParameterSet:
@@ -69,6 +74,9 @@ PAGES = [page for page in map(read, WRITTEN) if page.commands]
 def test_the_commands_of_a_page_work_as_typed(idle: Served, page: Page) -> None:
     if shutil.which("curl") is None:
         pytest.skip("needs the Debian program curl")
+    if missing := packages.missing(page.needs):
+        pytest.skip(f"`python -m tests.lab real-packages` installs what has {', '.join(missing)}")
+    idle.environment |= packages.environment() if page.needs else {}
     folder = idle.folder / "typed"
     if page.folder is None:
         folder.mkdir()

@@ -29,6 +29,7 @@ def test_the_only_visible_card_is_number_0_for_everybody(idle: Served, tmp_path:
     eventually(lambda: held(idle, "on_card")["0"] >= before["0"] + 300 * MIB, "the worker tells of its memory")
     assert cards.of(pid)["card_1"] > 0
     assert held(idle, "on_card").keys() == {"0"}
+    assert {each["name"]: [*each["gpuMemory"]] for each in idle.status["models"]} == {"on_card": ["0"]}
     shown = idle.tsctl("metrics")
     assert 'tsctl_gpu_memory_total_bytes{gpu="0",name="Null Card"' in shown
     assert 'DeviceId="1"' not in shown

@@ -1,13 +1,15 @@
 """A real daemon whose workers are on null cards (tests/kit/null_gpu): there is no GPU on the machines of the tests."""
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.e2e.on_cards import BATCH, PIXELS, pack_image_classifier, send_batch, start_on
-from tests.e2e.served import Served, eventually, running
+from tests.e2e.on_cards import BATCH, PIXELS, pack_image_classifier, pack_on_card, send_batch, start_on
+from tests.e2e.served import Answer, Served, eventually, running
 from tests.e2e.test_workers import worker_pids
 from tests.kit.null_gpu.cards import Cards, Delta, OnCards, cards_or_skip
+from tsctl.handlers.builtin.support.readers import SLOTS
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +80,30 @@ def test_a_batch_of_images_is_one_pinned_copy_of_their_bytes_beside_the_kernels(
     assert batch["to_card_bytes"] == BATCH * PIXELS
 
 
+def test_the_memory_that_readers_write_to_is_pinned(classifies: OnCards) -> None:
+    assert classifies["pinned"] >= (1 + SLOTS) * BATCH * PIXELS
+
+
+def test_a_batch_that_is_prepared_otherwise_goes_the_same_way(served: Served, cards: Cards) -> None:
+    config = "resize: 200\ncrop: 192\nmean: [0.5, 0.5, 0.5]\nstd: [0.5, 0.5, 0.5]\n"
+    served.tsctl("register", pack_image_classifier(served, "other", config=config), "--workers", "1")
+    [pid] = worker_pids(served, "other")
+    send_batch(served, "other")
+
+    with Delta(cards.of(pid)) as done:
+        send_batch(served, "other")
+
+    served.tsctl("unregister", "other")
+    assert (done["to_card_pinned"], done["to_card_bytes"]) == (1, BATCH * 3 * 192 * 192)
+    assert (done["replays"], done["launches"]) == (1, 0)
+
+
 def test_a_batch_of_images_is_one_replay_of_a_graph_and_takes_no_memory(batch: Delta) -> None:
     assert (batch["replays"], batch["captures"], batch["allocations"]) == (1, 0, 0)
+
+
+def test_normalisation_and_the_best_classes_are_in_the_graph(batch: Delta) -> None:
+    assert batch["launches"] == 0
 
 
 def test_one_thread_waits_for_a_batch_of_images_and_once(batch: Delta) -> None:
@@ -88,6 +112,42 @@ def test_one_thread_waits_for_a_batch_of_images_and_once(batch: Delta) -> None:
 
 def test_the_answers_to_a_batch_of_images_are_one_pinned_copy(batch: Delta) -> None:
     assert (batch["from_card_pinned"], batch["from_card_pageable"]) == (1, 0)
+
+
+@pytest.mark.parametrize("handler", ["rows_on_card", "typed_on_card"])
+def test_rows_that_a_handler_answers_on_a_card_come_back_in_one_copy(
+    handler: str, served: Served, cards: Cards
+) -> None:
+    served.register(handler, "--workers", "1", "--batch-size", "4", "--max-delay", "60000", "--batching", "fixed")
+    [pid] = worker_pids(served, handler)
+
+    def ask(number: int) -> Answer:
+        return served.ask(f"/predictions/{handler}", f"[{number}, {number}]".encode(), content_type="application/json")
+
+    with ThreadPoolExecutor(4) as clients:
+        list(clients.map(ask, range(4)))  # the first one allocates
+        with Delta(cards.of(pid)) as done:
+            answers = [answer.json for answer in clients.map(ask, range(4))]
+
+    served.tsctl("unregister", handler)
+    assert answers == [{"row": [number, number]} for number in range(4)]
+    assert (done["from_card_pinned"], done["from_card_pageable"], done.waits) == (1, 0, [1])
+
+
+def test_a_batch_of_an_object_detector_crosses_the_bus_once_as_bytes_and_comes_back_in_one_wait(
+    served: Served, cards: Cards
+) -> None:
+    archive = pack_on_card(served, "object_detector", "finds_corners", "FindsCorners", "corners")
+    served.tsctl("register", archive, "--workers", "1")
+    [pid] = worker_pids(served, "corners")
+    send_batch(served, "corners")  # the first one allocates
+
+    with Delta(cards.of(pid)) as done:
+        send_batch(served, "corners")
+
+    served.tsctl("unregister", "corners")
+    assert (done["to_card_pinned"], done["to_card_pageable"], done["to_card_bytes"]) == (1, 0, BATCH * 3 * 320 * 240)
+    assert (done["from_card_pinned"], done["from_card_pageable"], done.waits) == (2, 0, [1]), "one for each dtype"
 
 
 def test_no_copy_of_a_batch_of_images_is_on_the_default_stream(batch: Delta) -> None:

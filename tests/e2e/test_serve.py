@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.served import PATIENCE, TSCTL, Served, eventually, running
+from tests.lab.real import packages
 
 ECHO = "def handle(data, context):\n    return [row.get('body') or row.get('data') for row in data or []]\n"
 
@@ -232,12 +233,15 @@ def test_the_handler_of_the_quick_start_is_served_in_batches(serving: Serving) -
     page = (Path(__file__).parents[2] / "docs" / "quick-start.md").read_text()
     handler = re.search(r"```python\n(.*?)```", page, re.DOTALL)
     assert handler is not None
-    (serving.folder / "words.py").write_text(handler[1])
+    (serving.folder / "filetype.py").write_text(handler[1])
+    if packages.missing(["magika"]):
+        pytest.skip("`python -m tests.lab real-packages magika` installs its model")
+    serving.served.environment |= packages.environment()
 
-    serving.start("words.py")
+    serving.start("filetype.py")
 
-    assert serving.ask("words") == '{"text":"hello","words":1}'
-    assert "takes    texts: list[str] -> list[dict]\nbatches  up to 8 requests" in serving.screen
+    assert serving.ask("filetype").startswith('{"type":"txt","score":')
+    assert "takes    files: list[bytes] -> list[dict]\nbatches  up to 8 requests" in serving.screen
     typed = re.search(r"```bash\n(curl .*)\n```", page)
     port = serving.served.status["inferenceAddress"].rpartition(":")[2]
     assert typed is not None

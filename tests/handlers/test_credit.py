@@ -24,16 +24,18 @@ def wait_in_vain(windows: Windows, waiting: Pieces) -> list[int]:
     return windows.end_wait(windows.patience, waiting)
 
 
-def test_a_row_has_a_window_and_a_piece_goes_while_anything_is_left_of_it() -> None:
-    windows = Windows()
+@pytest.fixture
+def windows() -> Windows:
+    return Windows()
 
+
+def test_a_row_has_a_window_and_a_piece_goes_while_anything_is_left_of_it(windows: Windows) -> None:
     now, later = windows.split([piece(0, WINDOW - OVERHEAD - 1), piece(0, 5 * WINDOW), piece(0, 0), piece(1)])
 
     assert (rows(now), rows(later)) == ([0, 0, 1], [0])
 
 
-def test_pieces_of_a_row_keep_their_order() -> None:
-    windows = Windows()
+def test_pieces_of_a_row_keep_their_order(windows: Windows) -> None:
     windows.split([piece(0)])
 
     now, later = windows.split([piece(0, 1), piece(1, 2), piece(0, 3)])
@@ -42,8 +44,7 @@ def test_pieces_of_a_row_keep_their_order() -> None:
     assert [len(answer.body) for _, answer in later] == [1, 3]
 
 
-def test_what_a_client_has_taken_may_be_sent_again() -> None:
-    windows = Windows()
+def test_what_a_client_has_taken_may_be_sent_again(windows: Windows) -> None:
     _, later = windows.split([piece(0), piece(0)])
     assert not windows.may_go_on(later)
 
@@ -53,8 +54,7 @@ def test_what_a_client_has_taken_may_be_sent_again() -> None:
     assert rows(windows.split(later)[0]) == [0]
 
 
-def test_a_row_that_nobody_waits_for_any_more_is_dropped() -> None:
-    windows = Windows()
+def test_a_row_that_nobody_waits_for_any_more_is_dropped(windows: Windows) -> None:
     _, later = windows.split([piece(0), piece(0)])
 
     windows.grant(0, 0)
@@ -63,8 +63,7 @@ def test_a_row_that_nobody_waits_for_any_more_is_dropped() -> None:
     assert windows.split([*later, piece(1)]) == ([piece(1)], [])
 
 
-def test_a_wait_is_charged_and_cuts_nobody_while_patience_is_left() -> None:
-    windows = Windows()
+def test_a_wait_is_charged_and_cuts_nobody_while_patience_is_left(windows: Windows) -> None:
     _, later = windows.split([piece(0), piece(0)])
 
     windows.begin_wait()
@@ -73,16 +72,14 @@ def test_a_wait_is_charged_and_cuts_nobody_while_patience_is_left() -> None:
     assert windows.patience == 0.5
 
 
-def test_when_patience_is_used_up_the_rows_that_took_nothing_are_cut() -> None:
-    windows = Windows()
+def test_when_patience_is_used_up_the_rows_that_took_nothing_are_cut(windows: Windows) -> None:
     _, later = windows.split([piece(2), piece(1), piece(0), piece(2), piece(1)])
 
     assert wait_in_vain(windows, later) == [1, 2]
     assert windows.split([piece(0, 1), *later]) == ([piece(0, 1)], [])
 
 
-def test_a_row_that_took_something_goes_on_in_a_wider_window_without_waiting() -> None:
-    windows = Windows()
+def test_a_row_that_took_something_goes_on_in_a_wider_window_without_waiting(windows: Windows) -> None:
     _, later = windows.split([piece(0, 4 * WINDOW), piece(1), piece(0, 1), piece(1, 1)])
     windows.begin_wait()
     windows.grant(0, WINDOW)
@@ -95,8 +92,7 @@ def test_a_row_that_took_something_goes_on_in_a_wider_window_without_waiting() -
     assert windows.end_wait(0.0, later) == [0]
 
 
-def test_neighbours_of_a_row_that_was_cut_go_on() -> None:
-    windows = Windows()
+def test_neighbours_of_a_row_that_was_cut_go_on(windows: Windows) -> None:
     _, later = windows.split([piece(0), piece(0)])
     wait_in_vain(windows, later)
 
@@ -108,7 +104,9 @@ def test_neighbours_of_a_row_that_was_cut_go_on() -> None:
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.sampled_from([0, 1, 1000, WINDOW // 3, WINDOW, 2 * WINDOW])), max_size=30)
 )
-def test_what_is_under_way_never_passes_the_window_by_more_than_a_piece(pieces: Sequence[tuple[int, int]]) -> None:
+def test_what_is_under_way_never_passes_the_window_by_more_than_a_piece(
+    pieces: Sequence[tuple[int, int]],
+) -> None:
     windows = Windows()
     sent: Pieces = []
 
@@ -121,8 +119,7 @@ def test_what_is_under_way_never_passes_the_window_by_more_than_a_piece(pieces: 
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1.9])
-def test_a_row_for_which_credit_came_in_time_is_not_cut(seconds: float) -> None:
-    windows = Windows()
+def test_a_row_for_which_credit_came_in_time_is_not_cut(seconds: float, windows: Windows) -> None:
     _, later = windows.split([piece(0), piece(0)])
     windows.begin_wait()
     windows.grant(0, WINDOW)

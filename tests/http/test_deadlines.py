@@ -1,5 +1,6 @@
 """Deadlines: who expires, in which phase, and when the next one will."""
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,36 +17,31 @@ ALLOWANCES = {
 }
 
 
-def make() -> ConnectionDeadlines[str]:
+@pytest.fixture
+def deadlines() -> ConnectionDeadlines[str]:
     return ConnectionDeadlines(ALLOWANCES)
 
 
-def test_nobody_is_watched_at_first() -> None:
-    deadlines = make()
-
+def test_nobody_is_watched_at_first(deadlines: ConnectionDeadlines[str]) -> None:
     assert len(deadlines) == 0
     assert deadlines.next() is None
     assert deadlines.expired(1e9) == []
 
 
-def test_entering_a_phase_says_when_it_ends() -> None:
-    deadlines = make()
-
+def test_entering_a_phase_says_when_it_ends(deadlines: ConnectionDeadlines[str]) -> None:
     assert deadlines.enter("a", ConnectionPhase.HEADERS, 5.0) == 15.0
     assert deadlines.next() == 15.0
     assert deadlines.phase("a") is ConnectionPhase.HEADERS
 
 
-def test_a_deadline_expires_at_its_moment_and_not_before() -> None:
-    deadlines = make()
+def test_a_deadline_expires_at_its_moment_and_not_before(deadlines: ConnectionDeadlines[str]) -> None:
     deadlines.enter("a", ConnectionPhase.HEADERS, 0.0)
 
     assert deadlines.expired(9.999) == []
     assert deadlines.expired(10.0) == [("a", ConnectionPhase.HEADERS)]
 
 
-def test_who_expired_is_not_watched_any_more() -> None:
-    deadlines = make()
+def test_who_expired_is_not_watched_any_more(deadlines: ConnectionDeadlines[str]) -> None:
     deadlines.enter("a", ConnectionPhase.HEADERS, 0.0)
 
     deadlines.expired(10.0)
@@ -54,8 +50,7 @@ def test_who_expired_is_not_watched_any_more() -> None:
     assert deadlines.expired(1e9) == []
 
 
-def test_a_new_phase_replaces_the_old_one() -> None:
-    deadlines = make()
+def test_a_new_phase_replaces_the_old_one(deadlines: ConnectionDeadlines[str]) -> None:
     deadlines.enter("a", ConnectionPhase.HEADERS, 0.0)
 
     deadlines.enter("a", ConnectionPhase.IDLE, 1.0)
@@ -65,8 +60,7 @@ def test_a_new_phase_replaces_the_old_one() -> None:
     assert deadlines.expired(76.0) == [("a", ConnectionPhase.IDLE)]
 
 
-def test_entering_the_same_phase_again_starts_it_anew() -> None:
-    deadlines = make()
+def test_entering_the_same_phase_again_starts_it_anew(deadlines: ConnectionDeadlines[str]) -> None:
     deadlines.enter("a", ConnectionPhase.HEADERS, 0.0)
     deadlines.enter("b", ConnectionPhase.HEADERS, 1.0)
 
@@ -76,8 +70,7 @@ def test_entering_the_same_phase_again_starts_it_anew() -> None:
     assert deadlines.next() == 12.0
 
 
-def test_leaving_twice_does_no_harm() -> None:
-    deadlines = make()
+def test_leaving_twice_does_no_harm(deadlines: ConnectionDeadlines[str]) -> None:
     deadlines.enter("a", ConnectionPhase.BODY, 0.0)
 
     deadlines.leave("a")
@@ -93,8 +86,10 @@ def test_leaving_twice_does_no_harm() -> None:
         max_size=30,
     )
 )
-def test_it_agrees_with_a_plain_table(steps: list[tuple[str, ConnectionPhase | None, float]]) -> None:
-    deadlines = make()
+def test_it_agrees_with_a_plain_table(
+    steps: list[tuple[str, ConnectionPhase | None, float]],
+) -> None:
+    deadlines: ConnectionDeadlines[str] = ConnectionDeadlines(ALLOWANCES)
     table: dict[str, tuple[float, ConnectionPhase]] = {}
     now = 0.0
     for who, phase, pause in steps:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.http.peer import GET, LAST, Peer, Server, get, read_answers
+from tests.http.peer import GET, LAST, Peer, Server, read_answers
 from tsctl.daemon.core.errors import DaemonError, QueueFull
 from tsctl.daemon.core.job import Caller
 from tsctl.daemon.http.bounds.sending import OVERHEAD
@@ -60,43 +60,6 @@ def test_an_answer_in_pieces_goes_out_piece_by_piece() -> None:
     assert (answer.status, answer.body, answer.headers["x-a"]) == (200, b"first second", "b")
     assert "content-length" not in answer.headers
     assert answer.keeps
-
-
-def test_an_empty_piece_does_not_end_the_answer() -> None:
-    _, peer, exchange = begin()
-
-    exchange.start(Response(200))
-    exchange.send(b"")
-    exchange.send(b"x")
-    exchange.finish()
-
-    assert peer.bodies == [b"x"]
-
-
-def test_the_connection_goes_on_after_an_answer_in_pieces() -> None:
-    server, peer, exchange = begin(GET + get("/next"))
-
-    exchange.start(Response(200))
-    exchange.finish()
-    server.exchanges[1].respond(Response(200, b"next"))
-
-    assert peer.bodies == [b"", b"next"]
-
-
-def test_http_1_0_gets_the_pieces_as_they_are_and_then_the_end() -> None:
-    _, peer, exchange = begin(b"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n")
-
-    exchange.start(Response(200))
-    exchange.send(b"first ")
-    exchange.send(b"second")
-    assert not peer.transport.eof
-    exchange.finish()
-
-    (answer,) = peer.answers
-    assert answer.body == b"first second"
-    assert "transfer-encoding" not in answer.headers
-    assert not answer.keeps
-    assert peer.transport.eof
 
 
 def test_a_second_answer_is_not_sent() -> None:

@@ -184,3 +184,31 @@ def test_another_error_of_the_first_table_is_the_answer() -> None:
     peer.send(get("/x"))
 
     assert peer.statuses == [503]
+
+
+class Elsewhere(ResourceNotFound):
+    """A refusal that says more than that there is no route."""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "told"),
+    [
+        pytest.param(Elsewhere, ResourceNotFound, Elsewhere, id="the first's"),
+        pytest.param(ResourceNotFound, Elsewhere, Elsewhere, id="the second's"),
+        pytest.param(ResourceNotFound, ResourceNotFound, ResourceNotFound, id="neither's"),
+    ],
+)
+def test_of_two_refusals_the_one_that_says_more_is_the_answer(
+    first: type[ResourceNotFound], second: type[ResourceNotFound], told: type[ResourceNotFound]
+) -> None:
+    def refusing(error: type[ResourceNotFound]) -> Route:
+        def route(exchange: Exchange, path: list[str]) -> None:
+            raise error
+
+        return route
+
+    joined = join({"x": refusing(first)}, {"x": refusing(second)})
+
+    with pytest.raises(ResourceNotFound) as raised:
+        joined["x"](None, [])  # type: ignore[arg-type]  # no route looks at it
+    assert type(raised.value) is told

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.http.peer import GET, Peer, Server, get, post
+from tests.http.peer import GET, Peer, Server
 from tsctl.daemon.http.deadlines import SILENCE, Farewell
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import Response
@@ -12,67 +12,12 @@ def echo(exchange: Exchange) -> None:
     exchange.respond(Response(200, bytes(exchange.request.body)))
 
 
-def test_an_idle_connection_stays_and_its_next_answer_says_that_it_is_the_last() -> None:
-    server = Server(echo)
-    peer = server.connect()
-    peer.send(GET)
-
-    server.listener.wind_down(10.0)
-    server.clock.settle()
-    assert not peer.transport.closed
-    peer.send(post(b"next"))
-
-    assert [answer.keeps for answer in peer.answers] == [True, False]
-    assert peer.bodies[-1] == b"next"
-    assert peer.transport.eof and not peer.transport.aborted
+@pytest.fixture
+def server() -> Server:
+    return Server(echo)
 
 
-def test_an_answer_that_has_begun_does_not_end_the_connection_as_it_said_nothing_of_it() -> None:
-    server = Server()
-    peer = server.connect()
-    peer.send(GET)
-    server.exchanges[0].start(Response(200))
-
-    server.listener.wind_down(10.0)
-    server.exchanges[0].send(b"all")
-    server.exchanges[0].finish()
-    assert not peer.transport.eof
-    peer.send(GET)
-    server.exchanges[1].respond(Response(200, b"last"))
-
-    assert peer.bodies == [b"all", b"last"]
-    assert [answer.keeps for answer in peer.answers] == [True, False]
-
-
-def test_requests_that_were_sent_ahead_are_answered_up_to_the_first_that_comes_after_it() -> None:
-    server = Server()
-    peer = server.connect()
-    peer.send(get("/0") + get("/1"))
-
-    server.listener.wind_down(10.0)
-    peer.send(get("/2"))
-    for index, exchange in enumerate(server.exchanges):
-        exchange.respond(Response(200, b"%d" % index))
-
-    assert peer.bodies == [b"0", b"1", b"2"]
-    assert [answer.keeps for answer in peer.answers] == [True, True, False]
-
-
-def test_a_request_that_is_arriving_is_answered() -> None:
-    server = Server(echo)
-    peer = server.connect()
-    data = post(b"abc")
-    peer.send(data[:-1])
-
-    server.listener.wind_down(10.0)
-    peer.send(data[-1:])
-
-    assert peer.bodies == [b"abc"]
-    assert not peer.answers[0].keeps
-
-
-def test_a_listener_is_busy_until_the_last_has_left() -> None:
-    server = Server(echo)
+def test_a_listener_is_busy_until_the_last_has_left(server: Server) -> None:
     assert not server.listener.busy
     peer = server.connect()
     assert server.listener.busy
@@ -82,9 +27,7 @@ def test_a_listener_is_busy_until_the_last_has_left() -> None:
     assert not server.listener.busy
 
 
-def test_a_listener_is_busy_while_somebody_may_be_shaking_hands() -> None:
-    server = Server(echo)
-
+def test_a_listener_is_busy_while_somebody_may_be_shaking_hands(server: Server) -> None:
     server.listener.connect()
 
     server.clock.advance(9.9)
@@ -107,8 +50,7 @@ def look(server: Server, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("sent", [b"GET / HT", HEAD, HEAD + b"some"], ids=["a head", "no body", "a part of a body"])
-def test_an_incomplete_request_is_refused_when_the_grace_is_over(sent: bytes) -> None:
-    server = Server(echo)
+def test_an_incomplete_request_is_refused_when_the_grace_is_over(sent: bytes, server: Server) -> None:
     peer = server.connect()
     peer.send(sent)
     server.listener.wind_down(GRACE)
@@ -119,8 +61,7 @@ def test_an_incomplete_request_is_refused_when_the_grace_is_over(sent: bytes) ->
     assert not peer.transport.aborted  # which could take the answer away
 
 
-def test_an_idle_connection_is_closed_and_not_reset_when_the_grace_is_over() -> None:
-    server = Server(echo)
+def test_an_idle_connection_is_closed_and_not_reset_when_the_grace_is_over(server: Server) -> None:
     peer = server.connect()
     peer.send(GET)
     server.listener.wind_down(GRACE)
@@ -130,8 +71,7 @@ def test_an_idle_connection_is_closed_and_not_reset_when_the_grace_is_over() -> 
     assert peer.transport.closed and not peer.transport.aborted
 
 
-def test_a_client_that_sends_and_reads_on_after_its_refusal_is_left() -> None:
-    server = Server(echo)
+def test_a_client_that_sends_and_reads_on_after_its_refusal_is_left(server: Server) -> None:
     peer = server.connect()
     peer.send(HEAD)
     server.listener.wind_down(GRACE)
@@ -191,8 +131,7 @@ def test_a_request_that_runs_is_answered_after_the_grace_and_its_client_has_time
     assert peer.transport.aborted
 
 
-def test_no_handshake_is_waited_for_when_the_grace_is_over() -> None:
-    server = Server(echo)
+def test_no_handshake_is_waited_for_when_the_grace_is_over(server: Server) -> None:
     server.listener.connect()
     server.listener.wind_down(0.0)
 

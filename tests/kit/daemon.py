@@ -6,9 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
+
 from tests.kit.archives import model_files, write_mar
 from tests.kit.build import make_config
 from tests.kit.client import Client
+from tests.kit.in_loop import InLoop
 from tsctl.daemon import paths
 from tsctl.daemon.core.clock import LoopClock
 from tsctl.daemon.core.logs import ModelLogs
@@ -92,3 +95,9 @@ async def until(condition: Callable[[], bool]) -> None:
     async with asyncio.timeout(10):
         while not condition():  # noqa: ASYNC110 - what tests wait for has no event
             await asyncio.sleep(0)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> InLoop:
+    """A registration over stub workers, on the loop of the test."""
+    return InLoop(partial(StubDaemon, tmp_path))

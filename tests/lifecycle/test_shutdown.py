@@ -26,9 +26,8 @@ class Server:
     ("successor", "state"), [(None, ModelState.STOPPING), (7, ModelState.READY)], ids=["stopped", "replaced"]
 )
 async def test_when_connections_are_refused_no_model_of_a_daemon_that_is_stopped_is_ready(
-    tmp_path: Path, successor: int | None, state: ModelState
+    tmp_path: Path, successor: int | None, state: ModelState, bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     for name in ("a", "b"):
         await bench.register(bench.mar(name))
     shutdown = Shutdown(600.0, tmp_path / "pid", supervised=False)

@@ -67,8 +67,7 @@ async def serve(bench: StubDaemon, config: bytes = b"", **overrides: Any) -> Mod
     return await bench.registrar.register(Registration(url="m", overrides=Overrides(**values)))
 
 
-async def test_a_typed_handler_gets_its_size_when_the_first_worker_is_ready(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_typed_handler_gets_its_size_when_the_first_worker_is_ready(bench: StubDaemon) -> None:
     bench.engine.declared = declared()
 
     model = await serve(bench, workers=2)
@@ -78,8 +77,7 @@ async def test_a_typed_handler_gets_its_size_when_the_first_worker_is_ready(tmp_
     assert model.traffic.batch_size == 8
 
 
-async def test_its_first_batch_is_as_large_as_that(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_its_first_batch_is_as_large_as_that(bench: StubDaemon) -> None:
     bench.engine.declared = declared(batch_size=3)
     model = await serve(bench, policy="greedy")
 
@@ -90,8 +88,7 @@ async def test_its_first_batch_is_as_large_as_that(tmp_path: Path) -> None:
     assert [len(batch.jobs) for batch in bench.engine.workers[0].batches] == [3]
 
 
-async def test_a_worker_that_was_still_loading_is_told_the_size_too(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_worker_that_was_still_loading_is_told_the_size_too(bench: StubDaemon) -> None:
     bench.engine.declared, bench.engine.load_time = declared(), NEVER
     write_files(bench.store / "m", model_files())
     request = Registration(url="m", overrides=Overrides(workers=2, fallback_batch_size=8), synchronous=False)
@@ -104,8 +101,7 @@ async def test_a_worker_that_was_still_loading_is_told_the_size_too(tmp_path: Pa
     assert (first.spec.batch_size, second.spec.batch_size) == (8, 8)
 
 
-async def test_a_later_worker_changes_nothing(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_later_worker_changes_nothing(bench: StubDaemon) -> None:
     bench.engine.declared = declared()
     model = await serve(bench)
     change_settings(model, {"batch_size": 4})
@@ -126,9 +122,8 @@ async def test_a_later_worker_changes_nothing(tmp_path: Path) -> None:
     ],
 )
 async def test_a_size_that_somebody_names_wins(
-    config: bytes, overrides: dict[str, Any], expected: tuple[int, str], tmp_path: Path
+    config: bytes, overrides: dict[str, Any], expected: tuple[int, str], bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     bench.engine.declared = declared(batch_size=32)
 
     assert in_force(await serve(bench, config, **overrides)) == expected
@@ -142,8 +137,7 @@ async def test_one_of_the_models_block_wins_too(tmp_path: Path) -> None:
     assert in_force(await serve(bench)) == (3, "the models block of config.properties")
 
 
-async def test_a_built_in_handler_has_its_size_before_a_worker_loads(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_built_in_handler_has_its_size_before_a_worker_loads(bench: StubDaemon) -> None:
     write_files(bench.store / "m", model_files(handler="image_classifier"))
     request = Registration(url="m", overrides=Overrides(fallback_batch_size=8))
 
@@ -152,15 +146,15 @@ async def test_a_built_in_handler_has_its_size_before_a_worker_loads(tmp_path: P
     assert in_force(model) == (8, "default for built-in handlers")
 
 
-async def test_in_an_archive_and_over_torchserves_api_the_signature_decides_too(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_in_an_archive_and_over_torchserves_api_the_signature_decides_too(bench: StubDaemon) -> None:
     bench.engine.declared = declared()
 
     assert in_force(await serve(bench, fallback_batch_size=None)) == (8, "default for typed handlers")
 
 
-async def test_after_a_restart_the_first_load_has_it_and_the_declaration_is_known(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_after_a_restart_the_first_load_has_it_and_the_declaration_is_known(
+    tmp_path: Path, bench: StubDaemon
+) -> None:
     bench.engine.declared, bench.engine.notes = declared(), ["a note"]
     await serve(bench)
 
@@ -174,8 +168,7 @@ async def test_after_a_restart_the_first_load_has_it_and_the_declaration_is_know
     assert again.engine.workers[0].spec.batch_size == 8
 
 
-async def test_after_a_restart_an_edited_handler_is_known_by_its_new_declaration(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_after_a_restart_an_edited_handler_is_known_by_its_new_declaration(bench: StubDaemon) -> None:
     bench.engine.declared = declared()
     await serve(bench)
 
@@ -187,8 +180,7 @@ async def test_after_a_restart_an_edited_handler_is_known_by_its_new_declaration
     assert (model.declared, in_force(model)) == (None, (1, "default"))
 
 
-async def test_a_replacement_keeps_the_fallback_and_not_the_size(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_replacement_keeps_the_fallback_and_not_the_size(bench: StubDaemon) -> None:
     bench.engine.declared = declared()
     await serve(bench)
     bench.engine.declared = declared(batch_size=16)
@@ -199,8 +191,7 @@ async def test_a_replacement_keeps_the_fallback_and_not_the_size(tmp_path: Path)
     assert new.before is not None and new.before.settings.batch_size == 8
 
 
-async def test_a_size_that_was_set_is_kept_by_a_replacement_whatever_the_handler_declares(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_size_that_was_set_is_kept_by_a_replacement_whatever_the_handler_declares(bench: StubDaemon) -> None:
     bench.engine.declared = declared()
     change_settings(await serve(bench), {"batch_size": 4})
     bench.engine.declared = declared(batch_size=16)
@@ -208,8 +199,7 @@ async def test_a_size_that_was_set_is_kept_by_a_replacement_whatever_the_handler
     assert in_force(await replace(bench, other(bench))) == (4, "set")
 
 
-async def test_while_a_replacement_loads_the_old_one_keeps_its_size(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_while_a_replacement_loads_the_old_one_keeps_its_size(bench: StubDaemon) -> None:
     bench.engine.declared = declared()
     old = await serve(bench)
     bench.engine.declared, bench.engine.load_time = declared(batch_size=16), NEVER
@@ -223,8 +213,7 @@ async def test_while_a_replacement_loads_the_old_one_keeps_its_size(tmp_path: Pa
 
 
 @pytest.mark.parametrize("asked", [{}, {"batch_size": 16}])
-async def test_a_batch_is_no_larger_than_the_models_file_takes(tmp_path: Path, asked: dict[str, Any]) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_batch_is_no_larger_than_the_models_file_takes(bench: StubDaemon, asked: dict[str, Any]) -> None:
     bench.engine.declared, bench.engine.report = declared(), Loaded(0.0, own_handle=False, most_rows=4)
 
     model = await serve(bench, **asked)
@@ -235,8 +224,7 @@ async def test_a_batch_is_no_larger_than_the_models_file_takes(tmp_path: Path, a
     assert model.request.overrides.batch_size == asked.get("batch_size")  # for a file that takes more
 
 
-async def test_a_smaller_batch_is_not_made_larger(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_smaller_batch_is_not_made_larger(bench: StubDaemon) -> None:
     bench.engine.report = Loaded(0.0, own_handle=False, most_rows=4)
 
     model = await serve(bench, batch_size=2)
@@ -244,8 +232,7 @@ async def test_a_smaller_batch_is_not_made_larger(tmp_path: Path) -> None:
     assert model.settings.batch_size == 2
 
 
-async def test_to_set_a_batch_that_the_models_file_does_not_take_is_refused(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_to_set_a_batch_that_the_models_file_does_not_take_is_refused(bench: StubDaemon) -> None:
     bench.engine.report = Loaded(0.0, own_handle=False, most_rows=4)
     model = await serve(bench)
 

@@ -22,8 +22,12 @@ def change(bench: StubVersion, **asked: Any) -> None:
     bench.clock.settle()
 
 
-def test_what_waits_becomes_a_whole_batch_by_a_smaller_size() -> None:
-    bench = slow()
+@pytest.fixture
+def bench() -> StubVersion:
+    return slow()
+
+
+def test_what_waits_becomes_a_whole_batch_by_a_smaller_size(bench: StubVersion) -> None:
     bench.send("a", "b", "c")
     assert bench.batches == []
 
@@ -46,8 +50,7 @@ def test_a_larger_size_counts_from_the_next_batch() -> None:
 
 
 @pytest.mark.parametrize("policy", ["fixed", "auto"])
-def test_a_shorter_delay_counts_from_when_the_wait_began(policy: str) -> None:
-    bench = slow()
+def test_a_shorter_delay_counts_from_when_the_wait_began(policy: str, bench: StubVersion) -> None:
     bench.send("a")
     bench.clock.advance(2.0)
     bench.model.traffic.gap = 0.0  # for `auto`: others have come lately
@@ -60,8 +63,7 @@ def test_a_shorter_delay_counts_from_when_the_wait_began(policy: str) -> None:
     assert bench.batches == ["a"] and bench.dispatcher.reasons == {"delay": 1}
 
 
-def test_a_delay_that_is_over_already_is_over_at_once() -> None:
-    bench = slow()
+def test_a_delay_that_is_over_already_is_over_at_once(bench: StubVersion) -> None:
     bench.send("a")
     bench.clock.advance(2.0)
 
@@ -70,8 +72,7 @@ def test_a_delay_that_is_over_already_is_over_at_once() -> None:
     assert bench.batches == ["a"]
 
 
-def test_greedy_sends_what_waits() -> None:
-    bench = slow()
+def test_greedy_sends_what_waits(bench: StubVersion) -> None:
     bench.send("a", "b")
 
     change(bench, policy="greedy")
@@ -79,9 +80,7 @@ def test_greedy_sends_what_waits() -> None:
     assert bench.batches == ["a b"] and bench.dispatcher.reasons == {"at_once": 1}
 
 
-def test_a_running_worker_is_told_and_a_later_one_starts_with_it() -> None:
-    bench = slow()
-
+def test_a_running_worker_is_told_and_a_later_one_starts_with_it(bench: StubVersion) -> None:
     change(bench, batch_size=3, response_timeout=4.0, startup_timeout=5.0)
     bench.model.scale(2, 2)
 
@@ -100,8 +99,7 @@ def test_a_worker_that_was_loading_is_told_when_it_has() -> None:
     assert worker.spec.batch_size == 3
 
 
-def test_a_smaller_queue_refuses_the_next_and_serves_those_that_wait() -> None:
-    bench = slow()
+def test_a_smaller_queue_refuses_the_next_and_serves_those_that_wait(bench: StubVersion) -> None:
     bench.send("a", "b", "c")
 
     change(bench, queue_jobs=1)
@@ -132,8 +130,7 @@ def test_fewer_bytes_of_queue_refuse_the_next_and_serve_those_that_wait() -> Non
         ({"startup_timeout": 0.0, "batch_size": 2}, "startup_timeout is 0; expected more than 0 seconds"),
     ],
 )
-def test_an_impossible_value_changes_nothing(asked: dict[str, Any], sentence: str) -> None:
-    bench = slow()
+def test_an_impossible_value_changes_nothing(asked: dict[str, Any], sentence: str, bench: StubVersion) -> None:
     before = bench.model.settings, bench.model.request
 
     with pytest.raises(BadRequest, match=sentence):
@@ -142,16 +139,14 @@ def test_an_impossible_value_changes_nothing(asked: dict[str, Any], sentence: st
     assert (bench.model.settings, bench.model.request) == before
 
 
-def test_a_version_without_files_has_nothing_to_change() -> None:
-    bench = slow()
+def test_a_version_without_files_has_nothing_to_change(bench: StubVersion) -> None:
     bench.model.lose("its files are gone")
 
     with pytest.raises(BadRequest, match="register it again"):
         change(bench, batch_size=2)
 
 
-def test_who_listens_is_told_of_changed_settings() -> None:
-    bench = slow()
+def test_who_listens_is_told_of_changed_settings(bench: StubVersion) -> None:
     told: list[int] = []
     bench.model.change_listeners.append(lambda: told.append(bench.model.settings.batch_size))
 

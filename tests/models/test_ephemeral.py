@@ -28,8 +28,7 @@ async def serve(
     return await bench.registrar.register(request, replace=replace)
 
 
-async def test_it_is_never_in_the_snapshot_and_a_restart_does_not_serve_it(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_it_is_never_in_the_snapshot_and_a_restart_does_not_serve_it(bench: StubDaemon) -> None:
     model = await serve(bench, bench.mar("e"))
     await bench.register(bench.mar("m"))
     change_settings(model, {"batch_size": 4})
@@ -41,8 +40,7 @@ async def test_it_is_never_in_the_snapshot_and_a_restart_does_not_serve_it(tmp_p
     assert again.names == ["m/1.0"] and again.unpacked == 1
 
 
-async def test_it_is_gone_when_its_owner_unregisters_it(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_it_is_gone_when_its_owner_unregisters_it(bench: StubDaemon) -> None:
     await serve(bench, bench.mar())
 
     await bench.registrar.unregister("m", None, "mine")
@@ -50,8 +48,7 @@ async def test_it_is_gone_when_its_owner_unregisters_it(tmp_path: Path) -> None:
     assert bench.names == [] and bench.unpacked == 0
 
 
-async def test_only_an_ephemeral_version_goes_when_its_owners_process_has_ended(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_only_an_ephemeral_version_goes_when_its_owners_process_has_ended(bench: StubDaemon) -> None:
     await serve(bench, bench.mar("e"))
     await bench.registrar.register(Registration(url=bench.mar("m"), owner="mine"))
 
@@ -60,8 +57,7 @@ async def test_only_an_ephemeral_version_goes_when_its_owners_process_has_ended(
     assert bench.names == ["m/1.0"]
 
 
-async def test_the_owner_does_not_unregister_what_another_has_put_there_since(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_owner_does_not_unregister_what_another_has_put_there_since(bench: StubDaemon) -> None:
     await serve(bench, bench.mar())
     replaced = await bench.registrar.register(Registration(url=other(bench)), replace=True)
 
@@ -74,8 +70,7 @@ async def test_the_owner_does_not_unregister_what_another_has_put_there_since(tm
 
 @pytest.mark.parametrize("replace", [False, True])
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
-async def test_a_name_that_is_registered_is_not_taken(version: str, replace: bool, tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_name_that_is_registered_is_not_taken(version: str, replace: bool, bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
 
     with pytest.raises(Conflict, match=r"already registered: version 1\.0, from m-1\.0\.mar\. Use another"):
@@ -86,9 +81,8 @@ async def test_a_name_that_is_registered_is_not_taken(version: str, replace: boo
 
 @pytest.mark.parametrize(("owner", "replace"), [("mine", False), ("another", True)])
 async def test_nor_is_an_ephemeral_one_of_another_owner_or_by_accident(
-    owner: str, replace: bool, tmp_path: Path
+    owner: str, replace: bool, bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     model = await serve(bench, bench.mar())
 
     with pytest.raises(Conflict, match="Model m is already registered"):
@@ -97,8 +91,7 @@ async def test_nor_is_an_ephemeral_one_of_another_owner_or_by_accident(
     assert [*bench.registry] == [model]
 
 
-async def test_a_name_that_is_still_being_restored_is_not_taken_either(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_name_that_is_still_being_restored_is_not_taken_either(tmp_path: Path, bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     for path in bench.models_dir.iterdir():
         path.rename(tmp_path / "lost")
@@ -110,8 +103,7 @@ async def test_a_name_that_is_still_being_restored_is_not_taken_either(tmp_path:
         await serve(again, again.mar())
 
 
-async def test_the_owner_replaces_it_and_keeps_its_settings(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_owner_replaces_it_and_keeps_its_settings(bench: StubDaemon) -> None:
     change_settings(await serve(bench, bench.mar()), {"batch_size": 4})
 
     new = await serve(bench, other(bench), replace=True)
@@ -120,8 +112,7 @@ async def test_the_owner_replaces_it_and_keeps_its_settings(tmp_path: Path) -> N
     assert bench.remembered == {}
 
 
-async def test_an_operator_replaces_it_by_one_that_stays(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_an_operator_replaces_it_by_one_that_stays(bench: StubDaemon) -> None:
     await serve(bench, bench.mar())
 
     new = await bench.registrar.register(Registration(url=other(bench)), replace=True)
@@ -129,8 +120,7 @@ async def test_an_operator_replaces_it_by_one_that_stays(tmp_path: Path) -> None
     assert not new.request.ephemeral and [*bench.remembered] == ["m/1.0"]
 
 
-async def test_an_upgrade_hands_it_on_with_its_files_and_settings(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_an_upgrade_hands_it_on_with_its_files_and_settings(tmp_path: Path, bench: StubDaemon) -> None:
     await bench.register(bench.mar("m"))
     model = await serve(bench, bench.mar("e"))
     change_settings(model, {"batch_size": 4})
@@ -153,8 +143,7 @@ async def test_an_upgrade_hands_it_on_with_its_files_and_settings(tmp_path: Path
     assert not served.source.directory.is_dir() and [*new.remembered] == ["m/1.0"]
 
 
-async def test_after_an_upgrade_that_failed_its_files_go_with_it(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_after_an_upgrade_that_failed_its_files_go_with_it(bench: StubDaemon) -> None:
     await serve(bench, bench.mar())
     bench.registrar.ledger.hand_over()
 
@@ -164,8 +153,7 @@ async def test_after_an_upgrade_that_failed_its_files_go_with_it(tmp_path: Path)
     assert bench.unpacked == 0
 
 
-async def test_while_it_loads_its_name_is_taken(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_while_it_loads_its_name_is_taken(bench: StubDaemon) -> None:
     loading = asyncio.ensure_future(serve(bench, bench.mar()))
     await until(lambda: bool(bench.names))
     with pytest.raises(Conflict):

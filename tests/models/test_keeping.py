@@ -31,8 +31,7 @@ def values(model: ModelVersion) -> tuple[Any, ...]:
     return settings.batch_size, settings.max_delay, settings.queue_jobs, model.presence.least, model.presence.most
 
 
-async def test_what_was_asked_for_at_the_registration_and_since_is_kept(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_was_asked_for_at_the_registration_and_since_is_kept(bench: StubDaemon) -> None:
     old = await chosen(bench, workers=1, batch_size=4)
     change_settings(old, {"max_delay": 0.5, "queue_jobs": 7})
     await bench.registrar.scale(old, 2, 3, synchronous=True, progress=no_progress)
@@ -46,8 +45,7 @@ async def test_what_was_asked_for_at_the_registration_and_since_is_kept(tmp_path
     }  # fmt: skip
 
 
-async def test_it_is_kept_through_a_second_replacement_and_a_restart(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_it_is_kept_through_a_second_replacement_and_a_restart(bench: StubDaemon) -> None:
     change_settings(await chosen(bench, workers=2, batch_size=4), {"max_delay": 0.5})
 
     await replace(bench, other(bench))
@@ -59,8 +57,7 @@ async def test_it_is_kept_through_a_second_replacement_and_a_restart(tmp_path: P
     assert model.settings.origins["max_delay"] == "set"
 
 
-async def test_what_the_request_asks_for_wins_and_counts_as_registered(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_the_request_asks_for_wins_and_counts_as_registered(bench: StubDaemon) -> None:
     old = await chosen(bench, workers=1, batch_size=4)
     change_settings(old, {"batch_size": 8, "max_delay": 0.5})
 
@@ -70,8 +67,7 @@ async def test_what_the_request_asks_for_wins_and_counts_as_registered(tmp_path:
     assert (new.settings.max_delay, new.settings.origins["max_delay"]) == (0.5, "set")
 
 
-async def test_a_number_of_workers_in_the_request_brings_its_own_largest_number(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_number_of_workers_in_the_request_brings_its_own_largest_number(bench: StubDaemon) -> None:
     await bench.registrar.scale(await chosen(bench), 2, 5, synchronous=True, progress=no_progress)
 
     new = await replace(bench, other(bench), workers=1)
@@ -79,8 +75,7 @@ async def test_a_number_of_workers_in_the_request_brings_its_own_largest_number(
     assert (new.presence.least, new.presence.most) == (1, 1)
 
 
-async def test_an_archive_with_another_value_does_not_win_over_one_that_was_asked_for(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_an_archive_with_another_value_does_not_win_over_one_that_was_asked_for(bench: StubDaemon) -> None:
     await chosen(bench, workers=1, batch_size=4)
 
     new = await replace(bench, configured(bench, b"batchSize: 16\nmaxBatchDelay: 20\nminWorkers: 4"))
@@ -90,8 +85,7 @@ async def test_an_archive_with_another_value_does_not_win_over_one_that_was_aske
     assert new.presence.least == 1
 
 
-async def test_what_only_the_old_archive_said_is_read_from_the_new_one(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_only_the_old_archive_said_is_read_from_the_new_one(bench: StubDaemon) -> None:
     write_files(bench.store / "old", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 16\nretry: true"})
     await bench.register("old")
 
@@ -111,9 +105,8 @@ async def test_what_only_the_old_archive_said_is_read_from_the_new_one(tmp_path:
     ],
 )
 async def test_without_a_chosen_number_of_workers(
-    config: bytes, overrides: dict[str, Any], workers: int, tmp_path: Path
+    config: bytes, overrides: dict[str, Any], workers: int, bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     write_files(bench.store / "old", model_files(configFile="c.yaml") | {"c.yaml": b"minWorkers: 3"})
     await bench.register("old", workers=None)
 
@@ -124,8 +117,7 @@ async def test_without_a_chosen_number_of_workers(
     assert again.registry.find("m").pool.wanted == workers
 
 
-async def test_no_workers_are_a_choice_that_is_kept(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_no_workers_are_a_choice_that_is_kept(bench: StubDaemon) -> None:
     await bench.registrar.scale(await chosen(bench, workers=2), 0, 0, synchronous=True, progress=no_progress)
 
     new = await replace(bench, other(bench), fallback_workers=1)
@@ -133,8 +125,7 @@ async def test_no_workers_are_a_choice_that_is_kept(tmp_path: Path) -> None:
     assert (new.state, new.presence.least) == (ModelState.UNLOADED, 0)
 
 
-async def test_reset_begins_with_the_request_alone(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_reset_begins_with_the_request_alone(bench: StubDaemon) -> None:
     old = await chosen(bench, workers=3, batch_size=4)
     change_settings(old, {"max_delay": 0.5})
     request = Registration(url=other(bench), overrides=Overrides(fallback_workers=1, queue_jobs=9))
@@ -145,8 +136,7 @@ async def test_reset_begins_with_the_request_alone(tmp_path: Path) -> None:
     assert new.request == request and new.before is not None and new.before.kept == ()
 
 
-async def test_a_version_that_failed_keeps_them_too(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_version_that_failed_keeps_them_too(bench: StubDaemon) -> None:
     bench.engine.load_failure = LoadFailure("ValueError: bad weights")
     request = Registration(url=bench.mar(), overrides=Overrides(workers=2, batch_size=4), synchronous=False)
     failed = await bench.registrar.register(request)
@@ -158,8 +148,7 @@ async def test_a_version_that_failed_keeps_them_too(tmp_path: Path) -> None:
     assert (new.settings.batch_size, new.pool.ready) == (4, 2)
 
 
-async def test_a_replacement_that_fails_changes_nothing(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_replacement_that_fails_changes_nothing(bench: StubDaemon) -> None:
     old = await chosen(bench, workers=1, batch_size=4)
     bench.engine.load_failure = LoadFailure("ValueError: bad weights")
 
@@ -170,8 +159,7 @@ async def test_a_replacement_that_fails_changes_nothing(tmp_path: Path) -> None:
     assert bench.remembered["m/1.0"].request == old.request
 
 
-async def test_each_version_keeps_its_own(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_each_version_keeps_its_own(bench: StubDaemon) -> None:
     for version, size in (("1.0", 4), ("2.0", 16)):
         await bench.registrar.register(
             Registration(url=bench.mar(version=version), overrides=Overrides(workers=1, batch_size=size))
@@ -182,8 +170,7 @@ async def test_each_version_keeps_its_own(tmp_path: Path) -> None:
     assert new.settings.batch_size == 16 and bench.registry.find("m", "1.0").settings.batch_size == 4
 
 
-async def test_a_version_whose_files_are_gone_keeps_what_was_asked_for(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_version_whose_files_are_gone_keeps_what_was_asked_for(bench: StubDaemon) -> None:
     directory = write_files(bench.store / "gone", model_files())
     await bench.registrar.register(Registration(url="gone", overrides=Overrides(workers=2, batch_size=4)))
     (directory / "MAR-INF/MANIFEST.json").unlink()
@@ -195,8 +182,7 @@ async def test_a_version_whose_files_are_gone_keeps_what_was_asked_for(tmp_path:
     assert (new.settings.batch_size, new.pool.ready) == (4, 2)
 
 
-async def test_the_handler_is_the_archives(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_handler_is_the_archives(bench: StubDaemon) -> None:
     await bench.registrar.register(Registration(url=bench.mar(), handler="base_handler"))
 
     new = await replace(bench, other(bench))

@@ -1,7 +1,5 @@
 """An operator's commands: load a version now, or unload it and keep it so."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.kit.daemon import StubDaemon
@@ -10,8 +8,7 @@ from tsctl.daemon.models.loading import load, unload
 from tsctl.daemon.models.registrar import no_progress
 
 
-async def test_a_model_that_is_always_loaded_can_be_unloaded_and_keeps_its_number_of_workers(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_model_that_is_always_loaded_can_be_unloaded_and_keeps_its_number_of_workers(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar(), workers=2)
 
     await unload(model, bench.registrar.ledger)
@@ -21,8 +18,9 @@ async def test_a_model_that_is_always_loaded_can_be_unloaded_and_keeps_its_numbe
     assert model.pool.ready == 2
 
 
-async def test_a_version_that_was_unloaded_stays_so_over_a_restart_until_it_is_loaded_or_scaled(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_version_that_was_unloaded_stays_so_over_a_restart_until_it_is_loaded_or_scaled(
+    bench: StubDaemon,
+) -> None:
     model = await bench.register(bench.mar(), workers=3)
     await unload(model, bench.registrar.ledger)
     assert bench.remembered["m/1.0"].request.held

@@ -38,8 +38,7 @@ async def serve(bench: StubDaemon, pid: int, url: str, token: str = "mine") -> M
     return await bench.registrar.register(request)
 
 
-async def test_it_goes_with_its_owner_and_leaves_the_others(tmp_path: Path, owner: subprocess.Popen[bytes]) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_it_goes_with_its_owner_and_leaves_the_others(bench: StubDaemon, owner: subprocess.Popen[bytes]) -> None:
     await bench.register(bench.mar("m"))
     await serve(bench, owner.pid, bench.mar("a"))
     await serve(bench, owner.pid, bench.mar("b"))
@@ -50,8 +49,7 @@ async def test_it_goes_with_its_owner_and_leaves_the_others(tmp_path: Path, owne
     await until(lambda: bench.names == ["c/1.0", "m/1.0"] and bench.unpacked == 2)
 
 
-async def test_a_daemon_that_stops_waits_for_no_owner(tmp_path: Path, owner: subprocess.Popen[bytes]) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_daemon_that_stops_waits_for_no_owner(bench: StubDaemon, owner: subprocess.Popen[bytes]) -> None:
     await serve(bench, owner.pid, bench.mar())
     assert bench.registrar.owners.watching == 1
 
@@ -60,8 +58,7 @@ async def test_a_daemon_that_stops_waits_for_no_owner(tmp_path: Path, owner: sub
     assert bench.registrar.owners.watching == 0
 
 
-async def test_an_owner_that_ended_before_is_seen(tmp_path: Path, owner: subprocess.Popen[bytes]) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_an_owner_that_ended_before_is_seen(bench: StubDaemon, owner: subprocess.Popen[bytes]) -> None:
     owner.kill()
     owner.communicate()
 
@@ -71,17 +68,16 @@ async def test_an_owner_that_ended_before_is_seen(tmp_path: Path, owner: subproc
     await until(lambda: bench.names == [])
 
 
-async def test_a_number_that_no_process_can_have_is_one_that_ended(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-
+async def test_a_number_that_no_process_can_have_is_one_that_ended(bench: StubDaemon) -> None:
     with pytest.raises(Stopping):
         await serve(bench, 10**12, bench.mar())
 
     await until(lambda: bench.names == [])
 
 
-async def test_what_an_operator_registered_in_its_place_stays(tmp_path: Path, owner: subprocess.Popen[bytes]) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_an_operator_registered_in_its_place_stays(
+    bench: StubDaemon, owner: subprocess.Popen[bytes]
+) -> None:
     await serve(bench, owner.pid, bench.mar())
     await serve(bench, owner.pid, bench.mar("n"))
     await bench.registrar.register(Registration(url="m-1.0.mar"), replace=True)
@@ -91,8 +87,7 @@ async def test_what_an_operator_registered_in_its_place_stays(tmp_path: Path, ow
     await until(lambda: bench.names == ["m/1.0"])
 
 
-async def test_it_goes_after_an_upgrade_that_failed(tmp_path: Path, owner: subprocess.Popen[bytes]) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_it_goes_after_an_upgrade_that_failed(bench: StubDaemon, owner: subprocess.Popen[bytes]) -> None:
     await serve(bench, owner.pid, bench.mar())
     bench.registrar.gate.close()
     owner.kill()
@@ -104,8 +99,9 @@ async def test_it_goes_after_an_upgrade_that_failed(tmp_path: Path, owner: subpr
     await until(lambda: bench.names == [])
 
 
-async def test_the_daemon_that_takes_over_sees_the_end_too(tmp_path: Path, owner: subprocess.Popen[bytes]) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_daemon_that_takes_over_sees_the_end_too(
+    tmp_path: Path, owner: subprocess.Popen[bytes], bench: StubDaemon
+) -> None:
     await serve(bench, owner.pid, bench.mar())
     models = expected(bench.registry, bench.registrar.ledger.hand_over())
     await bench.registrar.stop(0.0)

@@ -23,8 +23,7 @@ def digest_of(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-async def test_the_pinned_archive_is_served_and_the_pin_is_remembered(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_pinned_archive_is_served_and_the_pin_is_remembered(bench: StubDaemon) -> None:
     url = bench.mar()
     pin = digest_of(bench.store / url)
 
@@ -41,17 +40,14 @@ async def test_the_pinned_archive_is_served_and_the_pin_is_remembered(tmp_path: 
         pytest.param({"model_version": "2.0"}, "m-1.0.mar contains version 1.0; version 2.0 was asked", id="version"),
     ],
 )
-async def test_another_archive_is_refused(pins: dict[str, Any], says: str, tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-
+async def test_another_archive_is_refused(pins: dict[str, Any], says: str, bench: StubDaemon) -> None:
     with pytest.raises(InvalidModel, match=says):
         await bench.register(bench.mar(), **pins)
 
     assert (bench.names, bench.unpacked) == ([], 0)
 
 
-async def test_a_file_that_is_served_in_place_may_be_pinned_and_a_directory_may_not(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_file_that_is_served_in_place_may_be_pinned_and_a_directory_may_not(bench: StubDaemon) -> None:
     (bench.store / "handler.py").write_text("def handle(data, context):\n    return data\n")
     write_files(bench.store / "m", model_files())
 
@@ -64,8 +60,7 @@ async def test_a_file_that_is_served_in_place_may_be_pinned_and_a_directory_may_
     assert bench.names == ["f/1.0"]
 
 
-async def test_a_file_gets_the_version_that_is_asked_for_and_keeps_it_over_a_restart(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_file_gets_the_version_that_is_asked_for_and_keeps_it_over_a_restart(bench: StubDaemon) -> None:
     (bench.store / "scorer.py").write_text(HANDLER)
 
     model = await bench.register("scorer.py", model_version="2.0")
@@ -75,8 +70,7 @@ async def test_a_file_gets_the_version_that_is_asked_for_and_keeps_it_over_a_res
     assert again.names == ["scorer/2.0"]
 
 
-async def test_two_versions_of_a_model_are_two_files(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_two_versions_of_a_model_are_two_files(bench: StubDaemon) -> None:
     for folder in ("one", "two"):
         (bench.store / folder).mkdir()
         (bench.store / folder / "scorer.py").write_text(HANDLER)
@@ -90,16 +84,14 @@ async def test_two_versions_of_a_model_are_two_files(tmp_path: Path) -> None:
     assert sorted(bench.names) == ["other/1.0", "scorer/1.0", "scorer/2.0"]
 
 
-async def test_a_version_that_is_none_is_refused(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_version_that_is_none_is_refused(bench: StubDaemon) -> None:
     (bench.store / "scorer.py").write_text(HANDLER)
 
     with pytest.raises(InvalidModel, match=r"`\.\./2` is no model version"):
         await bench.register("scorer.py", model_version="../2")
 
 
-async def test_a_kept_archive_is_served_by_its_pin_only_where_any_path_may_be(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_kept_archive_is_served_by_its_pin_only_where_any_path_may_be(bench: StubDaemon) -> None:
     url = bench.mar()
     pin = digest_of(bench.store / url)
     await bench.register(url)
@@ -136,9 +128,8 @@ DAMAGE = pytest.mark.parametrize("damage", [altered, cut, linked, named_wrongly]
 
 @DAMAGE
 async def test_a_kept_directory_whose_files_are_not_the_pinned_archives_is_unpacked_again(
-    damage: Callable[[Path], None], tmp_path: Path
+    damage: Callable[[Path], None], bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     url = bench.mar()
     first = await bench.register(url)
     text = (first.source.directory / "handler.py").read_bytes()
@@ -153,9 +144,8 @@ async def test_a_kept_directory_whose_files_are_not_the_pinned_archives_is_unpac
 
 @DAMAGE
 async def test_nor_is_it_served_by_its_pin_where_the_archive_is_gone(
-    damage: Callable[[Path], None], tmp_path: Path
+    damage: Callable[[Path], None], bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     url = bench.mar()
     pin = digest_of(bench.store / url)
     first = await bench.register(url)
@@ -169,8 +159,9 @@ async def test_nor_is_it_served_by_its_pin_where_the_archive_is_gone(
 
 
 @DAMAGE
-async def test_nor_by_a_restart_which_unpacks_the_archive_again(damage: Callable[[Path], None], tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_nor_by_a_restart_which_unpacks_the_archive_again(
+    damage: Callable[[Path], None], bench: StubDaemon
+) -> None:
     url = bench.mar()
     first = await bench.register(url, sha256=digest_of(bench.store / url))
     text = (first.source.directory / "handler.py").read_bytes()
@@ -188,9 +179,8 @@ async def test_nor_by_a_restart_which_unpacks_the_archive_again(damage: Callable
 @DAMAGE
 @pytest.mark.parametrize("left", ["nothing", "another archive"])
 async def test_nor_by_a_restart_that_does_not_find_the_archive(
-    damage: Callable[[Path], None], left: str, tmp_path: Path
+    damage: Callable[[Path], None], left: str, bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     url = bench.mar()
     first = await bench.register(url, sha256=digest_of(bench.store / url))
     (bench.store / url).unlink()
@@ -205,9 +195,8 @@ async def test_nor_by_a_restart_that_does_not_find_the_archive(
 
 
 async def test_a_restart_serves_a_pinned_directory_at_once_where_nobody_has_written_to_its_files(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     url = bench.mar()
     first = await bench.register(url, sha256=digest_of(bench.store / url))
     (first.source.directory / "cache").write_bytes(b"of the handler")
@@ -220,8 +209,9 @@ async def test_a_restart_serves_a_pinned_directory_at_once_where_nobody_has_writ
     assert again.names == ["m/1.0"]
 
 
-async def test_files_that_only_look_written_to_are_hashed_and_served_at_the_next_start_without(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_files_that_only_look_written_to_are_hashed_and_served_at_the_next_start_without(
+    bench: StubDaemon,
+) -> None:
     url = bench.mar()
     first = await bench.register(url, sha256=digest_of(bench.store / url))
     (bench.store / url).unlink()
@@ -235,8 +225,7 @@ async def test_files_that_only_look_written_to_are_hashed_and_served_at_the_next
     assert is_sealed(model.source.directory)
 
 
-async def test_without_a_pin_a_restart_serves_what_is_there(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_without_a_pin_a_restart_serves_what_is_there(bench: StubDaemon) -> None:
     first = await bench.register(bench.mar())
     altered(first.source.directory)
 
@@ -245,8 +234,7 @@ async def test_without_a_pin_a_restart_serves_what_is_there(tmp_path: Path) -> N
     assert b"altered" in (again.registry.find("m").source.directory / "handler.py").read_bytes()
 
 
-async def test_a_file_that_a_handler_has_added_changes_nothing(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_file_that_a_handler_has_added_changes_nothing(bench: StubDaemon) -> None:
     url = bench.mar()
     pin = digest_of(bench.store / url)
     first = await bench.register(url)
@@ -257,8 +245,7 @@ async def test_a_file_that_a_handler_has_added_changes_nothing(tmp_path: Path) -
     assert (first.source.directory / "cache").exists()
 
 
-async def test_the_sums_of_an_archive_go_with_its_directory(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_sums_of_an_archive_go_with_its_directory(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     sums = sums_of(model.source.directory)
     assert sums.is_file()

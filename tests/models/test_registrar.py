@@ -27,8 +27,7 @@ from tsctl.daemon.workers.stub import StubEngine, StubWorker
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 
 
-async def test_a_registered_model_is_ready_when_the_call_returns(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_registered_model_is_ready_when_the_call_returns(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar("resnet", "2.0"), workers=2)
 
     assert bench.names == ["resnet/2.0"] and bench.registry.find("resnet") is model
@@ -37,15 +36,13 @@ async def test_a_registered_model_is_ready_when_the_call_returns(tmp_path: Path)
     assert bench.engine.workers[0].spec.model_dir == model.source.directory
 
 
-async def test_without_workers_nothing_is_started(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_without_workers_nothing_is_started(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar(), workers=None)
 
     assert model.state is ModelState.UNLOADED and bench.engine.workers == []
 
 
-async def test_a_directory_is_served_in_place(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_directory_is_served_in_place(bench: StubDaemon) -> None:
     directory = write_files(bench.store / "m", model_files())
     model = await bench.register("m")
     assert model.source.directory == directory and bench.unpacked == 0
@@ -63,17 +60,15 @@ async def test_a_directory_is_served_in_place(tmp_path: Path) -> None:
     ],
 )
 async def test_a_registration_that_is_refused_leaves_nothing(
-    model: dict[str, str], overrides: Overrides, error: type[DaemonError], tmp_path: Path
+    model: dict[str, str], overrides: Overrides, error: type[DaemonError], bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     with pytest.raises(error):
         await bench.registrar.register(Registration(url=bench.mar(**model), overrides=overrides))
 
     assert (bench.names, bench.unpacked, bench.engine.workers) == ([], 0, [])
 
 
-async def test_what_is_not_in_the_store_is_not_found(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_is_not_in_the_store_is_not_found(tmp_path: Path, bench: StubDaemon) -> None:
     with pytest.raises(ArchiveNotFound):
         await bench.register("missing.mar")
     with pytest.raises(ArchiveNotFound):
@@ -83,8 +78,7 @@ async def test_what_is_not_in_the_store_is_not_found(tmp_path: Path) -> None:
     assert bench.names == ["m/1.0"]
 
 
-async def test_a_load_that_fails_leaves_nothing_and_tells_the_traceback(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_load_that_fails_leaves_nothing_and_tells_the_traceback(bench: StubDaemon) -> None:
     bench.engine.load_failure = BROKEN
 
     with pytest.raises(WorkersFailed) as caught:
@@ -98,8 +92,7 @@ async def test_a_load_that_fails_leaves_nothing_and_tells_the_traceback(tmp_path
     assert {worker.state for worker in bench.engine.workers} == {WorkerState.EXITED}
 
 
-async def test_a_load_out_of_memory_is_a_507(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_load_out_of_memory_is_a_507(bench: StubDaemon) -> None:
     bench.engine.load_failure = LoadFailure("MemoryError", out_of_memory=True)
 
     with pytest.raises(OutOfResources):
@@ -116,8 +109,7 @@ class HalfBroken(StubEngine):
         return worker
 
 
-async def test_one_worker_that_fails_is_a_failure_even_if_the_next_comes_up_at_once(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_worker_that_fails_is_a_failure_even_if_the_next_comes_up_at_once(bench: StubDaemon) -> None:
     bench.use(HalfBroken(bench.engine.clock))
 
     with pytest.raises(WorkersFailed, match="ValueError: bad weights"):
@@ -126,8 +118,7 @@ async def test_one_worker_that_fails_is_a_failure_even_if_the_next_comes_up_at_o
     assert (bench.names, bench.unpacked) == ([], 0)
 
 
-async def test_an_asynchronous_failure_stays_listed_and_can_be_replaced(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_an_asynchronous_failure_stays_listed_and_can_be_replaced(bench: StubDaemon) -> None:
     bench.engine.load_failure = BROKEN
     failed = await bench.register(bench.mar(), synchronous=False)
     await until(lambda: failed.state is ModelState.FAILED)
@@ -141,8 +132,7 @@ async def test_an_asynchronous_failure_stays_listed_and_can_be_replaced(tmp_path
     assert (model.source.directory / "handler.py").is_file()
 
 
-async def test_the_same_version_twice_is_a_conflict_and_the_first_goes_on(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_same_version_twice_is_a_conflict_and_the_first_goes_on(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
 
     with pytest.raises(Conflict) as caught:
@@ -153,8 +143,7 @@ async def test_the_same_version_twice_is_a_conflict_and_the_first_goes_on(tmp_pa
     assert (model.source.directory / "handler.py").is_file()
 
 
-async def test_one_archive_under_two_names_is_unpacked_once_and_kept_until_both_are_gone(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_archive_under_two_names_is_unpacked_once_and_kept_until_both_are_gone(bench: StubDaemon) -> None:
     one = await bench.register(bench.mar(), model_name="one")
     two = await bench.register(bench.mar(), model_name="two")
     assert one.source.directory == two.source.directory and bench.unpacked == 1
@@ -184,8 +173,7 @@ async def test_an_archive_that_a_failed_registration_removed_meanwhile_is_unpack
     assert (await bench.register(bench.mar())).state is ModelState.READY
 
 
-async def test_scaling_waits_for_the_workers(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_scaling_waits_for_the_workers(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
 
     await bench.registrar.scale(model, 3, 3, synchronous=True, progress=no_progress)
@@ -193,8 +181,7 @@ async def test_scaling_waits_for_the_workers(tmp_path: Path) -> None:
     assert model.pool.ready == 3
 
 
-async def test_scaling_says_why_a_worker_failed_and_the_others_serve_on(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_scaling_says_why_a_worker_failed_and_the_others_serve_on(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar(), workers=3)
     bench.engine.load_failure = BROKEN
 
@@ -204,8 +191,7 @@ async def test_scaling_says_why_a_worker_failed_and_the_others_serve_on(tmp_path
     assert model.state is ModelState.READY and model.pool.ready == 3
 
 
-async def test_progress_tells_of_loading(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_progress_tells_of_loading(bench: StubDaemon) -> None:
     told: list[tuple[str, int, int]] = []
     request = Registration(url=bench.mar(), overrides=Overrides(workers=2))
 
@@ -215,8 +201,7 @@ async def test_progress_tells_of_loading(tmp_path: Path) -> None:
     assert loading[0] == ("loading", 0, 2) and loading[-1] == ("loading", 2, 2)
 
 
-async def test_a_daemon_that_stops_accepts_no_registration_and_no_request(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_daemon_that_stops_accepts_no_registration_and_no_request(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
 
     bench.registrar.refuse()
@@ -227,8 +212,7 @@ async def test_a_daemon_that_stops_accepts_no_registration_and_no_request(tmp_pa
         await bench.register(bench.mar("other"))
 
 
-async def test_what_a_crash_left_behind_is_removed(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_a_crash_left_behind_is_removed(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     write_files(bench.models_dir / ".unpacking-x", {"a": b""})
     write_files(bench.models_dir / "0123", {"a": b""})

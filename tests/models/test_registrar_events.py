@@ -21,8 +21,7 @@ def told(bench: StubDaemon) -> list[tuple[str, str, str]]:
     ]
 
 
-async def test_what_an_operator_does_with_a_version_is_told(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_an_operator_does_with_a_version_is_told(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
 
     await bench.registrar.scale(model, 2, 2, synchronous=True, progress=no_progress)
@@ -39,9 +38,7 @@ async def test_what_an_operator_does_with_a_version_is_told(tmp_path: Path) -> N
     ]
 
 
-async def test_a_registration_that_fails_at_its_archive_is_told(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-
+async def test_a_registration_that_fails_at_its_archive_is_told(bench: StubDaemon) -> None:
     with pytest.raises(DaemonError):
         await bench.register("missing.mar")
 
@@ -50,8 +47,7 @@ async def test_a_registration_that_fails_at_its_archive_is_told(tmp_path: Path) 
     assert text.startswith("cannot register missing.mar: Model not found at: missing.mar")
 
 
-async def test_a_registration_whose_workers_fail_is_told_beside_the_failure(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_registration_whose_workers_fail_is_told_beside_the_failure(bench: StubDaemon) -> None:
     bench.engine.load_failure = LoadFailure("ValueError: no", "Traceback")
 
     with pytest.raises(WorkersFailed):
@@ -67,8 +63,7 @@ async def test_a_registration_whose_workers_fail_is_told_beside_the_failure(tmp_
     ]
 
 
-async def test_a_replacement_is_told_from_its_beginning_to_its_end(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_replacement_is_told_from_its_beginning_to_its_end(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
 
     await replace(bench, other(bench))
@@ -79,8 +74,7 @@ async def test_a_replacement_is_told_from_its_beginning_to_its_end(tmp_path: Pat
     ]
 
 
-async def test_a_version_that_has_replaced_another_does_not_become_ready_again(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_version_that_has_replaced_another_does_not_become_ready_again(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     new = await replace(bench, other(bench))
     before = bench.registrar.events.last
@@ -92,8 +86,7 @@ async def test_a_version_that_has_replaced_another_does_not_become_ready_again(t
     assert [event.kind for event in bench.registrar.events.after(before)] == ["worker-exited"]
 
 
-async def test_a_replacement_that_fails_is_told_once(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_replacement_that_fails_is_told_once(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     bench.engine.load_failure = LoadFailure("no")
 
@@ -104,8 +97,7 @@ async def test_a_replacement_that_fails_is_told_once(tmp_path: Path) -> None:
     assert told(bench)[-1][2].startswith("not replaced by other.mar: Failed to start workers")
 
 
-async def test_a_failed_version_that_is_tried_again_is_told(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_failed_version_that_is_tried_again_is_told(bench: StubDaemon) -> None:
     bench.engine.load_failure = LoadFailure("no")
     model = await bench.register(bench.mar(), synchronous=False)
     await until(lambda: model.pool.hopeless and not model.pool.workers)
@@ -116,8 +108,7 @@ async def test_a_failed_version_that_is_tried_again_is_told(tmp_path: Path) -> N
     assert [kind for kind, _, _ in told(bench)] == ["registered", "model-failed", "retried"]
 
 
-async def test_a_restart_tells_what_it_brings_back_and_what_not(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_restart_tells_what_it_brings_back_and_what_not(tmp_path: Path, bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     await bench.register(bench.mar("gone"))
     (bench.store / "gone-1.0.mar").unlink()
@@ -133,8 +124,7 @@ async def test_a_restart_tells_what_it_brings_back_and_what_not(tmp_path: Path) 
     assert text.startswith("The registration of an earlier run cannot be restored: ")
 
 
-async def test_a_change_that_could_not_be_saved_is_told(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_change_that_could_not_be_saved_is_told(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     bench.snapshot.unlink()
     bench.snapshot.mkdir()

@@ -15,8 +15,7 @@ from tsctl.daemon.workers.state import WorkerState
 BROKEN = LoadFailure("ValueError: bad weights", "Traceback (most recent call last): …")
 
 
-async def test_the_old_one_serves_until_the_new_one_is_ready(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_old_one_serves_until_the_new_one_is_ready(bench: StubDaemon) -> None:
     old = await bench.register(bench.mar())
     loading = await begin(bench, other(bench))
     old.submit(bench.client.job("meanwhile"))
@@ -53,8 +52,7 @@ async def test_what_the_old_one_has_accepted_it_answers_however_long_that_takes(
     assert bench.unpacked == 2  # the old one, too: a rollback brings it back
 
 
-async def test_one_that_cannot_be_loaded_leaves_the_old_one_and_nothing_else(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_that_cannot_be_loaded_leaves_the_old_one_and_nothing_else(bench: StubDaemon) -> None:
     old = await bench.register(bench.mar())
     before = bench.snapshot.read_bytes()
     bench.engine.load_failure = BROKEN
@@ -74,8 +72,7 @@ async def test_one_that_cannot_be_loaded_leaves_the_old_one_and_nothing_else(tmp
     assert (await replace(bench, other(bench))).took_over
 
 
-async def test_an_archive_that_is_refused_leaves_the_old_one(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_an_archive_that_is_refused_leaves_the_old_one(bench: StubDaemon) -> None:
     old = await bench.register(bench.mar())
     write_mar(bench.store / "bad.mar", model_files(handler="missing.py"))
 
@@ -85,8 +82,7 @@ async def test_an_archive_that_is_refused_leaves_the_old_one(tmp_path: Path) -> 
     assert bench.registry.find("m") is old and not old.being_replaced and bench.unpacked == 1
 
 
-async def test_without_waiting_the_failure_is_kept_where_it_was_asked_for(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_without_waiting_the_failure_is_kept_where_it_was_asked_for(bench: StubDaemon) -> None:
     old = await bench.register(bench.mar())
     bench.engine.load_failure = BROKEN
 
@@ -97,8 +93,7 @@ async def test_without_waiting_the_failure_is_kept_where_it_was_asked_for(tmp_pa
     assert old.replacement is not None and "bad weights" in old.replacement.error
 
 
-async def test_without_waiting_it_takes_over_when_it_is_ready_and_is_remembered(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_without_waiting_it_takes_over_when_it_is_ready_and_is_remembered(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
 
     new = await replace(bench, other(bench), synchronous=False)
@@ -107,8 +102,7 @@ async def test_without_waiting_it_takes_over_when_it_is_ready_and_is_remembered(
     await until(lambda: bench.remembered["m/1.0"].unpacked == new.source.directory.name)
 
 
-async def test_without_waiting_it_is_a_change_that_an_upgrade_waits_for(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_without_waiting_it_is_a_change_that_an_upgrade_waits_for(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     bench.engine.load_time = NEVER
 
@@ -120,8 +114,7 @@ async def test_without_waiting_it_is_a_change_that_an_upgrade_waits_for(tmp_path
     await gate.emptied()
 
 
-async def test_without_workers_there_is_nothing_to_wait_for_and_it_is_remembered_at_once(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_without_workers_there_is_nothing_to_wait_for_and_it_is_remembered_at_once(bench: StubDaemon) -> None:
     await bench.register(bench.mar(), workers=0)
 
     new = await replace(bench, other(bench), synchronous=False, workers=0)
@@ -130,15 +123,13 @@ async def test_without_workers_there_is_nothing_to_wait_for_and_it_is_remembered
     assert bench.remembered["m/1.0"].unpacked == new.source.directory.name
 
 
-async def test_what_is_not_registered_is_registered(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_is_not_registered_is_registered(bench: StubDaemon) -> None:
     model = await replace(bench, bench.mar(), workers=1)
 
     assert bench.names == ["m/1.0"] and not model.took_over and [*bench.remembered] == ["m/1.0"]
 
 
-async def test_one_that_has_failed_can_be_replaced_too_and_stays_listed_until_then(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_that_has_failed_can_be_replaced_too_and_stays_listed_until_then(bench: StubDaemon) -> None:
     bench.engine.load_failure = BROKEN
     failed = await bench.register(bench.mar(), synchronous=False)
     await until(lambda: failed.state is ModelState.FAILED)
@@ -152,8 +143,7 @@ async def test_one_that_has_failed_can_be_replaced_too_and_stays_listed_until_th
     assert bench.registry.find("m") is new and new.state is ModelState.READY
 
 
-async def test_the_same_path_with_other_content_is_a_replacement(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_same_path_with_other_content_is_a_replacement(bench: StubDaemon) -> None:
     url = bench.mar()
     await bench.register(url)
     write_mar(bench.store / url, model_files() | {"weights": b"new"})
@@ -163,8 +153,7 @@ async def test_the_same_path_with_other_content_is_a_replacement(tmp_path: Path)
     assert (new.source.directory / "weights").read_bytes() == b"new"
 
 
-async def test_a_directory_takes_the_place_of_an_archive(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_directory_takes_the_place_of_an_archive(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     directory = write_files(bench.store / "m", model_files())
 
@@ -174,8 +163,7 @@ async def test_a_directory_takes_the_place_of_an_archive(tmp_path: Path) -> None
     assert bench.unpacked == 0 and (directory / "handler.py").is_file()
 
 
-async def test_a_directory_that_takes_its_own_place_keeps_its_files(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_directory_that_takes_its_own_place_keeps_its_files(bench: StubDaemon) -> None:
     directory = write_files(bench.store / "m", model_files())
     await bench.register("m")
 
@@ -184,8 +172,7 @@ async def test_a_directory_that_takes_its_own_place_keeps_its_files(tmp_path: Pa
     assert (directory / "handler.py").is_file()
 
 
-async def test_the_same_content_again_keeps_its_directory(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_same_content_again_keeps_its_directory(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
 
     new = await replace(bench, bench.mar())
@@ -194,8 +181,7 @@ async def test_the_same_content_again_keeps_its_directory(tmp_path: Path) -> Non
     assert (new.source.directory / "handler.py").is_file() and bench.unpacked == 1
 
 
-async def test_the_default_and_the_order_of_versions_stay(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_default_and_the_order_of_versions_stay(bench: StubDaemon) -> None:
     for version in ("1.0", "2.0"):
         await bench.register(bench.mar(version=version))
     await bench.registrar.set_default("m", "2.0")

@@ -15,8 +15,7 @@ from tsctl.daemon.models.registrar import no_progress
 from tsctl.daemon.workers.state import WorkerState
 
 
-async def test_while_it_is_being_replaced_nothing_else_changes_it(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_while_it_is_being_replaced_nothing_else_changes_it(bench: StubDaemon) -> None:
     old = await bench.register(bench.mar())
     loading = await begin(bench, other(bench))
     registrar = bench.registrar
@@ -38,8 +37,7 @@ async def test_while_it_is_being_replaced_nothing_else_changes_it(tmp_path: Path
     assert await loading is bench.registry.find("m")
 
 
-async def test_one_that_is_still_being_registered_is_not_replaced(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_that_is_still_being_registered_is_not_replaced(bench: StubDaemon) -> None:
     bench.engine.load_time = NEVER
     registering = asyncio.ensure_future(bench.register(bench.mar()))
     await until(lambda: len(bench.engine.workers) == 1)
@@ -51,8 +49,7 @@ async def test_one_that_is_still_being_registered_is_not_replaced(tmp_path: Path
     assert await registering is bench.registry.find("m") and bench.unpacked == 1
 
 
-async def test_one_that_has_lost_its_place_meanwhile_is_not_brought_back(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_that_has_lost_its_place_meanwhile_is_not_brought_back(bench: StubDaemon) -> None:
     old = await bench.register(bench.mar())
     loading = await begin(bench, other(bench))
     bench.registry.discard(old)  # as a list of models does that names another archive
@@ -64,8 +61,7 @@ async def test_one_that_has_lost_its_place_meanwhile_is_not_brought_back(tmp_pat
     assert bench.names == [] and bench.unpacked == 1  # the old one's, which is not ours to remove
 
 
-async def test_a_stop_ends_old_and_new(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_stop_ends_old_and_new(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     loading = await begin(bench, other(bench))
 
@@ -78,8 +74,7 @@ async def test_a_stop_ends_old_and_new(tmp_path: Path) -> None:
         await replace(bench, other(bench))
 
 
-async def test_after_a_stop_the_old_one_is_restored(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_after_a_stop_the_old_one_is_restored(bench: StubDaemon) -> None:
     old = await bench.register(bench.mar())
     loading = await begin(bench, other(bench))
     await bench.registrar.stop(grace=1.0)
@@ -130,8 +125,7 @@ async def test_a_kill_before_it_is_remembered_brings_the_old_one_back(
     assert again.registry.find("m").source.directory == old.source.directory and again.unpacked == 1
 
 
-async def test_a_kill_after_it_is_remembered_brings_the_new_one_back(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_kill_after_it_is_remembered_brings_the_new_one_back(bench: StubDaemon) -> None:
     old = await bench.register(bench.mar())
     new = await replace(bench, other(bench))
 

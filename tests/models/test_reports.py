@@ -30,9 +30,12 @@ def test_a_version_whose_first_worker_comes_up_is_ready_once() -> None:
     assert texts(bench, "model-ready", "model-recovered") == ["ready: 1 of 2 workers"]
 
 
-def test_the_end_of_a_worker_without_requests_is_told() -> None:
-    bench = StubVersion()
+@pytest.fixture
+def bench() -> StubVersion:
+    return StubVersion()
 
+
+def test_the_end_of_a_worker_without_requests_is_told(bench: StubVersion) -> None:
     bench.workers[0].die("killed by SIGKILL")
 
     (event,) = told(bench)
@@ -74,8 +77,7 @@ def test_requests_of_one_worker_with_different_fates_are_named() -> None:
     )  # fmt: skip
 
 
-def test_a_request_whose_client_has_left_has_no_client() -> None:
-    bench = StubVersion()
+def test_a_request_whose_client_has_left_has_no_client(bench: StubVersion) -> None:
     (job,) = bench.send("a")
     bench.model.abandon(job)
 
@@ -84,8 +86,7 @@ def test_a_request_whose_client_has_left_has_no_client() -> None:
     assert texts(bench) == [f"worker {bench.workers[0].pid} ended: killed; its requests: 1 without a client"]
 
 
-def test_a_batch_beyond_the_response_timeout_is_told_with_its_worker() -> None:
-    bench = StubVersion()
+def test_a_batch_beyond_the_response_timeout_is_told_with_its_worker(bench: StubVersion) -> None:
     bench.send("a")
 
     bench.workers[0].hang(Reply(500, b"too late", error="InternalServerException"))
@@ -108,8 +109,7 @@ def test_workers_that_were_told_to_end_are_no_event() -> None:
     assert texts(bench) == []
 
 
-def test_a_stopped_worker_that_still_had_requests_is_told() -> None:
-    bench = StubVersion()
+def test_a_stopped_worker_that_still_had_requests_is_told(bench: StubVersion) -> None:
     bench.send("a")
 
     bench.model.stop()
@@ -129,8 +129,7 @@ def test_a_model_that_cannot_be_loaded_has_failed_once() -> None:
     ]
 
 
-def test_a_model_whose_workers_end_too_early_too_often_has_failed() -> None:
-    bench = StubVersion()
+def test_a_model_whose_workers_end_too_early_too_often_has_failed(bench: StubVersion) -> None:
     for _ in range(5):
         bench.workers[-1].crash()
         bench.clock.advance(9.1)
@@ -151,8 +150,7 @@ def test_a_failed_model_that_is_tried_again_with_success_has_recovered() -> None
     assert [event.kind for event in bench.model.reports.latest()] == ["model-failed", "model-ready"]
 
 
-def test_places_that_are_given_up_beside_a_ready_worker_are_told() -> None:
-    bench = StubVersion()
+def test_places_that_are_given_up_beside_a_ready_worker_are_told(bench: StubVersion) -> None:
     bench.engine.load_failure = LoadFailure("out of memory")
 
     bench.model.scale(3, 3)
@@ -179,8 +177,7 @@ def test_refused_requests_are_told_at_once_and_then_with_their_count() -> None:
     assert "(783 more within 60 s, 784 in all)" in texts(bench)[-1]
 
 
-def test_waiting_requests_that_are_refused_are_told() -> None:
-    bench = StubVersion()
+def test_waiting_requests_that_are_refused_are_told(bench: StubVersion) -> None:
     bench.send("running", "ahead")
     bench.submit("waiting")
 
@@ -190,8 +187,7 @@ def test_waiting_requests_that_are_refused_are_told() -> None:
     assert texts(bench) == ['a request was refused: Model "m" version 1.0 is being stopped.']
 
 
-def test_failed_requests_are_told_with_the_first_line_of_their_error() -> None:
-    bench = StubVersion()
+def test_failed_requests_are_told_with_the_first_line_of_their_error(bench: StubVersion) -> None:
     bench.engine.answer = lambda job: Reply(503, b"ValueError: bad\nTraceback", error="InternalServerException")
 
     for name in "abc":
@@ -206,8 +202,7 @@ def test_failed_requests_are_told_with_the_first_line_of_their_error() -> None:
 
 
 @pytest.mark.parametrize("status", [200, 404, 499])
-def test_an_answer_below_500_is_no_failure(status: int) -> None:
-    bench = StubVersion()
+def test_an_answer_below_500_is_no_failure(status: int, bench: StubVersion) -> None:
     bench.engine.answer = lambda job: Reply(status, b"no")
 
     bench.ask("a")
@@ -217,8 +212,7 @@ def test_an_answer_below_500_is_no_failure(status: int) -> None:
     assert texts(bench) == []
 
 
-def test_expired_requests_are_told() -> None:
-    bench = StubVersion()
+def test_expired_requests_are_told(bench: StubVersion) -> None:
     bench.send("a", seconds=0.1)
     bench.clock.advance(0.2)
 
@@ -227,8 +221,7 @@ def test_expired_requests_are_told() -> None:
     assert event.text.startswith("a request had no time left: The model did not answer in time")
 
 
-def test_only_the_versions_own_events_are_its_latest() -> None:
-    bench = StubVersion()
+def test_only_the_versions_own_events_are_its_latest(bench: StubVersion) -> None:
     events: Events = bench.model.reports._recurring.events
     events.add("registered", "another", model="other", version="1.0")
 

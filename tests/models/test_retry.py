@@ -27,8 +27,7 @@ async def retry(bench: StubDaemon, model: ModelVersion, *, synchronous: bool = T
     await bench.registrar.retry(model, synchronous=synchronous, progress=no_progress)
 
 
-async def test_one_that_could_not_load_comes_up_with_all_its_workers(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_that_could_not_load_comes_up_with_all_its_workers(bench: StubDaemon) -> None:
     model = await failed(bench, workers=2)
     remembered = bench.snapshot.read_bytes()
 
@@ -39,8 +38,7 @@ async def test_one_that_could_not_load_comes_up_with_all_its_workers(tmp_path: P
     assert bench.snapshot.read_bytes() == remembered
 
 
-async def test_one_that_was_over_the_restart_limit_starts_with_a_clean_record(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_that_was_over_the_restart_limit_starts_with_a_clean_record(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     slot = model.pool.slots[0]
     slot.failures = [bench.engine.clock.now()] * 4  # the fifth is the last
@@ -54,8 +52,7 @@ async def test_one_that_was_over_the_restart_limit_starts_with_a_clean_record(tm
     assert model.state is ModelState.LOADING, "one early exit is not over the limit"
 
 
-async def test_what_fails_again_is_told_with_its_traceback_and_stays_failed(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_fails_again_is_told_with_its_traceback_and_stays_failed(bench: StubDaemon) -> None:
     model = await failed(bench)
     bench.engine.load_failure = BROKEN
 
@@ -65,8 +62,7 @@ async def test_what_fails_again_is_told_with_its_traceback_and_stays_failed(tmp_
     assert model.state is ModelState.FAILED and bench.names == ["m/1.0"] == [*bench.remembered]
 
 
-async def test_without_waiting_it_is_on_its_way(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_without_waiting_it_is_on_its_way(bench: StubDaemon) -> None:
     model = await failed(bench)
 
     await retry(bench, model, synchronous=False)
@@ -78,8 +74,7 @@ async def test_without_waiting_it_is_on_its_way(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("workers", "word"), [(1, "ready"), (0, "no workers")])
-async def test_one_that_has_not_failed_is_left_alone(workers: int, word: str, tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_that_has_not_failed_is_left_alone(workers: int, word: str, bench: StubDaemon) -> None:
     model = await bench.register(bench.mar(), workers=workers)
 
     with pytest.raises(NotFailed) as caught:
@@ -90,8 +85,7 @@ async def test_one_that_has_not_failed_is_left_alone(workers: int, word: str, tm
     assert len(bench.engine.workers) == workers
 
 
-async def test_where_only_some_workers_failed_it_says_how_they_are_started_again(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_where_only_some_workers_failed_it_says_how_they_are_started_again(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     bench.engine.load_failure = BROKEN
     with pytest.raises(WorkersFailed):
@@ -102,8 +96,7 @@ async def test_where_only_some_workers_failed_it_says_how_they_are_started_again
         await retry(bench, model)
 
 
-async def test_one_whose_files_are_gone_takes_a_registration(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_whose_files_are_gone_takes_a_registration(tmp_path: Path, bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     assert model.source.unpacked is not None
     model.source.unpacked.rename(tmp_path / "lost")
@@ -114,8 +107,7 @@ async def test_one_whose_files_are_gone_takes_a_registration(tmp_path: Path) -> 
         await retry(again, again.registry.find("m"))
 
 
-async def test_one_that_is_being_replaced_is_not_tried_again(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_that_is_being_replaced_is_not_tried_again(bench: StubDaemon) -> None:
     model = await failed(bench)
     bench.engine.load_time = NEVER
     request = Registration(url="m-1.0.mar", synchronous=False)
@@ -125,8 +117,7 @@ async def test_one_that_is_being_replaced_is_not_tried_again(tmp_path: Path) -> 
         await retry(bench, model)
 
 
-async def test_one_that_is_unregistered_meanwhile_says_so(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_that_is_unregistered_meanwhile_says_so(bench: StubDaemon) -> None:
     model = await failed(bench)
     bench.engine.load_time = NEVER
     retrying = asyncio.ensure_future(retry(bench, model))

@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
@@ -31,8 +30,7 @@ class Specifying(Service):
         return replace(spec, engine=self._engine, own=f"{spec.own or ''}{self._word}")
 
 
-async def test_each_service_completes_the_configuration_and_its_engine_starts_the_workers(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_each_service_completes_the_configuration_and_its_engine_starts_the_workers(bench: StubDaemon) -> None:
     other = StubEngine(bench.engine.clock)
     connect(bench.registry, bench.registrar, {name: Specifying(name, other) for name in "ab"})
 
@@ -41,8 +39,7 @@ async def test_each_service_completes_the_configuration_and_its_engine_starts_th
     assert ([each.spec.own for each in other.workers], bench.engine.workers) == (["ab"], [])
 
 
-async def test_a_version_that_a_service_refuses_is_not_registered(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_version_that_a_service_refuses_is_not_registered(bench: StubDaemon) -> None:
     connect(bench.registry, bench.registrar, {"a": Specifying("a", bench.engine, refused="m")})
 
     with pytest.raises(InvalidModel, match=re.escape("1 workers of m cannot be.")):

@@ -1,16 +1,12 @@
 """A service may have a version's workers told more than their settings say."""
 
-from pathlib import Path
-
 from tests.kit.build import make_spec
 from tests.kit.daemon import StubDaemon
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.processes.spawn import load_of
 
 
-async def test_what_services_say_of_a_version_that_was_made_is_told_to_its_first_worker(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
-
+async def test_what_services_say_of_a_version_that_was_made_is_told_to_its_first_worker(bench: StubDaemon) -> None:
     def metrics(model: ModelVersion) -> None:
         model.pool.tell_workers(metrics=[], cpus=[1])
 
@@ -24,8 +20,7 @@ async def test_what_services_say_of_a_version_that_was_made_is_told_to_its_first
     assert [worker.spec.told for worker in bench.engine.workers] == [{"metrics": [], "cpus": [2]}]
 
 
-async def test_and_anew_where_a_version_is_built_anew_by_itself(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_and_anew_where_a_version_is_built_anew_by_itself(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     bench.registrar.factory.attached = (lambda made: made.pool.tell_workers(cpus=[1]),)
 

@@ -12,8 +12,7 @@ from tsctl.daemon.models.registrar import no_progress
 from tsctl.daemon.workers.stub import StubWorker
 
 
-async def test_unregistering_what_is_still_loading_leaves_the_archive_to_its_other_user(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_unregistering_what_is_still_loading_leaves_the_archive_to_its_other_user(bench: StubDaemon) -> None:
     other = await bench.register(bench.mar(), model_name="other")
     bench.engine.load_time = NEVER
     loading = asyncio.ensure_future(bench.register(bench.mar(), model_name="loading"))
@@ -26,8 +25,7 @@ async def test_unregistering_what_is_still_loading_leaves_the_archive_to_its_oth
     assert bench.names == ["other/1.0"] and (other.source.directory / "handler.py").is_file()
 
 
-async def test_unregistering_lets_requests_finish(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_unregistering_lets_requests_finish(bench: StubDaemon) -> None:
     bench.engine.batch_time = lambda size: 0.002
     model = await bench.register(bench.mar())
     for name in ("a", "b", "c"):
@@ -41,8 +39,9 @@ async def test_unregistering_lets_requests_finish(tmp_path: Path) -> None:
         await bench.registrar.unregister("m", None)
 
 
-async def test_a_stop_answers_everybody_ends_every_worker_and_keeps_what_the_next_run_restores(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_stop_answers_everybody_ends_every_worker_and_keeps_what_the_next_run_restores(
+    bench: StubDaemon,
+) -> None:
     bench.engine.batch_time = lambda size: 0.002
     models = [await bench.register(bench.mar(name)) for name in ("a", "b")]
     for model in models:
@@ -74,8 +73,7 @@ async def test_a_stop_without_grace_refuses_who_waits_and_kills_who_does_not_lea
     assert model.pool.empty
 
 
-async def test_an_end_answers_everybody_and_kills_at_once_whatever_a_stop_would_wait_for(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_an_end_answers_everybody_and_kills_at_once_whatever_a_stop_would_wait_for(bench: StubDaemon) -> None:
     bench.engine.batch_time = lambda size: NEVER
     models = [await bench.register(bench.mar(name)) for name in ("a", "b")]
     for model in models:
@@ -108,8 +106,7 @@ async def test_a_worker_that_cannot_be_ended_is_told(tmp_path: Path, monkeypatch
     assert (bench.names, bench.remembered) == ([], {})
 
 
-async def test_nothing_is_registered_after_a_stop(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_nothing_is_registered_after_a_stop(bench: StubDaemon) -> None:
     await bench.registrar.stop(grace=0.0)
 
     with pytest.raises(Stopping):
@@ -156,8 +153,7 @@ async def test_a_hurried_stop_ends_what_was_still_loading(tmp_path: Path, monkey
     assert model.pool.empty
 
 
-async def test_a_version_that_was_unregistered_before_its_workers_started_starts_none(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_version_that_was_unregistered_before_its_workers_started_starts_none(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar(), workers=0)
     model.settings = model.settings.changed({"workers": 1, "max_workers": 1}, "set")
     model.stop()

@@ -9,15 +9,12 @@ from tests.kit.version import StubVersion
 from tsctl.daemon.api import submission
 from tsctl.daemon.core.clock import FakeClock
 from tsctl.daemon.core.endings import Ending
-from tsctl.daemon.core.errors import NoReadyWorker, Stopping
 from tsctl.daemon.core.job import Job, JobPhase, Param
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.request_watcher import RequestFacts
 from tsctl.daemon.models.version import ModelVersion
-from tsctl.daemon.workers.engine import BatchEvents, LoadFailure, WorkerListener, WorkerSpec
+from tsctl.daemon.workers.engine import BatchEvents, WorkerListener, WorkerSpec
 from tsctl.daemon.workers.stub import StubEngine, StubWorker
-
-BROKEN = LoadFailure("ValueError: bad weights")
 
 
 def unloaded(**options: Any) -> StubVersion:
@@ -32,81 +29,12 @@ def serving(**options: Any) -> StubVersion:
     return bench
 
 
-def test_without_workers_there_is_no_service() -> None:
-    bench = unloaded()
-
-    assert bench.model.state is ModelState.UNLOADED
-    with pytest.raises(NoReadyWorker, match=r'^Model "m" has no worker to serve .* Please use scale workers API'):
-        bench.submit("a")
+@pytest.fixture
+def bench() -> StubVersion:
+    return serving()
 
 
-def test_while_the_first_worker_loads_requests_wait() -> None:
-    bench = unloaded()
-    bench.model.scale(1, 1)
-
-    assert bench.model.state is ModelState.LOADING
-    bench.submit("a")
-    assert (bench.model.waiting, bench.client.replies) == (1, [])
-
-
-def test_a_model_that_failed_says_why() -> None:
-    bench = serving(load_failure=BROKEN)
-
-    assert bench.model.state is ModelState.FAILED
-    with pytest.raises(NoReadyWorker, match="Its workers failed: ValueError: bad weights"):
-        bench.submit("a")
-
-
-def test_who_waits_when_the_last_worker_gives_up_is_answered() -> None:
-    bench = serving()
-    bench.workers[0].die()
-    bench.submit("a")
-    bench.engine.load_failure = BROKEN
-
-    bench.clock.advance(3.0)
-
-    ((_, reply),) = bench.client.replies
-    assert reply.status == 503 and b"Its workers failed: ValueError: bad weights" in reply.body
-
-
-def test_who_waits_when_all_workers_are_taken_away_is_answered() -> None:
-    bench = serving()
-    bench.send("running")
-    bench.submit("waiting")
-
-    bench.model.scale(0, 0)
-    assert bench.client.statuses == {"waiting": 503}
-
-    bench.clock.advance(1.0)
-    assert bench.client.statuses == {"waiting": 503, "running": 200}
-
-
-def test_a_stop_refuses_the_new_and_finishes_the_old() -> None:
-    bench = serving(batch_size=4, max_delay=100.0)
-    bench.submit("old")
-
-    bench.model.stop()
-    assert bench.model.state is ModelState.STOPPING
-    with pytest.raises(Stopping, match=r'Model "m" version 1.0 is being stopped'):
-        bench.submit("new")
-
-    bench.clock.advance(1.0)
-    assert bench.client.statuses == {"old": 200} and bench.model.idle
-
-
-def test_who_comes_back_from_a_killed_worker_during_a_stop_is_told_of_the_stop() -> None:
-    bench = serving()
-    bench.send("a")
-
-    bench.model.stop()
-    bench.model.pool.kill()
-
-    ((_, reply),) = bench.client.replies
-    assert reply.body == b'Model "m" version 1.0 is being stopped.'
-
-
-def test_a_model_is_idle_only_when_nobody_waits_for_an_answer() -> None:
-    bench = serving()
+def test_a_model_is_idle_only_when_nobody_waits_for_an_answer(bench: StubVersion) -> None:
     assert bench.model.idle
 
     bench.submit("a")
@@ -163,68 +91,10 @@ def test_a_listener_may_leave_while_it_is_told() -> None:
     assert heard == ["once"]
 
 
-def test_a_model_says_its_state() -> None:
-    bench = serving()
-
+def test_a_model_says_its_state(bench: StubVersion) -> None:
     assert repr(bench.model) == (
         "<ModelVersion m/1.0 READY <Queue 0/100 jobs 0/1000000 bytes> <Pool 1/1 ready, 1 idle, 0 leaving: UP>>"
     )
-
-
-def crash(bench: StubVersion) -> None:
-    """A request ends its worker, and the next one is there."""
-    bench.send("bad")
-    bench.workers[-1].crash(retry=False)
-
-
-def test_three_crashes_without_an_answer_between_are_told_until_the_next_answer() -> None:
-    bench = serving(quarantine=False)
-    words = []
-    for _ in range(4):
-        crash(bench)
-        words.append((bench.model.word, bench.model.healthy, bench.model.metrics.crashing))
-        bench.clock.advance(6.1)
-    assert words == [("loading", True, False)] * 2 + [("crashing", True, True)] * 2
-    assert (bench.model.word, bench.model.state) == ("crashing", ModelState.READY)
-
-    bench.submit("good")
-    bench.clock.advance(2.0)
-
-    assert bench.client.statuses["good"] == 200
-    assert (bench.model.word, bench.model.metrics.crashing) == ("ready", False)
-    told = [event for event in bench.model.reports.latest() if event.kind in ("model-crashing", "model-recovered")]
-    assert [(event.level, event.text) for event in told] == [
-        (
-            "error",
-            "crashing: 3 workers ended one after the other while they ran requests, the last: it exited with code 7",
-        ),
-        ("info", "no longer crashing"),
-    ]
-
-
-def test_a_version_whose_workers_end_without_work_is_not_crashing_and_not_healthy() -> None:
-    bench = serving()
-
-    for _ in range(5):
-        bench.workers[-1].crash()
-        bench.clock.advance(9.1)
-
-    assert (bench.model.word, bench.model.state) == ("failed", ModelState.FAILED)
-
-
-def test_a_retry_ends_the_crashing_and_the_pause() -> None:
-    bench = serving()
-    for _ in range(3):
-        crash(bench)
-        bench.clock.advance(6.1 if bench.model.pool.crashes < 3 else 0.0)
-        bench.model.change(bench.model.settings)  # else the third one would be refused
-    assert bench.model.word == "crashing" and not bench.model.pool.ready
-
-    bench.model.retry()
-    assert bench.model.word == "loading"
-    bench.clock.advance(1.0)
-
-    assert bench.model.word == "ready"
 
 
 class Introduced(StubEngine):
@@ -252,8 +122,7 @@ class Taker:
         return True
 
 
-def test_a_request_that_a_watcher_has_taken_waits_in_no_queue_until_it_is_given_back() -> None:
-    bench = serving()
+def test_a_request_that_a_watcher_has_taken_waits_in_no_queue_until_it_is_given_back(bench: StubVersion) -> None:
     bench.model.watchers = (Taker(),)
     taken = submit(bench, "a")
     assert taken in bench.model.taken and bench.model.waiting == 0 and bench.sent == []
@@ -264,8 +133,7 @@ def test_a_request_that_a_watcher_has_taken_waits_in_no_queue_until_it_is_given_
     assert bench.client.statuses == {"a": 200}
 
 
-def test_a_taken_request_whose_client_leaves_is_over() -> None:
-    bench = serving()
+def test_a_taken_request_whose_client_leaves_is_over(bench: StubVersion) -> None:
     bench.model.watchers = (Taker(),)
     taken = submit(bench, "a")
 
@@ -289,8 +157,7 @@ def test_a_refusal_of_what_is_given_back_is_its_answer() -> None:
     assert bench.metrics.refusals["queue_full"] == 1
 
 
-def test_a_version_is_not_idle_while_a_watcher_has_a_request_and_a_stop_runs_it() -> None:
-    bench = serving()
+def test_a_version_is_not_idle_while_a_watcher_has_a_request_and_a_stop_runs_it(bench: StubVersion) -> None:
     bench.model.watchers = (Taker(),)
     taken = submit(bench, "a")
     bench.model.stop()
@@ -302,8 +169,7 @@ def test_a_version_is_not_idle_while_a_watcher_has_a_request_and_a_stop_runs_it(
     assert (bench.client.statuses, bench.model.idle) == ({"a": 200}, True)
 
 
-def test_a_version_that_goes_away_refuses_what_a_watcher_has() -> None:
-    bench = serving()
+def test_a_version_that_goes_away_refuses_what_a_watcher_has(bench: StubVersion) -> None:
     bench.model.watchers = (Taker(),)
     taken = submit(bench, "a")
     bench.model.stop()

@@ -138,6 +138,19 @@ def test_a_handler_is_packed_with_no_further_option(invoke: Invoke, files: Path)
     assert {"mine.py", "clean.py", "app/parts.py", "index_to_name.json"} <= set(in_zip(files / "mine.mar"))
 
 
+@pytest.mark.parametrize(("handler", "packed"), [("image_classifier", True), ("base_handler", False)])
+def test_the_files_that_say_how_images_are_prepared_are_packed_for_the_handlers_that_read_them(
+    invoke: Invoke, files: Path, handler: str, packed: bool
+) -> None:
+    for name in ("model.onnx", "config.json", "preprocessor_config.json"):
+        (files / name).write_text("{}")
+
+    result = invoke("archive", "model.onnx", "--handler", handler, "--name", "net")
+
+    assert result.exit_code == 0, result.stderr
+    assert ({"config.json", "preprocessor_config.json"} <= set(in_zip(files / "net.mar"))) is packed
+
+
 def test_what_a_handler_opens_beside_itself_is_packed_with_its_folders_and_named(invoke: Invoke, files: Path) -> None:
     (files / "mine.py").write_text("""
 from pathlib import Path

@@ -126,6 +126,20 @@ def test_json_has_the_figures_and_the_batches(
     assert "stage" not in document
 
 
+def test_it_tells_the_size_of_batches_that_was_learned(
+    invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    learned = {"bestSize": 1, "sizes": [{"size": 1, "requestMs": 25.0}, {"size": 8, "requestMs": 25.0}]}
+    (document,) = describe({"8": 3})
+    document["tsctl"]["batching"] |= {"batchSize": 8, "learned": learned}
+    serving.answer("GET /models/net", [document])
+
+    result = invoke("bench", "net", photo)
+
+    shown = [" ".join(line.split()) for line in (result.stdout + capfd.readouterr().out).splitlines()]
+    assert "best size 1: a batch of 8 takes as long as 8 requests (learned)" in shown
+
+
 def test_for_people_there_are_percentiles_and_drawings(
     invoke: Invoke, serving: FakeDaemon, stand_in: StandIn, photo: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,7 +13,6 @@ import pytest
 
 import tsctl.commands
 from tests.tsctl.conftest import Invoke
-from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.cli import EVERYDAY, VERBS, all_verbs, main
 from tsctl.extension import extensions, module_of, names
 from tsctl.terminal.verb import Verb, spelled_now
@@ -220,31 +219,6 @@ def test_an_option_that_does_not_exist_may_bring_a_suggestion(invoke: Invoke) ->
     assert re.search(r"Did you mean.*--model-store", result.stderr)
 
 
-@pytest.mark.parametrize(
-    ("line", "kind", "hint"),
-    [
-        ("describe resnt", "ModelNotFoundException", "hint: did you mean `resnet`?"),
-        ("describe zzz", "ModelNotFoundException", "hint: `tsctl ls` shows the registered models"),
-        (
-            "describe resnet/9",
-            "ModelVersionNotFoundException",
-            "hint: registered versions of `resnet`: 1.0, 2.0",
-        ),
-    ],
-)
-def test_a_model_that_is_not_registered_brings_a_suggestion(
-    invoke: Invoke, daemon: FakeDaemon, line: str, kind: str, hint: str
-) -> None:
-    models = [{"name": "resnet", "version": "1.0"}, {"name": "resnet", "version": "2.0"}]
-    daemon.answer("GET /tsctl/status", {"models": models})
-    daemon.answer(f"GET /models/{line.split()[1]}", {"code": 404, "type": kind, "message": "not found"}, 404)
-
-    result = invoke(*line.split())
-
-    assert result.exit_code == 1
-    assert result.stderr.splitlines() == ["error: not found", hint]
-
-
 def test_the_socket_may_come_from_the_environment(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -253,16 +227,6 @@ def test_the_socket_may_come_from_the_environment(
     result = invoke("ls")
 
     assert f"no daemon at `{tmp_path}/other.sock`" in result.stderr
-
-
-def test_a_refusal_of_the_daemon_exits_with_1_and_its_details(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("DELETE /models/resnet", {"code": 404, "message": "Model not found: resnet\nTraceback\n  x"}, 404)
-
-    result = invoke("unregister", "resnet")
-
-    assert result.exit_code == 1
-    assert result.stdout == ""
-    assert result.stderr == "error: Model not found: resnet\n\nTraceback\n  x\n"
 
 
 @pytest.mark.parametrize("line", ["--version", "-V", "version"])

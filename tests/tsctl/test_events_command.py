@@ -28,8 +28,6 @@ DIED: dict[str, Any] = {
     "sequence": 7, "time": 1_800_000_000.5, "level": "error", "kind": "worker-exited", "model": "m",
     "version": "1.0", "worker": 12, "requests": ["r1", "r2"], "text": "worker 12 ended",
 }  # fmt: skip
-STARTED = DIED | {"level": "info", "kind": "started", "model": "", "version": "", "requests": [], "text": "listening"}
-LOST = DIED | {"kind": "registration-failed", "version": "", "requests": [], "text": "no archive"}
 
 
 @pytest.fixture(autouse=True)
@@ -39,16 +37,6 @@ def utc(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setenv("TZ", "UTC")
     time.tzset()
-
-
-def test_an_event_is_a_line(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/events", {"events": [STARTED, DIED, LOST], "last": 7})
-
-    assert invoke("events").stdout.splitlines() == [
-        "2027-01-15 08:00:00 info    started             listening",
-        "2027-01-15 08:00:00 error   worker-exited       m/1.0: worker 12 ended (requests r1, r2)",
-        "2027-01-15 08:00:00 error   registration-failed m: no archive",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -71,21 +59,6 @@ def test_on_a_terminal_an_event_is_one_row(
         main(["events"], prog_name="tsctl", standalone_mode=False)
 
     assert re.sub(r"\x1b\[[0-9;]*m", "", screen.getvalue()) == f"{line}\n"
-
-
-def test_json_is_one_event_a_line(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/events", {"events": [STARTED, DIED], "last": 7})
-
-    assert [json.loads(line) for line in invoke("events", "--json").stdout.splitlines()] == [STARTED, DIED]
-
-
-def test_the_daemon_is_asked_for_what_the_options_name(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("GET /tsctl/events", {"events": [], "last": 0})
-
-    invoke("events", "m/1.0", "--level", "warning", "-n", "3", "--since", "2027-01-15T08:00:00+00:00")
-
-    (request,) = daemon.requests
-    assert request.query == {"model": "m/1.0", "level": "warning", "since": "1800000000.0", "limit": "3"}
 
 
 def test_levels_are_the_daemons() -> None:
@@ -185,12 +158,3 @@ def test_a_follower_goes_on_behind_the_last_event_with_the_next_daemon(
     assert first.headers["Accept"] == "text/event-stream"
     assert first.query == {"model": "m", "level": "info", "limit": "5"}
     assert second.query == {"model": "m", "level": "info", "after": "7"}
-
-
-def test_a_follower_says_why_the_daemon_refuses(invoke: Invoke, daemon: FakeDaemon) -> None:
-    refusal = {"code": 503, "type": "ServiceUnavailableException", "message": "Too many clients follow the events."}
-    daemon.answer("GET /tsctl/events", refusal, status=503)
-
-    result = invoke("events", "-f")
-
-    assert result.exit_code == 1 and "Too many clients follow the events." in result.stderr

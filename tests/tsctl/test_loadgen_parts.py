@@ -44,18 +44,19 @@ class Peer:
         return self.client.events
 
 
-def test_an_answer_frees_the_connection() -> None:
-    peer = Peer()
+@pytest.fixture
+def peer() -> Peer:
+    return Peer()
 
+
+def test_an_answer_frees_the_connection(peer: Peer) -> None:
     assert peer.transport.written == b"request"
     assert peer.receive(ANSWER) == ["answered 200 with 2", "free"]
     assert peer.connection.state is LoadConnectionState.IDLE
 
 
 @pytest.mark.parametrize("cut", range(1, len(ANSWER)))
-def test_an_answer_may_come_in_pieces(cut: int) -> None:
-    peer = Peer()
-
+def test_an_answer_may_come_in_pieces(cut: int, peer: Peer) -> None:
     assert peer.receive(ANSWER[:cut]) == []
     assert peer.receive(ANSWER[cut:]) == ["answered 200 with 2", "free"]
 
@@ -90,8 +91,7 @@ def test_only_one_whole_answer_is_remembered(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, len(ANSWER)))
-def test_a_known_answer_may_come_in_pieces_again(cut: int) -> None:
-    peer = Peer()
+def test_a_known_answer_may_come_in_pieces_again(cut: int, peer: Peer) -> None:
     for pieces in ([ANSWER], [ANSWER], [ANSWER[:cut], ANSWER[cut:]], [ANSWER]):
         if peer.connection.state is LoadConnectionState.IDLE:
             peer.connection.send(1.0)
@@ -101,8 +101,7 @@ def test_a_known_answer_may_come_in_pieces_again(cut: int) -> None:
     assert peer.client.events == ["answered 200 with 2", "free"] * 4
 
 
-def test_an_answer_that_looks_known_in_the_middle_of_another_is_its_body() -> None:
-    peer = Peer()
+def test_an_answer_that_looks_known_in_the_middle_of_another_is_its_body(peer: Peer) -> None:
     peer.receive(ANSWER)
     peer.connection.send(1.0)
 
@@ -111,32 +110,26 @@ def test_an_answer_that_looks_known_in_the_middle_of_another_is_its_body() -> No
     assert peer.receive(ANSWER)[2:] == [f"answered 200 with {len(ANSWER)}", "free"]
 
 
-def test_an_answer_that_nobody_asked_for_is_not_counted() -> None:
-    peer = Peer()
+def test_an_answer_that_nobody_asked_for_is_not_counted(peer: Peer) -> None:
     peer.receive(ANSWER)
 
     assert peer.receive(ANSWER) == ["answered 200 with 2", "free"]
 
 
-def test_a_chunked_answer_is_one() -> None:
-    peer = Peer()
-
+def test_a_chunked_answer_is_one(peer: Peer) -> None:
     events = peer.receive(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n2\r\nbc\r\n0\r\n\r\n")
 
     assert events == ["answered 200 with 3", "free"]
 
 
-def test_a_connection_that_the_server_closes_is_not_used_again() -> None:
-    peer = Peer()
-
+def test_a_connection_that_the_server_closes_is_not_used_again(peer: Peer) -> None:
     events = peer.receive(b"HTTP/1.1 503 Busy\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
 
     assert events == ["answered 503 with 0", "lost"]
 
 
 @pytest.mark.parametrize("data", [b"", ANSWER[:30]], ids=["before", "in the middle of"])
-def test_a_connection_that_breaks_off_an_answer_owes_it(data: bytes) -> None:
-    peer = Peer()
+def test_a_connection_that_breaks_off_an_answer_owes_it(data: bytes, peer: Peer) -> None:
     peer.receive(data)
 
     peer.transport.lose()

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 
-from tests.tsctl.conftest import Invoke
 from tests.tsctl.fake_daemon import FakeDaemon
 from tsctl.client import DaemonClient
 from tsctl.terminal.registered import next_command, settings_lines, url_of
@@ -56,29 +55,27 @@ def test_a_replacement_says_what_changed_and_what_was_kept(
     assert settings_lines(ANSWER | {"replaced": True, "changed": changed, "kept": kept}) == [FIRST, *lines]
 
 
-@pytest.mark.parametrize(("size", "command"), [(1, "tsctl set net --batch-size 8"), (8, "tsctl bench net")])
+@pytest.mark.parametrize(("size", "command"), [(1, "tsctl set net --batch-size 8"), (8, "tsctl bench net FILE")])
 def test_the_next_command_gives_batches_or_measures_them(size: int, command: str) -> None:
     assert next_command(ANSWER | {"batchSize": size}) == command
 
 
-@pytest.mark.parametrize(("on_demand", "command"), [(False, "tsctl scale net 1"), (True, "tsctl bench net")])
+@pytest.mark.parametrize(("on_demand", "command"), [(False, "tsctl scale net 1"), (True, "tsctl bench net FILE")])
 def test_a_model_without_workers_gets_one_first_unless_a_request_brings_it(on_demand: bool, command: str) -> None:
     assert next_command(ANSWER | {"workers": 0, "onDemand": on_demand}) == command
 
 
 def test_no_larger_batch_is_proposed_than_the_models_file_takes() -> None:
-    assert next_command(ANSWER | {"batchSize": 1, "mostRows": 1}) == "tsctl bench net"
+    assert next_command(ANSWER | {"batchSize": 1, "mostRows": 1}) == "tsctl bench net FILE"
 
 
-def test_the_lines_go_to_stderr_and_the_sentence_to_stdout(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("POST /models", ANSWER)
-    daemon.answer("GET /tsctl/status", STATUS)
+def test_no_batch_is_proposed_for_a_function_of_one_request_and_the_lines_say_how_it_gets_one() -> None:
+    document = ANSWER | {"batchSize": 1, "alone": True}
 
-    result = invoke("register", "net.mar")
-
-    assert result.stdout == "done\n"
-    url = "URL http://127.0.0.1:8080/predictions/net"
-    assert result.stderr.splitlines() == [url, FIRST, "hint: next: `tsctl bench net`"]
+    assert next_command(document) == "tsctl bench net FILE"
+    assert settings_lines(document)[1] == (
+        "The function takes one request: those of a batch run in turn; hints of `list[…]` take them together"
+    )
 
 
 @pytest.mark.parametrize(
@@ -96,21 +93,3 @@ def test_the_url_is_that_of_the_version(daemon: FakeDaemon, status: dict[str, An
     daemon.answer("GET /tsctl/status", STATUS | status)
 
     assert url_of(DaemonClient(daemon.path), "net", "1.0") == url
-
-
-def test_a_daemon_that_does_not_tell_them_leaves_them_out(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("POST /models", {"status": "done"})
-
-    assert invoke("register", "net.mar").stderr == ""
-    assert len(daemon.requests) == 1
-
-
-def test_reset_is_passed_on_with_replace_alone(invoke: Invoke, daemon: FakeDaemon) -> None:
-    daemon.answer("POST /models", ANSWER)
-
-    invoke("register", "net.mar", "--replace", "--reset")
-    refused = invoke("register", "net.mar", "--reset")
-
-    (asked,) = [each for each in daemon.requests if each.method == "POST"]
-    assert asked.query["reset"] == "true"
-    assert refused.exit_code == 2 and "`--reset` takes `--replace`" in refused.stderr

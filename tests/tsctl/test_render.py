@@ -117,6 +117,19 @@ def test_brackets_in_a_value_are_no_markup(shown: Callable[[], list[str]], path:
     assert [lines[0].split()[1], lines[2], lines[3].split()[0], lines[4]] == [path] * 4
 
 
+def test_a_long_error_makes_no_other_line_longer(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "out of memory " * 50
+    render.facts([("state", "ready"), ("last exit", long)])
+    render.verdicts([("GPU", "problem", long, ""), ("clock", "ok", "right", "a remedy")])
+    render.table(("MODEL", "WHY"), [("net", long), ("other", "-")])
+    render.table(("MODEL", "WHY"), [("net", f"{long}\nin two lines"), ("other", "-")])
+
+    lines = capsys.readouterr().out.splitlines()
+
+    assert [line for line in lines if line != line.rstrip()] == []
+    assert sorted(map(len, lines))[-5] < 40, "all but the four with the error"
+
+
 def test_what_is_piped_is_not_cut_to_a_width(capsys: pytest.CaptureFixture[str]) -> None:
     name = "a-model-with-quite-a-long-name-" * 8
 

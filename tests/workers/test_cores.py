@@ -8,7 +8,7 @@ import pytest
 
 from tsctl.daemon.core.machine import cgroups as room
 from tsctl.daemon.core.machine.cgroups import control_groups, quota_of
-from tsctl.daemon.workers.cores import chosen_threads, oversubscription, threads_for, usable_cores
+from tsctl.daemon.workers.cores import chosen_threads, crowding, oversubscription, threads_for, usable_cores
 
 
 @pytest.mark.parametrize(
@@ -169,3 +169,25 @@ def test_the_models_own_threads_win_over_the_operators_and_the_warning_names_the
 
     assert oversubscription(8, 2, 1, of_model=8) == warning
     assert oversubscription(8, 2, 8, of_model=4) is None
+
+
+SLOW = "threads, and slow each other down while they work at once"
+
+
+@pytest.mark.parametrize(
+    ("cores", "threads", "of_each", "told"),
+    [
+        pytest.param(2, 2, [2, 2], (f"2 models share 2 cores with 4 {SLOW}", "1"), id="two with all cores each"),
+        pytest.param(8, 8, [8, 8, 0, 4], (f"3 models share 8 cores with 20 {SLOW}", "2"), id="one has no worker"),
+        pytest.param(2, 1, [1, 2, 2], None, id="one that has few enough"),
+        pytest.param(8, 4, [4, 4], None, id="as many as there are cores"),
+        pytest.param(1, 1, [1, 1, 1], None, id="fewer than one each are not to be had"),
+        pytest.param(2, 2, [2], None, id="alone"),
+    ],
+)
+def test_several_models_with_more_threads_than_cores(
+    cores: int, threads: int, of_each: list[int], told: tuple[str, str] | None
+) -> None:
+    expected = None if told is None else (told[0], f"`tsctl set MODEL --threads {told[1]}` for each")
+
+    assert crowding(cores, threads, of_each) == expected

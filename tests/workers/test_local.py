@@ -36,8 +36,12 @@ def ready(**spec: Any) -> Conversation:
     return bench
 
 
-def test_a_batch_is_answered() -> None:
-    bench = ready()
+@pytest.fixture
+def bench() -> Conversation:
+    return ready()
+
+
+def test_a_batch_is_answered(bench: Conversation) -> None:
     bench.predict(1, "ab")
 
     bench.process.say(wire.Done(1, answers("a", "b"), 0.5))
@@ -90,8 +94,7 @@ def test_a_worker_that_says_what_cannot_be_is_replaced_and_no_request_is_lost(sa
         ),
     ],
 )
-def test_after_what_is_no_message_nothing_that_a_worker_says_counts(broken: bytes) -> None:
-    bench = ready()
+def test_after_what_is_no_message_nothing_that_a_worker_says_counts(broken: bytes, bench: Conversation) -> None:
     bench.predict(1, "ab")
     piece = bytes(wire.encode(wire.Chunk(1, [(0, answers("a")[0])])))
 
@@ -142,9 +145,7 @@ def test_the_fate_of_started_jobs_is_how_their_worker_ended(
     assert all(outcome.retry for outcome in bench.log.outcomes)
 
 
-def test_a_worker_whose_connection_has_ended_gets_nothing_more() -> None:
-    bench = ready()
-
+def test_a_worker_whose_connection_has_ended_gets_nothing_more(bench: Conversation) -> None:
     bench.process.transport.receive_eof()
     bench.clock.settle()
 
@@ -226,8 +227,7 @@ def test_a_suspended_worker_has_the_response_timeout_again_when_it_goes_on() -> 
     assert bench.process.life.killed == ["response timeout of 5 s"]
 
 
-def test_the_time_in_which_a_worker_was_suspended_is_not_its_batchs() -> None:
-    bench = ready()
+def test_the_time_in_which_a_worker_was_suspended_is_not_its_batchs(bench: Conversation) -> None:
     bench.predict(1, "a")
     bench.worker.suspend()
     bench.worker.suspend()
@@ -254,8 +254,7 @@ def test_an_answer_that_a_worker_wrote_before_it_was_suspended_is_taken() -> Non
     assert bench.log.events == ["loaded", "ended 1 after 0.5"] and bench.process.life.killed == []
 
 
-def test_a_suspended_worker_that_is_drained_goes_on() -> None:
-    bench = ready()
+def test_a_suspended_worker_that_is_drained_goes_on(bench: Conversation) -> None:
     bench.predict(1, "a")
     bench.worker.suspend()
 
@@ -283,8 +282,7 @@ def test_a_worker_on_a_node_is_not_suspended_and_keeps_its_timeout() -> None:
     assert bench.process.life.killed == ["response timeout of 5 s"]
 
 
-def test_a_worker_is_congested_while_most_of_a_batch_is_unread() -> None:
-    bench = ready()
+def test_a_worker_is_congested_while_most_of_a_batch_is_unread(bench: Conversation) -> None:
     transport = bench.process.transport
     transport.window = 0
 
@@ -296,8 +294,7 @@ def test_a_worker_is_congested_while_most_of_a_batch_is_unread() -> None:
     assert bench.log.events == ["loaded", "congested", "relieved"]
 
 
-def test_a_small_batch_congests_no_worker() -> None:
-    bench = ready()
+def test_a_small_batch_congests_no_worker(bench: Conversation) -> None:
     bench.process.transport.window = 0
 
     bench.worker.predict(batch_of(bench, 1, 1024))
@@ -326,9 +323,7 @@ def test_a_worker_that_has_lost_its_gpu_gets_nothing_more_and_its_requests_come_
     assert fates == dict(zip(jobs, [(Fate.CRASHED, True)] * 2 + [(Fate.UNSTARTED, True)] * 2, strict=True))
 
 
-def test_a_worker_that_has_lost_its_gpu_and_does_not_leave_is_killed() -> None:
-    bench = ready()
-
+def test_a_worker_that_has_lost_its_gpu_and_does_not_leave_is_killed(bench: Conversation) -> None:
     bench.process.say(wire.GpuLost("its GPU context is broken"))
     bench.clock.advance(LEAVE_TIME)
 

@@ -29,14 +29,6 @@ def test_a_pool_tells_of_each_worker_that_it_starts_and_of_each_that_is_gone() -
     assert bench.pool.empty and bench.heard.changes > before
 
 
-def test_a_worker_that_exits_once_before_its_first_answer_is_no_failure_of_the_pool() -> None:
-    bench = StubPool(wanted=1)
-
-    bench.workers[0].crash()
-
-    assert bench.states == ["BACKOFF"] and bench.pool.failure is None
-
-
 def test_a_busy_worker_is_ready_and_not_idle() -> None:
     bench = StubPool(wanted=2)
 
@@ -68,70 +60,6 @@ def test_a_worker_that_had_answered_is_replaced_at_once_however_often() -> None:
         assert len(bench.workers) == count and bench.states == ["STARTING"]
         bench.clock.advance(0.01)
     assert bench.clock.now() - 1000.0 < 60.0 and bench.states == ["UP"]
-
-
-def test_a_pool_that_gave_up_says_how_the_last_worker_ended() -> None:
-    bench = StubPool(wanted=1)
-    for _ in range(5):
-        bench.workers[-1].die("killed by SIGSEGV")
-        bench.clock.advance(5.0)
-
-    failure = bench.pool.failure
-    assert failure is not None and not failure.permanent
-    assert failure.error == "5 workers exited before their first answer, the last: killed by SIGSEGV"
-    assert bench.pool.last_exit is not None and bench.pool.last_exit.reason == "killed by SIGSEGV"
-
-
-def test_an_exit_while_loading_is_a_failure_that_may_pass() -> None:
-    bench = StubPool(load_time=2.0)
-    bench.pool.scale(1)
-    bench.workers[0].die("it exited with code 1")
-
-    assert bench.states == ["BACKOFF"]
-    assert bench.pool.failure == LoadFailure(
-        "the worker exited while it was loading: it exited with code 1", permanent=False
-    )
-
-    bench.clock.advance(2.5)
-    assert bench.states == ["UP"] and bench.pool.failure is None
-
-
-def test_a_model_that_cannot_be_loaded_is_not_tried_again() -> None:
-    bench = StubPool()
-    bench.engine.load_failure = BROKEN
-
-    bench.pool.scale(2)
-    bench.clock.advance(1000.0)
-
-    assert bench.states == ["GAVE_UP", "GAVE_UP"] and len(bench.workers) == 2
-    assert bench.pool.failure is BROKEN and bench.pool.hopeless
-
-
-def test_a_load_that_took_too_long_is_tried_again() -> None:
-    bench = StubPool()
-    bench.engine.load_failure = LoadFailure("startup timeout", permanent=False)
-    bench.pool.scale(1)
-    bench.clock.advance(0.01)
-    assert bench.states == ["BACKOFF"]
-
-    bench.engine.load_failure = None
-    bench.clock.advance(0.6)
-
-    assert bench.states == ["UP"]
-
-
-def test_scaling_revives_a_pool_that_gave_up() -> None:
-    bench = StubPool()
-    bench.engine.load_failure = BROKEN
-    bench.pool.scale(1)
-    bench.clock.advance(1.0)
-
-    bench.engine.load_failure = None
-    bench.pool.scale(1)
-    assert bench.pool.failure is None
-    bench.clock.advance(0.01)
-
-    assert bench.states == ["UP"] and not bench.pool.hopeless
 
 
 def test_a_retry_starts_anew_with_a_clean_record() -> None:
@@ -170,15 +98,6 @@ def test_scaling_down_lets_a_batch_finish() -> None:
     assert bench.pool.empty and len(bench.heard.outcomes) == 1
     assert bench.heard.outcomes[0].reply is not None
     assert bench.heard.idle == 1, "nobody was told that it came free again"
-
-
-def test_scaling_down_retires_an_idle_worker_at_once() -> None:
-    bench = StubPool(wanted=3)
-
-    bench.pool.scale(1)
-
-    assert (bench.pool.ready, bench.pool.idle) == (1, 1)
-    assert [worker.state for worker in bench.workers] == [WorkerState.READY, WorkerState.EXITED, WorkerState.EXITED]
 
 
 def test_killing_ends_even_those_that_are_leaving() -> None:
@@ -334,20 +253,6 @@ def test_workers_compute_nothing_while_they_are_suspended() -> None:
     bench.clock.advance(1.0)
 
     assert len(bench.heard.outcomes) == 1
-
-
-def test_a_retry_forgets_the_crashes_and_a_place_that_gave_up_has_no_worker() -> None:
-    bench = StubPool(wanted=1)
-    bench.give_batch().crash()
-    bench.engine.load_failure = BROKEN
-    bench.clock.advance(1.0)
-    assert (bench.states, bench.pool.workers, bench.pool.crashes) == (["GAVE_UP"], [], 1)
-
-    bench.engine.load_failure = None
-    bench.pool.retry()
-    bench.clock.advance(1.0)
-
-    assert (bench.states, bench.pool.crashes) == (["UP"], 0)
 
 
 @pytest.mark.parametrize("wanted", [0, 2])

@@ -26,7 +26,9 @@ class _Runtime(click.Choice[str]):
 
 
 _NAMED = 4  # files in a sentence
-_BESIDE = "index_to_name.json"  # labels of the built-in handlers
+_LABELS = "index_to_name.json"  # of the built-in handlers
+_IMAGES = ("config.json", "preprocessor_config.json")  # timm's and Hugging Face's, which these handlers read
+_READ_IMAGES = ("image_classifier", "image_segmenter")
 
 
 @click.command(cls=Verb, earlier={"--model-name": "--name"})
@@ -86,7 +88,7 @@ def command(
     }  # fmt: skip
     packing = Packing(
         **inferred | {name: value for name, value in said.items() if value is not None},
-        extra_files=",".join(filter(None, (extra_files, _labels(found)))),
+        extra_files=",".join(filter(None, (extra_files, *_beside(found, handler)))),
         kept=_kept(
             extra_files, handler or str(inferred.get("handler", "")), config_file or inferred.get("config_file")
         ),
@@ -154,10 +156,12 @@ def _inferred(target: ServeTarget) -> dict[str, Any]:
     }
 
 
-def _labels(target: ServeTarget | None) -> str:
-    """Return the path of the labels beside a target; empty if there are none."""
-    labels = None if target is None or target.path is None else target.path.with_name(_BESIDE)
-    return str(labels) if labels is not None and labels.is_file() else ""
+def _beside(target: ServeTarget | None, handler: str | None) -> list[str]:
+    """Return the paths of the files beside a target that the built-in handler reads."""
+    if target is None or target.path is None:
+        return []
+    names = (_LABELS, *_IMAGES) if (handler or target.handler) in _READ_IMAGES else (_LABELS,)
+    return [str(file) for name in names if (file := target.path.with_name(name)).is_file()]
 
 
 def _kept(extra_files: str, handler: str, config: Path | None) -> frozenset[str]:

@@ -132,11 +132,13 @@ def command(
     found["batches"] = {what: _gained(before[what], after[what]) for what in ("sizes", "reasons")}
     load = {name: order[name] for name in ("connections", "rate", "spacing")}
     document = {"model": model, "bodyBytes": len(body), "load": load if rate else {"connections": load["connections"]}}
+    from tsctl.render import best_size_text
+
     if as_json:
         del found["stage"]
         echo(json.dumps(document | found, indent=2))
     else:
-        show(document | found)
+        show(document | found | {"bestSize": best_size_text(after.get("learned", {}), after.get("batchSize", 0))})
     for note in notes(found):
         echo(note, before=f"{click.style('note:', fg='yellow')} ", err=True)
     if not found["latency"]["max"]:
@@ -178,9 +180,8 @@ def target_of(model: str, protocol: str = "predictions") -> str:
     )
 
 
-def _batching(client: DaemonClient, model: str) -> dict[str, dict[str, int]]:
-    document = client.json("GET", f"/models/{model_path(model)}")[0]
-    batching: dict[str, dict[str, int]] = document["tsctl"]["batching"]
+def _batching(client: DaemonClient, model: str) -> dict[str, Any]:
+    batching: dict[str, Any] = client.json("GET", f"/models/{model_path(model)}")[0]["tsctl"]["batching"]
     return batching
 
 
@@ -266,7 +267,9 @@ def _facts(document: dict[str, Any]) -> list[tuple[str, str]]:
         kind = f"open loop, {load['rate']:g} requests a second, {load['spacing']} spacing"
     else:
         kind = f"closed loop, {load['connections']} clients"
+    best = document.get("bestSize")
     return [
+        *([("best size", best)] if best else []),
         ("model", f"{document['model']}, {bytes_text(document['bodyBytes'])} a request"),
         ("load", f"{kind}, for {document['seconds']:.1f} s"),
         ("requests", f"{document['requests']}, the first alone in {_time(document['first'])}"),

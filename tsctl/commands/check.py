@@ -16,7 +16,7 @@ from tsctl.extension import extensions
 from tsctl.options import content_type_option, json_option, sample_argument
 from tsctl.render import LiveProgress, batching_text, bytes_text, live
 from tsctl.serving.requests import FALLBACK_BATCH_SIZE, checked_target
-from tsctl.serving.showing import takes_text
+from tsctl.serving.showing import takes_text, tensors_text
 from tsctl.streams import echo
 from tsctl.terminal.relay import relayed
 from tsctl.terminal.verb import Verb
@@ -114,7 +114,7 @@ def _shown(text: str, target: ServeTarget, loaded: dict[str, Any]) -> str:
     """Return the lines about a loaded model."""
     files = ", ".join(filter(None, (loaded["modelFile"], loaded["serializedFile"]))) or "none named"
     size = f", {bytes_text(target.path.stat().st_size)}" if target.path is not None and target.path.is_file() else ""
-    takes = takes_text(loaded["declared"])
+    takes = takes_text(loaded["declared"]) or tensors_text(loaded["tensors"])
     lines = (
         ("file" if target.inferred else "archive", f"{text}{size}"),
         ("model", f"{loaded['name']} {loaded['version']}"),

@@ -80,7 +80,7 @@ def show(document: dict[str, Any]) -> None:
             ("threads", threads),
             ("timeouts", _timeouts(document)),
             *_limits(document),
-            *_declared(ours.get("declared"), ours.get("notes", ())),
+            *_declared(ours.get("declared"), ours.get("tensors"), ours.get("notes", ())),
             *([("waits", ours["waits"])] if ours.get("waits") else []),
             *([("last exit", ours["lastExit"])] if ours["lastExit"] else []),
             *_expired(batching["expired"]),
@@ -163,7 +163,7 @@ def _failures(errors: Sequence[dict[str, Any]]) -> list[str]:
 
 def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the measured traffic of a version, which batching decides by."""
-    from tsctl.render import number_text
+    from tsctl.render import best_size_text, number_text
 
     learned, turnaround = batching["learned"], batching["turnaroundMs"]
     facts = []
@@ -171,7 +171,8 @@ def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
         source = "a guess while all batches have the same size" if learned["guess"] else "learned"
         cost = f"{number_text(learned['batchMs'])} ms + {number_text(learned['requestMs'])} ms a request"
         facts.append(("a batch takes", f"{cost} ({source})"))
-    facts += _best_size(learned, batching["batchSize"])
+    if best := best_size_text(learned, batching["batchSize"]):
+        facts.append(("best size", best))
     beside = {kind["busy"]: kind for kind in learned.get("together", ())}  # of each number the largest batch
     if len(beside) > 1:
         texts = (f"{kind['size']} in {number_text(kind['ms'])} ms with {busy}" for busy, kind in beside.items())
@@ -183,23 +184,6 @@ def _traffic(batching: dict[str, Any]) -> list[tuple[str, str]]:
         facts.append(("turnaround", f"{number_text(turnaround)} ms from an answer to the next request (median)"))
     facts.append(("longest hold", f"{number_text(batching['longestHoldMs'])} ms beside an idle worker"))
     return facts
-
-
-def _best_size(learned: dict[str, Any], most: int) -> list[tuple[str, str]]:
-    """Return the row for the size that `auto` has chosen; empty where that is the batch size."""
-    from tsctl.render import number_text
-
-    best = learned.get("bestSize") or most
-    costs = {each["size"]: each["requestMs"] for each in learned.get("sizes", ())}
-    larger = max(costs, default=0)
-    if best >= most or best not in costs or larger <= best:
-        return []
-    here, there = costs[best], costs[larger]
-    if best == 1 and there >= 0.95 * here:
-        found = f"a batch of {larger} takes as long as {larger * there / here:.2g} requests"
-    else:
-        found = f"{number_text(here)} ms a request in batches of {best}, {number_text(there)} ms in batches of {larger}"
-    return [("best size", f"{best}: {found} (learned)")]
 
 
 def _routed(ours: dict[str, Any]) -> list[tuple[str, str]]:
@@ -281,9 +265,15 @@ def _limits(document: dict[str, Any]) -> list[tuple[str, str]]:
     return [("limits", ", ".join(said))] if said else []
 
 
-def _declared(declared: dict[str, Any] | None, notes: Sequence[str]) -> list[tuple[str, str]]:
-    """Return rows for a typed handler's inputs and answer, and for the worker's notes."""
+def _declared(
+    declared: dict[str, Any] | None, tensors: dict[str, Any] | None, notes: Sequence[str]
+) -> list[tuple[str, str]]:
+    """Return rows for the inputs and the answer of a typed handler or a model's file, and for the notes."""
     rows = []
+    if tensors:
+        from tsctl.serving.showing import tensors_text
+
+        rows.append(("takes", tensors_text(tensors)))
     if declared is not None:
         from tsctl.serving.showing import inputs_text
 

@@ -15,7 +15,7 @@ from tsctl.terminal.verb import Verb
 from tsctl.trouble import STYLE, beside_state, troubles_of, worst_first
 
 # Columns that a narrow terminal does without, the first of them first: settings, then load, then health.
-DROPPED = ("BATCHING", "DELAY", "BATCH", "QUEUE", "REQ/S", "WORKERS", "VERSION", "P99", "ERRORS")
+DROPPED = ("BATCHING", "DELAY", "BATCH", "QUEUE", "REQ/S", "GPU", "WORKERS", "VERSION", "P99", "ERRORS")
 
 
 @click.command(cls=Verb)
@@ -29,6 +29,7 @@ def command(socket: Path | None, as_json: bool) -> None:
 
     REQ/S is the recent arrival rate. ERRORS and P99, the latency within which 99 % were answered, are
     those of the last minute. TRAFFIC is a version's share of the requests if its model has a route.
+    GPU has the numbers of the GPUs that its workers are on, and what they hold there together.
     Names are never cut: a narrow terminal shows fewer columns, and --json shows all.
     """
     models = DaemonClient(socket).json("GET", "/tsctl/status")["models"]
@@ -58,11 +59,13 @@ def dropped(models: list[dict[str, Any]]) -> tuple[str, ...]:
 
 
 def columns(models: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
-    """Return the titles and cells of the columns; an older daemon does not count recent errors and latencies."""
+    """Return the titles and cells of the columns; an older daemon tells no recent errors and latencies, and no GPUs."""
     from tsctl import render
+    from tsctl.gpu_text import held_text
 
     several = {model["name"] for model in models if not model["default"]}
     recent, told = [model.get("recent") for model in models], [beside_state(model) for model in models]
+    held = [model.get("gpuMemory", {}) for model in models]
     counted = [
         (">ERRORS", ["-" if each is None else each["errors"] for each in recent]),
         (">P99", [_milliseconds(None if each is None else each["p99Ms"]) for each in recent]),
@@ -76,6 +79,7 @@ def columns(models: list[dict[str, Any]]) -> list[tuple[str, list[Any]]]:
         ("STATE", [render.state(model["state"]) for model in models]),
         *([("TROUBLE", [text or "-" for text in told])] if any(told) else []),
         (">WORKERS", [f"{model['ready']}/{model['wanted']}" for model in models]),
+        *([("GPU", [held_text(each, render.bytes_text) for each in held])] if any(held) else []),
         (">BATCH", [model["batchSize"] for model in models]),
         (">DELAY", [f"{model['maxBatchDelay']:g} ms" for model in models]),
         ("BATCHING", [model["policy"] for model in models]),

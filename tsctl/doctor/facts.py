@@ -164,12 +164,14 @@ class RunningDaemon:
 
     Attributes:
         trouble: why a daemon that is there does not answer.
+        threads: of each model on the processor: of one worker, and of all.
     """
 
     pid: int = 0
     version: str = ""
     compiled: bool = False
     trouble: str = ""
+    threads: tuple[tuple[int, int], ...] = ()
 
 
 class InstalledService(NamedTuple):

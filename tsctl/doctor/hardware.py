@@ -1,5 +1,6 @@
 """Checks of processors, memory and GPUs."""
 
+from tsctl.daemon.workers.cores import crowding
 from tsctl.doctor.facts import DoctorFacts
 from tsctl.doctor.verdict import OK, PROBLEM, WARNING, Verdict
 from tsctl.render import bytes_text
@@ -25,6 +26,12 @@ def cores(facts: DoctorFacts) -> Verdict:
     if found.threads is not None and found.threads > usable:
         text += f"; OMP_NUM_THREADS is {found.threads}"
         return Verdict(WARNING, f"{text}: threads wait for each other", "unset OMP_NUM_THREADS")
+    threads = facts.daemon.threads
+    most = max((each for each, _ in threads), default=0)
+    crowded = crowding(max(1, int(usable)), most, [in_all for _, in_all in threads])
+    if crowded is not None:
+        told, remedy = crowded
+        return Verdict(WARNING, f"{text}; {told}", remedy)
     return Verdict(OK, text)
 
 

@@ -159,7 +159,13 @@ def _running(socket_path: Path) -> tuple[RunningDaemon, dict[str, Any]]:
         return RunningDaemon(), {}
     except CliError as error:
         return RunningDaemon(trouble=error.message), {}
-    return RunningDaemon(pid=status["pid"], version=status["version"], compiled=bool(status.get("compiled"))), status
+    running = [(each.get("threads", 0), each["wanted"]) for each in status["models"]]
+    return RunningDaemon(
+        pid=status["pid"],
+        version=status["version"],
+        compiled=bool(status.get("compiled")),
+        threads=tuple((threads // wanted, threads) for threads, wanted in running if threads and wanted),
+    ), status
 
 
 def _own(status: Mapping[str, Any]) -> Iterator[ConfiguredAddress]:

@@ -3,6 +3,7 @@
     str                       text/plain                bytes                as they are, without a type
     dict, list, number        application/json          pathlib.Path         the file, its type by its name
     numpy array, tensor       application/x-npy         Pillow image         image/png
+    tsctl.Audio               audio/wav
     several named values      multipart/form-data, a part for each
 
 numpy, torch and Pillow are not imported here: who passes such a value has imported them.
@@ -18,7 +19,7 @@ from typing import Any, NamedTuple
 
 NPY = "application/x-npy"
 _PNG_MODES = frozenset({"1", "L", "LA", "I", "I;16", "P", "RGB", "RGBA"})
-_ENDINGS = {"text/plain": ".txt", "application/json": ".json", "image/png": ".png", NPY: ".npy"}
+_ENDINGS = {"text/plain": ".txt", "application/json": ".json", "image/png": ".png", "audio/wav": ".wav", NPY: ".npy"}
 
 
 class EncodedInput(NamedTuple):
@@ -117,7 +118,10 @@ def _foreign(value: Any) -> EncodedInput:
         stream = io.BytesIO()
         (value if value.mode in _PNG_MODES else value.convert("RGB")).save(stream, "PNG")
         return EncodedInput(stream.getvalue(), "image/png")
+    sounds = sys.modules.get("tsctl.handlers.requests.audio")
+    if sounds is not None and isinstance(value, sounds.Audio):
+        return EncodedInput(sounds.to_wav(value), "audio/wav")
     raise TypeError(
         f"a value of type {type(value).__name__} cannot be sent: pass str, bytes, dict, list, number, pathlib.Path,"
-        " a numpy array, a tensor or a Pillow image"
+        " a numpy array, a tensor, a Pillow image or tsctl.Audio"
     )

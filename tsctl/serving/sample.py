@@ -5,6 +5,7 @@ The body follows from what the handler declares, else from a sample file beside 
 
 import ast
 import json
+import math
 import pickletools
 import shlex
 import struct
@@ -102,9 +103,10 @@ _TEXT_HANDLERS = ("text_handler", "text_classifier")
 _STEMS = ("sample", "example", "input", "request", "test")  # of a sample file beside a target
 _TYPES = {
     ".json": "application/json", ".txt": "text/plain", ".jpg": "image/jpeg", ".jpeg": "image/jpeg",
-    ".png": "image/png", ".webp": "image/webp", ".wav": "audio/wav", ".npy": "application/octet-stream",
+    ".png": "image/png", ".webp": "image/webp", ".wav": "audio/wav", ".flac": "audio/flac", ".ogg": "audio/ogg",
+    ".npy": "application/octet-stream",
 }  # fmt: skip
-_PREFIXES = {"text": "text/", "image": "image/", "json": "application/json"}  # kind → content type
+_PREFIXES = {"text": "text/", "image": "image/", "audio": "audio/", "json": "application/json"}  # kind → content type
 _SCALARS: dict[str, Any] = {
     "str": TEXT, "int": 1, "float": 1.5, "bool": True, "bytes": TEXT, "dict": {}, "list": [], "tuple": [], "set": [],
     "Any": TEXT, "object": TEXT, "None": None,
@@ -202,7 +204,7 @@ def declared_part(
     """Return a value for one declared input.
 
     Args:
-        image: the picture to send where the user has none.
+        image: the picture to send where the user has none; a sound lies beside it, by the name of its ending.
         beside: a sample file of the user, sent if its type is the declared one.
     """
     if beside is not None and _TYPES[beside.suffix.lower()].startswith(_PREFIXES.get(declared.kind, "no ")):
@@ -212,12 +214,25 @@ def declared_part(
             return SamplePart("text/plain", TEXT)
         case "image":
             return SamplePart("image/png", file=image)
+        case "audio":
+            return SamplePart("audio/wav", file=image.with_suffix(".wav"))
         case "bytes":
             return SamplePart("application/octet-stream", TEXT)
         case "json":
             return SamplePart("application/json", json.dumps(sample_json(declared.annotation, structs)))
         case _:  # array, tensor
             return SamplePart("application/json", json.dumps(NUMBERS), certain=False)
+
+
+def tensors_part(inputs: Sequence[Mapping[str, Any]]) -> SamplePart:
+    """Return a JSON object with the inputs that a model's file tells; of a file that tells no shapes, a guess."""
+    values = {}
+    for each in inputs:
+        row: Any = {"BOOL": False}.get(each["datatype"], 1)
+        for length in reversed(each["shape"] or ()):
+            row = [row] * max(1, length)
+        values[each["name"]] = NUMBERS if each["shape"] is None else row
+    return SamplePart("application/json", json.dumps(values), certain=all(each["shape"] is not None for each in inputs))
 
 
 def undeclared_part(target: ServeTarget, warmup: SamplePart | None, image: Path) -> SamplePart:
@@ -295,6 +310,16 @@ def png(side: int = 64) -> bytes:
 
     header = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)  # 8 bits of grey
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b"")
+
+
+def wav(seconds: float = 0.5, rate: int = 16000, pitch: float = 440.0) -> bytes:
+    """Return a short tone as a WAV file: one channel of 16 bits."""
+    count = round(seconds * rate)
+    values = (round(8192 * math.sin(2 * math.pi * pitch * at / rate)) for at in range(count))
+    data = struct.pack(f"<{count}h", *values)
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 1, rate, 2 * rate, 2, 16)
+    chunks = b"WAVE" + form + struct.pack("<4sI", b"data", len(data)) + data
+    return struct.pack("<4sI", b"RIFF", len(chunks)) + chunks
 
 
 def _quoted(text: str) -> str:

@@ -34,18 +34,21 @@ def shown(client: DaemonClient, status: Mapping[str, Any], served: Served, sampl
         structs = sample.structs_of(_source(served))
         beside = sample.sample_beside(served.target) if len(declared) == 1 else None
         parts = [(each.name, sample.declared_part(each, structs, image, beside)) for each in declared]
+    elif tensors := ours.get("tensors"):
+        parts = [("data", sample.tensors_part(tensors["inputs"]))]
     else:
         parts = [("data", _undeclared(served.target, _warmup(client, path, samples), image, ours.get("builtIn")))]
     parts = [(name, _in_a_file(part, samples / "sample.json")) for name, part in parts]
-    if any(part.file == image for _, part in parts):
-        image.write_bytes(sample.png())
+    for file, make in ((image, sample.png), (image.with_suffix(".wav"), sample.wav)):
+        if any(part.file == file for _, part in parts):
+            file.write_bytes(make())
     address = status.get("inferenceAddress")
     url = f"{address or 'http://localhost'}/predictions/{model_path(served.name)}"
     return Shown(
         name=served.name,
         version=served.version,
         handler=str(worker["handler"]),
-        takes=takes_text(ours.get("declared")),
+        takes=takes_text(ours.get("declared")) or tensors_text(ours.get("tensors")),
         batch_size=int(document["batchSize"]),
         max_delay=float(document["maxBatchDelay"]),
         policy=str(ours["batching"]["policy"]),
@@ -82,6 +85,18 @@ def takes_text(declared: Mapping[str, Any] | None) -> str:
         return ""
     inputs = inputs_text(declared)
     return f"{inputs} -> {declared['output']}" if declared.get("output") else inputs
+
+
+def tensors_text(tensors: Mapping[str, Any] | None) -> str:
+    """Return the tensors of one row that the model's file tells; empty for any other model."""
+    if not tensors:
+        return ""
+    inputs, outputs = (", ".join(map(_tensor_text, tensors[each])) for each in ("inputs", "outputs"))
+    return f"{inputs} -> {outputs}" if outputs else inputs
+
+
+def _tensor_text(tensor: Mapping[str, Any]) -> str:
+    return f"{tensor['name']}: {tensor['datatype']} {tensor['shape']}" if tensor["datatype"] else str(tensor["name"])
 
 
 def _in_a_file(part: sample.SamplePart, file: Path) -> sample.SamplePart:

@@ -20,7 +20,7 @@ from tsctl.errors import CliError
 POLL = 0.1  # seconds between two looks; a look at ten files takes 20 µs
 SETTLED = 0.1  # seconds without a further change
 GONE = 1.0  # seconds without a further change while a file is missing: an editor is about to write it
-_BESIDE = ("model-config.yaml", "index_to_name.json")
+_BESIDE = ("model-config.yaml", "index_to_name.json", "config.json", "preprocessor_config.json")
 
 
 class Stamp(NamedTuple):

@@ -2,7 +2,8 @@
 
 story         the scenes, in order
 measuring     the first: requests per second in ones and in batches
-disturbing    the others: a worker is killed, the model replaced, the daemon upgraded
+disturbing    then a worker is killed, the model replaced, the daemon upgraded
+photograph    the last: one photograph, where the packages with a trained network are installed
 load          the clients: the load generator, and what it has counted
 private       the daemon: a socket in a folder that only this user can enter, no TCP
 facts         what has happened so far; nothing else is shown

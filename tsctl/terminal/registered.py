@@ -7,6 +7,8 @@ from tsctl.errors import hint
 from tsctl.setting_text import setting_name, setting_text, setting_unit
 from tsctl.streams import echo
 
+_ALONE = "The function takes one request: those of a batch run in turn; hints of `list[…]` take them together"
+
 
 def show_registered(document: dict[str, Any]) -> None:
     """Print the URL, the settings in force and the next command to stderr; less if an older daemon does not tell them.
@@ -41,6 +43,8 @@ def settings_lines(document: dict[str, Any]) -> list[str]:
     """Return the line of the batching in force, and the notes; for a replacement also what it changed and kept."""
     size, delay = document["batchSize"], document["maxBatchDelay"]
     lines = [f"Batch size {size}, delay at most {delay:g} ms, batching {document['batching']}"]
+    if document.get("alone"):
+        lines.append(_ALONE)
     lines += [f"note: {each}" for each in document.get("notes", ())]
     if document["replaced"]:
         changed = [_change(each) for each in document["changed"]]
@@ -53,12 +57,14 @@ def settings_lines(document: dict[str, Any]) -> list[str]:
 def next_command(document: dict[str, Any]) -> str:
     """Return the command that shows the most.
 
-    The first worker if there is none; a larger batch if requests run alone and may not; else a measurement.
+    The first worker if there is none; a larger batch if requests run alone, and the handler and its file take one; else
+    a measurement.
     """
     if document.get("workers") == 0 and not document.get("onDemand"):
         return f"tsctl scale {document['modelName']} 1"
-    name, alone = document["modelName"], document["batchSize"] == 1 and document.get("mostRows", 0) != 1
-    return f"tsctl set {name} --batch-size 8" if alone else f"tsctl bench {name}"
+    name, one = document["modelName"], document["batchSize"] == 1
+    larger = one and document.get("mostRows", 0) != 1 and not document.get("alone")
+    return f"tsctl set {name} --batch-size 8" if larger else f"tsctl bench {name} FILE"
 
 
 def _change(change: dict[str, Any]) -> str:

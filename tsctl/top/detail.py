@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from tsctl.extension import extensions
-from tsctl.render import number_text, state_style
+from tsctl.render import best_size_text, number_text, state_style
 from tsctl.top.columns import (
     Line,
     ScreenSize,
@@ -119,6 +119,8 @@ def _about(model: ModelFigures, pace: Sequence[float], columns: int, moment: flo
     for text, style in (line for each in extensions() for line in each.state(now, moment)):
         said = flowing(text.split(", "), columns, 3, ", ")
         lines += [[part._replace(style=style) for part in line] for line in said]
+    if best := best_size_text(now.get("learned", {}), now["batchSize"]):
+        lines.append([Styled(f"best size {best}")])
     if now["lastError"]:
         lines.append([Styled(f"last error: {clean(now['lastError'])}", "red")])
     label = f"requests/s, up to {short(max(pace, default=None))}  "

@@ -1,11 +1,12 @@
 """The models as lines: one row each; columns go where they do not fit, and names are cut last."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from tsctl import render
 from tsctl.extension import TopColumn, extensions
+from tsctl.gpu_text import held_text
 from tsctl.top.columns import (
     Line,
     ScreenSize,
@@ -32,9 +33,16 @@ _LEAST_SPARK, _MOST_SPARK = 8, 60
 _MOST_TOLD = 24  # columns of a state or a trouble that a name makes room for: most in full
 _ACTIVITY = "ACTIVITY"
 _SHARE = "SHARE"
+_GPU, _GPU_WIDTH = "GPU", 9
 _LEAST_NAME = 12
 _KEPT = ("READY", "REQ/S")  # columns of numbers that stay before names are cut
 _LEAST_ROWS = 4  # of models, before events have room
+
+
+def gpus_of(held: Mapping[str, int | None]) -> str:
+    """Return the numbers of a version's GPUs, and what its workers hold there, `0-3 61G`; too long, how many."""
+    text = held_text(held, short_bytes)
+    return text if width(text) <= _GPU_WIDTH else f"{len(held)} GPUs"
 
 
 class Column(NamedTuple):
@@ -56,9 +64,10 @@ COLUMNS = (
     Column("QUEUE", 5, lambda each: short(each.now["queued"])),
     Column("CPU", 4, lambda each: short(each.cpu)),
     Column("MEM", 5, lambda each: short_bytes(each.memory)),
+    Column(_GPU, _GPU_WIDTH, lambda each: gpus_of(each.now.get("gpuMemory", {}))),
 )
 # Left out in this order where a terminal is narrow; the activity, which shrinks first, goes between these.
-_DROPPED = ("CPU", "P50 ms", "MEM", "BATCH", _ACTIVITY, _SHARE, "QUEUE", "P99 ms", "ERR/S", "READY", "REQ/S")
+_DROPPED = ("CPU", "P50 ms", "MEM", _GPU, "BATCH", _ACTIVITY, _SHARE, "QUEUE", "P99 ms", "ERR/S", "READY", "REQ/S")
 
 
 def screen(past: Past, view: View, size: ScreenSize, events: Sequence[Document] = (), absent: str = "") -> list[Line]:
@@ -155,6 +164,7 @@ def _fit(models: Sequence[ModelFigures], columns: int) -> tuple[list[Column], in
     """Return the columns that fit beside the longest name, and the columns of a terminal that the activity has."""
     name = _name_width(models, columns)
     useless = set() if any("share" in each.now for each in models) else {_SHARE}
+    useless |= set() if any(each.now.get("gpuMemory") for each in models) else {_GPU}
     kept, spark = [column for column in COLUMNS if column.title not in useless], _LEAST_SPARK + _GAP
     dropped, needed = list(_DROPPED), _state_width(models)
     if needed:

@@ -42,7 +42,7 @@ def take_as_json(request: Request) -> None:
 def read_raw_form(body: Payload, declared: Declared) -> "list[Param] | RawForm | None":
     """Read a urlencoded body; return a form to be read on if the first slice was not all of the body.
 
-    Return None for a body that is a form, or nothing that the model takes: an image would be known.
+    Return None for a body that is a form, or nothing that the model takes: an image or a sound would be known.
 
     Args:
         declared: by a typed or built-in handler.
@@ -56,7 +56,7 @@ def read_raw_form(body: Payload, declared: Declared) -> "list[Param] | RawForm |
         return [Param("body", _JSON if declared.built_in else "", body)]
     if is_file(body):
         return [Param("body", "", body)]
-    if all(each.kind == "image" for each in declared.inputs):
+    if all(each.kind in ("image", "audio") for each in declared.inputs):
         return None
     if declared.built_in:
         # Anything with a sign is a form, as in TorchServe, which loses a text without one.

@@ -38,9 +38,11 @@ from tsctl.daemon.http.router import ELSEWHERE, Route
 from tsctl.daemon.models.registry import Registry
 from tsctl.daemon.models.routing.steering import answering, answering_of, are_ready, steer, steer_again
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.wire import Declared
 
 Work = Coroutine[Any, Any, None] | None
 MOST_NAME = 1024  # bytes of a form's field `model_name`
+_MODEL_NAME = "model_name"
 
 
 def inference_routes(
@@ -140,7 +142,7 @@ def inference_routes(
     def invocations(exchange: Exchange, path: list[str]) -> Work:
         if path:
             raise ResourceNotFound
-        name = exchange.request.query.get("model_name")
+        name = exchange.request.query.get(_MODEL_NAME)
         if name:
             return invoke(exchange, steer(registry, name, None, exchange.request))
         params = parameters_of(exchange.request)
@@ -228,7 +230,7 @@ def _with_all(request: Request, params: list[Param], model: ModelVersion) -> lis
     """Return the parameters for SageMaker's routes: a handler of TorchServe's form gets all of the query's."""
     declared = model.declared
     if declared is not None and not declared.built_in:
-        return _with_inputs(request, params, model, ("model_name",))
+        return _with_inputs(request, params, model, (_MODEL_NAME,))
     return with_query(request, params)
 
 
@@ -255,12 +257,20 @@ def _invoke_read(
     """Predict for SageMaker's routes; without `chosen`, use the form's `model_name`, or the only registered model."""
     if chosen is None:
         model = steer(registry, _named(registry, params), version, exchange.request)
+        params = _without_name(params, model.declared)
     else:
         model = steer_again(registry, chosen, version, exchange.request)
     if exchange.request.method == "OPTIONS":
         exchange.respond(json_response(describe_model(model.name, *tensors_of(model))))
     else:
         predict(exchange, model, _with_all(exchange.request, params, model), [], unnamed=version is None)
+
+
+def _without_name(params: list[Param], declared: Declared | None) -> list[Param]:
+    """Return a form without the field that named the model, which a typed handler would refuse."""
+    if declared is None or declared.built_in or any(each.name == _MODEL_NAME for each in declared.inputs):
+        return params
+    return [each for each in params if each.name != _MODEL_NAME]
 
 
 def _named(registry: Registry, params: list[Param]) -> str:
@@ -270,7 +280,7 @@ def _named(registry: Registry, params: list[Param]) -> str:
         BadRequest: the field is too long, or is missing while not exactly one model is registered.
     """
     for param in params:
-        if param.name == "model_name":
+        if param.name == _MODEL_NAME:
             if len(param.value) > MOST_NAME:
                 raise BadRequest(f"model_name has {len(param.value)} bytes; at most {MOST_NAME} are allowed.")
             return bytes(param.value).decode("utf-8", "replace")

@@ -27,7 +27,7 @@ SLICE: Final = 64 * 1024  # bytes: at most 1.5 ms, if every byte is `=` (2-core 
 _LARGE: Final = 4096  # decoded bytes; larger values are worth a block in the arena
 _BROKEN = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 
-_CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f]")  # in no text, and in the first bytes of any image
+_CONTROL = re.compile(rb"[\0-\x08\x0b\x0c\x0e-\x1f]")  # in no text, and in the first bytes of any image or sound
 _START: Final = 64
 
 _NAME: Final = 0
@@ -38,8 +38,8 @@ _SKIPPED: Final = 2
 def is_file(body: Payload) -> bool:
     """Return whether a body is no form but a file, as by `curl --data-binary @cat.jpg`, which calls it a form.
 
-    A byte that no text has, before the first `=`, is none of a form. In some formats of images the sign may come before
-    that by chance, in the image's size.
+    A byte that no text has, before the first `=`, is none of a form. In some formats the sign may come before that by
+    chance, in the size.
     """
     start = first_bytes(body, _START)
     found = _CONTROL.search(start)
@@ -48,7 +48,7 @@ def is_file(body: Payload) -> bool:
     return (
         b"=" not in start[: found.start()]
         or start.startswith((b"GIF87a", b"GIF89a"))
-        or (start.startswith(b"RIFF") and start[8:12] == b"WEBP")
+        or (start.startswith(b"RIFF") and start[8:12] in (b"WEBP", b"WAVE"))
         or (start.startswith(b"BM") and start[6:10] == bytes(4))
     )
 

@@ -45,11 +45,7 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
             "requestMs": _ms(times.per_job) if times.known else None,
             "byteMs": None if traffic.padded is None else round(traffic.padded.per_byte * 1000, 6),
             "guess": times.known and not times.spread,
-            "bestSize": None if traffic.best is None else traffic.best.size,
-            "sizes": [
-                {"size": size, "requestMs": _ms(seconds)}
-                for size, seconds in (() if traffic.best is None else traffic.best.costs.items())
-            ],
+            **best_size_of(model),
             "together": [
                 {"busy": kind.busy, "size": kind.size, "ms": _ms(kind.seconds)} for kind in traffic.together.measured()
             ],
@@ -64,6 +60,17 @@ def batching_of(model: ModelVersion) -> dict[str, Any]:
         "isolated": {"batches": model.metrics.isolated, "requestsFailed": model.metrics.failed_alone},
         "meanings": {reason: BATCH_REASONS[reason] for reason in sorted(dispatcher.reasons)},
         "sizes": {str(size): count for size, count in sorted(dispatcher.sizes.items())},
+    }
+
+
+def best_size_of(model: ModelVersion) -> dict[str, Any]:
+    """Return what `auto` has learned of the sizes of batches."""
+    best = model.traffic.best
+    return {
+        "bestSize": None if best is None else best.size,
+        "sizes": [
+            {"size": size, "requestMs": _ms(seconds)} for size, seconds in (() if best is None else best.costs.items())
+        ],
     }
 
 

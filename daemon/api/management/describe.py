@@ -1,7 +1,7 @@
 """The describe document of a model version: TorchServe's keys in TorchServe's order, then `tsctl`."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -10,6 +10,8 @@ from tsctl.daemon.api.management.batching import batching_of
 from tsctl.daemon.core.machine.cards import MIB
 from tsctl.daemon.core.machine.processes import process_facts
 from tsctl.daemon.metrics.recent import Recent
+from tsctl.daemon.models.archives.manifest import misspelt
+from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.reporting.model_state import ModelState
 from tsctl.daemon.models.reporting.trouble import TroubleFacts, troubles
 from tsctl.daemon.models.version import ModelVersion
@@ -46,12 +48,14 @@ def describe(
     model: ModelVersion,
     customized: dict[str, Any] | None = None,
     further: FieldsOf = no_fields,
+    others: Iterable[ModelVersion] = (),
 ) -> dict[str, Any]:
     """Return the document of one version that answers `GET /models/MODEL/VERSION`.
 
     Args:
         customized: the handler's own metadata; None without.
         further: returns members of extensions, in place of these; in their `tsctl` those that they add to ours.
+        others: the versions that share its cores.
     """
     settings, more = model.settings, further(model)
     named = model.source.document.get("deviceIds")
@@ -85,7 +89,7 @@ def describe(
         },
         **({} if customized is None else {"customizedMetadata": customized}),
         **more,
-        "tsctl": with_fields(_ours(model), more.get("tsctl", {})),
+        "tsctl": with_fields(_ours(model, others), more.get("tsctl", {})),
     }
 
 
@@ -135,6 +139,16 @@ def gpu_memory(worker: Worker) -> dict[str, int | None]:
     return {str(gpu): worker.gpu_memory.get(gpu) for gpu in worker.gpu_ids}
 
 
+def version_gpu_memory(model: ModelVersion) -> dict[str, int | None]:
+    """Return as `gpu_memory` what all workers of a version hold together."""
+    together: dict[str, int | None] = {}
+    for worker in model.pool.workers:
+        for gpu, size in gpu_memory(worker).items():
+            before = together.get(gpu)
+            together[gpu] = before if size is None else (before or 0) + size
+    return together
+
+
 def _gpu_usage(worker: Worker) -> str:
     """Return the GPUs as TorchServe does, and of its figures, which are the card's, the memory: the worker's own."""
     if not worker.gpu_ids:
@@ -144,7 +158,7 @@ def _gpu_usage(worker: Worker) -> str:
     return f"{gpus} memory.used [MiB]::{used} MiB" if worker.gpu_memory else gpus
 
 
-def _ours(model: ModelVersion) -> dict[str, Any]:
+def _ours(model: ModelVersion, others: Iterable[ModelVersion]) -> dict[str, Any]:
     pool, recent = model.pool, model.metrics.recent(model.clock.now())
     failure, error = pool.failure, None
     if failure is not None:
@@ -159,13 +173,18 @@ def _ours(model: ModelVersion) -> dict[str, Any]:
         "error": error,
         "batching": batching_of(model),
         "workers": [slot.worker.state.name if slot.worker else slot.state.name for slot in pool.slots],
-        "threads": {"cores": pool.cores, "perWorker": pool.threads, "warning": pool.oversubscription},
+        "threads": {
+            "cores": pool.cores,
+            "perWorker": pool.threads,
+            "warning": pool.crowded_with(each.pool for each in others),
+        },
         "waits": next((worker.waits for worker in pool.workers if worker.waits), None),
         "lastExit": pool.last_exit.reason if pool.last_exit is not None else None,
         "settings": _settings(model),
         "declared": _declared(model),
+        "tensors": file_tensors(model.declared),
         "builtIn": model.declared.inputs[0].kind if model.declared is not None and model.declared.built_in else None,
-        "notes": list(model.notes),
+        "notes": [*misspelt(model.source.document), *model.notes],
         "ephemeral": model.request.ephemeral,
         "replacement": _replacement(model),
         "events": [msgspec.to_builtins(event) for event in model.reports.latest()],

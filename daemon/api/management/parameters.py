@@ -1,12 +1,12 @@
 """The parameters of a management request, from the query or from a JSON body."""
 
 from collections.abc import Collection, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from tsctl.daemon.core.errors import BadRequest
 from tsctl.daemon.http.messages import Request
 from tsctl.daemon.model_settings import MOST, ModelSetting
+from tsctl.handlers.texts.near import did_you_mean, plain
 
 _SHOWN = 100  # characters of a name in a message
 
@@ -125,14 +125,8 @@ class Parameters:
 
 def _near(name: str, known: Collection[str], settings: Sequence[ModelSetting]) -> str:
     """Return the end of the sentence on an unknown parameter: what to write instead, if that is clear."""
-    asked = _plain(name)
+    asked = plain(name)
     for row in settings:  # by its name in model-config.yaml, of the option, or inside the program
-        if asked in map(_plain, filter(None, (row.yaml, row.flag, row.name))):
-            return f"; did you mean {row.rest}?" if row.rest else f". {row.why}".rstrip()
-    plain = {_plain(each): each for each in known}
-    close = get_close_matches(asked, plain, n=1)
-    return f"; did you mean {plain[close[0]]}?" if close else "."
-
-
-def _plain(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()[:_SHOWN]))
+        if asked in map(plain, filter(None, (row.yaml, row.flag, row.name))):
+            return f"; did you mean `{row.rest}`?" if row.rest else f". {row.why}".rstrip()
+    return did_you_mean(name, known) or "."

@@ -43,6 +43,7 @@ from tsctl.daemon.core.errors import (
 from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.messages import json_response, status_response
 from tsctl.daemon.http.router import Route
+from tsctl.daemon.models.archives.manifest import misspelt
 from tsctl.daemon.models.registering.ownership import check_owner_token
 from tsctl.daemon.models.registering.pins import sha256_pin
 from tsctl.daemon.models.registrar import Progress, Registrar, Registration
@@ -51,6 +52,7 @@ from tsctl.daemon.models.routing.steering import answering_of, are_ready
 from tsctl.daemon.models.settings import ROWS, Overrides
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.tables import MODEL_SETTINGS
+from tsctl.handlers.wire import Declared
 
 PAGE = 100
 # The parameters of commands; `timeout` and `number_gpu` are TorchServe's, which it does not obey either.
@@ -94,7 +96,7 @@ def management_routes(
         if not registers and ((method == "POST" and not path) or method == "DELETE"):
             raise RegistrationOff
         if method == "POST" and not path:
-            await run(exchange, _register(registrar, exchange, local_paths))
+            await run(exchange, _register(registry, registrar, exchange, local_paths))
         elif method == "GET" and not path:
             exchange.respond(json_response(_list(registry, Parameters(exchange.request))))
         elif method == "GET" and len(path) in (1, 2):
@@ -156,14 +158,14 @@ async def _describe(
 ) -> None:
     if version == "all":
         document = [
-            describe(model, None, further)
+            describe(model, None, further, registry)
             for model in sorted(registry.versions(name), key=lambda each: order_of(each.version))
         ]
     else:
         model = registry.find(name, version)
         asked = Parameters(exchange.request).flag("customized", False)
         customized = await customized_metadata(model, exchange) if asked else None
-        document = [describe(model, customized, further)]
+        document = [describe(model, customized, further, registry)]
     exchange.respond(json_response(document))
 
 
@@ -176,7 +178,7 @@ def order_of(version: str) -> list[tuple[int, str]]:
     return [(1 + len(part.lstrip("0")), part.lstrip("0")) if part.isdecimal() else (0, part) for part in parts]
 
 
-def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Command:
+def _register(registry: Registry, registrar: Registrar, exchange: Exchange, local_paths: bool) -> Command:
     given = Parameters(exchange.request)
     url = given.text("url", empty=True)
     if url is None:
@@ -228,7 +230,7 @@ def _register(registrar: Registrar, exchange: Exchange, local_paths: bool) -> Co
             sentence = f'Model "{model.name}" Version: {model.version} {done}; the first request loads it'
         elif not workers:
             sentence += ". Use scale workers API to add workers for the model."
-        return 200, _done(model, sentence, warnings)
+        return 200, _done(model, sentence, registry if warnings else None)
 
     return command
 
@@ -255,7 +257,9 @@ def _scale(
         if model.pool.ready < model.pool.wanted:
             return 206, {"status": _IN_PROGRESS}
         suffix = f", version: {version}" if version else ""
-        return 200, _done(model, f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}", warnings)
+        return 200, _done(
+            model, f"Workers scaled to {model.pool.wanted} for model: {name}{suffix}", registry if warnings else None
+        )
 
     return command
 
@@ -273,9 +277,9 @@ def _retry(model: ModelVersion, registrar: Registrar, exchange: Exchange) -> Com
     return command
 
 
-def _done(model: ModelVersion, sentence: str, warnings: bool) -> dict[str, Any]:
-    """Return TorchServe's sentence; with `warnings`, also a warning about too many threads, if any."""
-    warning = model.pool.oversubscription if warnings else None
+def _done(model: ModelVersion, sentence: str, registry: Registry | None) -> dict[str, Any]:
+    """Return TorchServe's sentence; with a registry, also a warning about too many threads, if any."""
+    warning = None if registry is None else model.pool.crowded_with(each.pool for each in registry)
     return {"status": sentence} if warning is None else {"status": sentence, "warning": warning}
 
 
@@ -297,11 +301,12 @@ def registered(model: ModelVersion) -> dict[str, Any]:
 
         modelName, modelVersion, handler
         batchSize, maxBatchDelay, batching   in force now; milliseconds
-        notes                                the worker's sentences for the model's author
+        notes                                sentences for the model's author: the worker's, and on model-config.yaml
         replaced                             whether the registration replaces a version that was registered
         changed                              the settings that a replacement changed: setting, before, after
         kept                                 the settings that a replacement kept, because they were asked for earlier
         mostRows                             that the model's file takes at a time; 0 for any number
+        alone                                whether the handler's function is called for one request after the other
         workers, onDemand                    its worker processes; whether the first request starts them
 
     Settings have their names and units of model-config.yaml.
@@ -316,14 +321,19 @@ def registered(model: ModelVersion) -> dict[str, Any]:
         "batchSize": settings.batch_size,
         "maxBatchDelay": round(settings.max_delay * 1000, 3),
         "batching": settings.policy,
-        "notes": list(model.notes),
+        "notes": [*misspelt(model.source.document), *model.notes],
         "replaced": before is not None,
         "changed": [] if before is None else _changed(shown_settings(vars(before.settings)), settings_of(model)),
         "kept": [] if before is None else [ROWS[name].yaml for name in before.kept if ROWS[name].yaml],
         "mostRows": model.most_rows,
+        "alone": _alone(model.declared),
         "workers": model.pool.wanted,
         "onDemand": model.presence.comes,
     }
+
+
+def _alone(declared: Declared | None) -> bool:
+    return declared is not None and not (declared.batches or declared.waits or declared.streams)
 
 
 def _changed(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from tsctl.daemon.api.management.describe import FieldsOf, no_fields, recent_document, troubles_of
+from tsctl.daemon.api.management.describe import (
+    FieldsOf,
+    no_fields,
+    recent_document,
+    troubles_of,
+    version_gpu_memory,
+)
 from tsctl.daemon.config.config import Config
 from tsctl.daemon.config.endpoints import Endpoint, address_of
 from tsctl.daemon.config.tokens import Tokens
@@ -90,12 +96,14 @@ def _listed(model: ModelVersion, registry: Registry, further: FieldsOf) -> dict[
         "troubles": troubles_of(model, recent),
         "ready": model.pool.ready,
         "wanted": model.pool.wanted,
+        "threads": model.pool.threads_in_all,
         "batchSize": model.settings.batch_size,
         "maxBatchDelay": round(model.settings.max_delay * 1000, 3),
         "arrivalsPerSecond": round(model.traffic.rate_at(model.clock.now()), 3),
         "policy": model.settings.policy,
         "queued": model.waiting,
         "running": model.running,
+        "gpuMemory": version_gpu_memory(model),
         "url": model.source.url,
         "recent": recent_document(recent),
     }

@@ -6,9 +6,11 @@ memory                of `--models-memory`: bytes by device, `budget` and `used`
 models                each registered version:
 
     name, version, default, state, troubles    as in `/tsctl/status`
+    inPieces                          whether the handler is known to answer in pieces
     ready, wanted, restarting         workers; the last: places whose worker has ended and is being replaced
     batchSize, maxBatchDelay, policy  the settings, milliseconds
     queued, running, oldestMs         requests now; the time that the oldest of those queued has waited, null for none
+    learned                           `bestSize` and `sizes` as in the describe document's `batching`
     arrivalsPerSecond, recent         learned rate; the last minute as in `/tsctl/status`
     requests                          answers since the registration: `total`, and `codes` by status
     refused, expired                  requests by reason; requests without time left by where they were
@@ -18,6 +20,7 @@ models                each registered version:
     workers                           of each place: `pid`, 0 without a process; `node` of a cluster, empty for
                                       this machine; `state`; `memory`, resident bytes, and `cpuSeconds`, 0 on a node;
                                       `gpuMemory`, bytes by GPU, null while unknown
+    gpuMemory                         bytes that all workers hold, by GPU, null while unknown; empty on the CPU
     lastError                         why the workers failed, or the latest prediction; null without an error
 
 Extensions add fields of their own (daemon/extensions/).
@@ -30,7 +33,15 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tsctl.daemon.api.management.describe import FieldsOf, gpu_memory, no_fields, recent_document, troubles_of
+from tsctl.daemon.api.management.batching import best_size_of
+from tsctl.daemon.api.management.describe import (
+    FieldsOf,
+    gpu_memory,
+    no_fields,
+    recent_document,
+    troubles_of,
+    version_gpu_memory,
+)
 from tsctl.daemon.api.management.status import tsctl_version
 from tsctl.daemon.core.errors import MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.core.machine.processes import process_facts
@@ -90,6 +101,7 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "default": default,
         "state": model.word,
         "troubles": troubles_of(model, recent),
+        "inPieces": model.declared is not None and model.declared.streams,
         "ready": pool.ready,
         "wanted": pool.wanted,
         "restarting": max(0, missing) if model.was_ready else 0,
@@ -99,6 +111,7 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "queued": model.waiting,
         "running": model.running,
         "oldestMs": round((now - model.queue.since()[1]) * 1000, 3) if len(model.queue) else None,
+        "learned": best_size_of(model),
         "arrivalsPerSecond": round(model.traffic.rate_at(now), 3),
         "recent": recent_document(recent),
         "requests": {
@@ -111,6 +124,7 @@ def _model(model: ModelVersion, *, default: bool) -> dict[str, Any]:
         "latency": {"bounds": latency.bounds, "counts": latency.counts, "sum": latency.sum},
         "batches": {"total": sum(sizes.counts), "requests": round(sizes.sum)},
         "workers": list(_workers(model)),
+        "gpuMemory": version_gpu_memory(model),
         "lastError": _last_error(model),
     }
 

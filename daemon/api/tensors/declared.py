@@ -29,7 +29,12 @@ def tensors_of(model: ModelVersion) -> tuple[Sequence[DeclaredTensor], Sequence[
     inputs, outputs = model.settings.inputs, model.settings.outputs
     if model.declared is None:
         return inputs, outputs
-    return inputs or typed_inputs(model.declared), outputs or OUTPUTS
+    return inputs or typed_inputs(model.declared), outputs or file_outputs(model.declared) or OUTPUTS
+
+
+def file_outputs(declared: Declared) -> tuple[DeclaredTensor, ...]:
+    """Return the outputs that the model's file tells."""
+    return tuple(DeclaredTensor(each.name, each.datatype, tuple(each.shape)) for each in declared.outputs)
 
 
 def check_request(request: InferRequest, inputs: Sequence[DeclaredTensor], outputs: Sequence[DeclaredTensor]) -> None:
@@ -53,6 +58,24 @@ def check_request(request: InferRequest, inputs: Sequence[DeclaredTensor], outpu
     for each in inputs:
         if each.name not in seen and not each.optional:
             raise BadRequest(f"Input {each.name} is missing: the model takes it as {_text(each)}.")
+    check_outputs(request, outputs)
+
+
+def check_datatypes(request: InferRequest, declared: Declared) -> None:
+    """Check that the inputs have the datatypes that the model's file tells; the worker checks their shapes.
+
+    Raises:
+        BadRequest: one has another: a conversion could lose digits.
+    """
+    told = {each.name: each.datatype for each in declared.inputs}
+    for tensor in request.inputs:
+        wanted = told.get(tensor.name, next(iter(told.values())) if len(told) == 1 else "")
+        if wanted and tensor.datatype != wanted:
+            raise BadRequest(f"Input {tensor.name} is {tensor.datatype}; the model takes {wanted}.")
+
+
+def check_outputs(request: InferRequest, outputs: Sequence[DeclaredTensor]) -> None:
+    """Check that the model has the outputs that a request asks for; `outputs` and errors as in `check_request`."""
     names = [each.name for each in outputs]
     for wanted in request.outputs:
         if names and wanted.name not in names:

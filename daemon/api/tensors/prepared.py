@@ -2,6 +2,7 @@
 
 the model has                    its worker gets                     and answers with
 type hints                       its arguments, from tensors         one output of BYTES
+outputs that its file tells      tensors, checked by the worker      the protocol's answer
 declared inputs (in its yaml)    tensors, checked by the daemon      the protocol's answer
 neither                          the request, as JSON                JSON of its own
 
@@ -16,7 +17,14 @@ from functools import partial
 from typing import NamedTuple
 
 from tsctl.daemon.api.tensors.answers import described_request, parse_answer, write_answer
-from tsctl.daemon.api.tensors.declared import ARRAYS, OUTPUT, check_request
+from tsctl.daemon.api.tensors.declared import (
+    ARRAYS,
+    OUTPUT,
+    check_datatypes,
+    check_outputs,
+    check_request,
+    file_outputs,
+)
 from tsctl.daemon.api.tensors.elements import unpack
 from tsctl.daemon.api.tensors.forms import InferAnswer, InferRequest, Tensor
 from tsctl.daemon.api.tensors.parameters import check_parameters, headers_of
@@ -28,6 +36,7 @@ from tsctl.handlers.tensor_heads import ElementHeads, Head, InferHead, TensorHea
 from tsctl.handlers.wire import Declared
 
 _DATA = "data"
+_FILES = ("image", "audio")
 _MOST_EMPTY = 100_000  # lists without elements
 _BASE64 = re.compile(rb"[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]+={0,2}\Z")  # the start; lines have 76 characters, or 64
 
@@ -35,12 +44,12 @@ _BASE64 = re.compile(rb"[0-9A-Za-z+/]{64}|[0-9A-Za-z+/]+={0,2}\Z")  # the start;
 def typed_params(request: InferRequest, declared: Declared) -> tuple[list[Param], ElementHeads | None]:
     """Typed and built-in handlers, and the protocol: each argument is an input, and the answer is one output.
 
-    A text, an image, bytes and JSON are BYTES of one element, named after the argument; what stands in it is what a
-    form's field of this name would hold. An array is a tensor of any datatype and shape, as its hint names neither,
-    unless the archive's model-config.yaml declares them; it may declare every input, and the name of the output. The
-    worker makes an array's values of its bytes.
+    A text, an image, a sound, bytes and JSON are BYTES of one element, named after the argument; what stands in it is
+    what a form's field of this name would hold. An array is a tensor of any datatype and shape, as its hint names
+    neither, unless the archive's model-config.yaml declares them; it may declare every input, and the name of the
+    output. The worker makes an array's values of its bytes.
 
-    A built-in handler has one input, `data`. An image may be in base64, as JSON holds no other bytes.
+    A built-in handler has one input, `data`. An image or a sound may be in base64, as JSON holds no other bytes.
 
     Return a request's inputs as the fields of a form, and what describes those that are arrays, if there is one.
 
@@ -72,7 +81,7 @@ def typed_params(request: InferRequest, declared: Declared) -> tuple[list[Param]
             raise BadRequest(f"The input {name} is {found}; the model takes BYTES of shape [1].")
         (element,) = elements
         assert isinstance(element, bytes)
-        params[name] = Param(name, "", _image(element) if kinds[name] == "image" else element)
+        params[name] = Param(name, "", _file(element) if kinds[name] in _FILES else element)
     return list(params.values()), ElementHeads([heads.get(name) for name in params]) if heads else None
 
 
@@ -93,8 +102,8 @@ def _check_empty(tensor: Tensor) -> None:
         raise BadRequest(f"{tensor.name} of shape {list(shape)} is empty; at most {_MOST_EMPTY} lists are made.")
 
 
-def _image(element: bytes) -> bytes:
-    """Return an image's bytes, which may be in base64: no image begins like that."""
+def _file(element: bytes) -> bytes:
+    """Return the bytes of an image or a sound, which may be in base64: neither begins like that."""
     if not element.isascii() or _BASE64.match(element) is None:
         return element
     try:
@@ -129,15 +138,21 @@ def prepare(model: ModelVersion, request: InferRequest) -> PreparedRequest:
     """
     settings = model.settings
     told = headers_of(request.parameters, model.parameter_headers)
+    wanted = [WantedTensor(each.name, each.binary) for each in request.outputs]
     if settings.inputs:
         check_request(request, settings.inputs, settings.outputs)
     if model.declared is not None:
         check_parameters(request.parameters, model.parameter_headers, [each.name for each in model.declared.inputs])
         read = partial(typed_answer, model.name, model.version, request.id, output_of(settings.outputs))
         params, elements = typed_params(request, model.declared)
+        if model.declared.outputs and elements is not None:
+            check_datatypes(request, model.declared)
+            check_outputs(request, settings.outputs or file_outputs(model.declared))
+            heads = [each for each in elements.inputs if each is not None]
+            head = InferHead(request.id, request.parameters, heads, wanted, request.binary)
+            return PreparedRequest(params, head, answer_of, told)
         return PreparedRequest(params, elements, read, told)
     inputs = [TensorHead(each.name, each.datatype, list(each.shape), each.parameters) for each in request.inputs]
-    wanted = [WantedTensor(each.name, each.binary) for each in request.outputs]
     if settings.inputs:
         head = InferHead(request.id, request.parameters, inputs, wanted, request.binary)
         return PreparedRequest([Param(each.name, "", each.data) for each in request.inputs], head, answer_of, told)

@@ -25,9 +25,12 @@ class GroupingService(Service):
         grouped.follow_settings()
 
     def describe(self, model: ModelVersion) -> Mapping[str, Any]:
+        return {"batching": self.live(model)}
+
+    def live(self, model: ModelVersion) -> Mapping[str, Any]:
         grouped = next((each for each in model.dispatcher.watchers if isinstance(each, GroupedVersion)), None)
         padding = None if grouped is None else round(grouped.learned, 3) or None
-        return {"batching": {"groupByLength": model.queue.choice is not None, "padding": padding}}
+        return {"groupByLength": model.queue.choice is not None, "padding": padding}
 
 
 class GroupedVersion:

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from tsctl.daemon.api.tensors.unserved import CALLS as UNSERVED_CALLS
+from tsctl.daemon.api.tensors.unserved import unserved
 from tsctl.daemon.core.client import Clients, LimitedClient
 from tsctl.daemon.core.clock import Clock
 from tsctl.daemon.core.errors import DaemonError, StartError, Stopping
@@ -30,8 +32,9 @@ from tsctl.daemon.extensions.grpc.prediction import CallFailed
 from tsctl.daemon.extensions.grpc.protos.limits import check_steps
 from tsctl.daemon.extensions.grpc.waiting.arrivals import Arrivals
 from tsctl.daemon.extensions.grpc.waiting.in_order import StepTurns
-from tsctl.daemon.extensions.grpc.waiting.incoming import CALLS, OPEN_CALLS, SHARE, Incoming, TooManyCalls
+from tsctl.daemon.extensions.grpc.waiting.incoming import CALLS, OPEN_CALLS, SHARE, Incoming, TooManyCalls, plain
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
+from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.http.messages import Request, new_request_id
 
 INSTALL = "install it with `pip install 'tsctl[grpc]'`"
@@ -112,6 +115,15 @@ class Method:
     token: str = ""
 
 
+_UNSERVED = Method(lambda request, head: None, None, client_streaming=False, server_streaming=False)
+
+
+def unserved_call(name: str) -> DaemonError | None:
+    """Return the error for a call of Triton's that is not served, by its full name; None for any other."""
+    service, _, call = name.rpartition("/")
+    return unserved(UNSERVED_CALLS.get(call, "")) if service.endswith(".GRPCInferenceService") else None
+
+
 def methods_of(service: Any, *, open: bool = False, token: str = "") -> dict[str, Method]:  # noqa: A002
     """Return the methods of a service: full name → method; `open` and `token` as in `Method`."""
     from tsctl.daemon.extensions.grpc.protos import messages  # here, because protobuf is an optional dependency
@@ -137,6 +149,7 @@ class Calls:
         answered: called when a call has ended, with the HTTP request that it is like, the status and the seconds.
         most: calls at once; those that need no token may be `OPEN_CALLS` more, so that probes are answered.
         turns: in which the fields of long messages are counted; the services' own, so that they take turns together.
+        proxies: those whose metadata `x-forwarded-for` names the client; None for none.
     """
 
     def __init__(
@@ -152,6 +165,7 @@ class Calls:
         clients: Clients | None = None,
         most: int = CALLS,
         turns: StepTurns | None = None,
+        proxies: TrustedProxies | None = None,
     ) -> None:
         self._grpc = grpc
         self._methods = methods
@@ -164,6 +178,7 @@ class Calls:
         self._secrets = (*self._tokens, *{each.token for each in methods.values() if each.token})
         self._answered = answered
         self._clients = clients
+        self._proxies = proxies
         self._codes = {code.value[0]: code for code in grpc.StatusCode}
         self._accepted: dict[str, Any] = {}  # by name: the handlers of calls that are not refused
         self._turns = turns or StepTurns()
@@ -193,7 +208,8 @@ class Calls:
         """Return grpc's handler of a call; None for an unknown method, which grpc answers UNIMPLEMENTED."""
         method = self._methods.get(details.method)
         if method is None:
-            return None
+            refused = unserved_call(details.method)
+            return None if refused is None else self._handler(_UNSERVED, details.method, refused)
         if not (method.client_streaming or method.server_streaming):
             self._arrivals.head()
         if self._closing:
@@ -228,10 +244,10 @@ class Calls:
     async def _whole(
         self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any
     ) -> bytes | None:
-        call = self._begin(name, context)
+        call, connection = self._begin(name, context)
         arrived = False
         try:
-            received = await self._receive(method, refused, call, context)
+            received = await self._receive(method, refused, connection, context)
             self._arrivals.message()
             arrived = True
             head = self._head(method, call, refused, context)
@@ -240,7 +256,7 @@ class Calls:
             running = method.run(request, head)
             del request
             answer: bytes = (await running).SerializeToString()
-            self._writing.until_written(call.peer, len(answer))
+            self._writing.until_written(connection, len(answer))
         except (CallFailed, DaemonError) as error:
             received = None
             await self._fail(context, error, call)
@@ -255,9 +271,9 @@ class Calls:
     async def _stream(
         self, method: Method, name: str, refused: DaemonError | None, received: Any, context: Any
     ) -> None:
-        call = self._begin(name, context)
+        call, connection = self._begin(name, context)
         try:
-            received = await self._receive(method, refused, call, context)
+            received = await self._receive(method, refused, connection, context)
             head = self._head(method, call, refused, context)
             request = await self._request(method, received)
             received = None
@@ -265,7 +281,7 @@ class Calls:
             del request
             async with contextlib.aclosing(running) as answers:
                 async for answer in answers:
-                    await self._write(answer.SerializeToString(), call.peer, context)
+                    await self._write(answer.SerializeToString(), connection, context)
         except (CallFailed, DaemonError) as error:
             received = None
             await self._fail(context, error, call)
@@ -274,20 +290,20 @@ class Calls:
             self._running -= 1
         self._note(call, 200)
 
-    async def _receive(self, method: Method, refused: DaemonError | None, call: Request, context: Any) -> Any:
+    async def _receive(self, method: Method, refused: DaemonError | None, connection: str, context: Any) -> Any:
         """Return the message of a call, or an iterator of messages; that of a refused call is not read."""
         if refused is not None:
             return b""
         if method.client_streaming:
-            return self._receive_each(call, context)
-        message = await self._incoming.read(call.peer, context.read)
+            return self._receive_each(connection, context)
+        message = await self._incoming.read(connection, context.read)
         if message is self._grpc.aio.EOF:
             raise CallFailed(Code.INVALID_ARGUMENT, "The call has no message: send one.", 400)
         return message
 
-    async def _receive_each(self, call: Request, context: Any) -> AsyncIterator[bytes]:
+    async def _receive_each(self, connection: str, context: Any) -> AsyncIterator[bytes]:
         end = self._grpc.aio.EOF
-        while (message := await self._incoming.read(call.peer, context.read, timed=False)) is not end:
+        while (message := await self._incoming.read(connection, context.read, timed=False)) is not end:
             yield message
 
     async def _write(self, answer: bytes, peer: str, context: Any) -> None:
@@ -298,11 +314,15 @@ class Calls:
             if written is not None:
                 written()
 
-    def _begin(self, name: str, context: Any) -> Request:
+    def _begin(self, name: str, context: Any) -> tuple[Request, str]:
+        """Return the HTTP request that a call is like, and the address and port of its connection."""
         self._running += 1
         self._begun += 1
-        peer = context.peer().partition(":")[2]  # after `ipv4:` or `ipv6:`
-        return Request("POST", name, [], began=self._clock.now(), peer=peer)
+        connection: str = context.peer().partition(":")[2]  # after `ipv4:` or `ipv6:`
+        call = Request("POST", name, [], began=self._clock.now(), peer=connection)
+        if self._proxies is not None and self._proxies.trust(plain(connection)):
+            call.peer = self._proxies.client_of(context.invocation_metadata() or (), connection)
+        return call, connection
 
     def _note(self, call: Request, status: int) -> None:
         call.id = call.id or new_request_id()

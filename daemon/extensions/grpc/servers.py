@@ -26,6 +26,7 @@ from tsctl.daemon.extensions.grpc.waiting.incoming import Incoming, calls_at_onc
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.bounds.sending import SendBudget
+from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.models.registry import Registry
 
 PORT = 7070  # TorchServe's
@@ -85,6 +86,7 @@ class GrpcServers:
         self._models = AwaitedModels(registry, config.queue_jobs, receiving)
         self._credentials = _credentials(self._grpc, config.certificate_file, config.private_key_file)
         self._take, self._clients = take, clients
+        self._proxies = TrustedProxies(config.trusted_proxies) if config.trusted_proxies else None
         self._sequence_header = getattr(config, "sequence_id_header", SEQUENCE_HEADER)
         alone = [each for each in self._addresses if each not in self._managing]
         if alone:
@@ -139,7 +141,7 @@ class GrpcServers:
         methods |= reflection_of({name.split("/")[1] for name in methods})
         calls = Calls(
             self._grpc, methods, self._clock, arrivals, self._writing, self._incoming, accepted, self._answered,
-            clients, self._calls, self._turns,
+            clients, self._calls, self._turns, self._proxies,
         )  # fmt: skip
         self._servers.append((GrpcServer(self._grpc, calls, self._most, self._grace, self._calls), addresses))
 

@@ -11,7 +11,6 @@ the name that the archive declares, else `text_output`. Models that declare no t
 import codecs
 import json
 from collections.abc import Callable, Coroutine, Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import msgspec
@@ -34,6 +33,7 @@ from tsctl.daemon.http.exchange import Exchange
 from tsctl.daemon.http.limits import MOST_JSON
 from tsctl.daemon.http.messages import json_response
 from tsctl.daemon.models.version import ModelVersion
+from tsctl.handlers.texts.near import did_you_mean
 
 GENERATE, STREAM = "generate", "generate_stream"
 MOST_MEMBERS = 64
@@ -222,9 +222,8 @@ def _decoded(value: msgspec.Raw, kind: Any, name: str) -> Any:
 
 
 def _unknown(name: str, kinds: Mapping[str, str]) -> BadRequest:
-    close = get_close_matches(name, kinds, n=1)
-    near = f"; did you mean `{close[0]}`?" if close else ""
-    return BadRequest(f"`{name[:_SHOWN]}` is no input of the model, which takes {', '.join(kinds)}{near or '.'}")
+    near = did_you_mean(name, kinds) or "."
+    return BadRequest(f"`{name[:_SHOWN]}` is no input of the model, which takes {', '.join(kinds)}{near}")
 
 
 class Generated(TextAnswer):

@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 
 from tsctl.daemon.api.inference.turns import Turns
 from tsctl.daemon.api.tensors.metadata import model_config, model_metadata, server_metadata, statistics_of
+from tsctl.daemon.api.tensors.unserved import unserved
 from tsctl.daemon.core.client import LimitedClient
-from tsctl.daemon.core.errors import BadRequest, MethodNotAllowed, NotServed, ResourceNotFound
+from tsctl.daemon.core.errors import BadRequest, DaemonError, MethodNotAllowed, ResourceNotFound
 from tsctl.daemon.extensions.oip.generate import GENERATE, STREAM, TextReader
 from tsctl.daemon.extensions.oip.infer import InferReader
 from tsctl.daemon.http.exchange import Exchange
@@ -32,15 +33,18 @@ _READING = ("GET", "HEAD")
 _RUNS = ("infer", "explain")
 _TEXTS = (GENERATE, STREAM)
 _ABOUT = (*_RUNS, *_TEXTS, "ready", "config", "stats")
-# Triton's extensions that are not served, by the first segment of their paths; "trace" also below a model.
-_NOT_SERVED = {
-    "systemsharedmemory": "shared memory: send tensors in the request, as binary data",
-    "cudasharedmemory": "shared memory of GPUs: send tensors in the request, as binary data",
-    "trace": "Triton's traces: set `--otlp-endpoint` for OpenTelemetry's",
-    "logging": "Triton's settings of its log: set `--log-level` at the start",
-}
 
 Document = tuple[dict[str, Any], int]  # and its status
+
+
+class RepositoryElsewhere(ResourceNotFound):
+    """The model repository is asked for where no models are managed."""
+
+    def __init__(self) -> None:
+        DaemonError.__init__(
+            self,
+            "The model repository is part of management: ask at `--management-address`, or the control socket.",
+        )
 
 
 def oip_routes(
@@ -126,12 +130,15 @@ def _check_query(request: Request, find: Steered) -> None:
 
 
 def _check_served(path: list[str]) -> None:
-    """Raise NotServed for a path of an extension of Triton's that is not served."""
+    """Raise NotServed for a path of an extension of Triton's that is not served; or RepositoryElsewhere."""
     word = path[0] if path else ""
     if word == "models" and "trace" in path[2:]:
         word = "trace"
-    if word in _NOT_SERVED:
-        raise NotServed(f"tsctl does not serve {_NOT_SERVED[word]}.")
+    refused = unserved(word)
+    if refused is not None:
+        raise refused
+    if word == "repository":
+        raise RepositoryElsewhere  # an address of management has a route for it, which is asked next
 
 
 class _Asked(NamedTuple):

@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as version_of
+from importlib.util import find_spec
 from typing import Any
 
 from tsctl.daemon.config.config import Config
@@ -17,7 +18,16 @@ from tsctl.daemon.models.settings import ModelSettings
 from tsctl.daemon.models.version import ModelVersion
 from tsctl.daemon.workers.cores import chosen_threads, threads_for, usable_cores
 from tsctl.daemon.workers.engine import WorkerSpec
-from tsctl.handlers.names import AUTO, BUILT_IN, COMPILE, DEFAULT_OPTIMIZATIONS, LOSSY, NO_OPTIMIZATION
+from tsctl.handlers.names import (
+    AUTO,
+    BUILT_IN,
+    COMPILE,
+    DEFAULT_OPTIMIZATIONS,
+    LOSSY,
+    NO_OPTIMIZATION,
+    ONNX_PACKAGES,
+    ONNX_RUNTIME,
+)  # fmt: skip
 from tsctl.handlers.optimize.checks.archive import archive_of
 from tsctl.handlers.optimize.checks.processor import read_processor
 from tsctl.handlers.optimize.compiler import find_compiler
@@ -50,7 +60,9 @@ def lossy_of(document: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(named[name]) for name in LOSSY if type(named.get(name)) in (int, float) and named[name] > 0}
 
 
-def sets_to_try(*, defaults: bool, compiler: bool, lossy: Collection[str]) -> list[tuple[str, ...]]:
+def sets_to_try(
+    *, defaults: bool, compiler: bool, onnxruntime: bool = False, lossy: Collection[str]
+) -> list[tuple[str, ...]]:
     """The versions that are tried, and the sets of optimisations that a trial compares.
 
         `optimize: auto`                                          tried, once it has answered
@@ -63,11 +75,14 @@ def sets_to_try(*, defaults: bool, compiler: bool, lossy: Collection[str]) -> li
 
     Args:
         defaults: the handler has some: then the plain model may be the faster one.
+        onnxruntime: what exports a model and runs it is installed.
 
     Returns:
         Nothing if there is no set beside the defaults.
     """
     named: list[tuple[str, ...]] = [(COMPILE,)] if compiler else []
+    if onnxruntime:
+        named.append((ONNX_RUNTIME,))
     if "bf16" in lossy:
         named += [("bf16",), ("bf16", COMPILE)] if compiler else [("bf16",)]
     if "int8" in lossy:
@@ -104,7 +119,10 @@ def first_trial(
     if not is_tried(settings.optimize, handler, wish):
         return None
     lossy = lossy_of(source.document)
-    sets = sets_to_try(defaults=has_defaults(handler), compiler=find_compiler() is not None, lossy=lossy)
+    sets = sets_to_try(
+        defaults=has_defaults(handler), compiler=find_compiler() is not None,
+        onnxruntime=all(map(find_spec, ONNX_PACKAGES)), lossy=lossy,
+    )  # fmt: skip
     try:
         if obstacle := obstacle_to(spec, wish, sets=bool(sets), quota=not asked and has_quota()):
             return Trial(None, asked=asked, obstacle=obstacle)
@@ -134,7 +152,7 @@ def obstacle_to(spec: WorkerSpec, wish: str, *, sets: bool, quota: bool) -> str:
     if spec.engine is not None or spec.mode != "batch" or spec.group is not None:
         return "only versions that run whole batches, in workers of one process on this machine, are tried"
     if not sets:
-        return "there is no C++ compiler here, and `optimizeTolerance` allows nothing beyond rounding"
+        return "there is neither a C++ compiler nor ONNX Runtime here, and `optimizeTolerance` allows only rounding"
     if quota:
         return "a cgroup limits the daemon's CPU time, of which a trial would take some; `optimize: auto` asks for it"
     return ""

@@ -78,7 +78,8 @@ def choose(rows: Sequence[TrialRow], max_memory: int | None, most_later: float =
         plain = next((row.gain for row in rows if row.optimize == NO_OPTIMIZATION and row.gain), None)
         told = plain is not None and best.optimize != NO_OPTIMIZATION
         beside = f", {(best.gain or 0.0) / (plain or 1.0):.2f} x the plain model" if told else ""
-        text = f"{best.optimize}: {best.per_second or 0.0:.3g} requests/s, {best.gain:.2f} x the defaults{beside}"
+        kept = "" if best.agreement is None else f", best class kept: {best.agreement:.1%}"
+        text = f"{best.optimize}: {best.per_second or 0.0:.3g} requests/s, {best.gain:.2f} x the defaults{beside}{kept}"
         return TrialChoice(best.optimize, True, text)
     if any(not row.sure for row in able):
         return TrialChoice("", False, "the machine was too busy to tell which set is faster")

@@ -16,7 +16,7 @@ import msgspec
 from tsctl.daemon.extensions.optimizing import VARIABLE, trials_dir
 from tsctl.daemon.extensions.optimizing.choice import TrialRow
 
-FORMAT = 2  # raised when trials are made differently, so that all are made again
+FORMAT = 3  # raised when trials are made differently, so that all are made again
 
 
 class TrialFacts(msgspec.Struct, frozen=True):

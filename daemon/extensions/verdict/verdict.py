@@ -99,6 +99,9 @@ class VerdictService(Service):
         """Return the sentence; None where there is none."""
         return {"verdict": verdict(self._facts(model)) or None}
 
+    def live(self, model: ModelVersion) -> Mapping[str, Any]:
+        return self.describe(model)
+
     def _facts(self, model: ModelVersion) -> VerdictFacts:
         pool, recent = model.pool, model.metrics.recent(model.clock.now())
         # What waits or runs has come, too: under overload, less is answered than comes.

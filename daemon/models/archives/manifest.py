@@ -12,8 +12,10 @@ from tsctl.daemon.core.errors import InvalidModel
 from tsctl.daemon.core.texts.json_text import parse_json
 from tsctl.daemon.marfile import MANIFEST, NAME, VERSION, Manifest, ManifestError, parse_manifest
 from tsctl.daemon.server.extensions import EXTENSIONS
+from tsctl.daemon.tables import MODEL_SETTINGS
 from tsctl.daemon.targets import TargetError, bare_target, is_bare, local_files, split_function, top_imports
 from tsctl.handlers.names import BUILT_IN, NOT_BUILT_IN, OWN_PACKAGE, split_handler
+from tsctl.handlers.texts.near import plain
 
 MOST_TEXT = 256 * 1024  # bytes of a manifest, of a model-config.yaml, of a requirements.txt
 
@@ -210,6 +212,16 @@ def without_effect(document: Mapping[str, Any]) -> list[str]:
     """Return the keys that are set and have no effect here."""
     ours = [key for key in _WITHOUT_EFFECT if document.get(key)]
     return ours + [key for each in EXTENSIONS for key in each.without_effect(document)]
+
+
+def misspelt(document: Mapping[str, Any]) -> list[str]:
+    """Return a sentence on each key that is a setting's but for case and signs; any other key is the handler's own."""
+    known = {plain(row.yaml): row.yaml for row in MODEL_SETTINGS if row.yaml}
+    return [
+        f"`{key}` in model-config.yaml is no setting; did you mean `{known[plain(key)]}`?"
+        for key in map(str, document)
+        if key not in known.values() and plain(key) in known
+    ]
 
 
 def check_served(document: Mapping[str, Any], config_file: str | None) -> None:

@@ -3,6 +3,7 @@
 A row is a request's values, without the batch's dimension; one with it, of length 1, is taken, too.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -10,6 +11,7 @@ import numpy as np
 import torch
 
 from tsctl.handlers.builtin.support.onnx import is_session
+from tsctl.handlers.requests.gpu_copies import to_device
 from tsctl.handlers.sdk.errors import UnreadablePayload
 
 # ONNX's types → the protocol's, whose names NumPy has in lower case but for these.
@@ -21,8 +23,8 @@ _DTYPES = {"FP32": np.float32, "FP64": np.float64, "FP16": np.float16, "BOOL": n
 _NAMES = ("data", "body")
 
 
-class ModelInput(NamedTuple):
-    """One input.
+class ModelTensor(NamedTuple):
+    """One input or output.
 
     Attributes:
         datatype: as the Open Inference Protocol names it; empty if the file does not tell.
@@ -38,10 +40,10 @@ class ModelInput(NamedTuple):
         return f"`{self.name}`" + (f" ({self.datatype} of shape {list(self.shape or ())})" if self.datatype else "")
 
 
-def inputs_of(model: Any) -> list[ModelInput]:
+def inputs_of(model: Any) -> list[ModelTensor]:
     """Return the inputs of a loaded model; none for one whose file does not tell them, or takes other than numbers."""
     if is_session(model):
-        inputs = [_of_session(each) for each in model.get_inputs()]
+        inputs = [tensor_of_session(each) for each in model.get_inputs()]
         return [each for each in inputs if each is not None] if None not in inputs else []
     if not isinstance(model, torch.jit.ScriptModule):
         return []
@@ -52,17 +54,18 @@ def inputs_of(model: Any) -> list[ModelInput]:
     required = [each for each in arguments if not each.has_default_value()]
     if len(required) < 2 or any(str(each.type) != "Tensor" for each in required):
         return []  # one input is what every handler takes
-    return [ModelInput(each.name) for each in required]
+    return [ModelTensor(each.name) for each in required]
 
 
-def _of_session(each: Any) -> ModelInput | None:
+def tensor_of_session(each: Any) -> ModelTensor | None:
+    """Return an input or output of a session as of one row; None if it has no rows, or other elements than numbers."""
     datatype, shape = _DATATYPES.get(each.type), each.shape
     if datatype is None or not shape:
         return None
-    return ModelInput(each.name, datatype, tuple(size if type(size) is int else -1 for size in shape[1:]))
+    return ModelTensor(each.name, datatype, tuple(size if type(size) is int else -1 for size in shape[1:]))
 
 
-def arrays_of(row: Any, inputs: Sequence[ModelInput]) -> list[np.ndarray[Any, Any]]:
+def arrays_of(row: Any, inputs: Sequence[ModelTensor]) -> list[np.ndarray[Any, Any]]:
     """Return the arrays of a row, one for each input.
 
     Raises:
@@ -71,13 +74,13 @@ def arrays_of(row: Any, inputs: Sequence[ModelInput]) -> list[np.ndarray[Any, An
     return [_array(each, _value(each, row, inputs)) for each in inputs]
 
 
-def tensors_of(rows: Sequence[Any], inputs: Sequence[ModelInput], device: torch.device) -> list[torch.Tensor]:
+def tensors_of(rows: Sequence[Any], inputs: Sequence[ModelTensor], device: torch.device) -> list[torch.Tensor]:
     """Return a batch: for each input a tensor of shape (rows, …)."""
     columns = zip(*(arrays_of(row, inputs) for row in rows), strict=True)
-    return [torch.from_numpy(np.stack(column)).to(device) for column in columns]
+    return to_device([torch.from_numpy(np.stack(column)) for column in columns], device)
 
 
-def _value(wanted: ModelInput, row: Any, inputs: Sequence[ModelInput]) -> Any:
+def _value(wanted: ModelTensor, row: Any, inputs: Sequence[ModelTensor]) -> Any:
     """Return the value of an input: the part of its name, or the member of the body; of one input, the body itself."""
     if not isinstance(row, Mapping):
         return row
@@ -97,8 +100,13 @@ def _value(wanted: ModelInput, row: Any, inputs: Sequence[ModelInput]) -> Any:
     )
 
 
-def _array(wanted: ModelInput, value: Any) -> np.ndarray[Any, Any]:
-    if isinstance(value, (bytes, bytearray, str)):
+def _array(wanted: ModelTensor, value: Any) -> np.ndarray[Any, Any]:
+    if isinstance(value, (bytes, bytearray, memoryview)):  # a part of a form
+        try:
+            value = json.loads(bytes(value))
+        except (ValueError, RecursionError):
+            value = ""
+    if isinstance(value, str):
         raise UnreadablePayload(f"`{wanted.name}`: expected a list of numbers in JSON")
     try:
         array = np.asarray(value)
@@ -116,7 +124,7 @@ def _array(wanted: ModelInput, value: Any) -> np.ndarray[Any, Any]:
     return made
 
 
-def _shaped(wanted: ModelInput, shape: tuple[int, ...], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _shaped(wanted: ModelTensor, shape: tuple[int, ...], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if array.ndim == len(shape) + 1 and len(array) == 1:
         array = array[0]
     fits = array.ndim == len(shape) and all(size in (-1, own) for size, own in zip(shape, array.shape, strict=True))

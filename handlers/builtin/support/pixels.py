@@ -1,30 +1,31 @@
-"""An image file's pixels, resized and cropped to ImageNet's 224 × 224, as bytes; and normalised.
+"""An image file's pixels, resized and cropped to a model's input, as bytes; and normalised.
 
 torchvision's transforms resize with Pillow, divide by 255, subtract and divide again, each in a separate pass. Here a
 tensor of bytes is resized with the same filter (bilinear, antialiased), and one multiplication and one addition do the
 rest on the crop. Each value is the same to 1/255 of the pixels' range, the rounding of the resize. Measured on a
 500 × 375 JPEG, one thread: decode 0.8 ms, then 0.7 instead of 1.95 ms (at d82013d7).
 
+Other filters than bilinear stay Pillow's: torch's bicubic takes a fifth of the time, but its two passes are in another
+order than Pillow's, and where edges overshoot, values differ by up to 30/255.
+
 A plain JPEG is decoded by torchvision, to the same pixels as by Pillow, and almost without the interpreter's lock, for
 which a worker's threads wait. Sixteen threads on 16 cores read 4 283 images/s so, and 848 by Pillow (beside an H100,
-`python -m tests.lab.gpu.parts`); two threads on two cores take 0.77 of the time for a batch of 16.
+`python -m tests.lab.gpu.parts`). One thread takes 0.68 of the processor time (the same with `--device cpu --reader`).
 """
 
 import io
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import torch
 from PIL import Image
 from torch.nn.functional import interpolate
 
-from tsctl.handlers.builtin import torchvision_import  # noqa: F401 - registers torchvision's operators
+from tsctl.handlers.builtin.torchvision_import import transforms  # registers torchvision's operators, too
 from tsctl.handlers.requests.images import as_rgb, decode_image, middle, middle_of
+from tsctl.handlers.requests.preparation import IMAGENET, Preparation
 
-RESIZED, CROP = 256, 224  # pixels: the shorter side, and the square crop
-MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-SCALE = torch.tensor([1 / (255 * each) for each in STD]).view(3, 1, 1)
-SHIFT = torch.tensor([-mean / std for mean, std in zip(MEAN, STD, strict=True)]).view(3, 1, 1)
 _JPEG = b"\xff\xd8\xff"  # how one begins
 _ORIENTATION, _UPRIGHT = 0x0112, 1  # the tag of EXIF
 # The operator itself: torchvision 0.29 has the function around it warn, each time, that TorchCodec will take its place.
@@ -33,31 +34,57 @@ _RGB = 3  # torchvision's ImageReadMode.RGB
 Admit = Callable[[int], None]
 
 
-def pixels_of(encoded: bytes | bytearray, admit: Admit, least_side: int | None = None) -> torch.Tensor:
-    """Return the pixels of an image file, resized and cropped: uint8, shape (3, 224, 224).
+@cache
+def usual(how: Preparation) -> Callable[[Image.Image], torch.Tensor]:
+    """Return torchvision's transform: a PIL image of any mode → float32, shape (3, height, width)."""
+    steps = [as_rgb] if isinstance(how.resize, tuple) else [as_rgb, middle]
+    made: Callable[[Image.Image], torch.Tensor] = transforms.Compose([
+        *steps,
+        transforms.Resize(how.resize, transforms.InterpolationMode(how.interpolation)),
+        transforms.CenterCrop(how.crop),
+        transforms.ToTensor(),
+        transforms.Normalize(mean=list(how.mean), std=list(how.std)),
+    ])  # fmt: skip
+    return made
+
+
+@cache
+def factors(how: Preparation) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return what bytes are multiplied with, and what is added then: shape (3, 1, 1)."""
+    scale = torch.tensor([1 / (255 * each) for each in how.std]).view(3, 1, 1)
+    return scale, torch.tensor([-mean / std for mean, std in zip(how.mean, how.std, strict=True)]).view(3, 1, 1)
+
+
+def pixels_of(
+    encoded: bytes | bytearray, admit: Admit, least_side: int | None = None, how: Preparation = IMAGENET
+) -> torch.Tensor:
+    """Return the pixels of an image file, resized and cropped: uint8, shape (3, height, width).
 
     Raises:
         UnreadablePayload: it is no image.
         TooManyPixels: `admit` raised it.
     """
     admit = once(admit)
-    pixels = plain_pixels(encoded, admit, least_side)
+    pixels = plain_pixels(encoded, admit, least_side, how)
     if pixels is not None:
         return pixels
-    image = middle(as_rgb(decode_image(encoded, least_side=least_side, admit=admit)))
-    return _square(torch.from_numpy(np.array(image)).permute(2, 0, 1))
+    return _cut(_bytes_of(as_rgb(decode_image(encoded, least_side=least_side, admit=admit))), how)
 
 
-def prepare(image: Image.Image) -> torch.Tensor:
+def prepare(image: Image.Image, how: Preparation = IMAGENET) -> torch.Tensor:
     """Resize, crop to the middle and normalise.
 
     Args:
         image: RGB.
 
     Returns:
-        float32, shape (3, 224, 224), normalised as ImageNet's models expect: about -2.1 to 2.6.
+        float32, shape (3, height, width), as the model expects: about -2.1 to 2.6 for ImageNet's usual ones.
     """
-    return normalised(_square(torch.from_numpy(np.array(image)).permute(2, 0, 1)))
+    return normalised(_cut(_bytes_of(image), how), *factors(how))
+
+
+def _bytes_of(image: Image.Image) -> torch.Tensor:
+    return torch.from_numpy(np.array(image)).permute(2, 0, 1)
 
 
 def once(admit: Admit) -> Admit:
@@ -72,14 +99,16 @@ def once(admit: Admit) -> Admit:
     return admit_once
 
 
-def plain_pixels(encoded: bytes | bytearray, admit: Admit, least_side: int | None) -> torch.Tensor | None:
+def plain_pixels(
+    encoded: bytes | bytearray, admit: Admit, least_side: int | None, how: Preparation
+) -> torch.Tensor | None:
     """Return as `pixels_of` the pixels of a file that torchvision decodes; None for all that Pillow has to read."""
     size = _plain_size(encoded, least_side)
     if size is None:
         return None
     admit(size[0] * size[1])
     try:
-        return _square(_middle(_decoded(encoded)))
+        return _cut(_decoded(encoded), how)
     except RuntimeError:
         return None  # Pillow reads it after all, or says why it cannot
 
@@ -105,36 +134,33 @@ def _decoded(encoded: bytes | bytearray) -> torch.Tensor:
     return decode_jpeg(torch.frombuffer(bytearray(encoded), dtype=torch.uint8), _RGB)
 
 
-def _middle(pixels: torch.Tensor) -> torch.Tensor:
-    """Crop very long images, as `middle` does."""
-    left, top, right, bottom = middle_of(pixels.shape[-1], pixels.shape[-2])
-    return pixels[:, top:bottom, left:right]
-
-
-def _square(pixels: torch.Tensor) -> torch.Tensor:
-    """Resize and crop to the middle.
+def _cut(pixels: torch.Tensor, how: Preparation) -> torch.Tensor:
+    """Resize, and crop to the middle.
 
     Args:
-        pixels: uint8, shape (3, height, width).
+        pixels: uint8, shape (3, height, width), the three of a pixel side by side in memory.
 
     Returns:
-        uint8, shape (3, 224, 224); a view.
+        uint8, shape (3, *how.crop); a view.
     """
+    if not isinstance(how.resize, tuple):  # very long images, as `middle` does
+        left, top, right, bottom = middle_of(pixels.shape[-1], pixels.shape[-2])
+        pixels = pixels[:, top:bottom, left:right]
     height, width = pixels.shape[-2:]
-    sides = resized(height, width)
+    sides = how.resized(height, width)
     if sides != (height, width):
-        pixels = interpolate(pixels[None], sides, mode="bilinear", antialias=True)[0]
-    top, left = (round((side - CROP) / 2) for side in sides)
-    return pixels[:, top : top + CROP, left : left + CROP]
+        pixels = _resized(pixels, sides, how.interpolation)
+    top, left = (round((side - crop) / 2) for side, crop in zip(sides, how.crop, strict=True))
+    return pixels[:, top : top + how.crop[0], left : left + how.crop[1]]
 
 
-def normalised(pixels: torch.Tensor, scale: torch.Tensor = SCALE, shift: torch.Tensor = SHIFT) -> torch.Tensor:
-    """Return pixels as ImageNet's models take them: float32; both factors are where the pixels are."""
+def _resized(pixels: torch.Tensor, sides: tuple[int, int], interpolation: str) -> torch.Tensor:
+    if interpolation == "bilinear":
+        return interpolate(pixels[None], sides, mode="bilinear", antialias=True)[0]
+    image = Image.fromarray(pixels.permute(1, 2, 0).numpy())
+    return _bytes_of(image.resize((sides[1], sides[0]), Image.Resampling[interpolation.upper()]))
+
+
+def normalised(pixels: torch.Tensor, scale: torch.Tensor, shift: torch.Tensor) -> torch.Tensor:
+    """Return pixels as a model takes them: float32; both factors are where the pixels are."""
     return pixels.to(torch.float32).mul_(scale).add_(shift)
-
-
-def resized(height: int, width: int) -> tuple[int, int]:
-    """Return the (height, width) that torchvision's `Resize(256)` produces: the longer side is rounded down."""
-    if height <= width:
-        return RESIZED, int(RESIZED * width / height)
-    return int(RESIZED * height / width), RESIZED

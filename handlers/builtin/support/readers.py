@@ -1,18 +1,22 @@
 """Processes that read the images of a batch for a worker on a GPU, which keeps the interpreter's lock for its own work.
 
     worker ──files──▶ reader 1 ─┐  pixels
-           ──files──▶ reader 2 ─┴────────▶ shared memory ──▶ pinned memory ──▶ the GPU
+           ──files──▶ reader 2 ─┴────────▶ a slot of shared, pinned memory ──▶ the GPU
            ◀── which rows are no images ──
 
 A fast GPU runs 10 000 images a second, and reading one takes that lock some ten times: with threads of one process, the
 kernels of a batch wait for the lock more than for the GPU. Sixteen threads on 16 cores read 4 474 images/s in one
 process, and 7 542 in four (beside an H100, `python -m tests.lab.gpu.parts`).
 
+A batch has a slot until nothing holds its rows. One that finds none free is copied out of a slot that is always the
+same, and so is any where the memory cannot be pinned.
+
 They are forked before the worker calls CUDA, which no process forked later could use, and end with it. One that has
 died is not replaced: the worker reads its share itself.
 """
 
 import contextlib
+import ctypes
 import gc
 import io
 import itertools
@@ -23,9 +27,10 @@ import os
 import signal
 import socket
 import struct
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import torch
@@ -37,9 +42,11 @@ from tsctl.handlers.sdk.errors import UnreadablePayload
 _log = logging.getLogger(__name__)
 
 THREADS = 4  # of a reader: more would wait for its lock
+SLOTS = 4  # for the batches under way (process/pipeline.py), and one whose copy may have ended only now
 _LENGTH = struct.Struct("<I")  # before an order, and before the outcomes
 _READ, _LEFT = "", "\0"  # outcomes: the pixels are there; the worker has to read the row. Any other: why it cannot be
 Read = Callable[[bytes, int | None], torch.Tensor]
+Pin = Callable[[torch.Tensor], bool]
 Outcome = torch.Tensor | UnreadablePayload | None
 
 
@@ -64,6 +71,34 @@ class _Reader(NamedTuple):
     file: io.BufferedRWPair
 
 
+def pin(memory: torch.Tensor) -> bool:
+    """Pin memory that is there, once this process uses CUDA; return whether that could be done."""
+    if not torch.cuda.is_initialized():
+        return False
+    code = torch.cuda.cudart().cudaHostRegister(memory.data_ptr(), memory.nbytes, 0)
+    return int(code) == 0
+
+
+class _Slot:
+    """A part of the shared memory, for the rows of one batch."""
+
+    def __init__(self, memory: mmap.mmap, number: int, shape: Sequence[int]) -> None:
+        self.number = number
+        self._memory, self._shape, self._size = memory, shape, math.prod(shape)
+        self._lent: weakref.ref[Any] | None = None
+
+    @property
+    def free(self) -> bool:
+        """Whether no tensor of it is left."""
+        return self._lent is None or self._lent() is None
+
+    def lend(self) -> torch.Tensor:
+        """Return its memory as a tensor; it is free again when that, and all views of it, are gone."""
+        owner = (ctypes.c_uint8 * self._size).from_buffer(self._memory, self.number * self._size)
+        self._lent = weakref.ref(owner)
+        return torch.frombuffer(owner, dtype=torch.uint8).view(*self._shape)
+
+
 class Readers:
     """Reads the rows of a batch.
 
@@ -73,14 +108,18 @@ class Readers:
         threads: of all readers together.
         shape: of a row's pixels, which are uint8.
         rows: at once; longer batches are read in parts.
+        pin: as `pin`.
 
     Raises:
         OSError: there is no memory or no pid for a process.
     """
 
-    def __init__(self, read: Read, threads: int, shape: Sequence[int], rows: int) -> None:
+    def __init__(self, read: Read, threads: int, shape: Sequence[int], rows: int, pin: Pin = pin) -> None:
         self._rows = rows
-        self._pixels = torch.frombuffer(mmap.mmap(-1, rows * math.prod(shape)), dtype=torch.uint8).view(rows, *shape)
+        self._pin, self._pinned = pin, False
+        memory = mmap.mmap(-1, (1 + SLOTS) * rows * math.prod(shape))
+        self._pixels = torch.frombuffer(memory, dtype=torch.uint8).view(-1, *shape)
+        self._always, *self._slots = (_Slot(memory, number, (rows, *shape)) for number in range(1 + SLOTS))
         self._readers: list[_Reader] = []
         for _ in range(math.ceil(threads / THREADS)):
             self._readers.append(self._fork(read, min(threads, THREADS)))
@@ -103,20 +142,26 @@ class Readers:
 
     def _read_part(self, files: Sequence[bytes | bytearray], least_side: int | None) -> list[Outcome]:
         readers = self._readers[: math.ceil(torch.get_num_threads() / THREADS)]
+        slot = self._slot()
         asked = []
         for reader, (start, end) in zip(readers, shares(len(files), len(readers)), strict=False):
             with self._reaching(reader):
-                _ask(reader.file, files[start:end], start, least_side)
+                _ask(reader.file, files[start:end], slot.number * self._rows + start, least_side)
                 asked.append((reader, start, end))
         told = [_LEFT] * len(files)
         for reader, start, end in asked:
             with self._reaching(reader):
                 told[start:end] = msgspec.msgpack.decode(_heard(reader.file), type=list[str])
-        pixels = self._kept(len(files))
+        pixels = self._copied(len(files)) if slot is self._always else slot.lend()
         return [_outcome(each, pixels[place]) for place, each in enumerate(told)]
 
-    def _kept(self, rows: int) -> torch.Tensor:
-        """Return a copy of the first rows: the shared memory is for the next batch."""
+    def _slot(self) -> _Slot:
+        """Return a slot whose rows a GPU can copy from, as long as nothing holds any; else the one that is copied."""
+        self._pinned = self._pinned or self._pin(self._pixels)
+        free = [slot for slot in self._slots if slot.free] if self._pinned else []
+        return free[0] if free else self._always
+
+    def _copied(self, rows: int) -> torch.Tensor:
         pinned = torch.cuda.is_initialized()
         return torch.empty((rows, *self._pixels.shape[1:]), dtype=torch.uint8, pin_memory=pinned).copy_(
             self._pixels[:rows]

@@ -1,6 +1,6 @@
 """The folders of a model's libraries, named by all that the libraries were made of.
 
-    TORCHINDUCTOR_CACHE_DIR/packages/DIGEST/   description.json, full.so, one.so, rest.so
+    TORCHINDUCTOR_CACHE_DIR/packages/DIGEST/   description.json; full.so, one.so, rest.so, or model.onnx
 
 A folder is written under another name and renamed, so it is whole or not there. Folders that were not used for
 `UNUSED` seconds are removed when another one is written.
@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import torch
@@ -29,6 +29,7 @@ VARIABLE = "TORCHINDUCTOR_CACHE_DIR"
 FORMAT = 1  # raised when libraries are made differently
 UNUSED = 30 * 24 * 3600.0
 _DESCRIPTION = "description.json"
+Kept = TypeVar("Kept", bound=Packages)
 _OURS = ("torch", "tsctl")  # known by their versions
 
 
@@ -52,18 +53,18 @@ def folder_for(handler: Any, model_dir: Path, done: Sequence[str], batch_size: i
     return Path(directory, "packages", digest)
 
 
-def find(folder: Path, model: nn.Module) -> Packages | None:
+def find(folder: Path, model: nn.Module, kind: type[Kept]) -> Kept | None:
     """Load the libraries of a folder; None if there are none, or if they are damaged."""
     try:
         description = msgspec.json.decode((folder / _DESCRIPTION).read_bytes(), type=Description)
-        packages = Packages(folder, description, model)
+        packages = kind(folder, description, model)
         os.utime(folder)
     except Exception:  # noqa: BLE001 - torch raises anything for a library that is damaged, or another torch's
         return None
     return packages
 
 
-def keep(folder: Path, make: Callable[[Path], tuple[Description, Packages]]) -> Packages:
+def keep(folder: Path, make: Callable[[Path], tuple[Description, Kept]]) -> Kept:
     """Make libraries and keep them in a folder.
 
     Args:

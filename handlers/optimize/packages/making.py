@@ -20,10 +20,10 @@ from tsctl.handlers.optimize.packages.recording import NotExportable, Recorded
 from tsctl.handlers.optimize.packages.side_by_side import run_side_by_side
 
 SIZES = (1, 2, 3)  # of the batches that show which dimensions are the batch's
-MODEL = "model"  # the model's name within `_Flat`
+MODEL = "model"  # the model's name within `Flat`
 
 
-class _Flat(nn.Module):
+class Flat(nn.Module):
     """A model that takes and returns tensors only, one after the other."""
 
     def __init__(self, model: nn.Module, spec: pytree.TreeSpec) -> None:
@@ -58,12 +58,12 @@ def make(
     first = calls[1]
     if any(call.input_spec != first.input_spec or call.output_spec != first.output_spec for call in calls.values()):
         raise NotExportable("the model's arguments or output are nested differently from batch to batch")
-    batched = _batched(*(calls[size] for size in SIZES))
-    output_spec = _dumps(first.output_spec)
+    batched = batched_inputs(*(calls[size] for size in SIZES))
+    output_spec = written_spec(first.output_spec)
     description = Description(
-        _dumps(first.input_spec), [str(each.dtype).removeprefix("torch.") for each in first.inputs], {}
+        written_spec(first.input_spec), [str(each.dtype).removeprefix("torch.") for each in first.inputs], {}
     )
-    flat = _Flat(model, first.input_spec).eval()
+    flat = Flat(model, first.input_spec).eval()
     sizes = {FULL: batch_size, ONE: 1, REST: 3}
     if batch_size == 1:
         del sizes[ONE]
@@ -81,14 +81,14 @@ def make(
     return description, packages
 
 
-def _dumps(spec: pytree.TreeSpec) -> str:
+def written_spec(spec: pytree.TreeSpec) -> str:
     try:
         return pytree.treespec_dumps(spec)
     except Exception as error:  # noqa: BLE001 - a class of the user's that torch cannot write
         raise NotExportable(f"the model's arguments or output cannot be written down: {error}") from None
 
 
-def _batched(one: Recorded, two: Recorded, three: Recorded) -> list[bool]:
+def batched_inputs(one: Recorded, two: Recorded, three: Recorded) -> list[bool]:
     """Return for each input whether its first dimension is the batch's."""
     batched = []
     for first, second, third in zip(one.inputs, two.inputs, three.inputs, strict=True):
@@ -114,7 +114,7 @@ def _compile(
     batch = Dim("batch", min=2)
     dynamic = {"leaves": tuple({0: batch} if each else None for each in batched)} if batched else None
     try:
-        with torch.no_grad(), _quiet() as told:
+        with torch.no_grad(), quiet() as told:
             program = export(flat, tuple(inputs), dynamic_shapes=dynamic, strict=True)
     except Exception as error:
         raise NotExportable(f"it cannot be exported: {type(error).__name__}") from error
@@ -123,7 +123,7 @@ def _compile(
     configs: dict[str, Any] = {"cpp.dynamic_threads": True, "cpp.cxx": (None, compiler)}
     configs |= {"freezing": True} if name == FULL else {"aot_inductor.package_constants_in_so": False}
     package = file.with_suffix(".pt2")
-    with torch.no_grad(), _quiet():
+    with torch.no_grad(), quiet():
         aoti_compile_and_package(program, package_path=str(package), inductor_configs=configs)
     with zipfile.ZipFile(package) as archive:
         libraries = [member for member in archive.namelist() if member.endswith(".so")]
@@ -142,7 +142,7 @@ def _compile(
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[list[warnings.WarningMessage]]:
+def quiet() -> Iterator[list[warnings.WarningMessage]]:
     """Catch torch's warnings, which are about our use of it."""
     logger = logging.getLogger("torch")
     level = logger.level

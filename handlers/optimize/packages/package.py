@@ -16,7 +16,8 @@ class Graph(msgspec.Struct):
     """One graph: `output_spec` says how the output's tensors are nested; the sizes of the recorded batch's inputs.
 
     Attributes:
-        batched: for each input whether its first dimension is the batch's, of any size from 2 on; empty: none is.
+        batched: for each input whether its first dimension is the batch's; empty: none is.
+        least: rows that the batch's dimension has at least, where there is one.
         held: internal name of a weight → its name in the model; empty if the library holds the weights itself.
     """
 
@@ -24,6 +25,7 @@ class Graph(msgspec.Struct):
     output_spec: str
     batched: list[bool] = []
     held: dict[str, str] = {}
+    least: int = 2
 
     def fits(self, shapes: Sequence[Sequence[int]]) -> bool:
         """Return whether the graph serves inputs of these shapes."""
@@ -35,7 +37,7 @@ class Graph(msgspec.Struct):
                 return False
             if batched:
                 sizes.add(shape[0])
-        return len(sizes) == 1 and min(sizes) >= 2
+        return len(sizes) == 1 and min(sizes) >= self.least
 
 
 class Description(msgspec.Struct):

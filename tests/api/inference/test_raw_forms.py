@@ -144,6 +144,7 @@ JPEG = b"\xff\xd8\xff\xe0\0\x10JFIF\0=&image=%zz"
 IMAGES = {
     "PNG": PNG, "JPEG": JPEG, "GIF, 61 pixels wide": b"GIF89a=\0\2\0&%zz", "WebP": b"RIFF\x3d\0\0\0WEBPVP8 &%zz",
     "BMP": b"BM=\0\0\0\0\0\0\0\x36\0&%zz", "TIFF": b"II*\0=&%zz", "AVIF": b"\0\0\0 ftypavif=&%zz",
+    "WAV": b"RIFF\x3d\0\0\0WAVEfmt &%zz", "FLAC": b"fLaC\0\0\0\x22=&%zz", "Ogg": b"OggS\0=&%zz",
 }  # fmt: skip
 IMAGE = Input("image", "image")
 TOP = Input("top", "json", "int")

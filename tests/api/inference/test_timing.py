@@ -39,8 +39,7 @@ def test_no_other_answer_tells_them(tmp_path: Path, headers: list[str]) -> None:
     assert answer.status == 200 and "server-timing" not in answer.headers
 
 
-def test_a_failed_prediction_tells_its_times(tmp_path: Path) -> None:
-    house = House(tmp_path)
+def test_a_failed_prediction_tells_its_times(house: House) -> None:
     house.engine.answer = lambda job: Reply(500, b"no", error="E")
 
     (answer,) = answers(house, ASKED)
@@ -55,9 +54,7 @@ def test_a_request_that_expires_in_the_queue_tells_its_total_time(tmp_path: Path
     assert answer.headers["server-timing"].startswith("total;dur=")
 
 
-def test_a_repeated_head_asks_each_time(tmp_path: Path) -> None:
-    house = House(tmp_path)
-
+def test_a_repeated_head_asks_each_time(house: House) -> None:
     async def send() -> list[Answer]:
         await house.serve("m")
         peer = house.send("POST", "/predictions/m", b"x", ASKED)
@@ -71,9 +68,7 @@ def test_a_repeated_head_asks_each_time(tmp_path: Path) -> None:
     assert ["server-timing" in answer.headers for answer in asyncio.run(send())] == [True, True]
 
 
-def test_a_batch_that_was_sent_ahead_waits_until_its_worker_begins(tmp_path: Path) -> None:
-    house = House(tmp_path)
-
+def test_a_batch_that_was_sent_ahead_waits_until_its_worker_begins(house: House) -> None:
     async def send() -> Answer:
         await house.serve("m", config="batchSize: 1\nbatching: greedy\n")
         house.engine.batch_time = lambda size: 1.0

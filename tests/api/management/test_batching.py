@@ -82,9 +82,8 @@ SCENARIOS = (full, delay, stopping, nobody_left, no_gain, split, at_once, retry,
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 async def test_a_reason_is_counted_in_metrics_and_told_with_its_meaning(
-    tmp_path: Path, scenario: Callable[[House], Awaitable[None]]
+    house: House, scenario: Callable[[House], Awaitable[None]]
 ) -> None:
-    house = House(tmp_path)
     await scenario(house)
 
     reason = scenario.__name__
@@ -110,8 +109,7 @@ def test_whoever_sends_a_batch_gives_a_reason_of_the_table() -> None:
     assert {scenario.__name__ for scenario in SCENARIOS} <= given <= set(BATCH_REASONS)
 
 
-async def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_before_the_first_batch_nothing_is_known(house: House) -> None:
     model = await house.serve("m", config="batchSize: 8\nmaxBatchDelay: 2.5")
 
     assert batching_of(model) == {
@@ -146,8 +144,7 @@ async def test_before_the_first_batch_nothing_is_known(tmp_path: Path) -> None:
     assert not any(line.startswith("tsctl_learned") for line in lines)
 
 
-async def test_what_was_learned_is_told(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_what_was_learned_is_told(house: House) -> None:
     house.engine.batch_time = lambda size: 0.008 + 0.0004 * size
     model = await house.serve("m", config="batchSize: 2\nbatching: fixed")
     for count in (1, 1, 2, 1, 2):
@@ -173,8 +170,7 @@ async def test_what_was_learned_is_told(tmp_path: Path) -> None:
     assert lines[f"tsctl_arrivals_per_second{{{M}}}"] == pytest.approx(told["arrivalsPerSecond"], abs=0.001)
 
 
-async def test_where_batches_gain_nothing_auto_makes_none_and_tells_what_each_size_costs(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_where_batches_gain_nothing_auto_makes_none_and_tells_what_each_size_costs(house: House) -> None:
     house.engine.batch_time = lambda size: 0.025 * size
     model = await house.serve("m", config="batchSize: 8\njobQueueSize: 1000")
     for _ in range(8):
@@ -186,10 +182,11 @@ async def test_where_batches_gain_nothing_auto_makes_none_and_tells_what_each_si
     assert learned["bestSize"] == 1
     costs = {each["size"]: each["requestMs"] for each in learned["sizes"]}
     assert (costs[1], costs[8]) == (pytest.approx(25.0, rel=0.02), pytest.approx(25.0, rel=0.02))
+    status, live = await house.tell("GET", "/tsctl/live")
+    assert status == 200 and live["models"][0]["learned"] == {name: learned[name] for name in ("bestSize", "sizes")}
 
 
-async def test_one_size_alone_leaves_a_guess(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_one_size_alone_leaves_a_guess(house: House) -> None:
     house.engine.batch_time = lambda size: 0.008
     model = await house.serve("m")
     for _ in range(2):  # the first batch of a worker takes longer, and does not count
@@ -200,8 +197,7 @@ async def test_one_size_alone_leaves_a_guess(tmp_path: Path) -> None:
     assert (learned["batchMs"], learned["requestMs"], learned["guess"]) == (4.0, 4.0, True)
 
 
-async def test_a_rate_sinks_while_nobody_comes(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_a_rate_sinks_while_nobody_comes(house: House) -> None:
     model = await house.serve("m")
     for _ in range(11):
         post(house)
@@ -214,8 +210,7 @@ async def test_a_rate_sinks_while_nobody_comes(tmp_path: Path) -> None:
     assert batching_of(model)["arrivalsPerSecond"] == pytest.approx(10 / 10, rel=0.05)
 
 
-async def test_connections_turnaround_and_the_longest_hold_are_told(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_connections_turnaround_and_the_longest_hold_are_told(house: House) -> None:
     house.engine.batch_time = lambda size: 0.1
     model = await house.serve("m", config="batchSize: 8\nmaxBatchDelay: 30\nbatching: fixed")
     head = b"POST /predictions/m HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n"

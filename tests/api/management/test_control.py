@@ -24,11 +24,3 @@ def test_how_a_model_is_served_is_told_for_serving_it_elsewhere(house: House) ->
     assert (worker["settings"]["batchSize"], worker["settings"]["batching"]) == (4, "auto")
     assert worker["batching"]["sizes"] == {"1": 1}
     assert worker["anyWorker"] is True
-
-
-def test_a_tcp_address_tells_none_of_it(tmp_path: Path) -> None:
-    house = House(tmp_path, own=False)
-    serve(house)
-
-    for target in ("/tsctl/worker/m", "/tsctl/status"):
-        assert asyncio.run(house.ask("GET", target)).status == 404

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from tests.api.house import House
-from tsctl.daemon.api.management.describe import describe
+from tsctl.daemon.api.management.describe import describe, version_gpu_memory
 from tsctl.daemon.api.management.routes import order_of
+from tsctl.daemon.api.observing.live import live_document
+from tsctl.daemon.models.file_tensors import file_tensors
 from tsctl.daemon.models.registrar import no_progress
 from tsctl.daemon.models.request import Registration
 from tsctl.daemon.models.settings import Overrides
@@ -95,6 +97,16 @@ def test_a_worker_on_a_gpu_is_described_with_what_it_holds_there(house: House) -
     assert (before["gpuUsage"], before["gpuMemory"]) == ("gpuId::1", {"1": None})
     assert (told["gpu"], told["gpuUsage"]) == (True, "gpuId::1 memory.used [MiB]::5120 MiB")
     assert told["gpuMemory"] == {"1": 5 * 2**30}
+
+
+def test_a_version_holds_on_gpus_what_its_workers_hold_together(house: House) -> None:
+    model = serve(house, workers=3)
+    for worker, gpu, held in zip(house.engine.workers, (0, 1, 0), ({0: 5}, {}, {0: 7}), strict=True):
+        worker.gpu_ids, worker.gpu_memory = (gpu,), held
+
+    [live] = live_document(house.registry, started=0.0, now=1.0)["models"]
+
+    assert live["gpuMemory"] == version_gpu_memory(model) == {"0": 12, "1": None}
 
 
 def test_workers_are_numbered_as_torchserve_numbers_its_ports(house: House) -> None:
@@ -229,20 +241,38 @@ def test_what_a_typed_handler_takes_and_what_its_worker_notes_is_told(house: Hou
     assert told["notes"] == ["The call without data was passed over."]
 
 
+@pytest.mark.parametrize(
+    ("declared", "tensors"),
+    [
+        pytest.param(
+            Declared(
+                [Input("ids", "array", "", "INT64", [4])], True, built_in=True,
+                outputs=[Input("best", "array", "", "FP32", [1])],
+            ),
+            {
+                "inputs": [{"name": "ids", "datatype": "INT64", "shape": [4]}],
+                "outputs": [{"name": "best", "datatype": "FP32", "shape": [1]}],
+            },
+            id="of a session",
+        ),
+        pytest.param(
+            Declared([Input("a", "array"), Input("b", "array")], True, built_in=True),
+            {"inputs": [{"name": each, "datatype": None, "shape": None} for each in "ab"], "outputs": []},
+            id="names alone",
+        ),
+        pytest.param(Declared([Input("data", "array")], True, built_in=True), None, id="any built-in handler's"),
+        pytest.param(Declared([Input("x", "array"), Input("y", "array")], True), None, id="a typed handler's"),
+        pytest.param(None, None, id="no declaration"),
+    ],
+)  # fmt: skip
+def test_the_tensors_that_a_models_file_tells(declared: Declared | None, tensors: Any) -> None:
+    assert file_tensors(declared) == tensors
+
+
 def test_another_handler_declares_nothing(house: House) -> None:
     told = ours(serve(house))
 
     assert (told["declared"], told["notes"]) == (None, [])
-
-
-def test_versions_are_listed_by_their_numbers_whatever_the_order_of_their_registration(house: House) -> None:
-    async def list_all() -> list[str]:
-        for version in ("10.0", "2.0", "1.0", "2.0.1", "beta"):
-            await house.serve("m", version)
-        _, documents = await house.tell("GET", "/models/m/all")
-        return [document["modelVersion"] for document in documents]
-
-    assert asyncio.run(list_all()) == ["beta", "1.0", "2.0", "2.0.1", "10.0"]
 
 
 def test_a_version_of_any_length_has_a_place_among_the_others() -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -58,9 +57,8 @@ def described(house: House, path: str, method: str) -> dict[str, Any]:
     ],
 )
 def test_the_description_has_every_parameter_that_a_command_looks_for(
-    method: str, target: str, path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    method: str, target: str, path: str, house: House, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    house = House(tmp_path)
     asyncio.run(house.serve("m"))
     house.put("n")
 
@@ -69,9 +67,7 @@ def test_the_description_has_every_parameter_that_a_command_looks_for(
     assert names == set(described(house, path, method.lower()))
 
 
-def test_what_can_be_changed_can_be_registered(tmp_path: Path) -> None:
-    house = House(tmp_path)
-
+def test_what_can_be_changed_can_be_registered(house: House) -> None:
     registering = described(house, "/models", "post")
 
     assert described(house, "/models/{model_name}", "patch").items() <= registering.items()
@@ -84,8 +80,7 @@ def test_what_can_be_changed_can_be_registered(tmp_path: Path) -> None:
         ("retry", False), ("isolate", True), ("max_memory", "4 GiB"), ("cpus", "0"),
     ],
 )  # fmt: skip
-def test_a_setting_that_is_registered_is_told(name: str, value: Any, tmp_path: Path) -> None:
-    house = House(tmp_path)
+def test_a_setting_that_is_registered_is_told(name: str, value: Any, house: House) -> None:
     house.put("m")
     body = json.dumps({"url": "m", name: value}).encode()
 

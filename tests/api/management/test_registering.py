@@ -44,11 +44,6 @@ def not_allowed(url: str) -> tuple[int, Any]:
     return error(404, "ModelNotFoundException", f"Given URL {url} does not match any allowed URL(s)")
 
 
-@pytest.mark.parametrize("url", ["https://example.com/m.mar", "http://example.com/m.mar", "file:///m.mar"])
-def test_no_url_is_allowed_unless_the_operator_says_so(tmp_path: Path, url: str) -> None:
-    assert register(House(tmp_path), url) == not_allowed(url)
-
-
 def test_a_remote_archive_is_served_like_a_file(tmp_path: Path, web: Web) -> None:
     house = House(tmp_path, local_paths=False, allowed_urls=f"file:///nowhere,{web.url}/MODELS/.*")
     web.files["/models/packed.mar"] = archive(tmp_path)
@@ -110,16 +105,6 @@ def test_a_file_url_that_is_allowed_names_a_path_also_over_tcp(tmp_path: Path) -
     assert register(house, climbing) == error(404, "ModelNotFoundException", message)
 
 
-def test_signing_for_s3_is_refused_and_not_ignored(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    house.put("m")
-
-    status, document = tell(house, "POST", "/models?url=m&s3_sse_kms=true")
-
-    assert (status, document["type"]) == (400, "BadRequestException")
-    assert list(house.registry) == []
-
-
 @pytest.mark.parametrize(
     ("document", "message"),
     [
@@ -128,8 +113,7 @@ def test_signing_for_s3_is_refused_and_not_ignored(tmp_path: Path) -> None:
         pytest.param(manifest_document() | {"runtime": "ruby"}, "Runtime is not defined or invalid.", id="no runtime"),
     ],
 )
-def test_a_manifest_that_says_too_little_is_refused(tmp_path: Path, document: dict[str, Any], message: str) -> None:
-    house = House(tmp_path)
+def test_a_manifest_that_says_too_little_is_refused(house: House, document: dict[str, Any], message: str) -> None:
     (house.put("m") / "MAR-INF/MANIFEST.json").write_text(json.dumps(document))
 
     status, told = tell(house, "POST", "/models?url=m")
@@ -138,60 +122,10 @@ def test_a_manifest_that_says_too_little_is_refused(tmp_path: Path, document: di
     assert told["message"].startswith(message)
 
 
-@pytest.mark.parametrize("number", ["min_worker", "max_worker"])
-def test_scaling_to_minus_one_is_refused(tmp_path: Path, number: str) -> None:
-    house = House(tmp_path)
-    model = asyncio.run(house.serve("m", workers=2))
-
-    told = tell(house, "PUT", f"/models/m?{number}=-1")
-
-    message = f"{number} is '-1'; expected a whole number of at least 0."
-    assert told == error(400, "BadRequestException", message)
-    assert model.pool.wanted == 2
-
-
-@pytest.mark.parametrize(
-    ("query", "page"),
-    [
-        pytest.param("?limit=-5", (["a", "b"], None), id="a negative limit is none"),
-        pytest.param("?limit=-1", (["a", "b"], None), id="minus one, too"),
-        pytest.param("?next_page_token=-3", (["a", "b"], None), id="a negative token is the beginning"),
-        pytest.param("?next_page_token=7", ([], None), id="a token beyond the last has an empty page"),
-        pytest.param("?limit=0", ([], "0"), id="a page of nothing leads to itself"),
-    ],
-)
-def test_odd_pages(tmp_path: Path, query: str, page: tuple[list[str], str | None]) -> None:
-    house = House(tmp_path)
-    for name in "ab":
-        asyncio.run(house.serve(name, workers=0))
-
-    _, document = tell(house, "GET", f"/models{query}")
-
-    assert ([entry["modelName"] for entry in document["models"]], document.get("nextPageToken")) == page
-
-
-def test_the_default_is_not_set_by_reading(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    asyncio.run(house.serve("m"))
-
-    status, document = tell(house, "GET", "/models/m/1.0/set-default")
-
-    assert (status, document["type"]) == (404, "ResourceNotFoundException")
-
-
-@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
-def test_the_root_has_no_method(tmp_path: Path, method: str) -> None:
-    house = House(tmp_path)
-    house.manage_alone()
-
-    assert tell(house, method, "/")[0] == 405
-
-
 @pytest.mark.parametrize(("method", "target"), [("POST", "/models?url=m"), ("DELETE", "/models/m")])
 async def test_where_registration_is_off_it_is_not_allowed_and_the_rest_is(
-    tmp_path: Path, method: str, target: str
+    house: House, method: str, target: str
 ) -> None:
-    house = House(tmp_path)
     await house.serve("m")
     house._router = Router(management_routes(house.registry, house.registrar, None, local_paths=False, registers=False))
 
@@ -201,25 +135,3 @@ async def test_where_registration_is_off_it_is_not_allowed_and_the_rest_is(
     assert "--enable-model-api" in document["message"]
     assert (await house.tell("GET", "/models/m"))[0] == 200
     assert (await house.tell("PUT", "/models/m?min_worker=1"))[0] == 202
-
-
-@pytest.mark.parametrize(
-    ("name", "sentence"),
-    [
-        pytest.param("batchsize", "Unknown parameter batchsize; did you mean batch_size?", id="almost its name"),
-        pytest.param("minWorkers", "Unknown parameter minWorkers; did you mean initial_workers?", id="in the archive"),
-        pytest.param("max-delay", "Unknown parameter max-delay; did you mean max_batch_delay?", id="as an option"),
-        pytest.param("respons_timeout", "Unknown parameter respons_timeout; did you mean response_timeout?", id="typo"),
-        pytest.param("sequenceBatching", "Unknown parameter sequenceBatching. Only the archive can set this, because"
-                     " its handler is written for it.", id="of the archive alone"),
-        pytest.param("zebra", "Unknown parameter zebra.", id="like none"),
-    ],
-)  # fmt: skip
-async def test_a_setting_that_does_not_exist_is_refused_with_the_near_name(
-    tmp_path: Path, name: str, sentence: str
-) -> None:
-    house = House(tmp_path)
-    house.put("m")
-
-    assert await house.tell("POST", f"/models?url=m&{name}=3") == error(400, "BadRequestException", sentence)
-    assert list(house.registry) == []

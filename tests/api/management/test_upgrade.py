@@ -1,12 +1,10 @@
 """Asking for an upgrade; and what is refused while one is under way."""
 
 import asyncio
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.api.house import House
 from tests.http.peer import Server, get
 from tsctl.daemon.api.management.upgrade import upgrade_route
 from tsctl.daemon.core.errors import UpgradeFailed
@@ -65,28 +63,3 @@ def test_anything_else_asks_for_no_upgrade(target: str, method: str, status: int
 
 def test_why_an_upgrade_failed_is_answered() -> None:
     assert upgraded("/tsctl/upgrade", failure=UpgradeFailed("it died"))[1] == 500
-
-
-@pytest.mark.parametrize(
-    ("method", "target"),
-    [
-        ("POST", "/models?url=m.mar"),
-        ("PUT", "/models/m?min_worker=2"),
-        ("PUT", "/models/m/1.0/set-default"),
-        ("PATCH", "/models/m?batch_size=2"),
-        ("DELETE", "/models/m"),
-    ],
-)
-async def test_no_change_is_let_in_while_the_gate_is_closed(tmp_path: Path, method: str, target: str) -> None:
-    house = House(tmp_path)
-    await house.serve("m")
-    house.registrar.gate.close()
-
-    refused = await house.ask(method, target)
-    read, _ = await house.tell("GET", "/models/m")
-
-    assert refused.status == 503
-    assert int(refused.headers["retry-after"]) > 0
-    assert read == 200
-    model = house.registry.find("m")
-    assert (model.pool.wanted, model.settings.batch_size) == (1, 1)

@@ -13,6 +13,7 @@ from tsctl.daemon.config.config import resolve
 from tsctl.daemon.core.job import Reply
 from tsctl.daemon.core.machine.processes import parse_stat, process_facts
 from tsctl.daemon.metrics.histogram import FINE
+from tsctl.handlers.wire import Declared, Input
 
 NO_SEQUENCE = "after is 'x'; expected a sequence from an earlier answer."
 NOT_ALLOWED = "Requested method is not allowed, please refer to API document."
@@ -60,6 +61,15 @@ def test_a_model_without_requests_has_counts_of_zero(tmp_path: Path) -> None:
     assert sum(model["latency"]["counts"]) == 0 and model["latency"]["sum"] == 0
     assert [worker["state"] for worker in model["workers"]] == ["READY", "READY"]
     assert model["recent"]["requests"] == 0 and model["troubles"] == []
+
+
+def test_a_model_that_answers_in_pieces_is_told(tmp_path: Path) -> None:
+    house = House(tmp_path)
+    for name, streams in (("m", False), ("n", True)):
+        house.engine.declared = Declared([Input("text", "text")], batches=False, streams=streams)
+        asyncio.run(house.serve(name))
+
+    assert [each["inPieces"] for each in ask(house, "/tsctl/live")["models"]] == [False, True]
 
 
 def test_answers_and_batches_are_counted(house: House) -> None:

@@ -65,8 +65,12 @@ def test_a_whole_batch_goes_at_once() -> None:
     assert bench.decide() == Send(2, "full")
 
 
-def test_half_of_the_clients_go_at_once_if_that_was_found_to_be_faster() -> None:
-    bench = AutoUnderTraffic()
+@pytest.fixture
+def bench() -> AutoUnderTraffic:
+    return AutoUnderTraffic()
+
+
+def test_half_of_the_clients_go_at_once_if_that_was_found_to_be_faster(bench: AutoUnderTraffic) -> None:
     assert bench.traffic.halves is not None
     bench.traffic.halves.share = 4
     bench.arrive(*(Caller() for _ in range(5)))
@@ -75,8 +79,7 @@ def test_half_of_the_clients_go_at_once_if_that_was_found_to_be_faster() -> None
     assert bench.decide(waiting=8) == Send(8, "full")
 
 
-def test_halves_are_of_an_only_workers_clients() -> None:
-    bench = AutoUnderTraffic()
+def test_halves_are_of_an_only_workers_clients(bench: AutoUnderTraffic) -> None:
     assert bench.traffic.halves is not None
     bench.traffic.halves.share = 4
     bench.arrive(*(Caller() for _ in range(5)))
@@ -86,15 +89,13 @@ def test_halves_are_of_an_only_workers_clients() -> None:
     assert not bench.traffic.halves.share
 
 
-def test_a_newcomers_single_request_never_waits() -> None:
-    bench = AutoUnderTraffic()
+def test_a_newcomers_single_request_never_waits(bench: AutoUnderTraffic) -> None:
     bench.arrive(Caller())
 
     assert bench.decide() == Send(1, "nobody_left")
 
 
-def test_the_first_burst_after_a_start_is_held_as_fixed_would() -> None:
-    bench = AutoUnderTraffic()
+def test_the_first_burst_after_a_start_is_held_as_fixed_would(bench: AutoUnderTraffic) -> None:
     bench.arrive(Caller(), Caller())
 
     assert bench.decide() == Wait(bench.now + DELAY)
@@ -136,8 +137,7 @@ def test_a_client_that_pipelines_is_one_client() -> None:
     assert bench.decide() == Send(3, "nobody_left")
 
 
-def test_the_clients_of_the_last_batch_are_waited_for() -> None:
-    bench = AutoUnderTraffic()
+def test_the_clients_of_the_last_batch_are_waited_for(bench: AutoUnderTraffic) -> None:
     bench.learn()
     callers = [Caller() for _ in range(4)]
     bench.loop(callers)
@@ -148,8 +148,9 @@ def test_the_clients_of_the_last_batch_are_waited_for() -> None:
     assert isinstance(decision, Wait) and bench.now + 0.001 <= decision.until < bench.now + 0.01
 
 
-def test_the_last_of_them_is_waited_for_as_well_and_for_no_longer_than_was_decided_first() -> None:
-    bench = AutoUnderTraffic()
+def test_the_last_of_them_is_waited_for_as_well_and_for_no_longer_than_was_decided_first(
+    bench: AutoUnderTraffic,
+) -> None:
     bench.learn()
     callers = [Caller() for _ in range(4)]
     bench.loop(callers)
@@ -163,8 +164,9 @@ def test_the_last_of_them_is_waited_for_as_well_and_for_no_longer_than_was_decid
 
 
 @pytest.mark.parametrize(("saved", "waits"), [(0.0078, True), (0.0072, False)])
-def test_a_client_is_waited_for_if_its_mean_time_is_less_than_joining_saves(saved: float, waits: bool) -> None:
-    bench = AutoUnderTraffic()
+def test_a_client_is_waited_for_if_its_mean_time_is_less_than_joining_saves(
+    saved: float, waits: bool, bench: AutoUnderTraffic
+) -> None:
     bench.learn(a=saved)
     callers = [Caller(), Caller()]
     bench.loop(callers, a=saved)
@@ -176,8 +178,7 @@ def test_a_client_is_waited_for_if_its_mean_time_is_less_than_joining_saves(save
     assert isinstance(bench.decide(), Wait) == waits
 
 
-def test_and_the_batch_goes_when_the_last_of_them_is_back() -> None:
-    bench = AutoUnderTraffic()
+def test_and_the_batch_goes_when_the_last_of_them_is_back(bench: AutoUnderTraffic) -> None:
     bench.learn()
     callers = [Caller() for _ in range(4)]
     bench.loop(callers)
@@ -214,8 +215,7 @@ def test_a_poller_that_comes_now_and_then_is_not_waited_for() -> None:
     assert bench.decide() == Send(1, "nobody_left")
 
 
-def test_a_small_fixed_cost_is_not_worth_a_timer() -> None:
-    bench = AutoUnderTraffic()
+def test_a_small_fixed_cost_is_not_worth_a_timer(bench: AutoUnderTraffic) -> None:
     callers = [Caller() for _ in range(4)]
     bench.loop(callers, a=0.0015)
 
@@ -225,9 +225,8 @@ def test_a_small_fixed_cost_is_not_worth_a_timer() -> None:
     assert bench.decide() == Send(1, "no_gain")
 
 
-def test_input_that_is_there_is_read_while_it_brings_more() -> None:
+def test_input_that_is_there_is_read_while_it_brings_more(bench: AutoUnderTraffic) -> None:
     """Of a small fixed cost, too: that takes no time but the reading's."""
-    bench = AutoUnderTraffic()
     callers = [Caller() for _ in range(4)]
     bench.loop(callers, a=0.0015)
 
@@ -239,8 +238,7 @@ def test_input_that_is_there_is_read_while_it_brings_more() -> None:
 
 
 @pytest.mark.parametrize("ends", ["sent", "left"])
-def test_input_is_read_first_again_after_those_who_waited_were(ends: str) -> None:
-    bench = AutoUnderTraffic()
+def test_input_is_read_first_again_after_those_who_waited_were(ends: str, bench: AutoUnderTraffic) -> None:
     callers = [Caller() for _ in range(4)]
     bench.loop(callers, a=0.0015)
     bench.arrive(callers[0])
@@ -254,8 +252,7 @@ def test_input_is_read_first_again_after_those_who_waited_were(ends: str) -> Non
     assert bench.decide() == Wait(bench.now)
 
 
-def test_input_is_not_read_first_where_nobody_is_to_come_back() -> None:
-    bench = AutoUnderTraffic()
+def test_input_is_not_read_first_where_nobody_is_to_come_back(bench: AutoUnderTraffic) -> None:
     bench.learn(a=0.0015)
     stranger = Caller()
     stranger.close()
@@ -273,8 +270,7 @@ def test_input_is_not_read_first_where_nobody_is_to_come_back() -> None:
         pytest.param({"deadline": 100.019}, "deadline", id="a deadline is near"),
     ],
 )
-def test_what_ends_a_hold(facts: dict[str, Any], reason: str) -> None:
-    bench = AutoUnderTraffic()
+def test_what_ends_a_hold(facts: dict[str, Any], reason: str, bench: AutoUnderTraffic) -> None:
     bench.learn(a=0.016)
     bench.now = 100.0
     bench.arrive(Caller(), Caller())
@@ -301,8 +297,7 @@ def test_a_hold_ends_with_the_maximum_delay() -> None:
     assert bench.decide(held=held) == Wait(held + 0.004)
 
 
-def test_several_idle_workers_take_even_shares_until_batch_times_are_known() -> None:
-    bench = AutoUnderTraffic()
+def test_several_idle_workers_take_even_shares_until_batch_times_are_known(bench: AutoUnderTraffic) -> None:
     bench.arrive(*[Caller() for _ in range(5)])
 
     assert bench.decide(idle=2) == Send(5, "split", over=2)
@@ -317,8 +312,9 @@ def test_several_idle_workers_take_even_shares_until_batch_times_are_known() -> 
         pytest.param(0.0001, 0.1, Send(8, "split", over=2), id="nobody else needs it soon"),
     ],
 )
-def test_afterwards_a_batch_of_strangers_is_cut_where_that_is_faster(c: float, gap: float, decision: Send) -> None:
-    bench = AutoUnderTraffic()
+def test_afterwards_a_batch_of_strangers_is_cut_where_that_is_faster(
+    c: float, gap: float, decision: Send, bench: AutoUnderTraffic
+) -> None:
     bench.learn(c=c)
     for _ in range(8):
         bench.arrive(Caller(), at=bench.now + gap)
@@ -410,6 +406,40 @@ def test_of_more_than_their_share_the_others_wait_for_the_next_worker() -> None:
     del bench.waiting[:2]
 
     assert bench.decide(idle=1) == Send(4, "split")
+
+
+def test_the_clients_of_a_worker_that_is_alone_now_are_those_of_its_last_batch() -> None:
+    bench, callers = of_several(workers_share_cores=False)
+    bench.decide(idle=2)
+    bench.serve(0.05)
+    bench.traffic.missing = 0
+    bench.arrive(*callers[:2], at=bench.now + 0.001)
+    alone = Auto(8, DELAY, bench.traffic).decide(Facts(2, 1), bench.now)
+
+    assert bench.decide(idle=1) == alone
+
+
+def held_for_a_client(*, running: int) -> float:
+    """Return how long one waits of three clients of two workers: one has several jobs running, and one is away."""
+    bench, (first, second, _) = of_several(workers_share_cores=False, clients=3)
+    bench.serve(0.05)
+    for _ in range(200):
+        for seconds in (0.002, *[1.0] * 9):
+            bench.traffic.turnarounds.add(seconds)
+    bench.arrive(*[first] * running, at=bench.now + 0.001)
+    bench.traffic.sent(Batch(7, list(bench.waiting), "full", bench.now), 1, bench.now)
+    for job in bench.waiting:
+        bench.traffic.callers.taken(job)
+        job.send()
+    bench.waiting.clear()
+    bench.arrive(second, at=bench.now + 0.0001)
+    decision = bench.decide(idle=1)
+    assert isinstance(decision, Wait)
+    return decision.until - bench.now
+
+
+def test_of_several_workers_clients_those_that_are_away_are_waited_for_however_many_have_room() -> None:
+    assert held_for_a_client(running=5) == held_for_a_client(running=3) > 0.0
 
 
 def test_what_was_never_tried_is_tried() -> None:

@@ -1,4 +1,4 @@
-"""KServe's SDK against a daemon with the model `tensors`: a program of its own (test_clients.py).
+"""KServe's SDK against a daemon with the models of tensor_models.py: a program of its own (test_clients.py).
 
 python kserve.py HTTP_HOST:PORT [GRPC_HOST:PORT]
 """
@@ -63,6 +63,25 @@ async def check_rest(address):
     await client.close()
 
 
+async def check_first_protocol(address):
+    url = f"http://{address}"
+    client = InferenceRESTClient(RESTConfig(protocol="v1"))
+    assert await client.is_server_live(url)
+    assert await client.is_model_ready(url, "lengths")
+    answer = await client.infer(url, {"instances": ["ab", {"text": "abc", "top": 5}]}, "lengths")
+    assert answer == {"predictions": [{"length": 2, "top": 3}, {"length": 3, "top": 5}]}, answer
+    for document, reason in (
+        ({"instances": ["ab"], "parameters": {"top": 5}}, "`parameters`: a request with `instances` has no other"),
+        ({"instances": [{"text": "ab", "topp": 5}]}, "instance 1: `topp` is no part that the handler takes"),
+    ):
+        try:
+            told = str(await client.infer(url, document, "lengths"))
+        except httpx.HTTPStatusError as error:
+            told = error.response.text
+        assert reason in told, told
+    await client.close()
+
+
 async def check_grpc(address):
     client = InferenceGRPCClient(address)
     assert await client.is_server_live()
@@ -79,6 +98,7 @@ async def check_grpc(address):
 
 if __name__ == "__main__":
     asyncio.run(check_rest(sys.argv[1]))
+    asyncio.run(check_first_protocol(sys.argv[1]))
     if len(sys.argv) > 2:
         asyncio.run(check_grpc(sys.argv[2]))
     print("every call did as it should")

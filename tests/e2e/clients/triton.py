@@ -1,9 +1,10 @@
-"""NVIDIA's tritonclient against a daemon with the model `tensors`: a program of its own (test_clients.py).
+"""NVIDIA's tritonclient against a daemon with the models of tensor_models.py: a program of its own (test_clients.py).
 
 python triton.py HTTP_HOST:PORT [GRPC_HOST:PORT MANAGEMENT_HOST:PORT TOKEN]
 """
 
 import asyncio
+import json
 import queue
 import sys
 
@@ -67,8 +68,61 @@ def check_all(client, module, ways):
     assert "nobody" in refused(client.infer, "nobody", [wrong])
 
 
+def step(module):
+    return [tensor(module, np.array([1], "i4"))]
+
+
+def text(module, words):
+    made = module.InferInput("text", [1], "BYTES")
+    made.set_data_from_numpy(np.array([words.encode()], dtype=object))
+    return made
+
+
+def check_sequences(client, module):
+    for name in (7, "seven"):
+        counts = [
+            client.infer(
+                "steps", step(module), sequence_id=name, sequence_start=number == 0, sequence_end=number == 2
+            ).as_numpy("n")
+            for number in range(3)
+        ]
+        assert counts == [[1], [2], [3]], counts
+
+
+def check_refusals(client, module):
+    """What the protocols have and tsctl has not is refused by name."""
+    array = np.arange(4, dtype="f4")
+    there = module.InferInput("x", [4], "FP32")
+    there.set_shared_memory("region", 16)
+    back = module.InferRequestedOutput("x")
+    back.set_shared_memory("region", 16)
+    classes = module.InferRequestedOutput("x", class_count=2)
+    assert "shared memory" in refused(client.infer, "triton-fp32", [there])
+    for output, word in ((back, "shared memory"), (classes, "classification")):
+        message = refused(client.infer, "triton-fp32", [tensor(module, array)], outputs=[output])
+        assert f"tsctl does not serve {word}" in message, message
+    for call, arguments, word in (
+        (client.register_system_shared_memory, ("region", "/region", 16), "shared memory"),
+        (client.get_cuda_shared_memory_status, (), "shared memory of GPUs"),
+        (client.get_trace_settings, (), "Triton's traces"),
+        (client.get_log_settings, (), "Triton's settings of its log"),
+    ):
+        message = refused(call, *arguments)
+        assert f"tsctl does not serve {word}" in message, message
+    assert "part of management" in refused(client.get_model_repository_index)
+    assert "part of management" in refused(client.load_model, "triton-fp32")
+    assert "in pieces" in refused(client.infer, "pieces", [text(module, "a b")])
+    message = refused(client.infer, "lengths", [text(module, "a b")], parameters={"top": 5})
+    assert "send it as an input" in message, message
+    config = client.get_model_config("pieces")
+    config = config if isinstance(config, dict) else client.get_model_config("pieces", as_json=True)["config"]
+    assert config["model_transaction_policy"] == {"decoupled": True}, config
+
+
 def check_http(address):
     client = tritonclient.http.InferenceServerClient(address, concurrency=4)
+    check_sequences(client, tritonclient.http)
+    check_refusals(client, tritonclient.http)
     check_all(client, tritonclient.http, ({}, {"binary_data": True}, {"binary_data": False}))
     assert client.get_server_metadata()["name"] == "tsctl"
     metadata = client.get_model_metadata("triton-fp32")
@@ -82,7 +136,6 @@ def check_http(address):
         assert (answer.as_numpy("x") == array).all()
     waiting = [client.async_infer("triton-fp32", [tensor(tritonclient.http, array)]) for _ in range(8)]
     assert all((each.get_result().as_numpy("x") == array).all() for each in waiting)
-    assert "404" in refused(client.get_model_repository_index)  # management is elsewhere
     client.close()
 
 
@@ -97,6 +150,8 @@ async def check_http_aio(address):
 
 def check_grpc(address):
     client = tritonclient.grpc.InferenceServerClient(address)
+    check_sequences(client, tritonclient.grpc)
+    check_refusals(client, tritonclient.grpc)
     check_all(client, tritonclient.grpc, ({},))
     assert client.get_server_metadata().name == "tsctl"
     assert list(client.get_model_metadata("triton-fp32").inputs[0].shape) == [-1]
@@ -114,7 +169,7 @@ def check_grpc(address):
         pass
     assert done == [None] * 8
     check_stream(client, array)
-    assert "part of management" in refused(client.get_model_repository_index)
+    check_pieces(client)
     client.close()
 
 
@@ -136,12 +191,36 @@ def check_stream(client, array):
     client.stop_stream()
 
 
+def check_pieces(client):
+    """Answers in pieces end with `triton_final_response`, and sequences go over streams, too."""
+    came = queue.Queue()
+    client.start_stream(lambda result, error: came.put((result, error)))
+    client.async_stream_infer("pieces", [text(tritonclient.grpc, "a bc d")], enable_empty_final_response=True)
+    pieces, final = [], False
+    while not final:
+        result, error = came.get(timeout=60)
+        assert error is None, error
+        response = result.get_response()
+        pieces += [each.name for each in response.outputs] and result.as_numpy("output").tolist()
+        final = response.parameters["triton_final_response"].bool_param
+    assert pieces == [b"a", b"bc", b"d"], pieces
+    for number in range(3):
+        client.async_stream_infer(
+            "steps", step(tritonclient.grpc), sequence_id=9, sequence_start=number == 0, sequence_end=number == 2
+        )
+    counts = [came.get(timeout=60)[0].as_numpy("n").tolist() for _ in range(3)]
+    assert counts == [[1], [2], [3]], counts
+    client.stop_stream()
+
+
 def check_management(address, token):
     client = tritonclient.grpc.InferenceServerClient(address)
     headers = {"authorization": f"Bearer {token}"}
     assert "token" in refused(client.get_model_repository_index).lower()
     models = {each.name: each.state for each in client.get_model_repository_index(headers=headers).models}
     assert models["triton-fp32"] == "READY", models
+    message = refused(client.load_model, "triton-fp32", config=json.dumps({"max_batch_size": 4}), headers=headers)
+    assert "the parameter `config`; tsctl does not serve it" in message, message
     client.unload_model("triton-fp32", headers=headers)
     assert not client.is_model_ready("triton-fp32", headers=headers)
     client.load_model("triton-fp32", headers=headers)

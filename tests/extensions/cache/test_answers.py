@@ -53,8 +53,12 @@ def submit(bench: Cached, job: Job) -> None:
         bench.model.submit(job)
 
 
-def test_an_equal_request_is_answered_from_the_cache_at_once() -> None:
-    bench = Cached()
+@pytest.fixture
+def bench() -> Cached:
+    return Cached()
+
+
+def test_an_equal_request_is_answered_from_the_cache_at_once(bench: Cached) -> None:
     bench.ask("first")
 
     bench.after(3.0, "second")
@@ -67,9 +71,7 @@ def test_an_equal_request_is_answered_from_the_cache_at_once() -> None:
 
 
 @pytest.mark.parametrize("body", [b"a", LARGE], ids=["hashed at once", "hashed in a thread"])
-def test_equal_requests_that_come_while_one_runs_wait_for_its_answer(body: bytes) -> None:
-    bench = Cached()
-
+def test_equal_requests_that_come_while_one_runs_wait_for_its_answer(body: bytes, bench: Cached) -> None:
     for name in ("first", "second", "third"):
         bench.ask(name, body)
     bench.clock.advance(5.0)
@@ -79,22 +81,53 @@ def test_equal_requests_that_come_while_one_runs_wait_for_its_answer(body: bytes
     assert bench.counted == (0, 2, 1)
 
 
-def test_other_requests_run() -> None:
-    bench = Cached()
+# The words of a scenario: what they add to a request with the body "a".
+SAID: dict[str, dict[str, Any]] = {
+    "b": {"body": b"b"},
+    "user": {"headers": [("X-User", "me")]},
+    "baggage": {"headers": [("baggage", "userId=bob")]},
+    "traced": {"headers": [("x-request-id", "7"), ("traceparent", "00-1")]},
+    "no-store": {"headers": [("Cache-Control", "no-store")]},
+    "no-cache": {"headers": [("Cache-Control", "max-age=0, no-cache")]},
+    "low": {"low_priority": True},
+}
+LIMITS = ("x-request-deadline-ms", "clientTimeoutInMills")
 
-    bench.ask("body", b"a")
-    bench.ask("other-body", b"b")
-    bench.ask("other-header", b"a", headers=[("X-User", "me")])
-    bench.ask("other-baggage", b"a", headers=[("baggage", "userId=bob")])
-    bench.ask("other-id", b"a", headers=[("x-request-id", "7"), ("traceparent", "00-1")])
+
+@pytest.mark.parametrize(
+    ("settings", "scenario", "sent", "counted"),
+    [
+        pytest.param({}, "1 2:b 3:user 4:baggage 5:traced", "1 2 3 4", (0, 1, 4), id="other requests run"),
+        pytest.param({"seconds": 5.0}, "1 +5.9 2 +0.1 3", "1 3", (1, 0, 2), id="an answer is given for its time"),
+        pytest.param({}, "1:no-store +2 2 +2 3:no-store", "1 2 3", (0, 0, 1), id="no-store"),
+        pytest.param({"seconds": 5.0}, "1 +4 2:no-cache +2 3", "1 2", (1, 0, 2), id="no-cache renews the answer"),
+        pytest.param({}, f"1 2:{LIMITS[0]} +5 3:{LIMITS[0]}", "1 2", (1, 0, 2), id="a deadline waits for no other"),
+        pytest.param({}, f"1:{LIMITS[1]} 2:{LIMITS[1]}", "1", (0, 1, 1), id="the model's own limit hinders nobody"),
+        pytest.param({"queue_timeout": 3.0}, "1 2", "1 2", (0, 0, 2), id="nor does anybody where waiting has a limit"),
+        pytest.param({"queue_jobs": 2}, "1 2 3 4", "1 4", (0, 2, 2), id="no more wait than may in the queue"),
+        pytest.param({}, "1:b 2:low 3", "1 3 2", (0, 0, 3), id="normal priority waits for none of low priority"),
+        pytest.param({"most": OVERHEAD}, "1 2", "1", (0, 1, 1), id="an answer larger than the cache is shared alone"),
+    ],
+)
+def test_which_requests_run(settings: dict[str, Any], scenario: str, sent: str, counted: tuple[int, int, int]) -> None:
+    bench = Cached(**settings)
+
+    for step in scenario.split():
+        name, _, word = step.partition(":")
+        if name.startswith("+"):
+            bench.clock.advance(float(name))
+        else:
+            limit = {"budget": TimeBudget(30.0, bench.clock.now(), word)} if word in LIMITS else {}
+            bench.ask(name, **SAID.get(word, limit))
     bench.clock.advance(10.0)
 
-    assert bench.sent == ["body", "other-body", "other-header", "other-baggage"]
-    assert bench.counted == (0, 1, 4)
+    assert (" ".join(bench.sent), bench.counted) == (sent, counted)
+    assert set(bench.client.statuses.values()) == {200} and bench.model.idle
+    kept = 0 if "most" in settings else len(bench.cache)
+    assert bench.cache.bytes == kept * (OVERHEAD + len(b"answer to a"))
 
 
-def test_tensors_that_differ_in_their_head_are_other_requests() -> None:
-    bench = Cached()
+def test_tensors_that_differ_in_their_head_are_other_requests(bench: Cached) -> None:
     for name, head in (("first", ["FP32"]), ("second", ["INT32"]), ("third", ["FP32"])):
         job = bench.client.job(name, b"a")
         job.infer = head
@@ -102,18 +135,6 @@ def test_tensors_that_differ_in_their_head_are_other_requests() -> None:
         bench.clock.advance(2.0)
 
     assert bench.sent == ["first", "second"]
-
-
-def test_an_answer_is_given_for_its_time_and_no_longer() -> None:
-    bench = Cached(seconds=5.0)
-    bench.ask("first")
-
-    bench.after(5.9, "in-time")
-    bench.after(0.1, "too-late")
-    bench.clock.advance(2.0)
-
-    assert bench.sent == ["first", "too-late"]
-    assert bench.cache.bytes == OVERHEAD + len(b"answer to a")
 
 
 @pytest.mark.parametrize(
@@ -125,8 +146,9 @@ def test_an_answer_is_given_for_its_time_and_no_longer() -> None:
         pytest.param(Reply(200, b"a", headers=[("Cache-Control", "No-Store")]), id="what must not be stored"),
     ],
 )
-def test_what_is_no_answer_to_give_again_is_not_kept_and_those_that_wait_run_themselves(reply: Reply) -> None:
-    bench = Cached()
+def test_what_is_no_answer_to_give_again_is_not_kept_and_those_that_wait_run_themselves(
+    reply: Reply, bench: Cached
+) -> None:
     bench.engine.answer = lambda job: reply
 
     for name in ("first", "second", "third"):
@@ -135,30 +157,6 @@ def test_what_is_no_answer_to_give_again_is_not_kept_and_those_that_wait_run_the
 
     assert bench.sent == ["first", "second", "third"]
     assert (len(bench.cache), bench.counted) == (0, (0, 0, 3))
-
-
-def test_a_request_that_says_no_store_is_neither_answered_from_the_cache_nor_kept() -> None:
-    bench = Cached()
-    private: Headers = [("Cache-Control", "no-store")]
-    bench.ask("first", headers=private)
-
-    bench.after(2.0, "second")
-    bench.after(2.0, "third", headers=private)
-    bench.clock.advance(2.0)
-
-    assert bench.sent == ["first", "second", "third"]
-    assert bench.counted == (0, 0, 1)
-
-
-def test_a_request_that_says_no_cache_gets_a_new_answer_which_is_kept() -> None:
-    bench = Cached()
-    bench.ask("first")
-    bench.after(4.0, "second", headers=[("Cache-Control", "max-age=0, no-cache")])
-
-    bench.after(2.0, "third")
-
-    assert bench.sent == ["first", "second"]
-    assert ("Age", "1") in bench.client.reply("third").headers
 
 
 def test_a_new_answer_is_kept_though_an_older_request_ends_after_it() -> None:
@@ -174,8 +172,7 @@ def test_a_new_answer_is_kept_though_an_older_request_ends_after_it() -> None:
     assert bench.client.reply("third").body == b"new"
 
 
-def test_a_streamed_answer_is_not_kept_and_those_that_wait_run_themselves() -> None:
-    bench = Cached()
+def test_a_streamed_answer_is_not_kept_and_those_that_wait_run_themselves(bench: Cached) -> None:
     pieces: list[Reply] = []
     first = bench.ask("first", stream=pieces.append)
     bench.ask("second")
@@ -202,8 +199,7 @@ def test_where_the_request_that_runs_is_left_by_its_client_another_one_runs() ->
 
 
 @pytest.mark.parametrize("body", [b"a", LARGE], ids=["for an equal one", "for its digest"])
-def test_a_client_that_leaves_while_its_request_waits_is_forgotten(body: bytes) -> None:
-    bench = Cached()
+def test_a_client_that_leaves_while_its_request_waits_is_forgotten(body: bytes, bench: Cached) -> None:
     bench.ask("first", body)
     bench.clock.held = []
     second = bench.ask("second", body)
@@ -218,32 +214,8 @@ def test_a_client_that_leaves_while_its_request_waits_is_forgotten(body: bytes) 
     assert (bench.cache._waiting, bench.cache._waiting_bytes) == (0, 0)
 
 
-def test_a_request_with_a_deadline_is_answered_from_the_cache_and_waits_for_no_other() -> None:
-    bench = Cached()
-    bench.ask("first")
-
-    bench.ask("second", budget=TimeBudget(30.0, bench.clock.now(), "x-request-deadline-ms"))
-    bench.after(5.0, "third", budget=TimeBudget(30.0, bench.clock.now(), "x-request-deadline-ms"))
-
-    assert bench.sent == ["first", "second"]
-    assert bench.counted == (1, 0, 2)
-
-
-def test_no_more_requests_wait_for_others_than_may_wait_in_the_queue() -> None:
-    bench = Cached(queue_jobs=2)
-    for name in ("first", "second", "third"):
-        bench.ask(name)
-    bench.ask("fourth")
-
-    assert (bench.cache._waiting, bench.model.waiting) == (2, 1)
-    bench.clock.advance(5.0)
-    assert bench.sent == ["first", "fourth"]
-    assert set(bench.client.statuses.values()) == {200}
-
-
 @pytest.mark.parametrize("body", [b"a", LARGE], ids=["for an equal one", "for its digest"])
-def test_what_waits_was_accepted_and_is_answered_though_the_version_stops(body: bytes) -> None:
-    bench = Cached()
+def test_what_waits_was_accepted_and_is_answered_though_the_version_stops(body: bytes, bench: Cached) -> None:
     bench.engine.answer = lambda job: Reply(500, b"failed")
     bench.ask("first", body)
     bench.clock.held = []
@@ -260,8 +232,7 @@ def test_what_waits_was_accepted_and_is_answered_though_the_version_stops(body: 
         bench.ask("third", body)
 
 
-def test_what_waits_is_refused_when_the_version_goes_away() -> None:
-    bench = Cached()
+def test_what_waits_is_refused_when_the_version_goes_away(bench: Cached) -> None:
     bench.ask("first")
     bench.ask("second")
 
@@ -273,8 +244,7 @@ def test_what_waits_is_refused_when_the_version_goes_away() -> None:
     assert (bench.cache._waiting, bench.model.idle) == (0, True)
 
 
-def test_a_client_that_leaves_while_others_are_answered_is_forgotten() -> None:
-    bench = Cached()
+def test_a_client_that_leaves_while_others_are_answered_is_forgotten(bench: Cached) -> None:
     bench.ask("first")
     bench.ask("second")
     third = bench.ask("third")
@@ -289,8 +259,7 @@ def test_a_client_that_leaves_while_others_are_answered_is_forgotten() -> None:
     assert bench.cache._waiting == 0
 
 
-def test_a_client_that_is_cut_by_the_answer_to_another_one_is_over() -> None:
-    bench = Cached()
+def test_a_client_that_is_cut_by_the_answer_to_another_one_is_over(bench: Cached) -> None:
     bench.ask("first")
     second = bench.client.job("second", b"a")
     submit(bench, second)
@@ -348,26 +317,6 @@ def test_an_answer_for_which_many_would_have_to_leave_is_not_kept() -> None:
     assert bench.cache.bytes == 2 * (OVERHEAD + 20)
 
 
-def test_a_request_of_normal_priority_waits_for_none_of_low_priority() -> None:
-    bench = Cached()
-    bench.ask("busy", b"b")
-    bench.ask("low", low_priority=True)
-
-    bench.ask("normal")
-    bench.clock.advance(5.0)
-
-    assert bench.sent.index("normal") < bench.sent.index("low")
-
-
-def test_a_request_waits_for_no_other_where_waiting_has_a_limit() -> None:
-    bench = Cached(queue_timeout=3.0)
-    bench.ask("first")
-    bench.ask("second")
-    bench.clock.advance(5.0)
-
-    assert bench.sent == ["first", "second"]
-
-
 def test_what_is_given_back_begins_to_wait_then() -> None:
     bench = Cached(batch_size=1)
     bench.engine.answer = lambda job: Reply(400, b"no")
@@ -381,17 +330,7 @@ def test_what_is_given_back_begins_to_wait_then() -> None:
     assert trace == sorted(trace)
 
 
-def test_the_models_own_time_limit_hinders_nobody_from_sharing() -> None:
-    bench = Cached()
-    for name in ("first", "second"):
-        bench.ask(name, budget=TimeBudget(30.0, bench.clock.now(), "clientTimeoutInMills"))
-    bench.clock.advance(5.0)
-
-    assert bench.sent == ["first"]
-
-
-def test_what_no_worker_ran_says_nothing_of_how_fast_they_are() -> None:
-    bench = Cached()
+def test_what_no_worker_ran_says_nothing_of_how_fast_they_are(bench: Cached) -> None:
     bench.ask("first")
     bench.after(2.0, "second")
 
@@ -399,8 +338,7 @@ def test_what_no_worker_ran_says_nothing_of_how_fast_they_are() -> None:
     assert bench.metrics.named.requests + bench.metrics.unnamed.requests == 2
 
 
-def test_a_version_without_workers_answers_nothing() -> None:
-    bench = Cached()
+def test_a_version_without_workers_answers_nothing(bench: Cached) -> None:
     bench.ask("first")
     bench.clock.advance(2.0)
     bench.model.scale(0, 0)
@@ -442,13 +380,3 @@ def test_answers_leave_in_the_order_in_which_they_were_asked_for() -> None:
 
     assert bench.sent == ["a", "b", "c", "no-b"]
     assert (bench.cache.bytes, len(bench.cache), bench.full) == (room, 2, 2)
-
-
-def test_an_answer_that_is_larger_than_the_cache_is_shared_and_not_kept() -> None:
-    bench = Cached(most=OVERHEAD)
-    bench.ask("first")
-    bench.ask("second")
-    bench.clock.advance(5.0)
-
-    assert bench.sent == ["first"]
-    assert (bench.client.statuses["second"], len(bench.cache), bench.cache.bytes) == (200, 0, 0)

@@ -29,19 +29,7 @@ async def test_a_version_without_the_setting_has_none_and_nobody_watches_its_req
     assert model.watchers == ()
 
 
-async def test_an_equal_request_gets_the_answer_again_over_http(tmp_path: Path) -> None:
-    house = House(tmp_path)
-    await house.serve("m", config=CONFIG)
-
-    first, second, other = [await ask(house, body) for body in (b"x", b"x", b"y")]
-
-    assert (first.body, second.body) == (b"x", b"x")
-    assert ("age" in first.headers, second.headers["age"], "age" in other.headers) == (False, "1", False)
-    assert [bytes(job.params[0].value) for job in jobs_of(house)] == [b"x", b"y"]
-
-
-async def test_an_explanation_is_another_request(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_an_explanation_is_another_request(house: House) -> None:
     await house.serve("m", config=CONFIG)
     await ask(house)
 
@@ -56,8 +44,7 @@ async def test_a_version_with_sequences_has_none_since_its_answers_depend_on_the
     assert cache_of(model) is None
 
 
-async def test_hits_are_described_and_measured(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_hits_are_described_and_measured(house: House) -> None:
     model = await house.serve("m", config=CONFIG)
     for body in (b"x", b"x", b"y"):
         await ask(house, body)
@@ -96,8 +83,7 @@ async def test_answers_that_leave_before_their_time_are_an_event(tmp_path: Path)
         "{seconds: 1, bytes: 1, more: 1}",
     ],
 )  # fmt: skip
-async def test_a_setting_that_is_no_cache_is_refused_with_what_is_one(tmp_path: Path, value: str) -> None:
-    house = House(tmp_path)
+async def test_a_setting_that_is_no_cache_is_refused_with_what_is_one(house: House, value: str) -> None:
     house.put("m", config=f"cache: {value}")
 
     with pytest.raises(InvalidModel, match="seconds: 60, bytes: 64MiB"):

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -156,23 +155,7 @@ def test_every_request_is_answered_once_and_held_no_longer_than_the_delay(policy
     assert bench.dispatcher.longest_hold <= 0.1 + 1e-9
 
 
-def test_the_oldest_request_is_in_the_next_batch() -> None:
-    chance = random.Random(7)
-    bench = version(batch_size=4)
-    for number in range(200):
-        bench.submit(str(number), b"-" * round(chance.lognormvariate(4.5, 0.8)))
-        bench.clock.advance(chance.expovariate(60.0))
-    bench.clock.advance(60.0)
-
-    left = list(range(200))
-    for batch in bench.batches:
-        sent = list(map(int, batch.split()))
-        assert sent[0] == left[0]
-        left = [number for number in left if number not in sent]
-
-
-async def test_what_a_byte_costs_is_told_where_batches_are_formed_by_length(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_what_a_byte_costs_is_told_where_batches_are_formed_by_length(house: House) -> None:
     model = await house.serve("m", config="batchSize: 2\ngroupByLength: true")
     assert model.traffic.padded is not None
     model.traffic.padded.per_byte = 0.0000123
@@ -223,6 +206,7 @@ def test_a_model_that_is_seen_to_pad_gets_batches_of_similar_lengths_by_itself()
     ((title, text),) = COMMAND_LINE.described({"batching": told}, 0.0)
     share = f"{told['padding']:.0%}"
     assert (title, text) == ("batches", f"of similar lengths: padding took {share} of the time (learned)")
+    assert [each.text for each in COMMAND_LINE.state(GroupingService().live(bench.model), 0.0)] == [f"{title} {text}"]
     (event,) = [each for each in events if each.startswith("grouped")]
     assert event.startswith("grouped: batches of similar lengths from now on: padding took ")
 

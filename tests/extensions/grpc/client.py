@@ -23,6 +23,7 @@ from tsctl.daemon.extensions.grpc.waiting.incoming import CALLS, SHARE, Incoming
 from tsctl.daemon.extensions.grpc.waiting.writing import Writing
 from tsctl.daemon.http.bounds.receiving import ReceiveBudget
 from tsctl.daemon.http.bounds.sending import SendBudget
+from tsctl.daemon.http.forwarded import TrustedProxies
 from tsctl.daemon.http.messages import Request
 
 pytest.importorskip("grpc", reason="the extra `dev` brings grpcio: make install again")
@@ -39,6 +40,7 @@ class GrpcHouse:
 
     Attributes:
         statuses: HTTP statuses of the calls that ended.
+        peers: the clients of these, as the access log names them.
         names: of the known clients whose calls ended.
         sending: the budget of large answers.
     """
@@ -51,10 +53,12 @@ class GrpcHouse:
         clients: Clients | None = None,
         calls: int = CALLS,
         take: Take | None = None,
+        proxies: TrustedProxies | None = None,
     ) -> None:
         self.grpc = grpc
         self.house = House(root)
         self.statuses: list[int] = []
+        self.peers: list[str] = []
         self.names: list[str] = []
         self.health = HealthService(self.house.registry, lambda: self.house.started, [INFERENCE], every=0.01)
         models = AwaitedModels(self.house.registry, 2, ReceiveBudget())
@@ -70,8 +74,9 @@ class GrpcHouse:
         self.receiving = ReceiveBudget()
         incoming = Incoming(self.house.clock, most, self.receiving, 60.0)
         self.calls = Calls(
-            self.grpc, methods, self.house.clock, arrivals, writing, incoming, tokens, self._note, clients, calls
-        )
+            self.grpc, methods, self.house.clock, arrivals, writing, incoming, tokens, self._note, clients, calls,
+            proxies=proxies,
+        )  # fmt: skip
         at_once = SHARE * (calls + 10)  # one connection makes all
         self.server = GrpcServer(self.grpc, self.calls, most, calls_at_once=at_once)
         self.port = 0
@@ -81,6 +86,7 @@ class GrpcHouse:
     def _note(self, request: Request, status: int, seconds: float) -> None:
         assert request.target.startswith("/") and request.id and request.peer and seconds >= 0
         self.statuses.append(status)
+        self.peers.append(request.peer)
         if request.client is not None:
             self.names.append(request.client.name)
 
@@ -137,9 +143,10 @@ async def grpc_house(
     clients: Clients | None = None,
     calls: int = CALLS,
     take: Take | None = None,
+    proxies: TrustedProxies | None = None,
 ) -> AsyncIterator[GrpcHouse]:
     """Serve a daemon's parts over gRPC."""
-    made = GrpcHouse(root, tokens, most, clients, calls, take)
+    made = GrpcHouse(root, tokens, most, clients, calls, take, proxies)
     (made.port,) = made.server.bind([("127.0.0.1", 0)])
     await made.server.begin()
     try:

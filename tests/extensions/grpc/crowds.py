@@ -1,22 +1,19 @@
-"""Clients over gRPC in the storms of tests/lab/chaos: honest ones, hostile ones, and those that ask steered models."""
+"""Clients over gRPC in the storm of tests/lab/chaos: honest and hostile ones."""
 
 import contextlib
 import random
 import socket
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
 from tests.e2e.served import free_address
 from tests.extensions.grpc.calls import OPEN_INFERENCE, TORCHSERVE, Channel
 from tests.extensions.grpc.http2 import DATA, ENDS_THE_LOOP, frame, grpc_call
-from tests.lab.chaos.steered import verdict as steered
-from tests.lab.chaos.steered.outages import Outages
 from tests.lab.harness.clients import some_words
 from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
-from tests.lab.harness.protocol_clients import ProtocolClients, SteeredClient
+from tests.lab.harness.protocol_clients import ProtocolClients
 from tests.lab.harness.verdict import Asked, Broken, Kind, Rules, Told, judge
 from tsctl.daemon.extensions.grpc.protos.messages import message_class
 from tsctl.daemon.extensions.grpc.server import load_grpc
@@ -92,32 +89,6 @@ class GrpcClients(ProtocolClients):
     def oversized(self, message: bytes) -> bytes:
         start = message.rindex(b"\x00\x00\x00\x00")  # of one that says to be of 4 GB
         return message[:start] + frame(DATA, 0, 1, b"\x00\xff\xff\xff\xff" + bytes(100))
-
-    def steered(self, outages: Outages) -> Sequence[Callable[[], SteeredClient]]:
-        return [partial(SteeredCalls, self.address, outages, service) for service in (TORCHSERVE, OPEN_INFERENCE)]
-
-
-class SteeredCalls:
-    """Asks over one channel, by a call of TorchServe's service or of the Open Inference Protocol's."""
-
-    def __init__(self, address: str, outages: Outages, service: str) -> None:
-        self.name = f"gRPC, {service.partition('/')[0]}"
-        self._channel = Channel(address, service)
-        self._outages = outages
-
-    def ask(self, asked: steered.Asked, in_path: bool) -> steered.Told:
-        metadata = [("x-user", asked.user)]
-        metadata += [("x-model-version", asked.version)] if asked.version and not in_path else []
-        begun = time.monotonic()
-        version = asked.version if in_path else ""
-        status, body, later = self._channel.ask(asked.model, asked.words.encode(), metadata, version)
-        if status == "OK":
-            return steered.Told(status, body.decode())
-        killed, replaced = self._outages.killed_since(begun), self._outages.replaced_since(begun)
-        return steered.Told(status, body.decode(), later, killed, replaced)
-
-    def close(self) -> None:
-        self._channel.close()
 
 
 def told_by_call(channel: Channel, model: str, asked: Asked) -> Told | None:

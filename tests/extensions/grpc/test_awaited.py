@@ -17,8 +17,7 @@ from tsctl.daemon.http.deadline_header import HEADER
 HEAD = read_head("/a.B/C", (), None, 0.0)
 
 
-async def test_a_call_waits_for_its_model(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_a_call_waits_for_its_model(house: House) -> None:
     models = AwaitedModels(house.registry, 2, ReceiveBudget())
     house.registry.expect("m")
 
@@ -31,8 +30,7 @@ async def test_a_call_waits_for_its_model(tmp_path: Path) -> None:
     assert await finding is model
 
 
-async def test_a_model_that_could_not_be_registered_is_told_with_its_reason(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_a_model_that_could_not_be_registered_is_told_with_its_reason(house: House) -> None:
     house.registry.expect("m")
     finding = asyncio.ensure_future(AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, HEAD, lambda: 0))
     await asyncio.sleep(0)
@@ -43,8 +41,7 @@ async def test_a_model_that_could_not_be_registered_is_told_with_its_reason(tmp_
         await finding
 
 
-async def test_a_call_whose_deadline_is_invalid_waits_for_no_model(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_a_call_whose_deadline_is_invalid_waits_for_no_model(house: House) -> None:
     house.registry.expect("m")
     head = read_head("/a.B/C", ((HEADER, "soon"),), None, 0.0)
 
@@ -52,8 +49,7 @@ async def test_a_call_whose_deadline_is_invalid_waits_for_no_model(tmp_path: Pat
         await AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, head, lambda: 0)
 
 
-async def test_another_models_end_of_loading_changes_nothing(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_another_models_end_of_loading_changes_nothing(house: House) -> None:
     for name in ("m", "n"):
         house.registry.expect(name)
     finding = asyncio.ensure_future(AwaitedModels(house.registry, 2, ReceiveBudget()).find("m", None, HEAD, lambda: 0))
@@ -68,8 +64,7 @@ async def test_another_models_end_of_loading_changes_nothing(tmp_path: Path) -> 
         await finding
 
 
-async def test_only_so_many_calls_wait_and_who_leaves_makes_room(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_only_so_many_calls_wait_and_who_leaves_makes_room(house: House) -> None:
     models = AwaitedModels(house.registry, 1, ReceiveBudget())
     house.registry.expect("m")
     first = asyncio.ensure_future(models.find("m", None, HEAD, lambda: 0))
@@ -94,8 +89,7 @@ async def test_an_unknown_model_is_not_waited_for(tmp_path: Path) -> None:
         assert (await failure(made, made.call("Predictions", prediction("n", data=b"1"))))[0] == "NOT_FOUND"
 
 
-async def test_the_messages_of_waiting_calls_count_as_bodies_that_are_being_received(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_the_messages_of_waiting_calls_count_as_bodies_that_are_being_received(house: House) -> None:
     receiving = ReceiveBudget(100)
     models = AwaitedModels(house.registry, 9, receiving)
     house.registry.expect("m")
@@ -113,8 +107,7 @@ async def test_the_messages_of_waiting_calls_count_as_bodies_that_are_being_rece
     assert receiving.used == 0
 
 
-async def test_a_call_that_is_cancelled_while_it_waits_counts_no_more(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_a_call_that_is_cancelled_while_it_waits_counts_no_more(house: House) -> None:
     receiving = ReceiveBudget(100)
     house.registry.expect("m")
     waiting = asyncio.ensure_future(AwaitedModels(house.registry, 9, receiving).find("m", None, HEAD, lambda: 60))
@@ -126,8 +119,7 @@ async def test_a_call_that_is_cancelled_while_it_waits_counts_no_more(tmp_path: 
     assert receiving.used == 0
 
 
-async def test_a_call_waits_while_the_first_worker_loads(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_a_call_waits_while_the_first_worker_loads(house: House) -> None:
     house.engine.load_time = 5.0
     model = await house.serve("m")
     before = dict(model.listeners)

@@ -61,13 +61,3 @@ async def test_a_call_for_a_whole_answer_keeps_no_more_pieces_than_the_bound_say
     with pytest.raises(CallFailed, match="more than 100000 bytes in pieces") as failed:
         await call
     assert failed.value.code is Code.RESOURCE_EXHAUSTED
-
-
-async def test_pieces_within_the_bound_are_the_answer() -> None:
-    version = StubVersion(clock=FakeClock())
-    call, job = await _called(version)
-
-    job.stream(Piece(200, b"one"))
-    version.clock.advance(2.0)
-
-    assert (await call)[0].body == b"one"

@@ -12,10 +12,32 @@ INFERENCE = "org.pytorch.serve.grpc.inference"
 MANAGEMENT = "org.pytorch.serve.grpc.management"
 OPEN = "org.pytorch.serve.grpc.openinference"
 
-OF_TRITON = [
-    "ModelStreamInfer", "ModelConfig", "ModelStatistics", "RepositoryIndex", "RepositoryModelLoad",
-    "RepositoryModelUnload",
-]  # fmt: skip
+
+OF_TORCHSERVE = "Ping Predictions StreamPredictions StreamPredictions2"
+OF_MANAGEMENT = "DescribeModel ListModels RegisterModel ScaleWorker SetDefault UnregisterModel"
+OF_OIP = (
+    "ServerLive ServerReady ModelReady ServerMetadata ModelMetadata ModelInfer"
+    " ModelStreamInfer ModelConfig ModelStatistics RepositoryIndex RepositoryModelLoad RepositoryModelUnload"
+)
+
+
+@pytest.mark.parametrize(
+    ("service", "calls", "answers_in_pieces"),
+    [
+        (f"{INFERENCE}.InferenceAPIsService", OF_TORCHSERVE, "StreamPredictions StreamPredictions2"),
+        (f"{MANAGEMENT}.ManagementAPIsService", OF_MANAGEMENT, ""),
+        (f"{OPEN}.GRPCInferenceService", OF_OIP, "ModelStreamInfer"),
+        ("inference.GRPCInferenceService", OF_OIP, "ModelStreamInfer"),
+        ("grpc.health.v1.Health", "Check List Watch", "Watch"),
+    ],
+)
+def test_a_service_has_the_calls_that_its_clients_know(service: str, calls: str, answers_in_pieces: str) -> None:
+    methods = messages.service(service).methods
+
+    assert [method.name for method in methods] == calls.split()
+    assert [method.name for method in methods if method.server_streaming] == answers_in_pieces.split()
+    streams = {method.name for method in methods if method.client_streaming}
+    assert streams == {"StreamPredictions2", "ModelStreamInfer"} & set(calls.split())
 
 
 @pytest.mark.parametrize(
@@ -70,54 +92,6 @@ def test_text_that_is_not_utf8_is_refused_by_the_decoder() -> None:
         messages.message_class(f"{INFERENCE}.PredictionsRequest").FromString(b"\x0a\x01\xff")
 
 
-@pytest.mark.parametrize(
-    ("service", "calls"),
-    [
-        (f"{INFERENCE}.InferenceAPIsService", ["Ping", "Predictions", "StreamPredictions", "StreamPredictions2"]),
-        (
-            f"{MANAGEMENT}.ManagementAPIsService",
-            ["DescribeModel", "ListModels", "RegisterModel", "ScaleWorker", "SetDefault", "UnregisterModel"],
-        ),
-        (
-            f"{OPEN}.GRPCInferenceService",
-            [
-                "ServerLive",
-                "ServerReady",
-                "ModelReady",
-                "ServerMetadata",
-                "ModelMetadata",
-                "ModelInfer",
-                *OF_TRITON,
-            ],
-        ),
-        (
-            "inference.GRPCInferenceService",
-            [
-                "ServerLive",
-                "ServerReady",
-                "ModelReady",
-                "ServerMetadata",
-                "ModelMetadata",
-                "ModelInfer",
-                *OF_TRITON,
-            ],
-        ),
-    ],
-)
-def test_a_service_has_the_calls_that_its_clients_know(service: str, calls: list[str]) -> None:
-    assert [method.name for method in messages.service(service).methods] == calls
-
-
-def test_a_watched_health_is_a_stream() -> None:
-    methods = messages.service("grpc.health.v1.Health").methods
-
-    assert [(each.name, each.server_streaming) for each in methods] == [
-        ("Check", False),
-        ("List", False),
-        ("Watch", True),
-    ]
-
-
 def test_both_packages_of_the_open_inference_protocol_read_the_same_bytes() -> None:
     request = messages.message_class("inference.ModelInferRequest")(
         model_name="m", parameters={"k": {"double_param": 0.5}}, raw_input_contents=[b"r"]
@@ -125,17 +99,6 @@ def test_both_packages_of_the_open_inference_protocol_read_the_same_bytes() -> N
     wire = request.SerializeToString()
 
     assert messages.message_class(f"{OPEN}.ModelInferRequest").FromString(wire).SerializeToString() == wire
-
-
-def test_only_the_stream_calls_stream() -> None:
-    methods = messages.service(f"{INFERENCE}.InferenceAPIsService").methods
-
-    assert {(each.name, each.client_streaming, each.server_streaming) for each in methods} == {
-        ("Ping", False, False),
-        ("Predictions", False, False),
-        ("StreamPredictions", False, True),
-        ("StreamPredictions2", True, True),
-    }
 
 
 def test_the_names_stay_free_for_the_stubs_of_clients() -> None:

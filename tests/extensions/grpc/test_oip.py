@@ -271,20 +271,6 @@ async def test_an_unknown_model_is_not_found(tmp_path: Path) -> None:
             )
 
 
-async def test_a_thousand_cancelled_calls_leave_nothing_behind(tmp_path: Path) -> None:
-    async with grpc_house(tmp_path) as made:
-        made.house.engine.batch_time = lambda size: 1e6
-        model = await made.house.serve("m", config=DECLARED + "jobQueueSize: 2000")
-        calls = [made.call("ModelInfer", infer(int_contents=[1, 2]), OIP) for _ in range(1000)]
-        await made.house.until(lambda: model.waiting + model.running == 1000)
-
-        for call in calls:
-            call.cancel()
-
-        await made.house.until(lambda: model.queue.waiting == 0)
-        assert model.queue.bytes == 0
-
-
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_the_parameters_of_a_sequence_are_its_headers(tmp_path: Path, streamed: bool) -> None:
     async with grpc_house(tmp_path) as made:
@@ -385,3 +371,21 @@ async def test_a_generator_is_decoupled_and_no_whole_call_runs_it(tmp_path: Path
         code, reason = await failure(made, made.call("ModelInfer", asked, OIP))
         assert (code, "ModelStreamInfer" in reason) == ("UNIMPLEMENTED", True)
         assert not made.house.engine.workers[0].batches
+
+
+@pytest.mark.parametrize("service", SERVICES)
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        ("SystemSharedMemoryRegister", "shared memory: send tensors in the request"),
+        ("CudaSharedMemoryStatus", "shared memory of GPUs"),
+        ("TraceSetting", "Triton's traces"),
+        ("LogSettings", "Triton's settings of its log"),
+    ],
+)
+async def test_what_triton_has_beside_is_refused_by_name(tmp_path: Path, service: str, call: str, named: str) -> None:
+    async with grpc_house(tmp_path) as made:
+        code, reason = await failure(made, made.channel.unary_unary(f"/{service}/{call}")(b""))
+
+        assert (code, reason.startswith(f"tsctl does not serve {named}")) == ("UNIMPLEMENTED", True)
+        assert (await failure(made, made.channel.unary_unary(f"/{service}/Nothing")(b"")))[1] == "Method not found!"

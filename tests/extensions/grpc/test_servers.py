@@ -160,17 +160,6 @@ async def test_an_address_of_another_machine_is_named(tmp_path: Path) -> None:
     await servers.close(0.0)
 
 
-async def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
-    with socket.socket() as other:
-        other.bind(("127.0.0.1", 0))
-        other.listen()
-        servers = made(tmp_path, f"127.0.0.1:{other.getsockname()[1]}")
-
-        with pytest.raises(StartError, match="the port is in use"):
-            servers.bind(alone=True)
-        await servers.close(0.0)
-
-
 async def end_the_loop(address: str) -> asyncio.StreamWriter:
     host, _, port = address.rpartition(":")
     _, writer = await asyncio.open_connection(host, int(port))

@@ -23,36 +23,24 @@ def configured(root: Path, *lines: str, environment: dict[str, str] | None = Non
     return resolve(said, environment or {})
 
 
-def test_the_keys_of_inference_open_inference(tmp_path: Path) -> None:
-    config = configured(tmp_path, "grpc_inference_address=0.0.0.0", "grpc_inference_port=9000")
-
-    assert config.grpc_address == ("0.0.0.0:9000",)
-    assert config.notes == ()
-
-
 @pytest.mark.parametrize(
-    ("line", "address"),
+    ("lines", "flags", "addresses"),
     [
-        ("grpc_inference_port=9000", "127.0.0.1:9000"),
-        ("grpc_inference_address=0.0.0.0", "0.0.0.0:7070"),
-        ("grpc_inference_port=http://127.0.0.2:7000", "127.0.0.2:7000"),
-        ("grpc_inference_address=http://0.0.0.0", "0.0.0.0:7070"),
+        (["grpc_inference_address=0.0.0.0", "grpc_inference_port=9000"], {}, ("0.0.0.0:9000",)),
+        (["grpc_inference_port=9000"], {}, ("127.0.0.1:9000",)),
+        (["grpc_inference_address=0.0.0.0"], {}, ("0.0.0.0:7070",)),
+        (["grpc_inference_port=http://127.0.0.2:7000"], {}, ("127.0.0.2:7000",)),
+        (["grpc_inference_address=http://0.0.0.0"], {}, ("0.0.0.0:7070",)),
+        (["grpc_inference_port=9000"], {"grpc_address": "127.0.0.1:1234"}, ("127.0.0.1:1234",)),
+        (["default_workers_per_model=1"], {}, None),
     ],
 )
-def test_what_is_not_named_is_as_in_torchserve(tmp_path: Path, line: str, address: str) -> None:
-    assert configured(tmp_path, line).grpc_address == (address,)
+def test_the_keys_of_inference_open_inference_and_a_flag_wins(
+    tmp_path: Path, lines: list[str], flags: dict[str, str], addresses: tuple[str, ...] | None
+) -> None:
+    config = configured(tmp_path, *lines, environment=SECRET, **flags)
 
-
-def test_without_the_keys_nothing_is_opened(tmp_path: Path) -> None:
-    config = configured(tmp_path, "default_workers_per_model=1", environment=SECRET)
-
-    assert (config.grpc_address, config.grpc_management_address) == (None, None)
-
-
-def test_the_flag_wins(tmp_path: Path) -> None:
-    config = configured(tmp_path, "grpc_inference_port=9000", grpc_address="127.0.0.1:1234")
-
-    assert config.grpc_address == ("127.0.0.1:1234",)
+    assert (config.grpc_address, config.grpc_management_address, config.notes) == (addresses, None, ())
 
 
 def test_management_is_opened_with_a_token_only(tmp_path: Path) -> None:

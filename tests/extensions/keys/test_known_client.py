@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.daemon.core.client import BodyTooLong, ModelNotAllowed, TooManyRequests, holder_of
+from tsctl.daemon.core.client import ModelNotAllowed, TooManyRequests, holder_of
 from tsctl.daemon.extensions.keys.known_clients import KnownClient
 
 
@@ -66,14 +66,6 @@ def test_a_refused_request_names_the_time_of_the_next_and_does_not_count() -> No
 
 def test_without_a_rate_all_requests_come() -> None:
     assert admitted(KnownClient("c"), [1.0] * 1000) == [1.0] * 1000
-
-
-def test_a_body_may_be_as_large_as_the_client_may_send() -> None:
-    client = KnownClient("c", rate=1.0, bytes=100)
-
-    client.admit("m", 100, 0.0)
-    with pytest.raises(BodyTooLong, match="has 101 bytes; client `c` may send 100"):
-        client.admit("m", 101, 5.0)
 
 
 @given(

@@ -11,7 +11,8 @@ import pytest
 from tests.api.house import House
 from tsctl.daemon.core.job import Job, Param, Reply
 from tsctl.handlers.sdk.built_in import declaration_of
-from tsctl.handlers.tensor_heads import ElementHeads, TensorHead
+from tsctl.handlers.tensor_heads import ElementHeads, InferHead, TensorHead, WantedTensor
+from tsctl.handlers.wire import Declared, Input
 
 INFER = "/v2/models/m/infer"
 IMAGE = b"\x89PNG\r\n\x1a\n" + bytes(100)
@@ -163,3 +164,67 @@ async def test_the_description_of_a_model_without_declaration_has_no_route_of_th
     _, document = await house.tell("OPTIONS", "/predictions/m")
 
     assert INFER not in document["paths"]
+
+
+BOXES = Declared(
+    [Input("values", "array", "", "FP32", [3])], batches=True, built_in=True,
+    outputs=[Input("best", "array", "", "FP32", [1]), Input("where", "array", "", "INT64", [-1])],
+)  # fmt: skip
+
+
+async def with_outputs(root: Path, config: str = "") -> House:
+    house = House(root)
+    (await house.serve("m", config=config)).learn(BOXES, ())
+    return house
+
+
+def values(*wanted: str) -> bytes:
+    tensor = {"name": "values", "datatype": "FP32", "shape": [3], "data": [1, 5, 2]}
+    return json.dumps({"inputs": [tensor], "outputs": [{"name": each} for each in wanted]}).encode()
+
+
+async def test_the_outputs_that_a_models_file_tells_are_in_the_metadata(tmp_path: Path) -> None:
+    house = await with_outputs(tmp_path)
+
+    _, document = await house.tell("GET", "/v2/models/m")
+
+    assert document["inputs"] == [{"name": "values", "datatype": "FP32", "shape": [3]}]
+    assert document["outputs"] == [
+        {"name": "best", "datatype": "FP32", "shape": [1]}, {"name": "where", "datatype": "INT64", "shape": [-1]},
+    ]  # fmt: skip
+
+
+async def test_the_worker_answers_in_them(tmp_path: Path) -> None:
+    house = await with_outputs(tmp_path)
+
+    await house.ask("POST", INFER, values("where"))
+
+    job = last_job(house)
+    assert isinstance(job.infer, InferHead)
+    assert job.infer.inputs == [TensorHead("values", "FP32", [3])]
+    assert job.infer.outputs == [WantedTensor("where", False)]
+
+
+async def test_an_output_that_the_file_does_not_tell_is_refused(tmp_path: Path) -> None:
+    house = await with_outputs(tmp_path)
+
+    status, document = await house.tell("POST", INFER, values("were"))
+
+    assert (status, document["error"]) == (400, "Unknown output: were; the model returns best, where.")
+
+
+async def test_the_archives_outputs_win(tmp_path: Path) -> None:
+    house = await with_outputs(tmp_path, "outputs: [{name: best, datatype: FP32, shape: [1]}]\n")
+
+    assert [each["name"] for each in (await house.tell("GET", "/v2/models/m"))[1]["outputs"]] == ["best"]
+    assert (await house.ask("POST", INFER, values("where"))).status == 400
+
+
+@pytest.mark.parametrize("name", ["values", "data"])
+async def test_an_input_of_another_datatype_than_the_files_is_refused(tmp_path: Path, name: str) -> None:
+    house = await with_outputs(tmp_path)
+    tensor = {"name": name, "datatype": "FP64", "shape": [3], "data": [1, 5, 2]}
+
+    status, document = await house.tell("POST", INFER, json.dumps({"inputs": [tensor]}).encode())
+
+    assert (status, document["error"]) == (400, f"Input {name} is FP64; the model takes FP32.")

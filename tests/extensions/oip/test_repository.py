@@ -74,7 +74,11 @@ async def test_an_address_for_predictions_alone_has_no_repository(house: House) 
     await house.serve("m")
     house._router = Router(oip_routes(house.registry, lambda: True, house._predictions["v2"]))
 
-    assert (await house.tell("POST", "/v2/repository/index"))[0] == 404
+    status, document = await house.tell("POST", "/v2/repository/index")
+
+    assert (status, document["error"]) == (
+        404, "The model repository is part of management: ask at `--management-address`, or the control socket.",
+    )  # fmt: skip
     assert (await house.tell("POST", "/v2/repository/models/m/unload"))[0] == 404
 
 

@@ -60,14 +60,27 @@ def test_an_obstacle_is_told(given: dict[str, Any], reason: str, tmp_path: Path)
 
 def test_without_a_compiler_only_what_needs_none_is_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(building, "find_compiler", lambda: None)
+    monkeypatch.setattr(building, "find_spec", lambda name: None)
 
     nothing = auto(tmp_path, optimize=("auto",), handler="mine.py")
     something = auto(tmp_path, optimize=("auto",), document={"optimizeTolerance": {"bf16": 0.02}}, handler="mine.py")
     defaults = auto(tmp_path, optimize=("auto",))
 
-    assert nothing is not None and nothing.obstacle.startswith("there is no C++ compiler here")
+    assert nothing is not None and nothing.obstacle.startswith("there is neither a C++ compiler nor ONNX Runtime")
     assert something is not None and something.sets == [(), ("bf16",)]
     assert defaults is not None and defaults.sets == [(), ("none",)]
+
+
+@pytest.mark.parametrize(("missing", "tried"), [("", True), ("onnx", False), ("onnxruntime", False)])
+def test_onnx_runtime_is_tried_where_all_of_it_is_installed(
+    missing: str, tried: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(building, "find_compiler", lambda: None)
+    monkeypatch.setattr(building, "find_spec", lambda name: None if name == missing else name)
+
+    found = auto(tmp_path, optimize=("auto",))
+
+    assert found is not None and (("onnxruntime",) in found.sets) is tried
 
 
 def test_where_cpu_time_is_limited_who_is_tried_has_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

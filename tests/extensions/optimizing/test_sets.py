@@ -25,6 +25,15 @@ def test_who_is_tried(optimize: tuple[str, ...] | None, handler: str, wish: str,
     assert is_tried(optimize, handler, wish) is tried
 
 
+def test_onnx_runtime_is_tried_where_it_is_installed() -> None:
+    sets = sets_to_try(defaults=False, compiler=True, onnxruntime=True, lossy=("bf16", "scaled_decode"))
+
+    assert [",".join(names) for names in sets] == [
+        "", "compile", "onnxruntime", "bf16", "bf16,compile", "scaled_decode", "scaled_decode,compile",
+        "scaled_decode,onnxruntime", "scaled_decode,bf16", "scaled_decode,bf16,compile",
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("compiler", "lossy", "sets"),
     [

@@ -57,7 +57,7 @@ async def test_the_sets_and_the_way_to_run_them_are_ordered(tmp_path: Path) -> N
     await bench.begin()
 
     [order] = bench.orders
-    assert order["trial"]["sets"] == [(), ("none",), ("compile",), ("bf16",), ("bf16", "compile")]
+    assert order["trial"]["sets"] == [(), ("none",), ("compile",), ("onnxruntime",), ("bf16",), ("bf16", "compile")]
     assert order["model"]["settings"]["batchSize"] == 4
     assert order["trial"]["threads"] == bench.model.pool.threads
     assert order["model"]["directory"] == str(bench.model.source.directory)

@@ -4,19 +4,7 @@ import asyncio
 from pathlib import Path
 
 from tests.api.house import House
-from tests.extensions.quarantine.poisoned import QuarantinedVersion
 from tsctl.daemon.extensions.quarantine.service import quarantine_of
-
-
-def test_a_request_that_ends_workers_is_quarantined() -> None:
-    bench = QuarantinedVersion()
-    for _ in range(2):
-        bench.send("bad", body=b"x")
-        bench.workers[-1].crash(retry=False)
-        bench.clock.advance(6.1)
-
-    (event,) = (each for each in bench.model.reports.latest() if each.kind == "request-quarantined")
-    assert event.requests == ("bad",) and "it ended 2 workers that ran it alone" in event.text
 
 
 def test_a_version_with_sequences_has_none_since_no_request_can_run_alone_elsewhere(tmp_path: Path) -> None:
@@ -25,8 +13,7 @@ def test_a_version_with_sequences_has_none_since_no_request_can_run_alone_elsewh
     assert quarantine_of(model) is None
 
 
-async def test_what_is_refused_is_described_and_counted(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_what_is_refused_is_described_and_counted(house: House) -> None:
     house.engine.batch_time = lambda size: 1.0
     await house.serve("m")
     for _ in range(2):

@@ -118,8 +118,7 @@ def test_a_daemon_needs_a_cluster_and_the_package(
     assert check_cluster(config) == "head:6379"
 
 
-def test_a_version_for_a_cluster_is_not_registered_without_one(tmp_path: Path) -> None:
-    house = House(tmp_path)
+def test_a_version_for_a_cluster_is_not_registered_without_one(house: House) -> None:
     house.put("m")
 
     status, document = asyncio.run(house.tell("POST", "/models?url=m&engine=ray"))

@@ -61,26 +61,6 @@ def test_a_node_is_killed_in_the_midst_of_a_batch(cluster: RayCluster, served: S
     assert f"{lost[:8]} does not answer" in served.tsctl("logs")
 
 
-def test_without_retry_no_request_of_a_killed_node_runs_again(cluster: RayCluster, served: Served) -> None:
-    lost = cluster.add("fourth", fourth=1)
-    register(served, "ran", "--no-retry", "--workers", "6", num_cpus=0.1)
-    on_lost = [worker for worker in workers_of(served, "ran") if worker["node"].endswith(lost[:8])]
-    assert on_lost
-    requests = Requests(served)
-    names = [str(number) for number in range(12)]
-    requests.begin(*names, seconds=2.0)
-    eventually(lambda: len(set(requests.ran)) == 6, "each worker runs one")
-
-    cluster.kill("fourth")
-
-    answers = requests.wait()
-    failed = [name for name, answer in answers.items() if answer.status != 200]
-    assert len(answers) == 12
-    assert sorted(requests.ran) == sorted(set(requests.ran)), "none ran twice"
-    assert len(on_lost) <= len(failed) <= 2 * len(on_lost)
-    assert all("does not answer" in answers[name].json["message"] for name in failed)
-
-
 @pytest.mark.leaves_traceback  # Ray's own, of a head that is another one now
 def test_a_daemon_connects_to_a_head_that_was_restarted(idle: Served, tmp_path: Path) -> None:
     pytest.importorskip("ray")

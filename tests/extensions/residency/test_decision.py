@@ -41,22 +41,88 @@ def plan(*versions: VersionFacts[str], limits: dict[str, int] | None = None) -> 
     return decide(versions, LIMIT if limits is None else limits, NOW)
 
 
-def test_without_a_limit_all_that_are_asked_for_are_loaded_two_at_a_time_in_the_order_of_their_requests() -> None:
-    done = plan(asked("c", 900, since=1.0), asked("a", 900, since=3.0), asked("b", 900, since=2.0), limits={})
-
-    assert (done.load, done.unload, done.refuse) == (["a", "b"], [], [])
+LOADING, UNLOADING = ResidenceState.LOADING, ResidenceState.UNLOADING
 
 
-def test_a_load_in_progress_counts_among_the_two() -> None:
-    done = plan(other("x", ResidenceState.LOADING, 1), asked("a", 1, since=2.0), asked("b", 1))
+@pytest.mark.parametrize(
+    ("versions", "done"),
+    [
+        pytest.param(
+            [asked("c", 3, since=1.0), asked("a", 3, since=3.0), asked("b", 3, since=2.0)],
+            {"load": ["a", "b"]}, id="two at a time, in the order of their requests",
+        ),
+        pytest.param(
+            [other("x", LOADING, 1), asked("a", 1, since=2.0), asked("b", 1)],
+            {"load": ["a"]}, id="a load in progress counts among the two",
+        ),
+        pytest.param(
+            [*(other(name, LOADING, 1, movable=False) for name in "xyz"), asked("a", 1)],
+            {"load": ["a"]}, id="the registration of a version that is loaded at once delays no request",
+        ),
+        pytest.param(
+            [loaded("new", used=NOW - 1.0), loaded("old", used=NOW - 99.0), asked("a")],
+            {"unload": [("old", ROOM)], "blocked": ["a"]}, id="the least recently used makes room, and no more go",
+        ),
+        pytest.param(
+            [loaded("new"), other("old", UNLOADING), asked("a")],
+            {"blocked": ["a"]}, id="while room is being made no other goes for the same request",
+        ),
+        pytest.param([loaded("new"), asked("a", 6)], {"load": ["a"]}, id="when the room is there it is loaded"),
+        pytest.param(
+            [loaded("busy", 6, has_work=True), loaded("idle", 2), asked("a", 8)],
+            {"blocked": ["a"]}, id="none goes if all that may go now are not enough",
+        ),
+        pytest.param(
+            [asked("a", 11, since=2.0), asked("b")],
+            {"refuse": [("a", "host")], "load": ["b"]}, id="one too large is refused, and the next is served",
+        ),
+        pytest.param(
+            [loaded("pinned", movable=False), asked("a", 8, since=2.0), asked("b")],
+            {"refuse": [("a", "host")], "load": ["b"]}, id="and one that never fits beside what stays",
+        ),
+        pytest.param(
+            [loaded("busy", 7, has_work=True), asked("large", 6, since=2.0), asked("small", 3)],
+            {"load": ["small"], "blocked": ["large"]}, id="a small one goes before a large one if both will fit",
+        ),
+        pytest.param(
+            [loaded("busy", 7, has_work=True), asked("large", 9, since=2.0), asked("small", 3)],
+            {"blocked": ["large", "small"]}, id="and waits if it would take the room of the large one",
+        ),
+        pytest.param(
+            [
+                loaded("loaded", used=NOW - 99.0),
+                other("warm", ResidenceState.UNLOADED, warm=3, used=NOW - 5.0),
+                asked("a", 5),
+            ],
+            {"cool": ["warm"], "blocked": ["a"]}, id="templates of unloaded versions go before loaded versions",
+        ),
+        pytest.param(
+            [loaded("x", has_work=True), asked("a", 5, since=2.0, warm=1), asked("b", 3, warm=3)],
+            {"cool": ["b"], "load": ["b"], "blocked": ["a"]}, id="a template goes for the first in line",
+        ),
+        pytest.param(
+            [loaded("idle", 5, keep_alive=60.0), loaded("used", 5, used=NOW - 1.0), asked("a", 5)],
+            {"unload": [("idle", IDLE)], "blocked": ["a"]}, id="what leaves as it is idle is room for the next",
+        ),
+        pytest.param(
+            [loaded("x", has_work=True), asked("a", 6, warm=5)],
+            {"load": ["a"]}, id="its own template is part of the room of a version",
+        ),
+        pytest.param(
+            [loaded("a", 6, used=NOW - 9.0), loaded("b", 6, used=NOW - 5.0)],
+            {"unload": [("a", ROOM)]}, id="more memory than was expected is given back",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_loaded_and_unloaded(versions: list[VersionFacts[str]], done: dict[str, list[Any]]) -> None:
+    found = plan(*versions)
 
-    assert done.load == ["a"]
+    told = {name: getattr(found, name) for name in ("load", "unload", "refuse", "blocked", "cool")}
+    assert {name: value for name, value in told.items() if value} == done
 
 
-def test_the_registration_of_a_version_that_is_loaded_at_once_delays_no_request() -> None:
-    starting = [other(name, ResidenceState.LOADING, 1, movable=False) for name in "xyz"]
-
-    assert plan(*starting, asked("a", 1)).load == ["a"]
+def test_without_a_limit_any_size_is_loaded() -> None:
+    assert plan(asked("a", 900), limits={}).load == ["a"]
 
 
 @pytest.mark.parametrize(
@@ -84,22 +150,6 @@ def test_the_end_of_work_is_looked_for_again() -> None:
     assert plan(loaded("a", 1, has_work=True, keep_alive=0.0)).wake_at == NOW + LOOK_EVERY
 
 
-def test_the_least_recently_used_makes_room_and_no_more_go_than_are_needed() -> None:
-    done = plan(loaded("new", 4, used=NOW - 1.0), loaded("old", 4, used=NOW - 99.0), asked("a", 4))
-
-    assert (done.unload, done.load, done.blocked) == ([("old", ROOM)], [], ["a"])
-
-
-def test_while_room_is_being_made_no_other_is_unloaded_for_the_same_request() -> None:
-    done = plan(loaded("new", 4), other("old", ResidenceState.UNLOADING, 4), asked("a", 4))
-
-    assert (done.unload, done.load, done.blocked) == ([], [], ["a"])
-
-
-def test_when_the_room_is_there_the_version_is_loaded() -> None:
-    assert plan(loaded("new", 4), asked("a", 6)).load == ["a"]
-
-
 @pytest.mark.parametrize(
     "facts",
     [
@@ -112,66 +162,6 @@ def test_what_cannot_go_now_is_waited_for(facts: dict[str, Any]) -> None:
 
     assert (done.unload, done.load, done.refuse, done.blocked) == ([], [], [], ["a"])
     assert done.wake_at <= NOW + LOOK_EVERY
-
-
-def test_none_goes_if_all_that_may_go_now_are_not_enough() -> None:
-    done = plan(loaded("busy", 6, has_work=True), loaded("idle", 2), asked("a", 8))
-
-    assert done.unload == []
-
-
-@pytest.mark.parametrize(
-    "others",
-    [
-        pytest.param([], id="alone too large"),
-        pytest.param([loaded("pinned", 4, movable=False)], id="beside what stays"),
-    ],
-)
-def test_a_version_that_never_fits_is_refused_and_the_next_in_line_is_served(others: list[VersionFacts[str]]) -> None:
-    done = plan(*others, asked("a", 11 if not others else 8, since=2.0), asked("b", 4))
-
-    assert (done.refuse, done.load) == ([("a", "host")], ["b"])
-
-
-def test_a_small_one_goes_before_a_large_one_that_waits_if_both_will_fit() -> None:
-    done = plan(loaded("busy", 7, has_work=True), asked("large", 6, since=2.0), asked("small", 3))
-
-    assert (done.load, done.blocked) == (["small"], ["large"])
-
-
-def test_a_small_one_waits_if_it_would_take_the_room_of_the_large_one() -> None:
-    done = plan(loaded("busy", 7, has_work=True), asked("large", 9, since=2.0), asked("small", 3))
-
-    assert (done.load, done.blocked) == ([], ["large", "small"])
-
-
-def test_templates_of_unloaded_versions_go_before_any_loaded_version() -> None:
-    warm = other("warm", ResidenceState.UNLOADED, 4, warm=3, used=NOW - 5.0)
-    done = plan(loaded("loaded", 4, used=NOW - 99.0), warm, asked("a", 5))
-
-    assert (done.cool, done.unload) == (["warm"], [])
-
-
-def test_a_template_goes_for_the_first_in_line_and_its_own_stays() -> None:
-    done = plan(loaded("x", 4, has_work=True), asked("a", 5, since=2.0, warm=1), asked("b", 3, warm=3))
-
-    assert done.cool == ["b"]
-
-
-def test_what_leaves_because_it_is_idle_is_room_for_the_next() -> None:
-    done = plan(loaded("idle", 5, keep_alive=60.0), loaded("used", 5, used=NOW - 1.0), asked("a", 5))
-
-    assert done.unload == [("idle", IDLE)]
-
-
-def test_the_template_of_the_version_that_is_asked_for_is_part_of_its_room() -> None:
-    assert plan(loaded("x", 4, has_work=True), asked("a", 6, warm=5)).load == ["a"]
-
-
-def test_more_memory_than_was_expected_is_given_back() -> None:
-    done = plan(loaded("a", 6, used=NOW - 9.0), loaded("b", 6, used=NOW - 5.0))
-
-    assert done.unload == [("a", ROOM)]
 
 
 def test_each_gpu_has_its_own_limit() -> None:

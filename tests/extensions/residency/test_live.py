@@ -34,12 +34,7 @@ def test_a_model_that_comes_and_goes_is_shown_with_its_end(tmp_path: Path) -> No
     assert 0 < document["memory"]["used"]["host"] < 2**30, "the size of its files, before it was measured"
 
 
-def test_without_a_budget_no_memory_is_told(house: House) -> None:
-    assert ask(house, "/tsctl/live")["memory"] == {"budget": {}, "used": {}}
-
-
-def test_a_loaded_model_that_stays_has_no_end(tmp_path: Path) -> None:
-    house = House(tmp_path)
+def test_a_loaded_model_that_stays_has_no_end(house: House) -> None:
     house.put("m", config="loading: on_demand\npinned: true")
     asyncio.run(house.tell("POST", "/models?url=m"))
     asyncio.run(house.tell("POST", "/models/m/1.0/load?synchronous=false"))

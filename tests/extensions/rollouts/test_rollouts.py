@@ -155,46 +155,6 @@ async def test_a_version_that_cannot_be_loaded_any_more_goes_back(tmp_path: Path
     assert (told["state"], told["reason"]) == ("aborted", "no worker can load the version: its files are gone")
 
 
-@pytest.mark.parametrize(("word", "version"), [("promote", "2.0"), ("abort", "1.0")])
-async def test_a_command_ends_it_at_once(tmp_path: Path, word: str, version: str) -> None:
-    house = await serving(tmp_path)
-    await house.tell("POST", START)
-
-    status, _ = await house.tell("POST", f"/models/m/rollout/{word}")
-    again, document = await house.tell("POST", f"/models/m/rollout/{word}")
-
-    assert (status, again) == (200, 409)
-    assert document["message"] == "No rollout of model m is going on."
-    assert (house.registry.find("m").version, "m" in house.registry.routes) == (version, False)
-
-
-@pytest.mark.parametrize(
-    ("method", "target"),
-    [
-        ("PUT", "/models/m/route?weights=1.0%3D1"),
-        ("DELETE", "/models/m/route"),
-        ("PUT", "/models/m/1.0/set-default"),
-        ("DELETE", "/models/m/1.0"),
-        ("DELETE", "/models/m/2.0"),
-        ("POST", START),
-    ],
-)
-async def test_changes_by_hand_are_409_meanwhile(tmp_path: Path, method: str, target: str) -> None:
-    house = await serving(tmp_path)
-    await house.tell("POST", START + "&steps=50")
-
-    assert (await house.tell(method, target))[0] == 409
-
-
-async def test_the_version_before_stays_registered_while_the_new_one_has_everything(tmp_path: Path) -> None:
-    house = await serving(tmp_path)
-    await house.tell("POST", START.replace("steps=50", "steps=100"))
-
-    status, document = await house.tell("DELETE", "/models/m/1.0")
-
-    assert (status, "A rollout of version 2.0" in document["message"]) == (409, True)
-
-
 @compares
 async def test_a_comparison_comes_first_and_ends_it_if_answers_differ(tmp_path: Path) -> None:
     house = await serving(tmp_path)
@@ -263,22 +223,6 @@ async def test_what_is_refused(tmp_path: Path, target: str, status: int, said: s
 
     assert (told, said in document["message"]) == (status, True), document
     assert not house.service(RolloutsService).rollouts.by_model
-
-
-async def test_documents_show_it_at_its_versions(tmp_path: Path) -> None:
-    house = await serving(tmp_path)
-    await house.serve("n")
-    await house.tell("POST", START)
-
-    (old, new, other) = (await house.tell("GET", "/tsctl/live"))[1]["models"]
-    (described,) = (await house.tell("GET", "/models/m/2.0"))[1]
-
-    assert (new["rollout"], new["share"]) == ("step 1 of 2", 0.5)
-    assert (new["evidence"]["state"], new["evidence"]["share"]) == ("stepping", 50.0)
-    assert [each["condition"] for each in new["evidence"]["findings"]] == ["errors>20%"]
-    assert not {"rollout", "evidence"} & (old.keys() | other.keys())
-    assert described["tsctl"]["rollout"] == {"version": "2.0", "state": "stepping", "share": 50.0}
-    assert described["tsctl"]["share"] == 0.5
 
 
 async def test_it_is_described_for_openapi(tmp_path: Path) -> None:

@@ -117,14 +117,6 @@ def test_an_operator_narrows_the_range_and_that_holds() -> None:
     assert ", but maxWorkers is 2" in scaled.events[-1]
 
 
-def test_a_version_scaled_to_none_stays_so() -> None:
-    scaled = Scaled(least=0)
-    scaled.model.scale(0, 0)
-    scaled.clock.advance(10.0)
-
-    assert scaled.model.pool.wanted == 0
-
-
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [

@@ -28,12 +28,6 @@ def shown(house: House) -> Any:
     return document["models"][0]["autoscaling"]
 
 
-def test_a_model_without_a_target_has_no_autoscaling(house: House) -> None:
-    asyncio.run(house.serve("m"))
-
-    assert shown(house) is None
-
-
 def test_a_target_is_shown_before_the_first_decision(house: House) -> None:
     asyncio.run(house.serve("m", config=CONFIG))
     house.registry.find("m").scale(1, 3)

@@ -1,6 +1,5 @@
 """An archive that takes a version's place begins with the number of workers that the traffic has chosen."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,9 +20,8 @@ from tsctl.daemon.models.settings import Overrides
     ],
 )
 async def test_a_replacement_begins_with(
-    target: float, overrides: dict[str, Any], expected: int, tmp_path: Path
+    target: float, overrides: dict[str, Any], expected: int, bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     bench.registrar.replacing.begun = [carry_over]
     asked = Overrides(workers=1, max_workers=4, target_queue=target)
     old = await bench.registrar.register(Registration(url=bench.mar(), overrides=asked))

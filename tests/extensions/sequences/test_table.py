@@ -1,5 +1,7 @@
 """The table of open sequences: which worker keeps which, which request is next, and what a worker's end breaks."""
 
+from typing import Any
+
 import pytest
 
 from tests.kit.client import Client
@@ -38,33 +40,54 @@ class Bench:
             self.table.done(self.jobs[name], self.now, end=end)
 
 
-def test_a_batch_has_one_request_of_each_sequence() -> None:
-    bench = Bench()
-    bench.arrive("a1", "a2", "b1", "c1")
+@pytest.mark.parametrize(
+    ("options", "script", "left"),
+    [
+        pytest.param({}, "a1 a2 b1 c1 x8=a1,b1,c1 x8=", 3, id="a batch has one request of each sequence"),
+        pytest.param({}, "a1 a2 b1 x8=a1,b1 -a1 x8=a2", 2, id="the next follows when the one before has run"),
+        pytest.param({}, "a1 x1=a1 -a1 a2 y1= x1=a2", 1, id="a sequence stays with its worker"),
+        pytest.param({}, "a1 b1 c1 a2 x2=a1,b1 -a1 -b1 x2=a2,c1", 3, id="who has waited longest is first"),
+        pytest.param({"overlapping": True}, "a1 a2 b1 x3=a1,b1,a2", 2, id="rows of a sequence may overlap"),
+        pytest.param({"most": 1}, "a1 x1=a1 b1! a1. b1 y1=b1", 1, id="a sequence that has ended makes room"),
+        pytest.param({}, "a1 a2 x1=a1 a1. x1=a2 -a2", 0, id="what waits behind the last request is run"),
+        pytest.param(
+            {"most": 2, "idle": 5.0}, "a1 x1=a1 -a1 b1 y1=b1 @6 c1 y1=c1 c1. a2 y1= x1=a2", 2,
+            id="a quiet sequence makes room after its idle time, and goes on where it was",
+        ),
+        pytest.param(
+            {"most": 1, "total": 5.0}, "a1 x1=a1 @4.9 -a1 b1! @5 b1", 1,
+            id="one that has had its time makes room although it is not idle",
+        ),
+        pytest.param({}, "a1 x1=a1 ~x a2? a3+ a4 y1=a3", 1, id="a broken one refuses until one starts it anew"),
+        pytest.param({}, "a1 x1=a1 -a1 ~x -a1", 0, id="what runs when its worker ends comes back without harm"),
+    ],
+)  # fmt: skip
+def test_which_request_is_next(options: dict[str, Any], script: str, left: int) -> None:
+    """`a1` arrives, `a1!` and `a1?` find no room or a broken sequence, `a1+` starts anew; `x2=a1,b1`: worker x has room
+    for two and gets these; `-a1` has run, and `a1.` was the last; `~x` ends, and `@6` is the time."""
+    bench = Bench(most=options.get("most", 10), overlapping=options.get("overlapping", False))
+    bench.table.idle, bench.table.total = options.get("idle", bench.table.idle), options.get("total", bench.table.total)
 
-    assert bench.plan(x=8) == {"x": ["a1", "b1", "c1"]}
-    assert bench.plan(x=8) == {}
+    for step in script.split():
+        if "=" in step:
+            room, _, names = step.partition("=")
+            assert bench.plan(**{room[0]: int(room[1:])}) == ({room[0]: names.split(",")} if names else {}), step
+        elif step[0] == "@":
+            bench.now = float(step[1:])
+        elif step[0] == "~":
+            bench.table.gone(step[1:], "it was stopped", bench.now)
+        elif step[0] == "-":
+            bench.done(step[1:])
+        elif step[-1] == ".":
+            bench.done(step[:-1], end=True)
+        elif step[-1] in "!?":
+            expected, text = (TooManySequences, "at a time") if step[-1] == "!" else (SequenceBroken, "it was stopped")
+            with pytest.raises(expected, match=text):
+                bench.arrive(step[:-1])
+        else:
+            bench.arrive(step[:2], start=step.endswith("+"))
 
-
-def test_the_next_request_follows_when_the_one_before_has_run() -> None:
-    bench = Bench()
-    bench.arrive("a1", "a2", "b1")
-    bench.plan(x=8)
-
-    bench.done("a1")
-
-    assert bench.plan(x=8) == {"x": ["a2"]}
-
-
-def test_a_sequence_stays_with_its_worker() -> None:
-    bench = Bench()
-    bench.arrive("a1")
-    assert bench.plan(x=1) == {"x": ["a1"]}
-    bench.done("a1")
-    bench.arrive("a2")
-
-    assert bench.plan(y=1) == {}
-    assert bench.plan(y=1, x=1) == {"x": ["a2"]}
+    assert len(bench.table) == left
 
 
 def test_new_sequences_go_to_the_worker_that_keeps_the_fewest() -> None:
@@ -72,47 +95,6 @@ def test_new_sequences_go_to_the_worker_that_keeps_the_fewest() -> None:
     bench.arrive("a1", "b1", "c1", "d1")
 
     assert bench.plan(x=8, y=8) == {"x": ["a1", "c1"], "y": ["b1", "d1"]}
-
-
-def test_the_batch_size_is_kept_and_who_has_waited_longest_is_first() -> None:
-    bench = Bench()
-    bench.arrive("a1", "b1", "c1", "a2")
-    assert bench.plan(x=2) == {"x": ["a1", "b1"]}
-    bench.done("a1", "b1")
-
-    assert bench.plan(x=2) == {"x": ["a2", "c1"]}
-
-
-def test_requests_of_a_sequence_may_overlap_where_rows_run_on_their_own() -> None:
-    bench = Bench(overlapping=True)
-    bench.arrive("a1", "a2", "b1")
-
-    assert bench.plan(x=3) == {"x": ["a1", "b1", "a2"]}
-
-
-def test_a_sequence_that_has_ended_makes_room() -> None:
-    bench = Bench(most=1)
-    bench.arrive("a1")
-    bench.plan(x=1)
-    with pytest.raises(TooManySequences, match="keeps 1 sequences at a time"):
-        bench.arrive("b1")
-
-    bench.done("a1", end=True)
-
-    bench.arrive("b1")
-    assert bench.plan(y=1) == {"y": ["b1"]}
-
-
-def test_requests_that_wait_behind_the_last_one_are_run() -> None:
-    bench = Bench()
-    bench.arrive("a1", "a2")
-    bench.plan(x=1)
-
-    bench.done("a1", end=True)
-
-    assert bench.plan(x=1) == {"x": ["a2"]}
-    bench.done("a2")
-    assert len(bench.table) == 0
 
 
 def test_an_answer_may_end_a_sequence() -> None:
@@ -124,39 +106,6 @@ def test_an_answer_may_end_a_sequence() -> None:
     bench.table.end(["a", "unknown"])
 
     assert len(bench.table) == 0
-
-
-def test_a_quiet_sequence_makes_room_after_its_idle_time_and_goes_on_where_it_was() -> None:
-    bench = Bench(most=2)
-    bench.table.idle = 5.0
-    bench.arrive("a1")
-    bench.plan(x=1)
-    bench.done("a1")
-    bench.arrive("b1")
-    bench.plan(y=1)
-    bench.now = 6.0
-    bench.arrive("c1")  # b runs, so a makes room
-    bench.plan(y=1)
-    bench.done("c1", end=True)
-
-    bench.arrive("a2")
-
-    assert bench.plan(y=1) == {}
-    assert bench.plan(x=1) == {"x": ["a2"]}
-
-
-def test_a_sequence_that_has_had_its_time_makes_room_although_it_is_not_idle() -> None:
-    bench = Bench(most=1)
-    bench.table.total = 5.0
-    bench.arrive("a1")
-    bench.plan(x=1)
-    bench.now = 4.9
-    bench.done("a1")
-    with pytest.raises(TooManySequences):
-        bench.arrive("b1")
-
-    bench.now = 5.0
-    bench.arrive("b1")
 
 
 def test_as_many_requests_of_one_sequence_wait_as_may() -> None:
@@ -199,29 +148,3 @@ def test_the_end_of_a_worker_breaks_its_sequences_and_no_other() -> None:
     bench.done("b1")
     bench.arrive("b2")
     assert bench.plan(y=8) == {"y": ["b2", "c1"]}
-
-
-def test_a_broken_sequence_refuses_requests_until_one_starts_it_anew() -> None:
-    bench = Bench()
-    bench.arrive("a1")
-    bench.plan(x=1)
-    bench.table.gone("x", "it was stopped", bench.now)
-
-    with pytest.raises(SequenceBroken, match="is lost: it was stopped"):
-        bench.arrive("a2")
-
-    bench.arrive("a3", start=True)
-    bench.arrive("a4")
-    assert bench.plan(y=1) == {"y": ["a3"]}
-
-
-def test_what_runs_when_its_worker_ends_comes_back_after_the_end_without_harm() -> None:
-    bench = Bench()
-    bench.arrive("a1")
-    bench.plan(x=1)
-
-    bench.done("a1")
-    bench.table.gone("x", "it exited", bench.now)
-    bench.done("a1")
-
-    assert len(bench.table) == 0

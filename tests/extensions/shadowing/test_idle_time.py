@@ -47,9 +47,12 @@ class Idling:
         return worker.suspended
 
 
-def test_a_copy_without_requests_runs_through() -> None:
-    bench = Idling()
+@pytest.fixture
+def bench() -> Idling:
+    return Idling()
 
+
+def test_a_copy_without_requests_runs_through(bench: Idling) -> None:
     bench.copy("a")
     bench.clock.advance(TOOK)
 
@@ -57,8 +60,9 @@ def test_a_copy_without_requests_runs_through() -> None:
 
 
 @pytest.mark.parametrize("asked", ["main", "other"])
-def test_a_request_to_any_model_suspends_a_copy_until_it_is_answered_and_a_while_has_passed(asked: str) -> None:
-    bench = Idling()
+def test_a_request_to_any_model_suspends_a_copy_until_it_is_answered_and_a_while_has_passed(
+    asked: str, bench: Idling
+) -> None:
     bench.copy("a")
     bench.clock.advance(TOOK / 2)
 
@@ -73,8 +77,7 @@ def test_a_request_to_any_model_suspends_a_copy_until_it_is_answered_and_a_while
     assert bench.copies == ["a"]
 
 
-def test_a_client_that_asks_again_at_once_suspends_a_copy_once() -> None:
-    bench = Idling()
+def test_a_client_that_asks_again_at_once_suspends_a_copy_once(bench: Idling) -> None:
     bench.copy("a")
 
     for number in range(20):
@@ -85,8 +88,7 @@ def test_a_client_that_asks_again_at_once_suspends_a_copy_once() -> None:
     assert bench.copies == []
 
 
-def test_a_client_that_asks_the_shadow_itself_is_not_suspended_with_the_copy() -> None:
-    bench = Idling()
+def test_a_client_that_asks_the_shadow_itself_is_not_suspended_with_the_copy(bench: Idling) -> None:
     bench.copy("a")
     bench.main.submit("r")
     assert bench.suspended
@@ -100,8 +102,7 @@ def test_a_client_that_asks_the_shadow_itself_is_not_suspended_with_the_copy() -
     assert bench.copies == ["a"] and bench.shadow.client.answered == ["a", "named"]
 
 
-def test_a_shadow_that_runs_a_clients_request_is_not_suspended() -> None:
-    bench = Idling()
+def test_a_shadow_that_runs_a_clients_request_is_not_suspended(bench: Idling) -> None:
     bench.shadow.up(2)
     bench.clock.advance(1.0)
     bench.shadow.submit("named")
@@ -113,8 +114,7 @@ def test_a_shadow_that_runs_a_clients_request_is_not_suspended() -> None:
     assert not any(worker.suspended for worker in bench.shadow.engine.workers)
 
 
-def test_a_second_copy_beside_the_first_is_suspended_with_it() -> None:
-    bench = Idling()
+def test_a_second_copy_beside_the_first_is_suspended_with_it(bench: Idling) -> None:
     bench.shadow.up(2)
     bench.clock.advance(1.0)
     bench.copy("a")
@@ -127,8 +127,7 @@ def test_a_second_copy_beside_the_first_is_suspended_with_it() -> None:
     assert bench.copies == ["a", "b"]
 
 
-def test_requests_are_watched_only_while_copies_run() -> None:
-    bench = Idling()
+def test_requests_are_watched_only_while_copies_run(bench: Idling) -> None:
     bench.copy("a")
     assert bench.main.model.arrivals
     bench.clock.advance(TOOK)
@@ -136,8 +135,7 @@ def test_requests_are_watched_only_while_copies_run() -> None:
     assert not any(model.arrivals for model in bench.others()[0])
 
 
-def test_a_refused_copy_leaves_nothing_behind() -> None:
-    bench = Idling()
+def test_a_refused_copy_leaves_nothing_behind(bench: Idling) -> None:
     bench.shadow.model.stop()
 
     with pytest.raises(Stopping):
@@ -146,8 +144,7 @@ def test_a_refused_copy_leaves_nothing_behind() -> None:
     assert not any(model.arrivals for model in bench.others()[0])
 
 
-def test_a_released_copy_goes_on() -> None:
-    bench = Idling()
+def test_a_released_copy_goes_on(bench: Idling) -> None:
     bench.copy("a")
     bench.main.submit("r")
 
@@ -158,8 +155,7 @@ def test_a_released_copy_goes_on() -> None:
     assert bench.copies == ["a"]
 
 
-def test_a_suspended_shadow_that_is_drained_goes_on() -> None:
-    bench = Idling()
+def test_a_suspended_shadow_that_is_drained_goes_on(bench: Idling) -> None:
     bench.copy("a")
     bench.main.submit("r")
 

@@ -67,9 +67,12 @@ def begun(
     return job
 
 
-def test_a_copy_begins_when_its_client_has_its_answer() -> None:
-    both = Shadowed()
+@pytest.fixture
+def both() -> Shadowed:
+    return Shadowed()
 
+
+def test_a_copy_begins_when_its_client_has_its_answer(both: Shadowed) -> None:
     both.ask("a")
     both.clock.advance(1.0)
     assert (both.main.client.answered, both.copied) == (["a"], [])
@@ -81,20 +84,7 @@ def test_a_copy_begins_when_its_client_has_its_answer() -> None:
     assert both.main.client.answered == ["a"], "the client was answered twice"
 
 
-def test_a_copy_waits_while_its_model_works_and_runs_when_that_is_idle() -> None:
-    both = Shadowed()
-    both.ask("a")
-    both.ask("b")
-
-    both.clock.advance(1.5)
-    assert both.copied == [], "the second request still runs"
-    both.clock.advance(0.6)
-
-    assert both.copied == ["a"]
-
-
-def test_a_client_that_asks_again_at_once_never_meets_a_copy() -> None:
-    both = Shadowed()
+def test_a_client_that_asks_again_at_once_never_meets_a_copy(both: Shadowed) -> None:
     for number in range(20):
         both.ask(str(number))
         both.clock.advance(1.0 + QUIET / 2)
@@ -105,8 +95,7 @@ def test_a_client_that_asks_again_at_once_never_meets_a_copy() -> None:
     assert both.copied == ["0"], "now there is a pause"
 
 
-def test_requests_that_wait_anywhere_go_before_copies() -> None:
-    both = Shadowed()
+def test_requests_that_wait_anywhere_go_before_copies(both: Shadowed) -> None:
     both.ask("a")
     both.clock.advance(0.9)
     both.shadow.submit("named")  # somebody asks the shadow by its name
@@ -130,8 +119,7 @@ def test_a_sample_is_drawn() -> None:
     assert len(both.copied) == sum(draws.random() < 0.25 for _ in range(100))
 
 
-def test_answers_that_differ_are_told_with_their_request() -> None:
-    both = Shadowed()
+def test_answers_that_differ_are_told_with_their_request(both: Shadowed) -> None:
     both.shadow.engine.answer = lambda job: Reply(200, b"other")
     both.ask("a")
     both.clock.advance(2.5)
@@ -144,8 +132,7 @@ def test_answers_that_differ_are_told_with_their_request() -> None:
     assert both.told[1][1] == "the shadow failed with 503: no luck"
 
 
-def test_a_request_that_failed_is_not_compared() -> None:
-    both = Shadowed()
+def test_a_request_that_failed_is_not_compared(both: Shadowed) -> None:
     both.main.engine.answer = lambda job: Reply(503, b"no luck", error=PredictionFailed.kind)
 
     both.ask("a")
@@ -191,8 +178,7 @@ def test_the_copy_of_a_client_that_leaves_makes_room(monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("gone", ["unregistered", "stopping", "without workers"])
-def test_copies_for_a_shadow_that_is_gone_are_dropped(gone: str) -> None:
-    both = Shadowed()
+def test_copies_for_a_shadow_that_is_gone_are_dropped(gone: str, both: Shadowed) -> None:
     both.ask("a")
     if gone == "unregistered":
         both.present = False
@@ -206,8 +192,7 @@ def test_copies_for_a_shadow_that_is_gone_are_dropped(gone: str) -> None:
     assert (both.main.client.answered, both.copied, both.counts) == (["a"], [], {"dropped": 1})
 
 
-def test_a_closed_mirror_copies_nothing_and_drops_what_waits() -> None:
-    both = Shadowed()
+def test_a_closed_mirror_copies_nothing_and_drops_what_waits(both: Shadowed) -> None:
     both.ask("a")
     both.ask("b")
     both.clock.advance(1.0)
@@ -286,8 +271,7 @@ def test_a_stream_of_the_shadow_is_not_kept_beyond_the_bound_and_refused(
     assert both.counts == {"dropped": 1, "same": 1}, "one that was too large has kept the room"
 
 
-def test_streams_within_the_bound_are_compared() -> None:
-    both = Shadowed()
+def test_streams_within_the_bound_are_compared(both: Shadowed) -> None:
     job = begun(both)
     both.shadow.engine.answer = lambda job: Reply(200, b"onetwo")
 

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -43,8 +42,7 @@ def load(place: int) -> str:
     return f"WorkerLoadTime.Milliseconds WorkerName:W-{9000 + place}-m_1.0,Level:Host"
 
 
-async def test_each_worker_that_has_loaded_is_one_line(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_each_worker_that_has_loaded_is_one_line(house: House) -> None:
     house.engine.load_time = 2.0
     with written(house) as lines:
         model = await house.serve("m")
@@ -57,8 +55,7 @@ async def test_each_worker_that_has_loaded_is_one_line(tmp_path: Path) -> None:
     assert (before, at_once, lines) == ([], [load(0)], [load(0), load(1)])
 
 
-async def test_the_machine_is_measured_at_the_start_and_in_each_interval(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_the_machine_is_measured_at_the_start_and_in_each_interval(house: House) -> None:
     with written(house, 60.0) as lines:
         first = len(lines)
         house.clock.advance(59.0)
@@ -69,8 +66,7 @@ async def test_the_machine_is_measured_at_the_start_and_in_each_interval(tmp_pat
     assert (first, waiting, len(lines)) == (7, 7, 14)
 
 
-async def test_the_gpus_are_measured_too(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_the_gpus_are_measured_too(house: House) -> None:
     with written(house, 60.0, [Card(index=0, uuid="GPU-a", total=4, used=1, busy=37.0)]) as lines:
         async with asyncio.timeout(30):
             await house.until(lambda: len(lines) == 10)
@@ -82,8 +78,7 @@ async def test_the_gpus_are_measured_too(tmp_path: Path) -> None:
     ]
 
 
-async def test_without_an_interval_only_workers_are_looked_at(tmp_path: Path) -> None:
-    house = House(tmp_path)
+async def test_without_an_interval_only_workers_are_looked_at(house: House) -> None:
     with written(house) as lines:
         house.clock.advance(200.0)
 

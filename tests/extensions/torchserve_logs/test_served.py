@@ -77,25 +77,6 @@ def test_in_the_mode_log_metrics_are_in_files_only(idle: Served, tmp_path: Path)
     eventually(lambda: has(logs / "model_metrics.log", r"Words\.Count:3\.0"), "and what handlers measure")
 
 
-def test_a_log4j_file_names_the_files_and_a_note_what_is_not_used(idle: Served, tmp_path: Path) -> None:
-    config = tmp_path / "log4j2.xml"
-    config.write_text(f"""
-        <Configuration><Appenders>
-          <File name="mine" fileName="{tmp_path}/mine.log"><PatternLayout pattern="%p %m%n"/></File>
-        </Appenders><Loggers>
-          <Logger name="ACCESS_LOG"><AppenderRef ref="mine"/></Logger>
-        </Loggers></Configuration>""")
-
-    done = idle.run("start", "--log-config", str(config))
-    idle.note_address()
-    idle.ask("/ping", method="GET")
-
-    assert f"note: {config}: the logger `MODEL_LOG` has no appender; model_log.log is not written" in done.stderr
-    eventually(
-        lambda: has(tmp_path / "mine.log", r'^\d{4}-\S+ - /127.* "GET /ping HTTP/1\.1" 200 \d+$'), "the line is there"
-    )
-
-
 def test_an_upgrade_goes_on_with_the_same_files(idle: Served, tmp_path: Path) -> None:
     idle.environment |= {"LOG_LOCATION": str(tmp_path / "logs")}
     idle.start()

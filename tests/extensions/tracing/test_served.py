@@ -4,7 +4,6 @@ import itertools
 import re
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -28,11 +27,6 @@ def traced(idle: Served, collector: Collector) -> Served:
     """A daemon that records only what its callers record."""
     idle.start("--trace-endpoint", collector.url, "--trace-sample", "0")
     return idle
-
-
-def loads(served: Served) -> bool:
-    """Whether the daemon has loaded opentelemetry: protobuf is a library of its own."""
-    return "google/_upb" in Path(f"/proc/{served.pid}/maps").read_text()
 
 
 def in_order(*spans: Received) -> bool:
@@ -108,31 +102,3 @@ def test_each_daemon_of_an_upgrade_sends_its_own(traced: Served, collector: Coll
     spans = collector.wait_for("predict echo", 2)
     assert [span.resource["process.pid"] for span in spans] == [first, traced.pid]
     assert first != traced.pid
-
-
-def test_a_daemon_loads_what_sends_traces_only_where_they_are_asked_for(idle: Served, collector: Collector) -> None:
-    idle.start()
-    off = loads(idle)
-    idle.stop()
-    idle.start("--trace-endpoint", collector.url)
-
-    assert (off, loads(idle)) == (False, True)
-
-
-def test_traces_that_are_asked_for_without_the_extra_are_an_error_at_the_start(
-    idle: Served, collector: Collector
-) -> None:
-    shadow = idle.folder / "shadow" / "opentelemetry"
-    shadow.mkdir(parents=True)
-    (shadow / "__init__.py").touch()
-    idle.environment["PYTHONPATH"] = str(shadow.parent)
-
-    refused = idle.run("start", "--trace-endpoint", collector.url)
-    idle.environment["OTEL_EXPORTER_OTLP_ENDPOINT"] = collector.url
-    begun = idle.run("start")
-
-    assert refused.returncode == 1
-    assert "`trace_endpoint` is set" in refused.stderr
-    assert "pip install 'tsctl[traces]'" in refused.stderr
-    assert begun.returncode == 0
-    assert "no traces are sent" in begun.stderr

@@ -75,8 +75,12 @@ def lasted(span: Span) -> Any:
     return pytest.approx(span.ended - span.began)
 
 
-def test_a_path_of_any_length_is_a_short_attribute_because_thousands_of_spans_may_wait() -> None:
-    version = Traced(batch_time=1.0)
+@pytest.fixture
+def version() -> Traced:
+    return Traced(batch_time=1.0)
+
+
+def test_a_path_of_any_length_is_a_short_attribute_because_thousands_of_spans_may_wait(version: Traced) -> None:
     job = version.client.job("a")
     version.watch(job, asked("/" + "x" * 60_000, job.arrived))
     version.model.submit(job)
@@ -85,8 +89,7 @@ def test_a_path_of_any_length_is_a_short_attribute_because_thousands_of_spans_ma
     assert len(str(version.only("predict m").attributes["url.path"])) == MOST_PATH
 
 
-def test_an_answered_request_is_a_tree_whose_times_are_those_of_the_job() -> None:
-    version = Traced(batch_time=1.0)
+def test_an_answered_request_is_a_tree_whose_times_are_those_of_the_job(version: Traced) -> None:
     version.predict("running")
     version.clock.advance(0.4)
     job = version.predict("a", CALLER)
@@ -183,8 +186,7 @@ def test_where_stages_are_placed(
     assert placed(stages, began, ended, seconds) == expected
 
 
-def test_the_stages_of_a_batch_are_parts_of_its_requests_and_of_no_other() -> None:
-    version = Traced(batch_time=1.0)
+def test_the_stages_of_a_batch_are_parts_of_its_requests_and_of_no_other(version: Traced) -> None:
     version.predict("a")
     version.clock.advance(0.5)
     version.metrics.emitted.take(
@@ -253,8 +255,7 @@ def test_a_request_that_is_not_accepted_has_never_waited() -> None:
     assert server.error is not None and "queue" in server.error
 
 
-def test_a_request_that_leaves_while_it_runs_ends_with_its_batch() -> None:
-    version = Traced(batch_time=1.0)
+def test_a_request_that_leaves_while_it_runs_ends_with_its_batch(version: Traced) -> None:
     job = version.predict("a")
     version.clock.advance(0.5)
 
@@ -266,8 +267,7 @@ def test_a_request_that_leaves_while_it_runs_ends_with_its_batch() -> None:
     assert server.ended == pytest.approx(worker.ended)
 
 
-def test_a_request_that_expires_while_it_runs_ends_before_its_batch() -> None:
-    version = Traced(batch_time=1.0)
+def test_a_request_that_expires_while_it_runs_ends_before_its_batch(version: Traced) -> None:
     version.predict("a", budget=TimeBudget(0.5, version.clock.now(), "x-request-deadline-ms"))
     version.clock.advance(5.0)
 
@@ -296,8 +296,7 @@ def test_a_request_that_is_run_again_has_a_span_for_each_time() -> None:
     assert server.error is None
 
 
-def test_a_request_whose_worker_dies_ends_with_an_error() -> None:
-    version = Traced(batch_time=1.0)
+def test_a_request_whose_worker_dies_ends_with_an_error(version: Traced) -> None:
     version.predict("a")
     version.clock.advance(0.5)
 
@@ -309,8 +308,7 @@ def test_a_request_whose_worker_dies_ends_with_an_error() -> None:
     assert version.only("predict m").attributes["http.response.status_code"] == 500
 
 
-def test_a_streamed_answer_tells_when_its_first_piece_went() -> None:
-    version = Traced(batch_time=1.0)
+def test_a_streamed_answer_tells_when_its_first_piece_went(version: Traced) -> None:
     pieces: list[Reply] = []
     job = version.predict("a", stream=pieces.append)
     version.clock.advance(0.25)
@@ -324,8 +322,7 @@ def test_a_streamed_answer_tells_when_its_first_piece_went() -> None:
     assert dict(server.events)["first piece of the answer"] == pytest.approx(server.began + BEFORE + 0.25)
 
 
-def test_a_handlers_error_is_the_servers_and_a_clients_is_not() -> None:
-    version = Traced(batch_time=1.0)
+def test_a_handlers_error_is_the_servers_and_a_clients_is_not(version: Traced) -> None:
     for name, status in (("a", 500), ("b", 400)):
         job = version.predict(name)
         version.clock.settle()

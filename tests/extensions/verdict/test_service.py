@@ -41,10 +41,12 @@ def test_requests_that_wait_have_come_too(house: House) -> None:
     assert told(house) == "4.7 requests/s come, one worker can do 3.3: `tsctl scale m 2`"
 
 
-def test_a_worker_that_keeps_up_needs_no_command(house: House) -> None:
-    send(house, 60, 1.0)
+def test_the_document_of_top_has_it(house: House) -> None:
+    send(house, 282, 60 / 282)
 
-    assert told(house) == "1 request/s comes, one worker can do 3.3"
+    _, document = asyncio.run(house.tell("GET", "/tsctl/live"))
+
+    assert document["models"][0]["verdict"] == "4.7 requests/s come, one worker can do 3.3: `tsctl scale m 2`"
 
 
 def test_a_worker_that_runs_row_by_row_has_no_known_rate(tmp_path: Path) -> None:

@@ -5,12 +5,16 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from PIL import Image
+from torchvision import transforms
 
 from tsctl.handlers.builtin import fast_images
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
 from tsctl.handlers.builtin.support import pixels
 from tsctl.handlers.builtin.support.example_image import example_image
+from tsctl.handlers.requests.preparation import INTERPOLATIONS, Preparation
 from tsctl.handlers.sdk.errors import UnreadablePayload
 
 
@@ -141,3 +145,58 @@ def test_a_jpeg_that_torchvision_cannot_decode_is_admitted_once(monkeypatch: pyt
     usual, fast = both(body)
 
     assert fast_images.pixel_drift(usual, fast) <= 1.001 / 255
+
+
+def prepared_so(how: Preparation) -> ImageClassifier:
+    handler = ImageClassifier()
+    handler.preparation, handler.image_processing = how, pixels.usual(how)
+    return handler
+
+
+def torchvisions(how: Preparation) -> Any:
+    return transforms.Compose([
+        transforms.Resize(how.resize, transforms.InterpolationMode(how.interpolation)), transforms.CenterCrop(how.crop),
+        transforms.ToTensor(), transforms.Normalize(how.mean, how.std),
+    ])  # fmt: skip
+
+
+SIDES = st.integers(1, 90)
+COLOURS = st.tuples(*[st.integers(0, 1000).map(lambda value: value / 1000)] * 3)
+SPREADS = st.tuples(*[st.integers(10, 1000).map(lambda value: value / 1000)] * 3)
+
+
+@st.composite
+def preparations(draw: st.DrawFn) -> Preparation:
+    resize = draw(st.one_of(SIDES, st.tuples(SIDES, SIDES)))
+    most = resize if isinstance(resize, tuple) else (resize, resize)
+    crop = (draw(st.integers(1, most[0])), draw(st.integers(1, most[1])))
+    return Preparation(draw(COLOURS), draw(SPREADS), resize, crop, draw(st.sampled_from(INTERPOLATIONS)))
+
+
+@settings(max_examples=100, deadline=None)
+@given(preparations(), st.integers(1, 120), st.integers(8, 120), st.sampled_from(["PNG", "JPEG"]), st.integers(0, 9))
+def test_any_preparation_is_torchvisions_and_only_the_bilinear_resize_is_rounded_otherwise(
+    how: Preparation, width: int, height: int, image_format: str, seed: int
+) -> None:
+    noise = torch.randint(0, 256, (height, width, 3), dtype=torch.uint8, generator=torch.Generator().manual_seed(seed))
+    body = encoded(Image.fromarray(noise.numpy()), image_format)
+    if isinstance(how.resize, int) and max(width, height) > 16 * min(width, height):
+        return  # cut before, so that no image of a line becomes one of a gibibyte
+    handler = prepared_so(how)
+    expected = torchvisions(how)(Image.open(io.BytesIO(body)))
+
+    usual = handler.decode_row({"body": body})
+    assert fast_images.use(handler)
+    fast = handler.decode_row({"body": body})
+
+    assert torch.equal(usual, expected)
+    least = 1.001 / 255 if how.interpolation == "bilinear" else 1e-6
+    assert fast_images.pixel_drift(expected, fast, how) <= least
+
+
+def test_the_archives_preparation_comes_back_when_the_fast_way_ends() -> None:
+    handler = prepared_so(Preparation(mean=(0.0, 0.0, 0.0)))
+    fast_images.use(handler)
+    fast_images.stop_using(handler)
+
+    assert handler.image_processing is pixels.usual(Preparation(mean=(0.0, 0.0, 0.0)))

@@ -12,7 +12,9 @@ from PIL import Image
 from tests.handlers.device import DEVICE
 from tests.handlers.samples import context_of, write
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.builtin.image_segmenter import ImageSegmenter
 from tsctl.handlers.requests.images import middle
+from tsctl.handlers.sdk.errors import HandlerError
 
 # Its logits are the means of red, green and blue, and their opposites: six classes.
 NET = """
@@ -84,6 +86,18 @@ def test_a_model_with_fewer_classes_than_asked_for_answers_with_all(classifier: 
     assert classifier.get_max_result_classes() == 100
     assert set(answer) == set(NAMES.values())
     assert sum(answer.values()) == pytest.approx(1)
+
+
+def test_answers_that_are_made_behind_the_model_are_not_made_again(classifier: ImageClassifier) -> None:
+    data = torch.rand(2, 3, 224, 224, device=DEVICE)
+    usual = classifier.postprocess(classifier.inference(data))
+    classifier.answers_early = True  # as on a GPU
+
+    output = classifier.inference(data)
+    with torch.inference_mode():
+        output.zero_()  # seen, if they were made now
+
+    assert classifier.postprocess(output) == usual
 
 
 def test_a_subclass_may_want_fewer(classifier: ImageClassifier) -> None:
@@ -172,3 +186,51 @@ def test_a_subclass_with_its_own_transform_gets_the_files_own_mode(classifier: I
     assert modes == ["L"]
     assert tensor.shape == (1, 1, 28, 28)
     assert tensor.device == DEVICE
+
+
+SETTINGS = {"mean": 0.5, "std": 0.5, "resize": 90, "crop": [64, 80], "interpolation": "bicubic", "classes": ["r", "g"]}
+
+
+@pytest.mark.parametrize("handler_class", [ImageClassifier, ImageSegmenter])
+def test_the_archive_says_how_images_are_prepared(
+    model_dir: Path, handler_class: type[ImageClassifier | ImageSegmenter]
+) -> None:
+    write(model_dir / "net.py", NET)
+    handler = handler_class()
+    handler.initialize(context_of(model_dir, {"modelFile": "net.py"}, SETTINGS))
+
+    tensor = handler.preprocess([{"body": encoded(Image.new("RGB", (200, 100), (255, 0, 51)))}])
+
+    assert tensor.shape == (1, 3, 64, 80)
+    assert tensor[0, :, 0, 0].tolist() == pytest.approx([1, -1, -0.6])
+    assert handler.mapping == {"0": "r", "1": "g"}
+    assert handler.preparation_note.endswith("; 2 classes (model-config.yaml)")
+
+
+def test_what_the_archive_says_is_of_one_model(model_dir: Path) -> None:
+    write(model_dir / "net.py", NET)
+    ImageClassifier().initialize(context_of(model_dir, {"modelFile": "net.py"}, SETTINGS))
+    other = ImageClassifier()
+    other.initialize(context_of(model_dir, {"modelFile": "net.py"}))
+
+    assert other.preprocess([row("red")]).shape == (1, 3, 224, 224)
+    assert (other.mapping, other.preparation_note) == (None, "")
+
+
+def test_a_setting_of_no_use_has_the_model_refused(model_dir: Path) -> None:
+    write(model_dir / "net.py", NET)
+
+    with pytest.raises(HandlerError, match="`std` is 0; expected a number or three"):
+        ImageClassifier().initialize(context_of(model_dir, {"modelFile": "net.py"}, {"std": 0}))
+
+
+def test_a_subclass_with_its_own_transform_has_settings_of_its_own(model_dir: Path) -> None:
+    class Mine(ImageClassifier):
+        def image_processing(self, image: Image.Image) -> torch.Tensor:
+            return torch.full((3, 2, 2), self.model_yaml_config["std"])
+
+    write(model_dir / "net.py", NET)
+    handler = Mine()
+    handler.initialize(context_of(model_dir, {"modelFile": "net.py"}, {"std": 0}))
+
+    assert handler.preprocess([row("red")]).tolist() == [[[[0, 0]] * 2] * 3]

@@ -102,6 +102,28 @@ def test_the_output_of_a_scripted_model_has_losses_before_the_detections(detecto
     assert detect(detector, png(4, 6)) == [[{"cat": [0, 0, 4, 6], "score": 0.5}]]
 
 
+@pytest.mark.parametrize("mode", ["RGB", "L", "P"])
+def test_bytes_become_the_pixels_that_they_are_otherwise(mode: str, detector: ObjectDetector, model: Corners) -> None:
+    image = Image.effect_noise((6, 4), 90).convert(mode)
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG")
+    detect(detector, buffer.getvalue())
+
+    detector.read_image = detector.read_bytes  # as on a GPU
+    detect(detector, buffer.getvalue())
+
+    assert torch.equal(model.given[0], model.given[1])
+
+
+def test_a_handlers_own_processing_is_used_where_bytes_are_read(detector: ObjectDetector, model: Corners) -> None:
+    detector.image_processing = lambda image: torch.zeros(3, 2, 2)
+    detector.read_image = detector.read_bytes
+
+    detect(detector, png(6, 4))
+
+    assert model.given[0].shape == (1, 3, 2, 2)
+
+
 def test_a_row_that_is_no_image_fails_alone(detector: ObjectDetector) -> None:
     runtime = Runtime(EntryPoint(detector, detector.handle), context_of(Path("/")))
     rows: list[wire.Row] = [row(png(4, 6)), row(b"none"), row(png(1, 1))]

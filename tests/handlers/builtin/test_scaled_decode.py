@@ -10,11 +10,15 @@ from PIL import Image
 
 from tsctl.handlers.builtin import fast_images, scaled_decode
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
-from tsctl.handlers.builtin.scaled_decode import LEAST_SIDE
+from tsctl.handlers.builtin.scaled_decode import least_side
+from tsctl.handlers.builtin.support import pixels
 from tsctl.handlers.builtin.support.example_image import example_image
 from tsctl.handlers.optimize.checks.drift import TOLERANCES
 from tsctl.handlers.requests.images import decode_image
+from tsctl.handlers.requests.preparation import IMAGENET, Preparation
 from tsctl.handlers.sdk.errors import UnreadablePayload
+
+LEAST_SIDE = least_side(IMAGENET)
 
 
 @cache
@@ -65,6 +69,34 @@ def test_each_value_is_nearly_the_same(width: int, height: int, fast: bool) -> N
 
     assert not torch.equal(usual, scaled)
     assert fast_images.pixel_drift(usual, scaled) <= TOLERANCES["scaled_decode"]
+
+
+@pytest.mark.parametrize(
+    ("how", "decoded"),
+    [
+        (Preparation(resize=128, crop=(128, 128)), (400, 300)),
+        (Preparation(resize=320, crop=(300, 300), interpolation="bicubic"), (1600, 1200)),
+        (Preparation(resize=(128, 260), crop=(128, 260), interpolation="bicubic"), (800, 600)),
+        (Preparation(resize=(224, 224), crop=(224, 224), interpolation="lanczos"), (800, 600)),
+    ],
+)
+@pytest.mark.parametrize("fast", [False, True], ids=["usual", "fast"])
+def test_twice_the_pixels_are_kept_that_the_archive_resizes_to(
+    how: Preparation, decoded: tuple[int, int], fast: bool
+) -> None:
+    body, handler = photo(1600, 1200, quality=90), ImageClassifier()
+    handler.preparation, handler.image_processing = how, pixels.usual(how)
+    if fast:
+        fast_images.use(handler)
+    usual = handler.decode_row({"body": body})
+
+    assert scaled_decode.use(handler)
+    scaled = handler.decode_row({"body": body})
+
+    assert handler.least_side is not None
+    assert decode_image(body, least_side=handler.least_side).size == decoded
+    assert usual.shape == scaled.shape == (3, *how.crop)
+    assert fast_images.pixel_drift(usual, scaled, how) <= TOLERANCES["scaled_decode"]
 
 
 @pytest.mark.parametrize("image_format", ["PNG", "WEBP"])

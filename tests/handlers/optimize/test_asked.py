@@ -96,7 +96,7 @@ def test_names_are_read_from_text_and_lists(value: object, names: tuple[str, ...
 def test_what_is_no_list_of_names_is_refused_with_the_names(value: object) -> None:
     with pytest.raises(
         ValueError,
-        match=r"^`auto`, or a list of none, fast_images, scaled_decode, fold, channels_last, bf16, int8, compile, graph$",  # noqa: E501
+        match=r"^`auto`, or a list of none, fast_images, scaled_decode, fold, channels_last, bf16, int8, compile, onnxruntime, graph$",  # noqa: E501
     ):
         parse_optimizations(value)
 

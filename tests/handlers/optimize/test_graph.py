@@ -18,12 +18,12 @@ class Again:
     """Runs a function again, into what it returned first."""
 
     def __init__(self, run: Callable[[], Any], output: Any) -> None:
-        self._run, self._output = run, output
+        self._run, self.output = run, output
         self.replays = 0
 
     def replay(self) -> None:
         self.replays += 1
-        for mine, its in zip(tensors_of(self._output), tensors_of(self._run()), strict=True):
+        for mine, its in zip(tensors_of(self.output), tensors_of(self._run()), strict=True):
             mine.copy_(its)
 
 
@@ -105,6 +105,64 @@ def test_the_model_may_be_called_without_inference_mode_later() -> None:
         assert graphed(torch.ones(2, 3)).tolist() == [[1.0] * 3] * 2
 
     assert graphs[4].replays == 1
+
+
+def halved(pixels: torch.Tensor) -> torch.Tensor:
+    return pixels.to(torch.float32) / 2
+
+
+def best_of(output: torch.Tensor) -> torch.Tensor:
+    return output.max(1, keepdim=True).values
+
+
+def whole(model: nn.Module, rows: int) -> tuple[graph.Graphed, Again]:
+    """Return a model whose graph begins with pixels and ends with answers."""
+    graphs: list[Again] = []
+
+    def capture(run: Callable[[], Any]) -> tuple[Again, Any]:
+        graphs.append(Again(run, run()))
+        return graphs[-1], graphs[-1].output
+
+    graphed = graph.Graphed(model, capture, halved, best_of)
+    graphed.capture(lambda: graphed(torch.zeros(rows, 3, dtype=torch.uint8)))
+    graphs[-1].replays = 0
+    return graphed, graphs[-1]
+
+
+def test_pixels_are_normalised_and_answers_made_in_the_graph() -> None:
+    graphed, again = whole(nn.Identity(), 4)
+    pixels = torch.tensor([[1, 2, 3], [9, 7, 8]], dtype=torch.uint8)
+
+    output = graphed(pixels)
+
+    assert graphed.takes_pixels
+    assert output.tolist() == [[0.5, 1.0, 1.5], [4.5, 3.5, 4.0]]
+    assert graphed.answers is not None and graphed.answers.tolist() == [[1.5], [4.5]]
+    assert again.replays == 1
+
+
+def test_answers_stay_when_the_next_batch_runs() -> None:
+    graphed, _ = whole(nn.Identity(), 4)
+    graphed(torch.full((2, 3), 8, dtype=torch.uint8))
+    answers = graphed.answers
+
+    graphed(torch.zeros(4, 3, dtype=torch.uint8))
+
+    assert answers is not None and answers.tolist() == [[4.0], [4.0]]
+
+
+@pytest.mark.parametrize(
+    "images", [torch.full((5, 3), 8, dtype=torch.uint8), torch.full((2, 3), 4.0)], ids=["too many", "no pixels"]
+)
+def test_without_a_graph_pixels_are_normalised_and_answers_are_left_to_others(images: torch.Tensor) -> None:
+    graphed, again = whole(nn.Identity(), 4)
+    graphed(torch.zeros(2, 3, dtype=torch.uint8))
+
+    output = graphed(images)
+
+    assert output.tolist() == [[4.0] * 3] * len(images)
+    assert graphed.answers is None, "not those of the batch before"
+    assert again.replays == 1
 
 
 class Several(nn.Module):

@@ -263,7 +263,7 @@ def test_libraries_are_kept_whole_and_found_and_long_unused_ones_go(packages: Pa
 
     assert keeping.keep(kept, lambda draft: (description(), packages)) is packages
 
-    found = keeping.find(kept, nn.Linear(2, 2))
+    found = keeping.find(kept, nn.Linear(2, 2), Packages)
     assert found is not None and found.drift == 0.25
     assert [each.name for each in kept.parent.iterdir()] == ["new"]
 
@@ -273,7 +273,7 @@ def test_damaged_libraries_are_as_if_there_were_none(content: bytes | None, tmp_
     if content is not None:
         (tmp_path / "description.json").write_bytes(content)
 
-    assert keeping.find(tmp_path, nn.Identity()) is None
+    assert keeping.find(tmp_path, nn.Identity(), Packages) is None
 
 
 def test_what_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:

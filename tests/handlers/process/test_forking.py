@@ -2,9 +2,11 @@
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 
+from tests.kit.null_gpu.cards import cards_or_skip
 from tsctl.handlers.process.forking import start_apart
 
 pytestmark = pytest.mark.slow
@@ -55,3 +57,23 @@ def test_a_process_that_it_leaves_behind_holds_up_nothing() -> None:
 def test_a_process_without_a_result_is_an_error(work: object, words: str) -> None:
     with pytest.raises(ChildProcessError, match=words):
         start_apart(1, (), work)()  # type: ignore[arg-type]
+
+
+@pytest.mark.heavy
+def test_a_process_that_has_only_counted_gpus_is_not_fit_for_forks(tmp_path: Path) -> None:
+    told = cards_or_skip(tmp_path).run("""
+from tsctl.handlers.process.forking import NotForkable, check_fit
+from tsctl.handlers.process.threads import announce_threads
+
+announce_threads(1)
+import torch
+
+check_fit()
+print(torch.cuda.is_available(), torch.cuda.is_initialized())
+try:
+    check_fit()
+except NotForkable as error:
+    print(error)
+""")
+
+    assert told.splitlines() == ["True False", "it has initialized CUDA, as `torch.cuda.is_available()` does"]

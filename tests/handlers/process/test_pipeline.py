@@ -14,7 +14,7 @@ from tests.handlers.samples import context_of
 from tsctl.handlers import wire
 from tsctl.handlers.builtin.base import BaseHandler
 from tsctl.handlers.builtin.image_classifier import ImageClassifier
-from tsctl.handlers.process.pipeline import STAGES, Pipeline, Ran, suits
+from tsctl.handlers.process.pipeline import STAGES, Pipeline, Ran, lanes_for, suits
 from tsctl.handlers.runtime.runtime import Runtime
 from tsctl.handlers.sdk.errors import HandlerError, UnreadablePayload, UnreadableRows
 from tsctl.handlers.sdk.loader import EntryPoint
@@ -223,6 +223,22 @@ def test_no_more_batches_are_under_way_than_there_are_lanes(tracing: Tracing, tm
     third.join(PATIENCE)
     run.pipeline.close()
     assert len(run.answers) == 3
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        pytest.param((3, 3, 1), id="reading takes as long as inferring"),
+        pytest.param((1, 5, 1), id="the GPU is the slowest"),
+        pytest.param((5, 3, 0), id="reading is"),
+    ],
+)
+def test_on_a_gpu_there_are_lanes_enough_for_the_slowest_stage_to_rest_never(stages: tuple[int, int, int]) -> None:
+    assert lanes_for("cuda") / sum(stages) >= 1 / max(stages)
+
+
+def test_on_a_processor_a_batch_more_would_only_wait() -> None:
+    assert lanes_for("cpu") == 2
 
 
 def test_what_done_raises_comes_out(run: Run) -> None:

@@ -112,6 +112,14 @@ def test_an_item_becomes_bytes(item: object, body: bytes, headers: list[tuple[st
     assert answer_to(item) == wire.Answer(200, body, "", headers)
 
 
+def test_a_tensor_of_a_batch_is_saved_without_the_other_rows() -> None:
+    batch = torch.arange(6.0).view(3, 2)
+
+    row = torch.load(io.BytesIO(encode_item(batch[1], RequestProcessor({})).body))
+
+    assert (row.tolist(), row.untyped_storage().nbytes()) == ([2.0, 3.0], 8)
+
+
 def test_a_tensor_is_what_torch_saves() -> None:
     tensor = torch.tensor([1.5, -2.0], device=DEVICE)
 

@@ -19,6 +19,11 @@ class Grumpy:
         raise RuntimeError("no")
 
 
+@pytest.fixture
+def tally() -> PendingMetrics:
+    return PendingMetrics()
+
+
 @pytest.mark.parametrize(
     ("kind", "value"),
     [
@@ -26,9 +31,7 @@ class Grumpy:
         pytest.param("gauge", 2.5, id="of a gauge the last value counts"),
     ],
 )
-def test_values_become_one(kind: wire.Kind, value: float) -> None:
-    tally = PendingMetrics()
-
+def test_values_become_one(kind: wire.Kind, value: float, tally: PendingMetrics) -> None:
     for number in (1, 3, 2.5):
         tally.add(kind, "Seen", "count", WHERE, number)
 
@@ -36,9 +39,7 @@ def test_values_become_one(kind: wire.Kind, value: float) -> None:
     assert tally.take() == []
 
 
-def test_a_histogram_counts_values_by_bucket() -> None:
-    tally = PendingMetrics()
-
+def test_a_histogram_counts_values_by_bucket(tally: PendingMetrics) -> None:
     for number in (0.001, 0.0011, 7, 1e9):
         tally.add("histogram", "Took", "ms", (), number)
 
@@ -49,9 +50,7 @@ def test_a_histogram_counts_values_by_bucket() -> None:
     }  # fmt: skip
 
 
-def test_other_dimensions_and_other_types_are_other_series() -> None:
-    tally = PendingMetrics()
-
+def test_other_dimensions_and_other_types_are_other_series(tally: PendingMetrics) -> None:
     tally.add("counter", "Seen", "", (), 1)
     tally.add("counter", "Seen", "", WHERE, 2)
     tally.add("gauge", "Seen", "", (), 3)
@@ -72,9 +71,7 @@ def test_other_dimensions_and_other_types_are_other_series() -> None:
         pytest.param("gauge", ((Grumpy(), "x"),), 1, id="a label without a text"),
     ],
 )
-def test_what_cannot_be_shown_is_not_kept(kind: wire.Kind, labels: Any, value: Any) -> None:
-    tally = PendingMetrics()
-
+def test_what_cannot_be_shown_is_not_kept(kind: wire.Kind, labels: Any, value: Any, tally: PendingMetrics) -> None:
     tally.add(kind, "Seen", "", labels, value)
 
     assert tally.take() == []
@@ -93,9 +90,8 @@ def test_what_cannot_be_shown_is_not_kept(kind: wire.Kind, labels: Any, value: A
     ],
 )
 def test_whatever_a_handler_reports_is_a_message_to_the_daemon(
-    kind: wire.Kind, name: str, labels: Any, values: list[float]
+    kind: wire.Kind, name: str, labels: Any, values: list[float], tally: PendingMetrics
 ) -> None:
-    tally = PendingMetrics()
     for value in values:
         tally.add(kind, name, name, tuple(labels), value)
 
@@ -107,18 +103,14 @@ def test_whatever_a_handler_reports_is_a_message_to_the_daemon(
     assert all(len(each.name) <= LONGEST_LABEL for each in heard.measured)
 
 
-def test_half_a_surrogate_pair_fits_a_frame() -> None:
-    tally = PendingMetrics()
-
+def test_half_a_surrogate_pair_fits_a_frame(tally: PendingMetrics) -> None:
     tally.add("gauge", "a\ud800", "\ud800", (("b\ud800", "c\ud800"),), 1)
 
     done = wire.Done(1, [], 0.0, tally.take())
     assert wire.decode_for_daemon(memoryview(wire.encode(done))[wire.LENGTH.size :]) == done
 
 
-def test_a_dimension_that_never_repeats_does_not_fill_the_memory() -> None:
-    tally = PendingMetrics()
-
+def test_a_dimension_that_never_repeats_does_not_fill_the_memory(tally: PendingMetrics) -> None:
     for number in range(MOST_SERIES + 5):
         tally.add("counter", "Seen", "", (("Request", number),), 1)
     tally.add("counter", "Seen", "", (("Request", 0),), 1)
@@ -128,8 +120,7 @@ def test_a_dimension_that_never_repeats_does_not_fill_the_memory() -> None:
     assert taken[0].value == 2.0
 
 
-def test_threads_lose_nothing() -> None:
-    tally = PendingMetrics()
+def test_threads_lose_nothing(tally: PendingMetrics) -> None:
     taken: list[wire.Measurement] = []
 
     def report() -> None:

@@ -15,6 +15,7 @@ from hypothesis.extra.numpy import array_shapes, arrays, complex_number_dtypes, 
 from tests.handlers.typed.calls import ask, told
 from tsctl.handlers.requests.rows import to_npy
 from tsctl.handlers.sdk.errors import UnreadablePayload
+from tsctl.handlers.typed.annotations import written
 from tsctl.handlers.typed.arrays import array_of, read_npy, tensor_of
 
 numbers = arrays(
@@ -119,6 +120,19 @@ def test_a_list_is_an_array_of_the_annotated_type() -> None:
     assert [each.status for each in answers[2:]] == [400] * 4
     assert answers[2].body == b"`values`: not an array of numbers (Request r2)"
     assert answers[5].body == b"`values`: expected a list of numbers, got dict (Request r5)"
+
+
+@pytest.mark.parametrize(
+    ("hint", "name"),
+    [
+        (npt.NDArray[np.float32], "NDArray[float32]"),
+        (list[npt.NDArray[np.uint8]], "list[NDArray[uint8]]"),
+        (npt.NDArray[Any], "NDArray[Any]"),
+        (np.ndarray, "ndarray"),
+    ],
+)
+def test_the_hint_of_an_array_is_told_as_people_write_it(hint: Any, name: str) -> None:
+    assert written(hint) == name
 
 
 def test_fractions_do_not_become_whole_numbers() -> None:

@@ -101,7 +101,6 @@ ORDERS, BODIES = (_order, _order_top), (_body, _body_top)
         pytest.param(TEXTS, body(b"hello", ""), "hello", id="a text of no type"),
         pytest.param(TEXTS, body({"text": "hello"}), "hello", id="a member with the text"),
         pytest.param(TEXTS, body({"text": "hello"}, ""), "hello", id="the same without a type"),
-        pytest.param(TEXTS, body({"text": "hello", "more": 1}), "hello", id="beside others"),
         pytest.param(TEXTS, body("hello"), "hello", id="a JSON text"),
         pytest.param(TEXTS, request(("text", "", b"hello")), "hello", id="a part with the text"),
         pytest.param(TEXTS, request(("data", "", b"hello")), "hello", id="a part called data"),
@@ -155,6 +154,91 @@ def test_a_body_for_no_parameter_is_refused_with_what_it_has(row: wire.Row, reas
     [answer] = ask(_text_top, row)
 
     assert (answer.status, answer.body.decode()[: len(reason)]) == (400, reason)
+
+
+def test_an_object_that_lacks_a_member_is_refused_with_what_it_has() -> None:
+    def predict(text: str, question: str, top: int = 1) -> str:
+        return text + question
+
+    [answer] = ask(predict, body({"text": "hello", "top": 2}))
+
+    assert answer.body.startswith(b"`question`: the request lacks this part, it has `text`, `top`; send a part or")
+
+
+def _settings(text: str = "a", top: int = 1) -> str:
+    return f"{text}{top}"
+
+
+def _batch(texts: list[str], top: int = 1) -> list[str]:
+    return texts
+
+
+TEXT_TOP = "is no part that the handler takes; those are `text`, `top`"
+
+
+@pytest.mark.parametrize(
+    ("function", "row", "reason"),
+    [
+        pytest.param(_text_top, body({"text": "a", "topp": 5}), f"`topp` {TEXT_TOP}; did you mean `top`?", id="member"),
+        pytest.param(_text_top, body({"text": "a", "n": 5}), f"`n` {TEXT_TOP}", id="a member like none"),
+        pytest.param(
+            _text_top, request(("text", "", b"a"), ("Top", "", b"5")), f"`Top` {TEXT_TOP}; did you mean `top`?",
+            id="part",
+        ),
+        pytest.param(
+            _text_top, request(("body", "", b"a"), ("topp", "", b"5")), f"`topp` {TEXT_TOP}; did you mean `top`?",
+            id="a part beside a whole body",
+        ),
+        pytest.param(
+            _text_top, request(("data", "", b"a"), ("body", "", b"b")), f"`body` {TEXT_TOP}", id="two whole bodies"
+        ),
+        pytest.param(
+            _text, body({"text": "a", "top": 5}), "`top` is no part that the handler takes; those are `text`",
+            id="beside the only one",
+        ),
+        pytest.param(_settings, request(("topp", "", b"5")), f"`topp` {TEXT_TOP}; did you mean `top`?", id="no other"),
+        pytest.param(_settings, body({"text": "a", "topp": 5}), f"`topp` {TEXT_TOP}; did you mean `top`?", id="all"),
+        pytest.param(
+            _batch, body({"texts": "a", "top": 5}), "`top` is no part that the handler takes; those are `texts`",
+            id="a setting of a function of lists",
+        ),
+        pytest.param(
+            _order, body({"order": {"item": "tea"}, "price": 1}),
+            "`order`: `price` is no part that the handler takes; those are `order`", id="beside an object's own member",
+        ),
+        pytest.param(
+            _options, body({"options": {"top": 5}, "more": 1}),
+            "`options`: `more` is no part that the handler takes; those are `options`", id="of which all is optional",
+        ),
+    ],
+)  # fmt: skip
+def test_what_no_parameter_takes_is_refused_with_the_near_name(
+    function: Callable[..., Any], row: wire.Row, reason: str
+) -> None:
+    [answer] = ask(function, row)
+
+    assert (answer.status, answer.body.decode()) == (400, f"{reason} (Request r0)")
+
+
+def test_a_record_leaves_out_members_as_its_type_does() -> None:
+    assert told(ask(_order, body({"item": "tea", "more": 1}))) == [(200, "tea")]
+
+
+def test_an_object_without_members_leaves_all_out() -> None:
+    assert told(ask(_settings, body({}))) == [(200, "a1")]
+
+
+def test_a_record_with_a_field_of_the_parameters_name_is_refused_for_its_own_reason() -> None:
+    class Both(msgspec.Struct):
+        order: int
+        item: str
+
+    def predict(order: Both) -> str:
+        return order.item
+
+    [answer] = ask(predict, body({"order": "x", "item": "tea"}))
+
+    assert answer.body.startswith(b"`order`: Expected `int`, got `str`")
 
 
 def test_a_body_that_may_be_for_either_of_two_is_refused_with_both_names() -> None:

@@ -87,6 +87,9 @@ def test_the_context_of_an_instance_is_its_requests() -> None:
     ]
 
 
+TAKES = "is no part that the handler takes; those are `text`, `n`"
+
+
 def stream(text: str) -> Any:
     yield text
 
@@ -97,9 +100,23 @@ def stream(text: str) -> Any:
         (batch, instances("a", 3), "instance 2: `texts`: expected a text, got int"),
         (single, instances({"n": 3}), "instance 1: `text` is missing: an instance is an object with `text`, `n`"),
         (batch, request((wire.INSTANCES, "", b'{"instances": 3}')), "`instances`: expected a list, got int"),
+        (single, instances({"text": "a", "N": 3}), f"instance 1: `N` {TAKES}; did you mean `n`?"),
+        (single, instances("a", more=(("m", "", b"3"),)), f"`m` {TAKES}"),
+        (
+            single, instances({"text": "a", "n": 3}, more=(("n", "", b"3"),)),
+            "instance 1: `n` is in the query and in the instance; send one of the two",
+        ),
+        (
+            single, instances("a", more=(("text", "", b"b"), ("n", "", b"3"))),
+            "instance 1: the instance is for none of the parameters: send an object with `text`, `n`",
+        ),
+        (
+            single, request((wire.INSTANCES, "", b'{"instances": ["a"], "parameters": {"n": 3}}')),
+            "`parameters`: a request with `instances` has no other member; what is for all of them may be in the query",
+        ),
         (stream, instances("a"), "`instances`: the handler answers in pieces, which this protocol has not"),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_with_an_instance_is_told(function: Callable[..., Any], row: wire.Row, reason: str) -> None:
     assert told(ask(function, row)) == [(400, f"{reason} (Request r0)")]
 

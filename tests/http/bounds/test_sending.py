@@ -56,8 +56,12 @@ def message(peer: Peer, index: int = 0) -> str:
     return str(json.loads(peer.answers[index].body)["message"])
 
 
-def test_an_answer_that_the_client_takes_never_counts() -> None:
-    server = Bounded()
+@pytest.fixture
+def server() -> Bounded:
+    return Bounded()
+
+
+def test_an_answer_that_the_client_takes_never_counts(server: Bounded) -> None:
     server.fill()
     before = server.sending.used
 
@@ -68,8 +72,7 @@ def test_an_answer_that_the_client_takes_never_counts() -> None:
     assert server.sending.used == before
 
 
-def test_of_a_large_answer_only_what_the_client_reads_is_written() -> None:
-    server = Bounded()
+def test_of_a_large_answer_only_what_the_client_reads_is_written(server: Bounded) -> None:
     peer = server.ask()
 
     server.answer(MOST)
@@ -81,8 +84,7 @@ def test_of_a_large_answer_only_what_the_client_reads_is_written() -> None:
     assert server.sending.used == 0
 
 
-def test_an_answer_of_any_size_is_sent_while_nothing_else_waits() -> None:
-    server = Bounded()
+def test_an_answer_of_any_size_is_sent_while_nothing_else_waits(server: Bounded) -> None:
     peer = server.ask()
 
     server.answer(3 * LIMIT)
@@ -92,8 +94,7 @@ def test_an_answer_of_any_size_is_sent_while_nothing_else_waits() -> None:
     assert server.sending.used == 0
 
 
-def test_an_answer_that_does_not_fit_beside_others_is_replaced_by_503() -> None:
-    server = Bounded()
+def test_an_answer_that_does_not_fit_beside_others_is_replaced_by_503(server: Bounded) -> None:
     server.fill()
     peer = server.ask(window=10**9)
 
@@ -106,8 +107,7 @@ def test_an_answer_that_does_not_fit_beside_others_is_replaced_by_503() -> None:
     assert server.log[-1] == ("/", 503, 0.0)
 
 
-def test_one_connection_holds_one_answer_or_an_eighth_of_the_budget() -> None:
-    server = Bounded()
+def test_one_connection_holds_one_answer_or_an_eighth_of_the_budget(server: Bounded) -> None:
     peer = server.ask(4)
 
     for which in (0, 1, 2, 3):
@@ -119,8 +119,7 @@ def test_one_connection_holds_one_answer_or_an_eighth_of_the_budget() -> None:
     assert server.sending.used == 0
 
 
-def test_32_pipelined_answers_that_nobody_reads_hold_no_more_than_that() -> None:
-    server = Bounded()
+def test_32_pipelined_answers_that_nobody_reads_hold_no_more_than_that(server: Bounded) -> None:
     server.ask(32)
 
     for which in range(32):
@@ -129,8 +128,7 @@ def test_32_pipelined_answers_that_nobody_reads_hold_no_more_than_that() -> None
     assert server.sending.used <= MOST + 32 * 1000
 
 
-def test_answers_behind_one_that_is_not_complete_count() -> None:
-    server = Bounded()
+def test_answers_behind_one_that_is_not_complete_count(server: Bounded) -> None:
     peer = server.ask(3, window=10**9)
 
     server.answer(1000, 2)
@@ -143,8 +141,7 @@ def test_answers_behind_one_that_is_not_complete_count() -> None:
     assert server.sending.used == 0
 
 
-def test_a_client_that_has_taken_nothing_for_two_seconds_makes_room() -> None:
-    server = Bounded()
+def test_a_client_that_has_taken_nothing_for_two_seconds_makes_room(server: Bounded) -> None:
     stuck = server.fill()
     server.clock.advance(STUCK)
     peer = server.ask()
@@ -158,8 +155,7 @@ def test_a_client_that_has_taken_nothing_for_two_seconds_makes_room() -> None:
 
 
 @pytest.mark.parametrize("piece", [1, PIECE + HIGH], ids=["into the transport", "into the buffer"])
-def test_a_client_that_reads_is_not_closed_for_another(piece: int) -> None:
-    server = Bounded()
+def test_a_client_that_reads_is_not_closed_for_another(piece: int, server: Bounded) -> None:
     reading = server.fill()
     server.clock.advance(STUCK - 0.1)
     reading.transport.take(piece)
@@ -187,8 +183,7 @@ def test_a_client_whose_answers_wait_for_a_worker_is_not_closed_for_another() ->
     assert peer.statuses == [503]
 
 
-def test_no_more_clients_are_closed_than_make_room() -> None:
-    server = Bounded()
+def test_no_more_clients_are_closed_than_make_room(server: Bounded) -> None:
     peers = []
     for _ in range(7):
         peers.append(server.ask())
@@ -201,8 +196,7 @@ def test_no_more_clients_are_closed_than_make_room() -> None:
     assert [peer.transport.closed for peer in peers] == [True, True] + [False] * 5
 
 
-def test_a_stream_that_does_not_fit_is_cut() -> None:
-    server = Bounded()
+def test_a_stream_that_does_not_fit_is_cut(server: Bounded) -> None:
     server.fill()
     peer = server.ask(window=1000)
     exchange = server.exchanges[-1]
@@ -216,8 +210,7 @@ def test_a_stream_that_does_not_fit_is_cut() -> None:
     assert server.sending.used <= LIMIT
 
 
-def test_a_stream_of_which_nothing_was_written_becomes_503() -> None:
-    server = Bounded()
+def test_a_stream_of_which_nothing_was_written_becomes_503(server: Bounded) -> None:
     peer = server.ask(2, window=10**9)
     stream = server.exchanges[1]
     stream.start(Response(200))
@@ -231,8 +224,7 @@ def test_a_stream_of_which_nothing_was_written_becomes_503() -> None:
     assert server.sending.used == 0
 
 
-def test_a_connection_that_is_owed_much_is_not_read_until_it_is_out() -> None:
-    server = Bounded()
+def test_a_connection_that_is_owed_much_is_not_read_until_it_is_out(server: Bounded) -> None:
     peer = server.ask(2, window=10**9)
 
     server.answer(PIECE + 1, 1)

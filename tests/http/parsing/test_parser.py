@@ -347,3 +347,15 @@ def test_nothing_may_be_known_of_a_refused_request() -> None:
     known = reader.receiver.request_so_far()
 
     assert (known.method, known.target) == ("-", "-")
+
+
+@pytest.mark.parametrize(("request_", "asked"), [
+    (post(b""), False), (post(b"a"), True), (chunked(b"a"), True), (GET, False),
+])  # fmt: skip
+def test_a_head_is_asked_about_where_a_body_follows_be_it_of_a_byte(request_: bytes, asked: bool) -> None:
+    heads: list[Request] = []
+    receiver = Receiver(LIMITS, lambda: 7.0, lambda request: None, lambda: None, on_head=heads.append)
+
+    receiver.feed(request_)
+
+    assert len(heads) == asked

@@ -87,12 +87,15 @@ class Cards:
         count: of cards; with 0 CUDA finds none, as with a driver that gives none.
         listed: how many NVML lists; by default, as many.
         memory: of each, in bytes.
+        parts: of the first (MIG), which share its memory; 0: it is whole. Of a process, `card_4` is then part 0.
 
     Attributes:
         environment: variables, for a process that is to have the cards, and its children.
     """
 
-    def __init__(self, folder: Path, count: int = 1, *, listed: int | None = None, memory: int = MEMORY) -> None:
+    def __init__(
+        self, folder: Path, count: int = 1, *, listed: int | None = None, memory: int = MEMORY, parts: int = 0
+    ) -> None:
         self._folder = folder / "cards"
         self._folder.mkdir()
         libraries = library.folder()
@@ -104,6 +107,7 @@ class Cards:
             "NULL_CUDA_CARDS": str(count),
             "NULL_CUDA_LISTED": str(count if listed is None else listed),
             "NULL_CUDA_MEMORY": str(memory),
+            "NULL_CUDA_PARTS": str(parts),
         }
 
     def run(self, program: str, *arguments: str) -> str:

@@ -4,7 +4,7 @@
  * functions that do nothing for the rest. Everything queued is done at once. It is libnvidia-ml, too.
  *
  * Variables: NULL_CUDA_FOLDER (required), NULL_CUDA_CARDS that CUDA can use (1), NULL_CUDA_LISTED by NVML (1),
- * NULL_CUDA_MEMORY (bytes of each, 2 GiB).
+ * NULL_CUDA_MEMORY (bytes of each, 2 GiB), NULL_CUDA_PARTS of the first card (MIG; 0: it is whole).
  * Each process that has called CUDA has a file in the folder, by its pid: PAGE bytes with the names of FIELDS, then
  * their values, then pairs (thread id, how often it waited). The test maps it; it may write `broken`, `fuse` and `limit`.
  */
@@ -23,9 +23,10 @@
 
 #define PAGE 4096
 #define CARDS 8
+#define FIRST_PART 4 /* the place of the first part, behind all cards, where there are parts */
 #define THREADS 128
 /* Copies by the memory on the machine's side; `default_…` are those on the default stream. In bytes: …_bytes, memory,
- * peak, pinned, limit, and `card_N`, the memory in use on card N. Threads wait for streams, cards (device) or events.
+ * peak, pinned, limit, and `card_N`, the memory in use on card N, or part N - 4. Threads wait for streams, cards (device) or events.
  * `fuse` is how many kernels and replays are left until one breaks the context; 0 for none. */
 #define FIELDS(X)                                                                                    \
     X(to_card_pinned) X(to_card_pageable) X(to_card_bytes) X(default_to_card)                        \
@@ -50,33 +51,44 @@ static __thread cudaError_t last;
 
 static void before_fork(void) { ADD(forks, 1); }
 
+static int count_in(const char *name, int usually) {
+    const char *given = getenv(name);
+    int count = given ? atoi(given) : usually;
+    return count > CARDS ? CARDS : count;
+}
+static int parts_of(int card) { return card ? 0 : count_in("NULL_CUDA_PARTS", 0); }
+
+static int place_of(const char *word, int found) { /* of a device by its number or UUID; -1 for none */
+    unsigned number;
+    if (sscanf(word, "MIG-%8x", &number) == 1) return number && (int)number <= parts_of(0) ? FIRST_PART + (int)number - 1 : -1;
+    if (sscanf(word, "GPU-%8x", &number) == 1) number--;
+    else if (sscanf(word, "%d", (int *)&number) != 1) return -1;
+    if ((int)number < 0 || (int)number >= found) return -1;
+    return parts_of((int)number) ? FIRST_PART : (int)number;
+}
+
 static int visible(int found) { /* CUDA stops at the first entry that is no device, and finds none if one is repeated */
     char *copy, *word, *rest, *given = getenv("CUDA_VISIBLE_DEVICES");
-    int count = 0, seen = 0, number;
+    int count = 0, seen = 0, place;
+    if (!given && parts_of(0)) given = "0";
     if (!given) for (; count < found; count++) places[count] = count;
     if (!given) return found;
     copy = strdup(given);
     for (word = strtok_r(copy, ",", &rest); word && count < CARDS; word = strtok_r(NULL, ",", &rest)) {
-        if (sscanf(word, "GPU-%8x", (unsigned *)&number) == 1) number--;
-        else if (sscanf(word, "%d", &number) != 1) break;
-        if (number < 0 || number >= found) break;
-        if (seen & 1 << number) { count = 0; break; }
-        seen |= 1 << number;
-        places[count++] = number;
+        if ((place = place_of(word, found)) < 0) break;
+        if (seen & 1 << place) { count = 0; break; }
+        seen |= 1 << place;
+        places[count++] = place;
+        if (place >= FIRST_PART) break; /* of parts, a process has one */
     }
     free(copy);
     return count;
 }
 
-static int count_in(const char *name) {
-    const char *given = getenv(name);
-    int count = given ? atoi(given) : 1;
-    return count > CARDS ? CARDS : count;
-}
-
-static size_t memory_of_a_card(void) {
+static size_t memory_of(int place) {
     const char *given = getenv("NULL_CUDA_MEMORY");
-    return given ? strtoull(given, NULL, 10) : 2ull << 30;
+    size_t whole = given ? strtoull(given, NULL, 10) : 2ull << 30;
+    return place >= FIRST_PART && parts_of(0) ? whole / parts_of(0) : whole;
 }
 
 static void begin(void) {
@@ -93,9 +105,9 @@ static void begin(void) {
     if (file == MAP_FAILED) { fprintf(stderr, "null card: NULL_CUDA_FOLDER cannot be written: `%s`\n", path); abort(); }
     counters = (Counters *)((char *)file + PAGE);
     pthread_atfork(before_fork, NULL, NULL);
-    total = memory_of_a_card();
     owner = getpid();
-    cards = visible(count_in("NULL_CUDA_CARDS"));
+    cards = visible(count_in("NULL_CUDA_CARDS", 1));
+    total = memory_of(places[0]);
 }
 
 static cudaError_t start(void) {
@@ -492,7 +504,7 @@ int cuGetErrorName(int error, const char **text) { *text = cudaGetErrorName(erro
 int cuDevicePrimaryCtxGetState(int card, unsigned *flags, int *active) { *flags = 0, *active = 1; return 0; }
 int cuCtxGetCurrent(void **context) { *context = (void *)8; return 0; }
 int cuInit(unsigned flags) { return start(); }
-int cuDeviceGetCount(int *count) { return cudaGetDeviceCount(count); }
+int cuDeviceGetCount(int *count) { return cards < 0 ? cudaErrorInitializationError : cudaGetDeviceCount(count); }
 cudaError_t cudaGetDriverEntryPointByVersion(const char *name, void **found, unsigned version, unsigned long long flags,
                                              enum cudaDriverEntryPointQueryResult *result) {
     void *symbol = dlsym(RTLD_DEFAULT, name);
@@ -549,24 +561,26 @@ static long long in_use(int card, int *processes, int most, unsigned *pids, unsi
 typedef struct { unsigned long long total, free, used; } Memory;
 typedef struct { unsigned version; unsigned long long total, reserved, free, used; } Memory2;
 typedef struct { unsigned pid; unsigned long long used; unsigned gpu, compute; } Process;
-enum { INVALID_ARGUMENT = 2, NOT_FOUND = 6, TOO_SMALL = 7 };
+enum { INVALID_ARGUMENT = 2, NOT_SUPPORTED = 3, NOT_FOUND = 6, TOO_SMALL = 7 };
 static int card_of(void *device) { return (int)(size_t)device - 1; }
+static int is_part(void *device) { return card_of(device) >= FIRST_PART && parts_of(0); }
 int nvmlInit_v2(void) { return 0; }
 int nvmlInitWithFlags(unsigned flags) { return 0; }
 int nvmlShutdown(void) { return 0; }
 const char *nvmlErrorString(int error) { return error ? "an error" : "Success"; }
 int nvmlSystemGetDriverVersion(char *text, unsigned size) { snprintf(text, size, "580.0"); return 0; }
 int nvmlSystemGetCudaDriverVersion_v2(int *version) { *version = CUDART_VERSION; return 0; }
-int nvmlDeviceGetCount_v2(unsigned *count) { *count = count_in("NULL_CUDA_LISTED"); return 0; }
+int nvmlDeviceGetCount_v2(unsigned *count) { *count = count_in("NULL_CUDA_LISTED", 1); return 0; }
 int nvmlDeviceGetHandleByIndex_v2(unsigned index, void **device) {
-    if ((int)index >= count_in("NULL_CUDA_LISTED")) return INVALID_ARGUMENT;
+    if ((int)index >= count_in("NULL_CUDA_LISTED", 1)) return INVALID_ARGUMENT;
     *device = (void *)(size_t)(index + 1);
     return 0;
 }
 int nvmlDeviceGetHandleByUUID(const char *uuid, void **device) {
-    unsigned number;
-    if (sscanf(uuid, "GPU-%8x", &number) != 1) return NOT_FOUND;
-    return nvmlDeviceGetHandleByIndex_v2(number - 1, device) ? NOT_FOUND : 0;
+    int place = strncmp(uuid, "GPU-", 4) && strncmp(uuid, "MIG-", 4) ? -1 : place_of(uuid, count_in("NULL_CUDA_LISTED", 1));
+    if (place < 0) return NOT_FOUND;
+    *device = (void *)(size_t)(place + 1);
+    return 0;
 }
 int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device) {
     unsigned domain, number;
@@ -575,13 +589,17 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device) {
 }
 int nvmlDeviceGetIndex(void *device, unsigned *index) { *index = card_of(device); return 0; }
 int nvmlDeviceGetUUID(void *device, char *text, unsigned size) {
-    snprintf(text, size, "GPU-%08x-0000-0000-0000-000000000000", card_of(device) + 1);
+    int card = card_of(device), part = is_part(device);
+    snprintf(text, size, "%s-%08x-0000-0000-0000-000000000000", part ? "MIG" : "GPU", card + 1 - part * FIRST_PART);
     return 0;
 }
-int nvmlDeviceGetName(void *device, char *text, unsigned size) { snprintf(text, size, "Null Card"); return 0; }
+int nvmlDeviceGetName(void *device, char *text, unsigned size) {
+    snprintf(text, size, is_part(device) ? "Null Card MIG" : "Null Card");
+    return 0;
+}
 int nvmlDeviceGetMemoryInfo(void *device, Memory *memory) {
     int processes;
-    memory->total = memory_of_a_card();
+    memory->total = memory_of(card_of(device));
     memory->used = in_use(card_of(device), &processes, 0, NULL, NULL);
     memory->free = memory->total - memory->used;
     return 0;
@@ -592,9 +610,20 @@ int nvmlDeviceGetMemoryInfo_v2(void *device, Memory2 *memory) {
     memory->total = plain.total, memory->reserved = 0, memory->free = plain.free, memory->used = plain.used;
     return 0;
 }
-int nvmlDeviceGetUtilizationRates(void *device, unsigned rates[2]) { rates[0] = rates[1] = 0; return 0; }
-int nvmlDeviceGetMigMode(void *device, unsigned *now, unsigned *next) { *now = *next = 0; return 0; }
-int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count) { *count = 0; return 0; }
+int nvmlDeviceGetUtilizationRates(void *device, unsigned rates[2]) {
+    rates[0] = rates[1] = 0;
+    return is_part(device) ? NOT_SUPPORTED : 0;
+}
+int nvmlDeviceGetMigMode(void *device, unsigned *now, unsigned *next) {
+    *now = *next = parts_of(card_of(device)) > 0;
+    return 0;
+}
+int nvmlDeviceGetMaxMigDeviceCount(void *device, unsigned *count) { *count = CARDS - FIRST_PART; return 0; }
+int nvmlDeviceGetMigDeviceHandleByIndex(void *device, unsigned index, void **part) {
+    if ((int)index >= parts_of(card_of(device))) return NOT_FOUND;
+    *part = (void *)(size_t)(FIRST_PART + index + 1);
+    return 0;
+}
 int nvmlDeviceGetCudaComputeCapability(void *device, int *major, int *minor) { *major = 9, *minor = 0; return 0; }
 int nvmlDeviceGetNvLinkRemoteDeviceType(void *device, unsigned link, int *type) { return NOT_FOUND; }
 int nvmlDeviceGetNvLinkRemotePciInfo_v2(void *device, unsigned link, void *bus) { return NOT_FOUND; }

@@ -120,6 +120,9 @@ os._exit(0)  # pinned memory that is freed on a broken context ends the process
 """
 
 
+COUNT = "import ctypes; n = ctypes.c_int(); ctypes.CDLL(None).cudaGetDeviceCount(ctypes.byref(n)); print(n.value)"
+
+
 @pytest.fixture(scope="module")
 def cards(tmp_path_factory: pytest.TempPathFactory) -> Cards:
     return cards_or_skip(tmp_path_factory.mktemp("null"), 2)
@@ -191,10 +194,26 @@ def test_what_a_process_did_is_read_after_its_end(cards: Cards, seen: dict[str, 
     ],
 )
 def test_visible_cards_are_those_of_cuda(cards: Cards, visible: str, count: int) -> None:
-    program = "import ctypes; n = ctypes.c_int(); ctypes.CDLL(None).cudaGetDeviceCount(ctypes.byref(n)); print(n.value)"
-
     environment = cards.environment | {"CUDA_VISIBLE_DEVICES": visible}
-    done = subprocess.run([sys.executable, "-S", "-c", program], env=environment, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-S", "-c", COUNT], env=environment, capture_output=True, text=True)
+
+    assert (done.stdout, done.stderr) == (f"{count}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("visible", "count"),
+    [
+        pytest.param(None, 1, id="of parts, CUDA finds one"),
+        pytest.param("0", 1, id="the number of a card is its first part"),
+        pytest.param("MIG-00000002,MIG-00000001", 1, id="of several, the first"),
+        pytest.param("MIG-00000003", 0, id="there are two"),
+        pytest.param("1,MIG-00000001", 2, id="a part beside a whole card"),
+    ],
+)
+def test_visible_parts_are_those_of_cuda(tmp_path: Path, visible: str | None, count: int) -> None:
+    environment = cards_or_skip(tmp_path, 2, parts=2).environment
+    environment |= {} if visible is None else {"CUDA_VISIBLE_DEVICES": visible}
+    done = subprocess.run([sys.executable, "-S", "-c", COUNT], env=environment, capture_output=True, text=True)
 
     assert (done.stdout, done.stderr) == (f"{count}\n", "")
 

@@ -1,11 +1,11 @@
 """Benchmarks: `make bench`, or `python -m tests.lab.benchmarks --help` for a part of it.
 
     peers/        the servers: each is installed, started and stopped in the same way
-    workloads/    what is done to a server: load on a constant answer and on real models, a kill
-    measuring/    how it is measured: wrk, /proc, medians
-    reporting/    docs/benchmarks.md and its pictures
+    workloads     what is done to a server: load on a constant answer and on real models, a kill
+    measuring/    how it is measured: wrk, /proc
+    results, page medians, and docs/benchmarks.md
     environments  the peers' virtual environments, under .bench/, which git ignores
-    bounds        `python -m tests.lab bounds`: slow uploads, unread answers, idle connections, refusals
+    callbacks, bounds  `python -m tests.lab bounds`: what a body costs the event loop, idle connections, refusals
     models        what is served: archives, weights, bodies, and which answers are right
 
 Servers take turns: every round runs every server once, so that what changes on the machine meanwhile

@@ -1,10 +1,9 @@
 """Compare servers.
 
-    python -m tests.lab.benchmarks [--only NAME,…] [--peers NAME,…] [--rounds N] [--shorten F] [--report]
+    python -m tests.lab.benchmarks [--only NAME,…] [--peers NAME,…] [--rounds N] [--shorten F]
 
-A whole run writes docs/benchmarks.md and its pictures. One that is shortened, interrupted or of a part writes a draft,
-.bench/draft/benchmarks.md. Both write .bench/results.json, after each workload; `--report` only writes the page again,
-from those results.
+A whole run writes docs/benchmarks.md. One that is shortened, interrupted or of a part writes a draft,
+.bench/draft/benchmarks.md.
 """
 
 import argparse
@@ -16,18 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.environments import Missing
-from tests.lab.benchmarks import machine, workloads
-from tests.lab.benchmarks.environments import FOLDER
+from tests.lab.benchmarks import machine, page
 from tests.lab.benchmarks.measuring import wrk
 from tests.lab.benchmarks.peers import PEERS
 from tests.lab.benchmarks.peers.peer import DidNotStart, Peer, Setup
-from tests.lab.benchmarks.reporting import page
-from tests.lab.benchmarks.reporting.losing import variant
-from tests.lab.benchmarks.reporting.results import Results
-from tests.lab.benchmarks.workloads import WORKLOADS
-from tests.lab.benchmarks.workloads.workload import Workload
+from tests.lab.benchmarks.results import Results
+from tests.lab.benchmarks.workloads import WORKLOADS, Workload, measure
 
-RESULTS = FOLDER / "results.json"
 ROUNDS = 3
 
 
@@ -41,12 +35,11 @@ def run_once(peer: Peer, workload: Workload, number: int, results: Results) -> N
     """Start a server, measure it, stop it."""
     served = workload.served().within(peer.tolerance)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        setup = Setup(served, Path(folder), beside=workload.beside)
-        running = peer.start(setup)
+        running = peer.start(Setup(served, Path(folder)))
         try:
-            if workload.starts:
+            if workload.connections:
                 results.add(workload.name, 0, peer.name, number, {"first": running.first_answer})
-            for connections, figures in workloads.measure(running, workload, served):
+            for connections, figures in measure(running, workload, served):
                 results.add(workload.name, connections, peer.name, number, figures)
                 if not connections:
                     continue
@@ -56,7 +49,7 @@ def run_once(peer: Peer, workload: Workload, number: int, results: Results) -> N
             running.stop()
 
 
-def measure(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, results: Results) -> None:
+def measure_all(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, results: Results) -> None:
     """Run everybody in turn, `rounds` times; what fails is noted, and the others go on."""
     for number in range(rounds):
         for workload in chosen:
@@ -68,7 +61,6 @@ def measure(peers: Sequence[str], chosen: Sequence[Workload], rounds: int, resul
                     print(f"  {name}: {error}", file=sys.stderr, flush=True)
                     results.troubles.append(f"{workload.title}, {name}: {str(error).splitlines()[0]}")
             results.facts["rounds"] = number + 1
-            results.save(RESULTS)
 
 
 def options(arguments: Sequence[str]) -> argparse.Namespace:
@@ -78,7 +70,6 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--peers", type=names, default=list(PEERS), help=f"servers: {', '.join(PEERS)}")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"default: {ROUNDS}")
     parser.add_argument("--shorten", type=float, default=1.0, help="divide the seconds of each measurement by this")
-    parser.add_argument("--report", action="store_true", help="measure nothing, write the page of the last results")
     given = parser.parse_args(arguments)
     for kind, known, chosen in (("workload", WORKLOADS, given.only), ("server", PEERS, given.peers)):
         unknown = set(chosen) - set(known)
@@ -89,9 +80,6 @@ def options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def main(arguments: Sequence[str]) -> int:
     given = options(arguments)
-    if given.report:
-        print(f"wrote {page.write(Results.load(RESULTS))}")
-        return 0
     try:
         lacks = {name: PEERS[name].lacks() for name in given.peers}
         peers = [name for name in given.peers if not lacks[name]]
@@ -108,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
         machine.facts()
         | {
             "date": datetime.date.today().isoformat(),
-            "versions": ", ".join(f"{name} {version}" for name, version in versions.items() if not variant(name)),
+            "versions": ", ".join(f"{name} {version}" for name, version in versions.items() if not page.variant(name)),
             "wrk": generator,
             "workloads": [each.name for each in chosen],
             "peers": peers,
@@ -120,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     results.troubles += [f"{name} was left out: {lack}" for name, lack in lacks.items() if lack]
     try:
-        measure(peers, chosen, given.rounds, results)
+        measure_all(peers, chosen, given.rounds, results)
     except KeyboardInterrupt:
         print("interrupted; the page is of what was measured", file=sys.stderr)
         results.facts["whole"] = False

@@ -6,20 +6,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tests.lab.benchmarks import sentences
 from tests.lab.benchmarks.environments import FOLDER, ROOT
-from tests.lab.benchmarks.tensors import IMAGE, NUMBERS
 from tsctl.daemon.marfile import Packing, write_archive
 
 MODELS = FOLDER / "models"
 HANDLERS = Path(__file__).parent / "peers" / "apps"
-TENSORS = "tensor"  # the model that is asked by the Open Inference Protocol
-VECTORS = "vector"  # and this one, over gRPC
-TEXTS = "text"  # the model of text_handler.py
-TYPED = "typed"
 TOLERANCE = 0.02  # of a probability, relative: kernels and batch sizes round differently
 
 _MODEL_FILE = """\
@@ -42,21 +36,16 @@ class Served:
     """A model and a request to it.
 
     Attributes:
-        name: `constant`, `brief` and `slow` (the same, and they take 20 and 200 ms), `resnet18`, `resnet50`,
-            `resnet152`, `tensor`, `vector`, `text` or `typed`.
+        name: `constant`, `brief` (the same, and it takes 20 ms), `resnet18`, `resnet50` or `resnet152`.
         body: the file that is sent.
-        bodies: the files that are sent in turn under load; empty for `body` alone.
         right: whether an answer's body is right.
         expected: class → probability; None if the model gives none.
-        headers: of the request.
     """
 
     name: str
     body: Path
     right: Callable[[bytes], bool]
     expected: Mapping[str, float] | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
-    bodies: Sequence[Path] = ()
 
     def within(self, tolerance: float) -> "Served":
         """Make the same, with answers that are right within another relative tolerance of a probability."""
@@ -84,37 +73,6 @@ def resnet(name: str) -> Served:
     return Served(name, MODELS / "photo.jpg", lambda answer: same_classes(answer, expected), expected)
 
 
-def tensor() -> Served:
-    """A handler that answers the means of an image's planes; the image is a binary tensor."""
-    MODELS.mkdir(parents=True, exist_ok=True)
-    body = MODELS / "image-tensor"
-    headers = IMAGE.write_binary(body)
-    return Served(TENSORS, body, IMAGE.right, headers=headers)
-
-
-def vector() -> Served:
-    """A handler that adds up a tensor of 16 numbers."""
-    MODELS.mkdir(parents=True, exist_ok=True)
-    body = MODELS / "vector.json"
-    headers = NUMBERS.write_json(body)
-    return Served(VECTORS, body, NUMBERS.right, headers=headers)
-
-
-def texts() -> Served:
-    """An encoder with the size of BERT-base, and texts of many lengths."""
-    files = sentences.write(MODELS / "texts")
-    return Served(TEXTS, files[0], sentences.right_of(files[0], MODELS / "text.json"), bodies=files)
-
-
-def typed() -> Served:
-    """A typed handler that adds up 16 numbers in JSON."""
-    MODELS.mkdir(parents=True, exist_ok=True)
-    body, numbers = MODELS / "numbers.json", [number / 4 for number in range(16)]
-    body.write_text(json.dumps(numbers))
-    headers = {"Content-Type": "application/json"}
-    return Served(TYPED, body, lambda answer: answer.strip() == b"%.1f" % sum(numbers), headers=headers)
-
-
 def same_classes(answer: bytes, expected: Mapping[str, float], tolerance: float = TOLERANCE) -> bool:
     """Whether the first class is the expected one, and the probability of each that both name is, too."""
     try:
@@ -134,11 +92,7 @@ def archive(served: Served, store: Path, batch_size: int, delay: float, further:
         f"responseTimeout: 120\n{further}"
     )
     if served.name not in _LAYERS:
-        declared = {TENSORS: IMAGE, VECTORS: NUMBERS}.get(served.name)
-        config.write_text(config.read_text() + (declared.declared if declared else ""))
-        handler = (
-            Path(__file__).with_name("text_handler.py") if served.name == TEXTS else HANDLERS / f"{served.name}.py"
-        )
+        handler = HANDLERS / f"{served.name}.py"
         packing = Packing(model_name=served.name, version="1.0", handler=str(handler), config_file=config)
         return _packed(packing, (handler, config), store)
     block, layers = _LAYERS[served.name]
@@ -168,11 +122,10 @@ def _packed(packing: Packing, sources: Sequence[Path], store: Path) -> Path:
     return place
 
 
-def app_environment(served: Served, batch_size: int, delay: float, beside: str = "") -> dict[str, str]:
-    """Return the same settings as environment variables for an app (peers/apps); `beside`: a second model."""
+def app_environment(served: Served, batch_size: int, delay: float) -> dict[str, str]:
+    """Return the same settings as environment variables for an app (peers/apps)."""
     return {
         "BENCH_MODEL": served.name,
-        "BENCH_BESIDE": beside,
         "BENCH_WEIGHTS": str(MODELS / f"{served.name}.pth"),
         "BENCH_BATCH_SIZE": str(batch_size),
         "BENCH_DELAY": str(delay),

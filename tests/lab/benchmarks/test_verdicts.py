@@ -2,11 +2,11 @@
 
 import pytest
 
+from tests.lab.benchmarks import page
 from tests.lab.benchmarks.models import same_classes
-from tests.lab.benchmarks.reporting import page
-from tests.lab.benchmarks.reporting.losing import losses
-from tests.lab.benchmarks.reporting.results import Figures, Results
-from tests.lab.benchmarks.workloads.kill import PATIENCE, Record, judge
+from tests.lab.benchmarks.page import losses
+from tests.lab.benchmarks.results import Figures, Results
+from tests.lab.benchmarks.workloads import PATIENCE, Record, judge
 
 FACTS = {"workloads": ["constant", "kill"], "peers": ["tsctl", "mosec"], "whole": True}
 EXPECTED = {"7": 0.5, "3": 0.2, "9": 0.1}

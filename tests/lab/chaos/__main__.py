@@ -7,6 +7,10 @@ what is oversized, cut or malformed, on every protocol; the daemon is replaced. 
 twice, wrong, or run more often than promised (verdict.py says what may be); the daemon's logs have no traceback; memory
 and descriptors stay as they were after the warm-up; nothing is left in the end. A seed repeats what clients send and
 what is done; when it happens is the machine's.
+
+One model has two versions under routes that change: a request is answered by the version that it names, or by one that
+a route had while it was under way. Another is loaded on demand, and unloaded whenever nobody has asked for a second.
+Rows that run on their own, and sequences, are in rows.py.
 """
 
 import random
@@ -16,11 +20,13 @@ from argparse import Namespace
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from urllib.parse import urlencode
 
 from tests.e2e.served import Served, eventually
+from tests.lab.chaos import rows
 from tests.lab.chaos.hostile import PREY, Hostile
 from tests.lab.harness.clients import LARGE, Clients, Habit, large_words
-from tests.lab.harness.daemon import control, described, mark, pack_accounts
+from tests.lab.harness.daemon import control, described, logs, mark, pack_accounts
 from tests.lab.harness.faults import Faults
 from tests.lab.harness.footprint import Footprint, growth, left_behind, measure, measure_again
 from tests.lab.harness.ledger import Ledger
@@ -35,8 +41,13 @@ MODELS = {
     "pieces": Rules(pieces=True),
     "timed": Rules(timeout=100),
     "crashing": Rules(retry=False),
+    "routed": Rules(),
+    "asleep": Rules(),
 }
-WORKERS = {"steady": 3, "once": 2, "pieces": 2, "narrow": 1, "timed": 1, "crashing": 1}
+WORKERS = {"steady": 3, "once": 2, "pieces": 2, "narrow": 1, "timed": 1, "crashing": 1, "routed": 1}
+ROUTES = ("1.0=1", "2.0=1", "1.0=50 2.0=50", "1.0=1 2.0=9")
+# Workers of the second routed version, of the prey, and of rows; when it is calm the sleeping model has none.
+FURTHER = 2 + rows.WORKERS * len(rows.CONFIGS)
 CONFIG = "minWorkers: {workers}\nmaxWorkers: {workers}\nbatchSize: {batch}\nmaxBatchDelay: 2\nretry: {retry}\n"
 NARROW_QUEUE = 2
 WARM_UP = 0.2  # of the time
@@ -76,8 +87,11 @@ def _habits() -> list[Habit]:
     ]
     # Many of these end their workers, each with other bytes than those before.
     crashing = of("crashing")._replace(crash=0.5, pause=lambda chance: chance.uniform(0.0, 0.3))
+    steered = [of("routed")._replace(versions=versions) for versions in ((0,), (0,), (0, 1, 2))]
+    seldom = of("asleep")._replace(keep=False, pause=lambda chance: chance.choice((0.0, 0.1, 2.5)))
     return [
         *keeping, *fresh, large, *leaving, *[hurried("steady", 0.0)] * 2, *[hurried("timed", 0.2)] * 5, crashing,
+        *steered, seldom,
     ]  # fmt: skip
 
 
@@ -95,7 +109,10 @@ class Changes(Faults):
 
     def _change(self, chance: random.Random) -> None:
         while not self.over.wait(chance.uniform(0.0, 0.6)):
-            model = chance.choice(["steady", "steady", "steady", "once", "pieces"])
+            model = chance.choice(["steady", "steady", "steady", "once", "pieces", "routed"])
+            if model == "routed":
+                self._route(chance.choice(ROUTES))
+                continue
             match chance.choice(["replace", "scale", "set", "set"]):
                 case "replace":
                     url = write_generation(self._served, model, self.ledger.generations[model] + 1)
@@ -111,15 +128,27 @@ class Changes(Faults):
                     path = f"/models/{model}?batch_size={size}&max_batch_delay={delay}&batching={policy}"
                     self._command("set", model, "PATCH", path, batchSize=size, maxBatchDelay=delay)
 
+    def _route(self, weights: str) -> None:
+        """Set a route; while it is being set, and where that is not acknowledged, those of both may answer."""
+        routes = self.ledger.routes["routed"]
+        before, after = routes[-1], frozenset(int(each[0]) for each in weights.split())
+        routes.append(before | after)
+        done = self._command("routes", "routed", "PUT", f"/models/routed/route?{urlencode({'weights': weights})}")
+        routes.append(after if done else before)
+
 
 def write_generation(served: Served, model: str, generation: int) -> str:
-    """Put an archive into the store that tells this number; give its file name."""
+    """Put an archive into the store that tells this number; give its file name.
+
+    Each of a model with routes is another version, each of the others is the same.
+    """
     rules = MODELS[model]
     batch = 1 if rules.pieces or rules.narrow or model == "crashing" else 2 if rules.timeout else 4
-    settings = CONFIG.format(workers=WORKERS[model], batch=batch, retry=str(rules.retry).lower())
+    settings = CONFIG.format(workers=WORKERS.get(model, 1), batch=batch, retry=str(rules.retry).lower())
     settings += f"jobQueueSize: {NARROW_QUEUE}\n" if rules.narrow else ""
     settings += f"clientTimeoutInMills: {rules.timeout}\n" if rules.timeout else ""
-    return pack_accounts(served, model, generation, settings)
+    settings += "loading: on_demand\nkeepAlive: 1s\n" if model == "asleep" else ""
+    return pack_accounts(served, model, generation, settings, f"{generation}.0" if model == "routed" else "1.0")
 
 
 def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
@@ -132,13 +161,16 @@ def storm(served: Served, given: Namespace, ledger: Ledger) -> None:
         for model in MODELS:
             served.tsctl("register", write_generation(served, model, 1))
             ledger.generations[model] = 1
+        served.tsctl("register", write_generation(served, "routed", 2))
+        ledger.routes["routed"] = [frozenset({1})]
+        rows.register(served)
         for share in (WARM_UP, 1 - WARM_UP):
             _let_loose(
                 served, others, ledger, f"{given.seed} storm {len(calm)}", share * given.seconds, given.upgrade_every
             )
-            calm.append(measure_again(served, calm[0]) if calm else measure(served, sum(WORKERS.values()) + 1))
+            calm.append(measure_again(served, calm[0]) if calm else measure(served, sum(WORKERS.values()) + FURTHER))
             print(f"calm: {calm[-1]}", flush=True)
-        ledger.broken += growth(*calm)
+        ledger.broken += [*growth(*calm), *rows.left_over(served, ledger)]
     finally:
         served.stop()
         _judge_end(served, others, ledger, journal)
@@ -149,8 +181,9 @@ def _let_loose(
 ) -> None:
     address = served.url.removeprefix("http://")
     faults, hostile = Changes(served, ledger, seed, upgrade_every), Hostile(address, ledger, seed, others)
-    with Callers(address, ledger, seed, others), faults, hostile:
+    with Callers(address, ledger, seed, others), faults, hostile, rows.Rows(served, ledger, seed):
         time.sleep(seconds)
+    rows.become_calm(served)
     for model, workers in WORKERS.items():
         path = f"/models/{model}?min_worker={workers}&max_worker={workers}"
         assert control(served, "PUT", path).status == 202
@@ -168,6 +201,8 @@ def _judge_end(served: Served, others: Sequence[ProtocolClients], ledger: Ledger
         ledger.broken.append(f"{again} calls were cut off, and at most {most} can have been")
     ledger.broken += served.new_tracebacks()
     ledger.broken += [f"{model} has answered nothing" for model in MODELS if not ledger.kinds[model][Kind.RIGHT]]
+    ledger.count("a request came", logs(served).count("a request came"))  # for the model that sleeps
+    ledger.expect("routes", "a request came", "workers killed", *(f"{model} right" for model in rows.CONFIGS))
     ledger.check_runs(journal)
 
 

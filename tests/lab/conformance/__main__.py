@@ -1,9 +1,10 @@
-"""Compare this daemon with the real TorchServe: `python -m tests.lab.conformance [record|replay] [GROUP…]`.
+"""Hold our daemon against TorchServe's recorded answers, and write docs/torchserve.md.
 
-    record   run TorchServe, send it the cases, keep its answers in recorded/
-    replay   run our daemon, send it the cases, compare with what is kept, write docs/torchserve.md
+    python -m tests.lab conformance, or python -m tests.lab.conformance [GROUP…]
+    python -m tests.lab conformance record [GROUP…]      runs TorchServe for cases that have no answer yet; needs Java
 
-Without a word it does both, and exits with 1 if something is wrong.
+TorchServe 0.12.0 is its last release, so that what it answers does not change. The exit code is 1 if an answer of ours
+is wrong; groups of cases print only what is.
 """
 
 import sys
@@ -11,61 +12,45 @@ import tempfile
 from pathlib import Path
 
 from tests.environments import Missing
-from tests.lab.conformance import recording, report
-from tests.lab.conformance.cases import GROUPS, by_variant
+from tests.lab.benchmarks.peers.peer import DidNotStart
+from tests.lab.conformance import report
+from tests.lab.conformance.case import GROUPS, by_variant
 from tests.lab.conformance.compare import Judgement, Verdict
-from tests.lab.conformance.environment import environment
-from tests.lab.conformance.models import pack
 from tests.lab.conformance.ours import our_daemon
-from tests.lab.conformance.replay import replay
-from tests.lab.conformance.torchserve import torchserve
-
-
-def record(names: set[str]) -> None:
-    """Send the cases to TorchServe and keep its answers."""
-    python = environment()
-    for variant, groups in by_variant(names):
-        with tempfile.TemporaryDirectory() as text:
-            folder = Path(text)
-            store = folder / "store"
-            store.mkdir()
-            pack(store)
-            with torchserve(python, folder, store, variant) as side:
-                for group in groups:
-                    print(f"recording {group.name}: {len(group.cases)} cases", flush=True)
-                    recording.write(group.name, side.ask_all(group, group.cases))
-
-
-def compare(names: set[str]) -> dict[str, dict[str, Judgement]]:
-    """Send the cases to our daemon; judgements by group and case."""
-    judged: dict[str, dict[str, Judgement]] = {}
-    for variant, groups in by_variant(names):
-        with tempfile.TemporaryDirectory() as folder, our_daemon(Path(folder), variant) as side:
-            judged |= {group.name: replay(group, side) for group in groups}
-    return judged
+from tests.lab.conformance.torchserve import real_torchserve, record
 
 
 def main(arguments: list[str]) -> int:
-    words = [word for word in arguments if word in ("record", "replay")] or ["record", "replay"]
-    names = set(arguments) - {"record", "replay"} or {group.name for group in GROUPS}
-    if unknown := names - {group.name for group in GROUPS}:
+    all_names = {group.name for group in GROUPS}
+    recording = arguments[:1] == ["record"]
+    names = set(arguments[recording:]) or all_names
+    if unknown := names - all_names:
         print(f"error: no group of cases is called {', '.join(sorted(unknown))}", file=sys.stderr)
         return 2
-    if "record" in words:
-        try:
-            record(names)
-        except Missing as error:
-            print(f"error: {error}", file=sys.stderr)
-            return 3
-    if "replay" not in words:
-        return 0
-    judged = compare(names)
+    if recording:
+        return _record(names)
+    judged: dict[str, dict[str, Judgement]] = {}
+    for variant, groups in by_variant(names):
+        with tempfile.TemporaryDirectory() as folder, our_daemon(Path(folder), variant) as side:
+            judged |= {group.name: side.replay(group) for group in groups}
     print(report.summary(judged))
-    if names == {group.name for group in GROUPS}:
+    if names == all_names:
         report.PAGE.write_text(report.page(judged))
         print(f"wrote {report.PAGE}")
-    wrong = any(each.verdict is Verdict.WRONG for group in judged.values() for each in group.values())
-    return 1 if wrong else 0
+    return int(any(each.verdict is Verdict.WRONG for group in judged.values() for each in group.values()))
+
+
+def _record(names: set[str]) -> int:
+    wanted = {group.name for group in GROUPS for case in group.cases for step in case.steps if step.recorded is None}
+    for variant, groups in by_variant(names & wanted):
+        try:
+            with tempfile.TemporaryDirectory() as folder, real_torchserve(Path(folder), variant) as side:
+                for group in groups:
+                    print(f"{group.name}: {record(group, side)} cases recorded", flush=True)
+        except (Missing, DidNotStart) as error:
+            print(f"error: {error}", file=sys.stderr)
+            return 3
+    return 0
 
 
 if __name__ == "__main__":

@@ -1,14 +1,34 @@
-"""A case: requests sent to both servers, in order, and the models they need.
+"""A case: requests sent to both servers, in order, the models they need, and what TorchServe has answered.
 
-A case is data. It is sent as bytes, so that both servers get the same ones, header for header.
+A case is data, a file of cases/ for each group. It is sent as bytes, so that both servers get the same ones, header for
+header. Of a step in such a file:
+
+    request             METHOD TARGET, to the inference address, or the one of `to`: management, metrics
+    headers, body       as lines and text; `base64` instead of `body`, or `times` that it is repeated
+    raw                 the bytes themselves, instead of these
+    answer              what TorchServe 0.12.0 has answered, without what differs from run to run (scrub.py)
+
+and the other attributes of `Step`. A group is as `Group`, its cases by name.
 """
 
+import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
 from typing import Any
 
-from tests.lab.conformance.variants import PLAIN, Variant
+from tests.lab.conformance.talk import Answer
+from tests.lab.conformance.variants import PLAIN, VARIANTS, Variant
+
+CASES = Path(__file__).parent / "cases"
+# In this order they are put to the servers, and told in the page.
+NAMES = (
+    "bodies", "results", "errors", "routes", "builtin", "explaining", "kserve", "features", "scaling", "listing",
+    "registering", "archives", "together", "envelope_body", "envelope_json", "envelope_kserve", "envelope_kservev2",
+    "tokens", "configuration", "metrics", "declared",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,24 +36,24 @@ class Step:
     """One request.
 
     Attributes:
-        management: it goes to the management address (here: the control socket).
+        to: which address it goes to: inference, management (here: the control socket) or metrics.
         raw: the bytes themselves, instead of the rest.
         until: ask again until the answer's body holds this text; the last answer counts.
         patience: seconds to wait for an answer.
         background: the next request does not wait for the answer to this one.
-        metrics: it goes to the metrics address.
+        recorded: what TorchServe has answered; None for a request of ours that no case shows.
     """
 
     method: str
     target: str
     headers: tuple[tuple[str, str], ...] = ()
     body: bytes = b""
-    management: bool = False
+    to: str = "inference"
     raw: bytes = b""
     until: str = ""
     patience: float = 60.0
     background: bool = False
-    metrics: bool = False
+    recorded: Answer | None = None
 
     def with_header(self, name: str, value: str) -> "Step":
         return replace(self, headers=(*self.headers, (name, value)))
@@ -80,38 +100,42 @@ class Group:
     variant: Variant = PLAIN
 
 
-def case(name: str, *steps: Step, uses: str = "") -> Case:
-    """Make a case; `uses` separates models by spaces."""
-    return Case(name, steps, tuple(uses.split()))
+def by_variant(names: Collection[str]) -> Iterator[tuple[Variant, list[Group]]]:
+    """The groups of these names, by how the servers are set for them."""
+    wanted = (group for group in GROUPS if group.name in names)
+    for variant, groups in groupby(wanted, key=lambda group: group.variant):
+        yield variant, list(groups)
 
 
-def ask(
-    target: str,
-    body: bytes | str = b"",
-    method: str = "POST",
-    *,
-    kind: str = "",
-    headers: Mapping[str, str] | None = None,
-) -> Step:
-    """A request to the inference address; `kind` is its content type."""
-    data = body.encode() if isinstance(body, str) else body
-    given = {"Content-Type": kind} if kind else {}
-    return Step(method, target, tuple((given | dict(headers or {})).items()), data)
+def _bytes(document: Mapping[str, Any]) -> bytes:
+    if "base64" in document:
+        return base64.b64decode(document["base64"])
+    return str(document.get("body", "")).encode() * int(document.get("times", 1))
 
 
-def ask_json(target: str, document: Any, **further: Any) -> Step:
-    return ask(target, json.dumps(document), kind="application/json", **further)
+def _group(name: str) -> Group:
+    document = json.loads((CASES / f"{name}.json").read_text())
+    cases = tuple(
+        Case(title, tuple(map(_step, each["steps"])), tuple(each.get("uses", "").split()))
+        for title, each in document["cases"].items()
+    )
+    return Group(
+        name, document["title"], cases, document.get("fresh", False), VARIANTS[document.get("variant", "plain")]
+    )  # fmt: skip
 
 
-def manage(method: str, target: str, document: Any = None, *, until: str = "") -> Step:
-    """A request to the management address, with a JSON body if there is a document."""
-    if document is None:
-        return Step(method, target, management=True, until=until)
-    kind = (("Content-Type", "application/json"),)
-    return Step(method, target, kind, json.dumps(document).encode(), management=True)
+def _step(document: dict[str, Any]) -> Step:
+    method, _, target = document.get("request", "").partition(" ")
+    headers = tuple((name, value) for name, _, value in (each.partition(": ") for each in document.get("headers", ())))
+    said = document.get("answer")
+    further = {name: document[name] for name in ("to", "until", "patience", "background") if name in document}
+    return Step(
+        method, target, headers, _bytes(document), raw=document.get("raw", "").encode(),
+        recorded=None if said is None else Answer(
+            said["status"], said["reason"], tuple((name, value) for name, value in said["headers"]), _bytes(said),
+            said["closed"],
+        ), **further,
+    )  # fmt: skip
 
 
-def measured(*names: str, method: str = "GET", path: str = "/metrics") -> Step:
-    """A request to the metrics address, for the metrics of these names or for all."""
-    query = "&".join(f"name[]={name}" for name in names)
-    return Step(method, f"{path}?{query}" if names else path, metrics=True)
+GROUPS = tuple(map(_group, NAMES))

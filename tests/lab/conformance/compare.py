@@ -56,7 +56,7 @@ class Purpose:
 
     Attributes:
         reason: why, in one sentence.
-        explains: whether a difference is of this kind; it sees both values, and nothing else may hide behind it.
+        explains: whether a difference is of this kind.
         cases: the names of the only cases it may be used for; empty for all.
         always: every recording shows it; False for what is a race in TorchServe.
     """

@@ -8,6 +8,8 @@ import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import yaml
+
 from tsctl.daemon.marfile import MANIFEST, Packing, write_archive
 
 ARCHIVES = Path(__file__).parent / "archives"
@@ -35,71 +37,9 @@ class Archive:
     query: str = ""
 
 
-MODELS: dict[str, Archive] = {
-    "shows": Archive("shows"),
-    "results": Archive("results"),
-    "fails": Archive("fails", config="responseTimeout: 1\n"),
-    "speaks": Archive("speaks", config="minWorkers: 1\nmaxWorkers: 1\nhandler:\n  mine: [1, 2.5, yes]\n"),
-    "entry": Archive("entry.py:infer"),
-    "staged": Archive("staged", model_file="linear.py"),
-    "linear": Archive("base_handler", model_file="linear.py"),
-    "colours": Archive("image_classifier", model_file="colours.py", extra="index_to_name.json"),
-    "slow": Archive("slow", config="jobQueueSize: 1\n"),
-    "detector": Archive(
-        "base_handler", model_file="detector.py", extra="index_to_name.json", query="handler=object_detector"
-    ),
-    "segmenter": Archive("base_handler", model_file="segmenter.py", query="handler=image_segmenter"),
-    "text": Archive(
-        "base_handler",
-        model_file="text_net.py",
-        extra="index_to_name.json source_vocab.pt",
-        query="handler=text_classifier",
-    ),
-    # fixed is how TorchServe batches; it passes over the parameter.
-    "batched": Archive("slow", query="batch_size=4&max_batch_delay=600&batching=fixed"),
-    "describes": Archive("describes"),
-    "explains": Archive("explains", model_file="linear.py"),
-    "streams": Archive("streams"),
-    "measures": Archive("measures"),
-    "declares": Archive("declares.py:infer"),
-    "micro": Archive("micro", model_file="linear.py"),
-    "names": Archive("names"),
-    "no_load": Archive("no_load"),
-    "no_memory": Archive("no_memory"),
-    "no_import": Archive("no_import"),
-    "no_class": Archive("no_class"),
-    "two_classes": Archive("two_classes"),
-    "plain": Archive("plain"),
-    "sums": Archive("sums"),
-    "large": Archive("large"),
-    "pictures": Archive(
-        "image_classifier",
-        model_file="colours.py",
-        extra="index_to_name.json",
-        query="batch_size=2&max_batch_delay=3000&batching=fixed",
-    ),
-    "v1": Archive("entry.py:infer", model="versions", version="1.0"),
-    "v2": Archive("shows", model="versions", version="2.0"),
-    "yaml": Archive(
-        "entry.py:infer",
-        config="minWorkers: 1\nmaxWorkers: 2\nbatchSize: 3\nmaxBatchDelay: 50\nresponseTimeout: 30\njobQueueSize: 7\n",
-    ),
-    "odd_yaml": Archive("entry.py:infer", config="batchSize: many\nmaxBatchDelay: 20\nunknownKey: 1\n"),
-    "broken_yaml": Archive("entry.py:infer", config="batchSize: [1\n"),
-}
-
-
-# Archives that are not as they should be: file → manifest; each holds archives/entry.py too.
-ODD: dict[str, object] = {
-    "no_version.mar": {"runtime": "python", "model": {"modelName": "no_version", "handler": "entry.py:infer"}},
-    "no_runtime.mar": {"model": {"modelName": "no_runtime", "modelVersion": "1.0", "handler": "entry.py:infer"}},
-    "no_name.mar": {"runtime": "python", "model": {"modelVersion": "1.0", "handler": "entry.py:infer"}},
-    "no_model.mar": {"runtime": "python"},
-    "ruby.mar": {"runtime": "ruby", "model": {"modelName": "ruby", "modelVersion": "1.0", "handler": "entry.py"}},
-    "no_handler.mar": {"runtime": "python", "model": {"modelName": "no_handler", "modelVersion": "1.0"}},
-    "absent.mar": {"runtime": "python", "model": {"modelName": "absent", "modelVersion": "1.0", "handler": "gone.py"}},
-    "no_manifest.mar": None,
-}
+_TABLE = yaml.safe_load(Path(__file__).with_name("archives.yaml").read_text())
+MODELS = {name: Archive(**row) for name, row in _TABLE["models"].items()}
+ODD: dict[str, object] = _TABLE["odd"]  # file → manifest; each holds archives/entry.py too
 
 
 def pack(store: Path) -> None:

@@ -1,178 +1,140 @@
-"""Intended differences, with reasons. A defect of ours is never listed here.
-
-A rule looks at both answers, so that nothing else can hide behind it. One for all cases says exactly what
-differs; one for named cases says which two statuses stand against each other.
-"""
+"""Intended differences, with reasons: purposes.yaml is the table, here are its rules, which look at both answers."""
 
 import json
 import math
 from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from tests.lab.conformance.compare import MISSING, Difference, Purpose
-from tests.lab.conformance.explains import (
-    client_headers,
-    described,
-    differs,
-    fewer_workers,
-    message_begins,
-    no_sequences,
-    no_token,
-    oip_error,
-    own_key,
-    queue_full,
-    says_json,
-    says_more,
-    stands,
-    stays_open,
-    worker_died,
+
+TABLE = Path(__file__).with_name("purposes.yaml")
+Rule = Callable[[Difference], bool]
+
+
+def stands(*pairs: tuple[int, int]) -> Rule:
+    """These statuses, theirs and ours; the answers are of different kinds, so all of them may differ."""
+    return lambda difference: (difference.theirs.status, difference.ours.status) in pairs
+
+
+def differs(where: str, their_value: object, our_value: object) -> Rule:
+    """Just this value, wherever it ends so."""
+    return lambda difference: (
+        difference.where.endswith(where) and difference.their_value == their_value and difference.our_value == our_value
+    )
+
+
+def stays_open(difference: Difference) -> bool:
+    return difference.theirs.status >= 400 and (
+        differs("closed", True, False)(difference) or differs("header connection", "close", "keep-alive")(difference)
+    )
+
+
+def says_json(difference: Difference) -> bool:
+    return difference.ours.status < 400 and differs("header content-type", MISSING, "application/json")(difference)
+
+
+def says_more(difference: Difference) -> bool:
+    theirs, ours = str(difference.their_value).rstrip("."), str(difference.our_value)
+    return difference.where == "body.message" and ours.startswith(theirs) and len(ours) > len(theirs)
+
+
+def worker_died(difference: Difference) -> bool:
+    ours = str(difference.our_value)
+    died = "The worker died while it ran this request: ", "The worker did not answer within the response timeout of "
+    return differs("body.message", "Worker died.", ours)(difference) and ours.startswith(died)
+
+
+def no_sequences(difference: Difference) -> bool:
+    theirs, ours = str(difference.their_value), str(difference.our_value)
+    return (
+        difference.where == "body.message"
+        and " If this is a sequence inference, " in theirs
+        and theirs.replace(' Version 1.0"', "").startswith(ours)
+        and ours.endswith("Please use scale workers API to add workers.")
+    )
+
+
+def oip_error(difference: Difference) -> bool:
+    """The member `error` of an error's document, with the text of `message`."""
+    if difference.where != "body.error" or difference.their_value != MISSING:
+        return False
+    return bool(difference.our_value == json.loads(difference.ours.body)["message"])
+
+
+def own_key(difference: Difference) -> bool:
+    return difference.where.endswith(".tsctl") and difference.their_value == MISSING
+
+
+def client_headers(difference: Difference) -> bool:
+    name = difference.where.rpartition(".")[2].lower()
+    return ".headers." in difference.where and name in ("content-length", "transfer-encoding", "expect")
+
+
+def described(difference: Difference) -> bool:
+    parts = ("body.info", "body.paths", "body.components")
+    return difference.theirs.status == difference.ours.status == 200 and difference.where.startswith(parts)
+
+
+def fewer_workers(difference: Difference) -> bool:
+    ends = (".minWorkers", ".maxWorkers", ".responseTimeout", ".startupTimeout", ".workers", "body.status")
+    return difference.theirs.status == difference.ours.status == 200 and difference.where.endswith(ends)
+
+
+def queue_full(difference: Difference) -> bool:
+    ours = str(difference.our_value)
+    full = difference.where == "body.message" and ours.startswith("The queue of model ") and " is full: " in ours
+    return (difference.theirs.status, difference.ours.status) == (503, 503) and (
+        full or differs("header retry-after", MISSING, "1")(difference)
+    )
+
+
+def no_token(difference: Difference) -> bool:
+    answers = difference.theirs, difference.ours
+    return all(b"InvalidKeyException" in answer.body for answer in answers) and stands((400, 401), (400, 403))(
+        difference
+    )
+
+
+def message_begins(their_value: str, beginning: str) -> Rule:
+    return lambda difference: (
+        difference.where == "body.message"
+        and difference.their_value == their_value
+        and str(difference.our_value).startswith(beginning)
+    )
+
+
+def no_number(difference: Difference) -> bool:
+    return difference.our_value is None and not math.isfinite(difference.their_value)
+
+
+def other_importances(difference: Difference) -> bool:
+    return difference.where in ("body.importances", "body.words")
+
+
+def further_samples(difference: Difference) -> bool:
+    return difference.where.startswith("body.") and difference.their_value == MISSING
+
+
+def without_value(difference: Difference) -> bool:
+    missing = difference.our_value == MISSING and difference.where.startswith("body.")
+    return missing and '"samples": {}' in json.dumps(difference.their_value)
+
+
+def _rule(row: dict[str, Any]) -> Rule:
+    if "stands" in row:
+        return stands(*((theirs, ours) for theirs, ours in row["stands"]))
+    if "differs" in row:
+        return differs(*row["differs"])
+    if "message_begins" in row:
+        return message_begins(*row["message_begins"])
+    rule: Rule = globals()[row["rule"]]
+    return rule
+
+
+PURPOSES = tuple(
+    Purpose(row["why"], _rule(row), frozenset(row.get("cases", ())), row.get("always", True))
+    for row in yaml.safe_load(TABLE.read_text())
 )
-
-
-def purpose(reason: str, explains: Callable[[Difference], bool], *cases: str, always: bool = True) -> Purpose:
-    return Purpose(reason, explains, frozenset(cases), always)
-
-
-# fmt: off
-PURPOSES: tuple[Purpose, ...] = (
-    purpose("A status of 400 or above keeps the connection open, unless the body is unread.", stays_open),
-    purpose("What is encoded as JSON carries `application/json`.", says_json),
-    purpose("An error says what happened, and names the request.", says_more),
-    purpose("JSON has neither NaN nor infinities: null.",
-        lambda difference: difference.our_value is None and not math.isfinite(difference.their_value),
-        "NaN is sent as NaN", "infinity is sent as Infinity", "JSON with NaN is parsed"),
-    purpose("`GET /` says `alive`, as KServe's clients ask, and shows browsers the models; TorchServe has none.",
-        stands((405, 200)), "the root", "management: the root"),
-    purpose("A stream tells proxies not to hold it back.", differs("header x-accel-buffering", MISSING, "no"),
-        "three pieces and the end", "one piece and the end"),
-    purpose("A parameter that does not exist is refused by name; TorchServe ignores it.", stands((200, 400)),
-        "parameters that are not known"),
-    purpose("Tensors and arrays within an answer are sent as lists; TorchServe fails.", stands((503, 200)),
-        "a dict that holds a tensor cannot be sent"),
-    purpose("The answer says how the worker died.", worker_died),
-    purpose("The sentence leaves out sequences.", no_sequences),
-    purpose("A description ends with what only tsctl knows, under the key `tsctl`.", own_key),
-    purpose("An error below `/v2` also has the member `error` of the Open Inference Protocol.", oip_error,
-        "KServe v2: an unknown model", "KServe v2: an unknown verb"),
-    purpose("A question of KServe's protocol is answered where KServe asks: on the address of predictions, too.",
-        stands((404, 200)), "KServe v1: no verb"),
-    purpose("The Open Inference Protocol is always served; TorchServe serves it where its own setting asks for it.",
-        stands((404, 200)), "KServe v2: ready, without the open inference protocol",
-        "KServe v2: health, without the open inference protocol"),
-    purpose(
-        "The handler sees the headers that the client sent, not those of a body put together by the server's library.",
-        client_headers, "GET runs the model too", "a chunked body is put together", "KServe v1: predict by GET",
-        "customized: a class that knows nothing of describing", "a client that expects 100-continue gets its answer"),
-    purpose("A client's x-request-id is taken over, so that it can find its request again in the logs.",
-        differs("header x-request-id", "<uuid>", "given-by-the-client-1"), "a client's x-request-id"),
-    purpose("The OpenAPI description is this server's own, of the routes that it has.", described,
-        "an OPTIONS request to a model", "an OPTIONS request to the root", "the API description",
-        "management: an OPTIONS request", "management: an OPTIONS request to a model",
-        "a description of the API without a token"),
-    purpose("A form that cannot be read is the client's mistake: 400, not 500 with the name of a Java class.",
-        stands((500, 400)), "a form with a broken escape is refused", "a form field without a name is refused"),
-    purpose("A handler's 413 reaches the client; TorchServe turns it into 507.", stands((507, 413)),
-        "a PredictionException with 413"),
-    purpose("`sys.exit` in a handler fails the request and not the worker.", stands((500, 503)),
-        "a handler that calls sys.exit"),
-    purpose(
-        "A worker that is killed from outside is told as 507; TorchServe gives 507 or 500, whatever it notices first.",
-        stands((500, 507)), "a worker that is killed", always=False),
-    purpose("`BaseHandler.preprocess` takes the value of a row, `data` or `body`; TorchServe's fails on every request.",
-        stands((503, 200)), "base_handler: a list of numbers", "base_handler: integers",
-        "base_handler: a list under data"),
-    purpose("Grey, transparent and palette images are converted to RGB; TorchServe's handler fails on them.",
-        stands((503, 200)), "image_classifier: a grey image", "image_classifier: an image with transparency",
-        "image_classifier: an image with a palette"),
-    purpose(
-        "What a built-in handler or envelope cannot read is the client's mistake: 400; its batch-mates are answered.",
-        stands((503, 400)), "base_handler: what is no array of numbers", "image_classifier: bytes that are no image",
-        "image_classifier: text that is no base64", "image_classifier: no body",
-        "object_detector: bytes that are no image", "json: an object without instances", "json: a list",
-        "json: what is no JSON", "kserve: an object without instances", "kserve: what is no JSON",
-        "kservev2: no inputs", "kservev2: an input without a shape", "kservev2: a shape that does not fit",
-        "kservev2: what is no JSON"),
-    purpose("An envelope reads JSON from bytes, too; TorchServe's `json` fails on them.", stands((503, 200)),
-        "json: JSON that does not say so"),
-    purpose("No instances have no predictions; TorchServe's envelope fails on an empty list.", stands((503, 200)),
-        "json: no instances"),
-    purpose("An explanation has one importance for each word, and pair of words, that the model saw.",
-        lambda difference: difference.where in ("body.importances", "body.words"), "text_classifier: an explanation"),
-    purpose("What a handler measures is taken as it comes; TorchServe may fail for dimensions that it was not told of.",
-        stands((503, 200)), "a handler that measures", always=False),
-    purpose("A route is the whole path: there is nothing below /ping.", stands((200, 404)),
-        "ping with a further segment", "below /metrics"),
-    purpose("What RFC 9112 forbids is refused: a proxy in front might read it as another request.", stands((200, 400)),
-        "an unknown version of HTTP", "no Host", "a lower-case method", "an invented method", "a negative length",
-        "a length that is no number", "a length and chunks", "two lengths"),
-    purpose("RFC 9112 has every server understand a target with scheme and host.", stands((404, 200)),
-        "an absolute target"),
-    purpose("Targets and headers may be longer: 64 KiB.", stands((400, 200)), "a target of 5000 characters",
-        "headers of 10 000 characters"),
-    purpose("A client that says `Connection: close`, or speaks HTTP/1.0, finds its connection closed.",
-        stands((200, 200)), "HTTP/1.0", "Connection: close"),
-    purpose("The refusal says why, in JSON, and closes the connection, because the body is unread.",
-        stands((413, 413), (417, 417)), "a body over the limit", "an expectation that is unknown",
-        "max_request_size: a body above it"),
-    purpose("The control socket answers predictions and health too, so that one address does everything.",
-        stands((404, 200)), "management: a prediction", "management: ping"),
-    purpose("Workflows are not served; TorchServe has disabled registering them.", stands((200, 404), (404, 404)),
-        "a workflow", "a workflow prediction"),
-    purpose("The runtime LSP is refused with its name.", stands((200, 400), (200, 404)), "the runtime LSP"),
-    purpose("An answer may be as large as its handler makes it; TorchServe kills the worker.", stands((500, 200)),
-        "an answer of 7 MB"),
-    purpose("What cannot be read fails its own request, and not the batch.", stands((503, 400), (503, 200)),
-        "a batch with an image and with what is none"),
-    purpose("Less than no workers is refused with a sentence; TorchServe fails with a Java exception.",
-        stands((500, 400)), "a minimum of -1"),
-    purpose("A parameter that is no number, or out of range, is refused with its value; TorchServe takes the default.",
-        stands((200, 400), (200, 404)), "a minimum that is no number", "a limit that is no number",
-        "a token that is no number", "with workers that are no number", "with a batch size that is no number",
-        "with a delay that is no number", "with a batch size of 0", "with timeouts that are no numbers"),
-    purpose("Asking for set-default with GET is not describing the default version.", stands((200, 404)),
-        "set-default by GET"),
-    purpose("A delay that is not given is 100 ms; TorchServe stores -10000 for a JSON body.",
-        differs("maxBatchDelay", -10000, 100), "by a JSON body without a delay"),
-    purpose(
-        "Archives come from the model store; an address is refused unless the allow-list, empty by default, holds it.",
-        stands((200, 404), (400, 404)), "a scheme that is not known", "a remote archive that cannot be fetched",
-        "a file address that is not there"),
-    purpose("A JSON body that is no object is the client's mistake: 400, not 500 with the name of a Java class.",
-        stands((500, 400)), "a JSON body that is a list"),
-    purpose("A full queue says that it is full, and when to try again.", queue_full),
-    purpose("A model that goes finishes what it has accepted; TorchServe kills the worker and forgets what waits.",
-        stands((500, 200), (-1, 200)), "a model that is unregistered while it is asked",
-        "a model that is scaled to none while it is asked", always=False),
-    purpose("An archive that cannot be read is refused by its own mistake; TorchServe takes one for an empty archive.",
-        message_begins("Model name is not defined.", "The archive `junk.mar` is neither a zip nor a gzipped tar file."),
-        "a .mar that is no zip"),
-    purpose("A file that is no archive is refused with 400, not 500.", stands((500, 400)), "a tar that is none"),
-    purpose("The sentence says that the manifest is no JSON, and where; TorchServe names a file that there is not.",
-        message_begins("Failed to parse signature.json.", "The manifest is not JSON: "), "a manifest that is no JSON"),
-    purpose("A handler that the archive does not hold is found out at registering, before a worker is started.",
-        stands((500, 400)), "a handler that is not in the archive"),
-    purpose("A synchronous registration that fails leaves nothing registered; in TorchServe it is a race.",
-        stands((200, 404)), "a handler that fails to load", "a handler that runs out of memory while it loads",
-        always=False),
-    purpose("A model-config.yaml that is broken, or has a value of the wrong type, is refused with its key.",
-        stands((200, 400), (500, 400), (200, 404)), "a model-config.yaml with values of the wrong type",
-        "a model-config.yaml that is broken"),
-    purpose("What a registration says wins over model-config.yaml, for workers and timeouts too.", fewer_workers,
-        "workers, batch and timeouts from model-config.yaml",
-        "parameters win over model-config.yaml, but not for workers and timeouts",
-        "model-config.yaml wins over the defaults"),
-    purpose("Counters begin at zero; every handler's times are measured, and histograms of ours are added.",
-        lambda difference: difference.where.startswith("body.") and difference.their_value == MISSING,
-        "predictions are counted by model and version", "latencies have the same labels", "the times of handlers",
-        "all of them", "by POST", "the file's names of dimensions"),
-    purpose("A metric that has no value is not named.",
-        lambda difference: (difference.our_value == MISSING and difference.where.startswith("body.")
-                            and '"samples": {}' in json.dumps(difference.their_value)),
-        "all of them"),
-    purpose("Without a token the answer is 401, with a wrong one 403, as RFC 9110 has it.", no_token),
-    purpose("Load balancers ask for health, and have no token.", stands((400, 200)), "ping without a token"),
-    purpose("The token of the commands is good for predictions, too.", stands((400, 200)),
-        "a prediction: the token of commands"),
-    purpose("A handler does not see the token of the daemon.",
-        differs(".Authorization", "Bearer <inference token>", MISSING), "what a handler sees of the token"),
-)
-# fmt: on

@@ -4,8 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
-from tests.lab.conformance.case import Case
-from tests.lab.conformance.cases import GROUPS
+from tests.lab.conformance.case import GROUPS, Case
 from tests.lab.conformance.compare import Judgement, Verdict
 
 PAGE = Path(__file__).parent.parent.parent.parent / "docs" / "torchserve.md"
@@ -41,10 +40,10 @@ def page(judged: Judged) -> str:
         "# TorchServe and tsctl, request by request",
         "",
         "Each row is a case of [tests/lab/conformance](../tests/lab/conformance): its requests were sent to TorchServe "
-        "0.12.0",
-        "and to tsctl's daemon, with the same archives. `python -m tests.lab conformance` records, compares and writes "
-        "this page;",
-        "`make test` compares with what was recorded.",
+        "0.12.0,",
+        "its last release, and are sent to tsctl's daemon, with the same archives. `python -m tests.lab conformance` "
+        "compares with what",
+        "was recorded and writes this page; `make heavy` compares, too.",
         "",
         _sentence(counts(judged)),
         "",

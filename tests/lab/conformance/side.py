@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from tests.lab.conformance.case import Case, Group, Step, manage
+from tests.lab.conformance.case import Case, Group, Step
+from tests.lab.conformance.compare import Judgement, judge
 from tests.lab.conformance.models import registrar
+from tests.lab.conformance.purpose import PURPOSES
 from tests.lab.conformance.scrub import scrub
 from tests.lab.conformance.talk import Address, Answer, Line, eventually, talk
 
@@ -38,7 +40,7 @@ class Side:
         return answer
 
     def _send(self, step: Step) -> tuple[Answer, Line]:
-        address = self.metrics if step.metrics else self.management if step.management else self.inference
+        address: Address = getattr(self, step.to)
         request = step.encode()
         for word, token in self.tokens.items():
             request = request.replace(word.encode(), token.encode())
@@ -48,7 +50,7 @@ class Side:
 
     def _command(self, method: str, target: str) -> Answer:
         """Send a command of our own, which no case shows."""
-        step = manage(method, target)
+        step = Step(method, target, to="management")
         return self.send(step.with_header("Authorization", "Bearer <management token>") if self.tokens else step)
 
     def ask_all(self, group: Group, cases: Sequence[Case]) -> dict[str, list[Answer]]:
@@ -65,6 +67,16 @@ class Side:
             for name, answers in sent.items()
         }
         return {name: [scrub(answer, private) for answer in answers] for name, answers in ended.items()}
+
+    def replay(self, group: Group) -> dict[str, Judgement]:
+        """Judge this server's answers by the recorded ones; a case that has not been recorded is a ValueError."""
+        answers = self.ask_all(group, group.cases)
+        return {
+            case.name: judge(
+                case.name, [step.recorded for step in case.steps if step.recorded], answers[case.name], PURPOSES
+            )
+            for case in group.cases
+        }
 
     def _send_all(self, steps: Sequence[Step]) -> list[tuple[Answer, Line]]:
         with ThreadPoolExecutor(max(1, len(steps))) as pool:

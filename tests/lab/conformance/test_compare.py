@@ -15,49 +15,39 @@ def told(theirs: Answer, ours: Answer) -> list[str]:
     return [difference.where for difference in differences(1, theirs, ours)]
 
 
-@pytest.mark.parametrize(
-    ("change", "where"),
-    [
-        pytest.param({"status": 201}, ["status"], id="a status"),
-        pytest.param({"reason": "Fine"}, ["reason"], id="a phrase"),
-        pytest.param({"closed": True}, ["closed"], id="a connection that is closed"),
-        pytest.param({"headers": PLAIN.headers[:1]}, ["header x-mine"], id="a header that is missing"),
-        pytest.param({"headers": (*PLAIN.headers, ("B", "c"))}, ["header b"], id="a header too many"),
-        pytest.param({"headers": (PLAIN.headers[0], ("X-Mine", "b"))}, ["header x-mine"], id="a header's value"),
-        pytest.param({"body": b'{"a": 2}'}, ["body.a"], id="a number"),
-        pytest.param({"body": b'{"a": 1.0}'}, ["body.a"], id="an integer that became a float"),
-        pytest.param({"body": b'{"a": true}'}, ["body.a"], id="an integer that became a boolean"),
-        pytest.param({"body": b'{"a": 1, "b": null}'}, ["body.b"], id="a key too many"),
-        pytest.param({"body": b"{}"}, ["body.a"], id="a key that is missing"),
-        pytest.param({"body": b"[1]"}, ["body"], id="another document"),
-        pytest.param({"body": b"text"}, ["body"], id="a text instead of a document"),
-    ],
-)
-def test_a_difference_is_found_where_it_is(change: dict[str, object], where: list[str]) -> None:
+# fmt: off
+CHANGES: dict[str, tuple[dict[str, object], list[str]]] = {
+    "a status": ({"status": 201}, ["status"]),
+    "a phrase": ({"reason": "Fine"}, ["reason"]),
+    "a connection that is closed": ({"closed": True}, ["closed"]),
+    "a header that is missing": ({"headers": PLAIN.headers[:1]}, ["header x-mine"]),
+    "a header too many": ({"headers": (*PLAIN.headers, ("B", "c"))}, ["header b"]),
+    "a header's value": ({"headers": (PLAIN.headers[0], ("X-Mine", "b"))}, ["header x-mine"]),
+    "a number": ({"body": b'{"a": 2}'}, ["body.a"]),
+    "an integer that became a float": ({"body": b'{"a": 1.0}'}, ["body.a"]),
+    "an integer that became a boolean": ({"body": b'{"a": true}'}, ["body.a"]),
+    "a key too many": ({"body": b'{"a": 1, "b": null}'}, ["body.b"]),
+    "a key that is missing": ({"body": b"{}"}, ["body.a"]),
+    "another document": ({"body": b"[1]"}, ["body"]),
+    "a text instead of a document": ({"body": b"text"}, ["body"]),
+    "the same answer": ({}, []),
+    "JSON that is printed otherwise": ({"body": b'{\n  "a": 1\n}\n'}, []),
+    "names in any case": ({"headers": (("content-type", "application/json"), ("x-mine", "a"))}, []),
+}
+EQUAL = {
+    "a phrase where there was none": (replace(PLAIN, reason=""), PLAIN),
+    "floats that are nearly equal": (replace(PLAIN, body=b"[0.50000, NaN]"), replace(PLAIN, body=b"[0.50004, NaN]")),
+    "keys in any order": (replace(PLAIN, body=b'{"a": 1, "b": 2}'), replace(PLAIN, body=b'{"b": 2, "a": 1}')),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize(("change", "where"), CHANGES.values(), ids=CHANGES)
+def test_a_difference_is_found_where_it_is_and_nowhere_else(change: dict[str, object], where: list[str]) -> None:
     assert told(PLAIN, replace(PLAIN, **change)) == where  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("theirs", "ours"),
-    [
-        pytest.param(PLAIN, PLAIN, id="the same answer"),
-        pytest.param(PLAIN, replace(PLAIN, body=b'{\n  "a": 1\n}\n'), id="JSON that is printed otherwise"),
-        pytest.param(replace(PLAIN, reason=""), PLAIN, id="a phrase where there was none"),
-        pytest.param(
-            replace(PLAIN, headers=(("content-type", "application/json"), ("x-mine", "a"))),
-            PLAIN,
-            id="names in any case",
-        ),
-        pytest.param(
-            replace(PLAIN, body=b"[0.50000, NaN]"),
-            replace(PLAIN, body=b"[0.50004, NaN]"),
-            id="floats that are nearly equal",
-        ),
-        pytest.param(
-            replace(PLAIN, body=b'{"a": 1, "b": 2}'), replace(PLAIN, body=b'{"b": 2, "a": 1}'), id="keys in any order"
-        ),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("theirs", "ours"), EQUAL.values(), ids=EQUAL)
 def test_what_is_no_difference(theirs: Answer, ours: Answer) -> None:
     assert told(theirs, ours) == []
 

@@ -8,12 +8,10 @@ from pathlib import Path
 import pytest
 
 from tests.lab.conformance import report
-from tests.lab.conformance.case import Case, Group
-from tests.lab.conformance.cases import GROUPS
+from tests.lab.conformance.case import GROUPS, Case, Group
 from tests.lab.conformance.compare import Judgement
 from tests.lab.conformance.ours import our_daemon
 from tests.lab.conformance.purpose import PURPOSES
-from tests.lab.conformance.replay import replay
 from tests.lab.conformance.side import Side
 from tests.lab.conformance.variants import Variant
 
@@ -39,7 +37,7 @@ class Replayed:
     def group(self, group: Group) -> dict[str, Judgement]:
         if group.name not in self._judged:
             try:
-                self._judged[group.name] = replay(group, self._daemon(group.variant))
+                self._judged[group.name] = self._daemon(group.variant).replay(group)
             except BaseException:
                 self._side = None  # the next case asks a daemon that this group has not been put to: it counts requests
                 raise
@@ -84,7 +82,7 @@ def test_every_purpose_is_seen(replayed: Replayed) -> None:
 
 
 def test_the_page_is_what_was_seen(replayed: Replayed) -> None:
-    """`python -m tests.lab.conformance replay` writes it anew."""
+    """`python -m tests.lab conformance` writes it anew."""
     judged = {group.name: replayed.group(group) for group in GROUPS}
 
     assert report.page(judged) == report.PAGE.read_text()

@@ -1,138 +1,113 @@
-"""Start and stop the real TorchServe, on ports and in folders of its own."""
+"""The real TorchServe as one of the two sides: what it answers to cases that have no answer yet."""
 
+import base64
 import contextlib
 import json
 import os
-import signal
 import socket
-import subprocess
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+from tests.lab.benchmarks.environments import environment
+from tests.lab.benchmarks.peers.peer import DidNotStart, Running, free_port, spawn
+from tests.lab.benchmarks.peers.torchserve import PACKAGES, require_java
+from tests.lab.conformance.case import CASES, Group
+from tests.lab.conformance.models import pack
 from tests.lab.conformance.side import Side
-from tests.lab.conformance.talk import Address, talk
-from tests.lab.conformance.variants import PLAIN, Variant
+from tests.lab.conformance.talk import Answer, talk
+from tests.lab.conformance.variants import Variant
 
+START = 90.0  # seconds that the Java process may take to listen
 _HTTP = ("inference", "management", "metrics")
 _GRPC = ("grpc_inference", "grpc_management")
-START = 90.0  # seconds that the Java process may take to listen
-STOP = 20.0
 
 
-class DidNotStart(RuntimeError):
-    """TorchServe does not answer; the message ends with the last lines of its log."""
+def record(group: Group, side: Side) -> int:
+    """Write TorchServe's answers to the cases of a group that lack one into its file; return how many there are."""
+    cases = [case for case in group.cases if any(step.recorded is None for step in case.steps)]
+    if not cases:
+        return 0
+    file = CASES / f"{group.name}.json"
+    document = json.loads(file.read_text())
+    for name, answers in side.ask_all(group, cases).items():
+        for step, answer in zip(document["cases"][name]["steps"], answers, strict=True):
+            step["answer"] = _written(answer)
+    file.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    return len(cases)
 
 
-@contextlib.contextmanager
-def torchserve(python: Path, folder: Path, store: Path, variant: Variant = PLAIN) -> Iterator[Side]:
-    """Run TorchServe while the block lasts.
-
-    Args:
-        python: the interpreter of the environment that TorchServe is installed in.
-        folder: an empty directory, for its configuration, logs and temporary files.
-        store: its model store.
-
-    Raises:
-        DidNotStart: it does not answer in time.
-    """
-    ports = free_ports()
-    config = folder / "config.properties"
-    config.write_text(variant.config(**addresses(ports)))
-    flags = ["--ncs", *([] if variant.tokens else ["--disable-token-auth"])]
-    with started(python, folder, store, config, ports, *flags) as side:
-        if variant.tokens:
-            side.tokens = _tokens(folder)
-        yield side
-
-
-def free_ports() -> dict[str, int]:
-    """Return a free port for each of TorchServe's addresses, by their names."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in (*_HTTP, *_GRPC)]
-    ports = {name: each.getsockname()[1] for name, each in zip((*_HTTP, *_GRPC), sockets, strict=True)}
-    for each in sockets:
-        each.close()
-    return ports
-
-
-def addresses(ports: Mapping[str, int]) -> dict[str, object]:
-    """Return the keys of config.properties that name these ports."""
-    http = {f"{name}_address": f"http://127.0.0.1:{ports[name]}" for name in _HTTP}
-    return {**http, **{f"{name}_port": ports[name] for name in _GRPC}}
-
-
-@contextlib.contextmanager
-def started(
-    python: Path, folder: Path, store: Path, config: Path, ports: Mapping[str, int], *flags: str
-) -> Iterator[Side]:
-    """Run TorchServe from a file of the kind config.properties, which names its ports, while the block lasts.
-
-    Args:
-        folder: a directory, for its logs, its snapshots and temporary files.
-        flags: further ones of `torchserve --start`.
-
-    Raises:
-        DidNotStart: it does not answer in time.
-    """
-    temporary, logs = folder / "temporary", folder / "logs"
-    temporary.mkdir(exist_ok=True)
-    logs.mkdir(exist_ok=True)
-    environment = os.environ | {
-        "TEMP": str(temporary),
-        "TMPDIR": str(temporary),
-        "LOG_LOCATION": str(logs),
-        "METRICS_LOCATION": str(logs),
-        "PATH": f"{python.parent}:{os.environ['PATH']}",
-    }
-    environment.pop("PYTHONPATH", None)  # our folders are no business of its workers
-    command = [
-        str(python), "-m", "ts.model_server", "--start", "--foreground", "--enable-model-api",
-        "--model-store", str(store), "--ts-config", str(config), *flags,
-    ]  # fmt: skip
-    output = folder / "output.log"
-    with output.open("wb") as log:
-        process = subprocess.Popen(
-            command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            start_new_session=True,
-        )  # fmt: skip
-    inference, management = ("127.0.0.1", ports["inference"]), ("127.0.0.1", ports["management"])
-    private = {
-        str(store): "<store>",
-        str(temporary): "<temporary>",
-        str(folder): "<folder>",
-        str(python.parent.parent): "<environment>",
-        socket.gethostname(): "<host>",
-    } | {str(port): f"<{name} port>" for name, port in ports.items()}
+def _written(answer: Answer) -> dict[str, Any]:
     try:
-        _await_start(process, inference, output)
-        _await_start(process, management, output)
-        yield Side(inference, management, ("127.0.0.1", ports["metrics"]), private)
+        body = {"body": answer.body.decode()}
+    except UnicodeDecodeError:
+        body = {"base64": base64.b64encode(answer.body).decode()}
+    return {
+        "status": answer.status, "reason": answer.reason, "headers": list(answer.headers), **body,
+        "closed": answer.closed,
+    }  # fmt: skip
+
+
+@contextlib.contextmanager
+def real_torchserve(folder: Path, variant: Variant) -> Iterator[Side]:
+    """Run TorchServe with the archives in its store while the block lasts; `folder` is empty.
+
+    Raises:
+        Missing: there is no Java, or pip could not install it.
+        DidNotStart: it does not answer in time.
+    """
+    require_java()
+    python = environment("torchserve", PACKAGES)
+    store, temporary, logs = folder / "store", folder / "temporary", folder / "logs"
+    for each in (store, temporary, logs):
+        each.mkdir()
+    pack(store)
+    ports = {name: free_port() for name in (*_HTTP, *_GRPC)}
+    config = folder / "config.properties"
+    config.write_text(
+        variant.config(
+            **{f"{name}_address": f"http://127.0.0.1:{ports[name]}" for name in _HTTP},
+            **{f"{name}_port": ports[name] for name in _GRPC},
+        )
+    )
+    running = Running(
+        spawn(
+            [
+                python, "-m", "ts.model_server", "--start", "--foreground", "--enable-model-api", "--ncs",
+                "--model-store", store, "--ts-config", config, *([] if variant.tokens else ["--disable-token-auth"]),
+            ],
+            folder,
+            {
+                "TEMP": str(temporary), "TMPDIR": str(temporary), "LOG_LOCATION": str(logs),
+                "METRICS_LOCATION": str(logs), "PATH": f"{python.parent}:{os.environ['PATH']}",
+                "PYTHONPATH": "",  # our folders are no business of its workers
+            },
+        ),
+        ports["inference"], "", folder / "output.log", ("model_service_worker",),
+    )  # fmt: skip
+    private = {
+        str(store): "<store>", str(temporary): "<temporary>", str(folder): "<folder>",
+        str(python.parent.parent): "<environment>", socket.gethostname(): "<host>",
+    } | {str(port): f"<{name} port>" for name, port in ports.items()}  # fmt: skip
+    try:
+        for name in ("inference", "management"):
+            _await_start(running, ports[name])
+        inference, management, metrics = (("127.0.0.1", ports[name]) for name in _HTTP)
+        keys = json.loads((folder / "key_file.json").read_text()) if variant.tokens else {}
+        tokens = {f"<{name} token>": keys[name]["key"] for name in ("inference", "management") if keys}
+        yield Side(inference, management, metrics, private, tokens)
     finally:
-        _stop(process)
+        running.stop()
 
 
-def _tokens(folder: Path) -> dict[str, str]:
-    """Read the keys that TorchServe has made, in the directory that it was started in."""
-    keys = json.loads((folder / "key_file.json").read_text())
-    return {f"<{name} token>": keys[name]["key"] for name in ("inference", "management")}
-
-
-def _await_start(process: subprocess.Popen[bytes], address: Address, output: Path) -> None:
+def _await_start(running: Running, port: int) -> None:
     deadline = time.monotonic() + START
-    while time.monotonic() < deadline and process.poll() is None:
+    while time.monotonic() < deadline and running.process.poll() is None:
         with contextlib.suppress(OSError):
-            answer, line = talk(address, b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n", 5.0)
+            answer, line = talk(("127.0.0.1", port), b"GET /nowhere HTTP/1.1\r\nHost: localhost\r\n\r\n", 5.0)
             line.closed(answer)
             return
         time.sleep(0.2)
-    tail = "\n".join(output.read_text(errors="replace").splitlines()[-20:])
+    tail = "\n".join(running.output.read_text(errors="replace").splitlines()[-20:])
     raise DidNotStart(f"TorchServe did not start:\n{tail}")
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End the launcher, the Java process and the workers: they are one process group."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, number)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(STOP)

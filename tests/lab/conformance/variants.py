@@ -56,3 +56,4 @@ CONFIGURED = Variant(
         ),
     },
 )
+VARIANTS = {each.name: each for each in (PLAIN, *ENVELOPES.values(), TOKENS, METRICS, DECLARED, CONFIGURED)}

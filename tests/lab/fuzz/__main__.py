@@ -1,4 +1,4 @@
-"""`make fuzz`: fuzz each target for a while, ask a real daemon what its description allows, and compare with a wheel.
+"""`make fuzz`: fuzz each target for a while, ask a daemon what its descriptions allow, and compare with a wheel.
 
     python -m tests.lab.fuzz [--seconds 30] [--folder .fuzz] [TARGET …]
 
@@ -40,10 +40,7 @@ def _holds(name: str, folder: Path, seconds: int) -> bool:
     """Fuzz one target, and say what came of it."""
     print(f"{name}: ", end="", flush=True)
     if name == DESCRIPTION:
-        return (
-            subprocess.run([sys.executable, "-m", "tests.lab.fuzz.description", "--seconds", str(seconds)]).returncode
-            == 0
-        )
+        return subprocess.run([sys.executable, "-m", "tests.lab.fuzz.described", str(seconds)]).returncode == 0
     if name == COMPILED:
         print("building the wheel", flush=True)
         program = [sys.executable, "-m", "tests.lab.fuzz.compiled", "--seconds", str(seconds), "--folder", str(folder)]

@@ -1,19 +1,45 @@
-"""The values that a description allows, as hypothesis draws them; and whether an answer is described.
+"""A daemon in memory is asked what its descriptions allow, as hypothesis draws it, and answers as they tell.
 
-Of JSON Schema, as much as our descriptions use. `make fuzz` reads them with schemathesis, which knows all of it.
+    python -m tests.lab.fuzz.described SECONDS
+
+Of JSON Schema, as much as our descriptions use.
 """
 
+import asyncio
 import json
+import logging
 import random
+import sys
+import tempfile
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
+from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
+from tests.api.house import House
 from tests.http.peer import Answer
+from tsctl.daemon.api.inference.openapi import describe_api
+from tsctl.daemon.api.management.openapi import describe_management
 
+DESCRIPTIONS = {"inference": describe_api(), "management": describe_management(own=True)}
+_APART = ("/tsctl/upgrade", "/tsctl/config", "/tsctl/store")  # of the daemon's own process; the house has none
+# Values for the parameters of these names, which come more often than any others.
+_LIKELY = {
+    "model_name": ("m",),
+    "model_version": ("1.0", "1.0", "2.0", "all"),
+    "url": ("m-1.0", "m-2.0", "other"),
+    "batching": ("auto", "fixed"),
+    "synchronous": ("true",),
+    "handler": ("image_classifier",),
+    "optimize": ("none",),
+    "max_batch_delay": ("5", "-1"),
+}
+_EACH = 10  # conversations that are drawn from a seed
 _TYPES: dict[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
@@ -37,30 +63,22 @@ class Asked:
 
 
 @st.composite
-def conversations(
-    draw: st.DrawFn, description: Mapping[str, Any], likely: Mapping[str, tuple[str, ...]]
-) -> list[Asked]:
-    """Draw a request of every operation, in any order; what deletes comes last.
-
-    Args:
-        likely: values for the parameters of these names, which come more often than any others.
-    """
+def _conversations(draw: st.DrawFn, description: Mapping[str, Any]) -> list[Asked]:
+    """Draw a request of every operation, in any order; what deletes comes last."""
     operations = [(path, method) for path, methods in description["paths"].items() for method in methods]
     order = random.Random(draw(st.integers(0, 2**32)))  # hypothesis's own permutations hardly change the order
     order.shuffle(operations)
     operations.sort(key=lambda each: each[1] == "delete")  # what is gone answers nothing
-    return [draw(_requests(description, path, method, likely)) for path, method in operations]
+    return [draw(_requests(description, path, method)) for path, method in operations]
 
 
 @st.composite
-def _requests(
-    draw: st.DrawFn, description: Mapping[str, Any], path: str, method: str, likely: Mapping[str, tuple[str, ...]]
-) -> Asked:
+def _requests(draw: st.DrawFn, description: Mapping[str, Any], path: str, method: str) -> Asked:
     operation = description["paths"][path][method]
     target, query, headers = path, dict[str, str](), list[str]()
     for parameter in operation["parameters"]:
         name, schema = parameter["name"], parameter["schema"]
-        value = draw(_values(schema, likely.get(name, ())))
+        value = draw(_values(schema, _LIKELY.get(name, ())))
         if parameter["in"] == "path":
             target = target.replace(f"{{{name}}}", quote(value or "-", safe=""))
         elif not (parameter.get("required") or draw(st.booleans())):
@@ -136,3 +154,46 @@ def differences(value: Any, schema: Mapping[str, Any], description: Mapping[str,
         for number, item in enumerate(value):
             found += differences(item, schema["items"], description, f"{at}[{number}]")
     return found
+
+
+async def _ask_all(description: Mapping[str, Any], asked: list[Asked]) -> list[str]:
+    """Ask one house everything in turn; return where it differs from the description."""
+    with tempfile.TemporaryDirectory() as root:
+        house = House(Path(root))
+        await house.serve("m")
+        house.put("m", "2.0", place="m-2.0")
+        house.put("other")
+        found = []
+        for each in asked:
+            answer = await house.ask(each.method, each.target, each.body, *each.headers)
+            found += [f"{each.method} {each.target}: {fault}" for fault in faults(description, each, answer)]
+    return found
+
+
+def hold(name: str, number: int) -> None:
+    """Hold some conversations, drawn from a number, with a daemon that has this description."""
+    told = DESCRIPTIONS[name]
+    description = told | {"paths": {path: each for path, each in told["paths"].items() if path not in _APART}}
+
+    @seed(number)
+    @settings(max_examples=_EACH, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+    @given(asked=_conversations(description))
+    def converse(asked: list[Asked]) -> None:
+        assert asyncio.run(_ask_all(description, asked)) == []
+
+    converse()
+
+
+def main(seconds: float) -> None:
+    logging.disable()  # what the daemon refuses it logs
+    first = number = random.SystemRandom().randrange(1_000_000)
+    ends = time.monotonic() + seconds
+    while time.monotonic() < ends:
+        for name in DESCRIPTIONS:
+            hold(name, number)
+        number += 1
+    print(f"{len(DESCRIPTIONS) * _EACH * (number - first):,} conversations from seed {first}, every answer described")
+
+
+if __name__ == "__main__":
+    main(float(sys.argv[1]))

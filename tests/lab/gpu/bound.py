@@ -171,11 +171,12 @@ def card(network: str, device: "torch.device") -> dict[str, float]:
     return {name: BATCH / seconds(run, device) for name, run in runs.items()}
 
 
-def graphed(model: "torch.nn.Module", images: "torch.Tensor") -> Callable[[], Any]:
+def graphed(model: "Callable[[torch.Tensor], Any]", images: "torch.Tensor") -> Callable[[], Any]:
     """Capture the model on these images; return what replays it."""
     import torch
 
     side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side), torch.inference_mode():
         for _ in range(3):
             model(images)

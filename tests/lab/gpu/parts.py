@@ -1,7 +1,7 @@
 """What each optimisation brings here: `python -m tests.lab.gpu.parts [--device cuda:0] [--quick] [--no-compile]`.
 
-ResNet-50, 224 x 224: copies, decoding by threads, the model and its CUDA graph, both beside threads that decode, and
-the compilers. Prints each line as soon as it is measured; OUT names a folder for all of them as JSON.
+ResNet-50, 224 x 224: copies, the reader, decoding by threads, the model and its CUDA graph, both beside threads that
+decode, and the compilers. Prints each line as soon as it is measured; OUT names a folder for all of them as JSON.
 """
 
 import argparse
@@ -25,11 +25,14 @@ from sklearn import datasets
 from torchvision.io import ImageReadMode, decode_jpeg
 
 from tests.lab.gpu.bound import graphed, runs_in
-from tsctl.handlers.builtin.support.pixels import pixels_of, prepare
+from tsctl.handlers.builtin.fast_images import pixel_drift
+from tsctl.handlers.builtin.support.pixels import factors, normalised, pixels_of, prepare
 from tsctl.handlers.optimize import folding
 from tsctl.handlers.optimize.bfloat16 import Bfloat16
 from tsctl.handlers.optimize.inductor import Compiled, compile_sizes
-from tsctl.handlers.requests.images import decode_image, middle
+from tsctl.handlers.requests.gpu_copies import to_device
+from tsctl.handlers.requests.images import decode_image
+from tsctl.handlers.requests.preparation import IMAGENET
 
 Run = Callable[[], Any]
 TODAY, HALVED = "fold + channels_last (today's defaults)", "today's + bf16"
@@ -51,6 +54,7 @@ class Parts:
         self._plain = torchvision.models.resnet50().eval().to(device)
         self._models = {"eager": self._plain, TODAY: self._today(), HALVED: self._halved()}
         self._body = photograph()
+        self._factors = [each.to(device) for each in factors(IMAGENET)]
         self._raw = torch.frombuffer(bytearray(self._body), dtype=torch.uint8)
 
     def note(self, part: str, name: str, value: Any) -> None:
@@ -68,6 +72,25 @@ class Parts:
             )
         rows = [torch.ones(3, 224, 224) for _ in range(32)]
         self.note("copy", "torch.stack of 32 float32 images (CPU)", self._ms(partial(torch.stack, rows)))
+        as_bytes = [row.to(torch.uint8) for row in rows]
+        self.note(
+            "copy", "32 rows of uint8, as handlers send them", self._ms(partial(to_device, as_bytes, self._device))
+        )
+
+    def reader(self) -> None:
+        """The reader of `fast_images` beside Pillow, by which it read before: on one thread, in turns."""
+        pixels = normalised(self._by_torchvision(), *factors(IMAGENET))
+        self.note("reader", "drift beside Pillow", pixel_drift(self._by_pillow(), pixels))
+        times: dict[Run, list[float]] = {self._by_pillow: [], self._by_torchvision: []}
+        for _ in range(20 if self._quick else 200):
+            for run, taken in times.items():
+                began = time.thread_time()
+                run()
+                taken.append(time.thread_time() - began)
+        before, now = (statistics.median(taken) for taken in times.values())
+        self.note("reader", "ms of a processor an image, by Pillow", round(1000 * before, 3))
+        self.note("reader", "ms of a processor an image, by torchvision.io", round(1000 * now, 3))
+        self.note("reader", "ratio", round(now / before, 2))
 
     def decoding(self) -> None:
         """Images a second that threads of one process prepare, and a batch by nvJPEG."""
@@ -92,6 +115,9 @@ class Parts:
             for name in (TODAY, HALVED):
                 for size in (1, 8, 32):
                     self._try("model", f"{name}, CUDA graph, batch {size}", partial(self._graph_ms, name, size))
+            for size in (1, 32):
+                self._try("model", f"{HALVED}, graph from pixels to classes, {size}", partial(self._whole_ms, size))
+                self._try("model", f"{HALVED}, the same around the graph, {size}", partial(self._around_ms, size))
 
     def beside_decoding(self) -> None:
         """A batch of 32 while other threads decode, which need the interpreter's lock as well."""
@@ -170,8 +196,31 @@ class Parts:
     def _graph(self, model: torch.nn.Module, size: int) -> Run:
         return graphed(model, self._images(size))
 
+    def _whole_ms(self, size: int) -> float:
+        """A graph that normalises pixels, runs the model, and chooses the best classes."""
+        model = self._models[HALVED]
+        return self._ms(graphed(lambda pixels: best(model(self._normalised(pixels))), self._pixels(size)))
+
+    def _around_ms(self, size: int) -> float:
+        """The same work, of which the graph has the model alone: this thread starts what is before and after it."""
+        images, pixels = self._images(size), self._pixels(size)
+        graph, output = graphed(self._models[HALVED], images), torch.randn(size, 1000, device=self._device)
+
+        def run() -> None:
+            images.copy_(self._normalised(pixels))
+            graph()
+            best(output)
+
+        return self._ms(run)
+
+    def _pixels(self, size: int) -> torch.Tensor:
+        return torch.zeros(size, 3, 224, 224, dtype=torch.uint8, device=self._device)
+
+    def _normalised(self, pixels: torch.Tensor) -> torch.Tensor:
+        return normalised(pixels, *self._factors)
+
     def _by_pillow(self) -> Any:
-        return prepare(middle(decode_image(self._body)))
+        return prepare(decode_image(self._body))
 
     def _by_torchvision(self) -> torch.Tensor:
         return pixels_of(self._body, lambda pixels: None)
@@ -205,6 +254,12 @@ class Parts:
             torch.cuda.synchronize(self._device)
 
 
+def best(output: torch.Tensor) -> torch.Tensor:
+    """Return what `image_classifier` makes of a model's output."""
+    scores, classes = torch.topk(torch.softmax(output, dim=1), 5, dim=1)
+    return torch.stack((scores.to(torch.float64), classes.to(torch.float64)), dim=1)
+
+
 def photograph() -> bytes:
     """Return a JPEG of 500 x 375 pixels."""
     file = io.BytesIO()
@@ -222,6 +277,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.gpu.parts", description="Measure each optimisation.")
     parser.add_argument("--device", default="cuda:0")
     parser.add_argument("--quick", action="store_true", help="few turns, to see that it runs")
+    parser.add_argument("--reader", action="store_true", help="the reader alone")
     parser.add_argument("--no-compile", action="store_true", help="without the compilers")
     given = parser.parse_args(arguments)
     device = torch.device(given.device)
@@ -230,8 +286,10 @@ def main(arguments: Sequence[str]) -> int:
     torch.set_num_threads(1)
     parts = Parts(device, quick=given.quick)
     steps: list[Run] = [parts.copies] if cuda else []
-    steps += [parts.decoding, parts.model, parts.beside_decoding]
+    steps += [parts.reader, parts.decoding, parts.model, parts.beside_decoding]
     steps += [parts.compilers] if cuda and not given.no_compile else []
+    if given.reader:
+        steps = [parts.reader]
     for step in steps:
         step()
     if os.environ.get("OUT"):

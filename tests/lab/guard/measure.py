@@ -8,9 +8,9 @@ from pathlib import Path
 
 from tests.lab.benchmarks import models
 from tests.lab.benchmarks.measuring import wrk
+from tests.lab.benchmarks.measuring.processes import used_by
 from tests.lab.benchmarks.peers.ours import Ours
 from tests.lab.benchmarks.peers.peer import Running, Setup
-from tests.lab.benchmarks.streams.cpu import used_by
 
 CONNECTIONS = 32
 SIZE = 100  # bytes of a request
@@ -55,7 +55,7 @@ def cost(running: Running, served: models.Served, seconds: float) -> float:
         WrongAnswers: a request failed.
     """
     before = used_by(running.process.pid)
-    found = wrk.run(running.url, served.body, {}, CONNECTIONS, seconds)
+    found = wrk.run(running.url, [served.body], CONNECTIONS, seconds)
     used = used_by(running.process.pid).since(before)
     if found.errors or not found.requests:
         raise WrongAnswers(f"{found.errors} of {found.requests} requests failed")

@@ -13,8 +13,7 @@ A scenario has two parts of its own: its clients and its harm. The rest is here,
     world                                       scenarios                                       driver
     the daemon's objects, simulated processes   simulation                                      seeds.py
     the daemon's connections, fake transports   lives                                           seeds.py
-    a real daemon, real workers                 chaos, rows, steered, upgrades, history,        storm.py
-                                                ray
+    a real daemon, real workers                 chaos, upgrades, history, ray                   storm.py
 
 For real daemons:
 

@@ -33,6 +33,7 @@ class Habit(NamedTuple):
         deadlines: the milliseconds that it allows, of which one is drawn; 0 for any.
         slow, crash: the fractions of requests whose handler is to take longer, or to end its process.
         leaves: the fraction of requests of which it does not wait for the end.
+        versions: the versions that it names, of which one is drawn; 0 for none.
     """
 
     model: Callable[[random.Random], str]
@@ -43,6 +44,7 @@ class Habit(NamedTuple):
     slow: float = 0.0
     crash: float = 0.0
     leaves: float = 0.0
+    versions: Sequence[int] = (0,)
 
 
 class Clients(Crowd):
@@ -74,13 +76,15 @@ class Clients(Crowd):
                 self._leave(model, habit.words(chance), chance)
                 continue
             slow, crash = chance.random() < habit.slow, chance.random() < habit.crash
-            deadline = chance.choice(habit.deadlines)
-            peer = self._ask(model, habit.words(chance), peer, habit.keep, deadline, slow=slow, crash=crash)
+            deadline, version = chance.choice(habit.deadlines), chance.choice(habit.versions)
+            peer = self._ask(
+                model, habit.words(chance), peer, habit.keep, deadline, slow=slow, crash=crash, version=version
+            )
         if peer is not None:
             peer.close()
 
     def _ask(
-        self, model: str, words: bytes, peer: Peer | None, keep: bool, deadline: int, **further: bool
+        self, model: str, words: bytes, peer: Peer | None, keep: bool, deadline: int, **further: int
     ) -> Peer | None:
         """Ask once; give the connection, if the next request may go there."""
         asked, began = self.ledger.make(model, self._rules[model], words, deadline, **further), time.monotonic()

@@ -84,14 +84,14 @@ def described(served: Served, model: str) -> Any:
     return json.loads(control(served, "GET", f"/models/{model}").body)[0]
 
 
-def pack_accounts(served: Served, model: str, generation: int, settings: str) -> str:
+def pack_accounts(served: Served, model: str, generation: int, settings: str, version: str = "1.0") -> str:
     """Put an archive into the store whose answers tell this number; give its file name."""
     folder = served.folder / "packing"
     folder.mkdir(exist_ok=True)
     (folder / "generation.txt").write_text(str(generation))
     (folder / "model-config.yaml").write_text(settings)
     packing = Packing(
-        model_name=model, version="1.0", handler=str(ARCHIVES / "accounts.py"),
+        model_name=model, version=version, handler=str(ARCHIVES / "accounts.py"),
         extra_files=str(folder / "generation.txt"), config_file=folder / "model-config.yaml",
     )  # fmt: skip
     return write_archive(packing, served.store, force=True).name

@@ -9,6 +9,7 @@ from tests.lab.harness.daemon import control, described, kill_worker
 from tests.lab.harness.ledger import Ledger
 
 UPGRADE_PATIENCE = 600.0  # seconds
+KILL_EVERY = 0.2  # seconds
 
 
 class Faults(Crowd):
@@ -17,8 +18,6 @@ class Faults(Crowd):
     Args:
         every: seconds between two upgrades.
     """
-
-    kill_every = 0.2  # seconds
 
     def __init__(self, served: Served, ledger: Ledger, seed: str, every: float) -> None:
         super().__init__(ledger, seed)
@@ -29,7 +28,7 @@ class Faults(Crowd):
 
     def _kill(self, chance: random.Random) -> None:
         """Kill a worker that has answered: one that has not would count as one that cannot."""
-        while not self.over.wait(self.kill_every):
+        while not self.over.wait(KILL_EVERY):
             for pid in chance.sample(there := self.ledger.answering(), len(there)):
                 if kill_worker(self._served, pid, self.ledger.killed):
                     self.ledger.count("workers killed")

@@ -83,17 +83,6 @@ def measure_again(served: Served, before: Footprint) -> Footprint:
     return now
 
 
-def stop_alone(served: Served) -> None:
-    """Stop the daemon when all that it has replaced have ended.
-
-    Until then it removes no directory that they may use; stopped earlier, it leaves that to the next start.
-    """
-    try:
-        eventually(lambda: len(_daemons(served)) <= 1, lambda: f"one daemon is left: {_told(served)}")
-    finally:
-        served.stop()
-
-
 def left_behind(served: Served) -> list[str]:
     """Wait until all processes of a daemon that is stopped have ended; name what it has left, and should not have."""
     eventually(lambda: not marked(served), lambda: f"all end: {[*map(command_of, marked(served))]}")
@@ -121,10 +110,6 @@ def kept_directories(snapshot: Path) -> set[str]:
     registered = {entry["name"] for entry in document["models"]}
     earlier = [entry for each in document["earlier"] if each["name"] in registered for entry in each["versions"]]
     return {entry["unpacked"] for entry in (*document["models"], *earlier) if entry["unpacked"] is not None}
-
-
-def _daemons(served: Served) -> list[int]:
-    return [pid for pid in marked(served) if " -m tsctl.daemon " in f"{command_of(pid)} "]
 
 
 def _told(served: Served) -> list[str]:

@@ -17,6 +17,7 @@ class Ledger:
         unanswered, broken: a sentence each.
         killed: the processes that we have killed.
         generations: by model, of the archive that was acknowledged last.
+        routes: by model, the generations that have a weight, route after route; both while it changes.
         slowest: seconds of one right answer.
     """
 
@@ -27,6 +28,7 @@ class Ledger:
         self.broken: list[str] = []
         self.killed: set[int] = set()
         self.generations: dict[str, int] = {}
+        self.routes: defaultdict[str, list[frozenset[int]]] = defaultdict(list)
         self.slowest = 0.0
         self._ended: dict[int, tuple[str, Rules, Kind, int]] = {}
         self._answering: dict[int, None] = {}  # processes, in the order in which they were first heard of
@@ -45,9 +47,13 @@ class Ledger:
         lines += [f"{self.slowest:8.2f} seconds, the slowest answer"] if self.slowest else []
         return "\n".join((*lines, f"{len(self.unanswered):8} unanswered", f"{len(self.broken):8} broken"))
 
-    def make(self, model: str, rules: Rules, words: bytes, deadline: int = 0, **further: bool) -> Asked:
+    def make(self, model: str, rules: Rules, words: bytes, deadline: int = 0, **further: int) -> Asked:
         """Make the next request; `further` are those of `Asked`."""
-        return Asked(next(self._numbers), rules, words, self.generations[model], deadline, **further)
+        routes = self.routes[model]
+        return Asked(
+            next(self._numbers), rules, words, self.generations[model], deadline, routes=routes,
+            since=max(0, len(routes) - 1), **further,  # type: ignore[arg-type]  # flags, and a version
+        )  # fmt: skip
 
     def count(self, what: str, number: int = 1) -> None:
         """Count something that was done or has happened."""

@@ -51,8 +51,8 @@ class Peer:
             f"POST /predictions/{model} HTTP/1.1\r\nHost: chaos\r\nContent-Type: application/octet-stream\r\n"
             f"x-request-id: {asked.id}\r\nContent-Length: {len(body)}\r\n"
         )
-        if asked.deadline:
-            head += f"x-request-deadline-ms: {asked.deadline}\r\n"
+        head += f"x-request-deadline-ms: {asked.deadline}\r\n" if asked.deadline else ""
+        head += f"X-Model-Version: {asked.version}.0\r\n" if asked.version else ""
         head += "\r\n" if keep else "Connection: close\r\n\r\n"
         self.send(asked.id, head.encode() + body[: int(share * len(body))])
 

@@ -2,25 +2,12 @@
 
 import random
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping
 
 from tests.kit.shelf import modules
-from tests.lab.chaos.steered.outages import Outages
-from tests.lab.chaos.steered.verdict import Asked, Told
 from tests.lab.harness.crowd import Crowd
 from tests.lab.harness.ledger import Ledger
 from tests.lab.harness.verdict import Rules
-
-
-class SteeredClient(Protocol):
-    """Asks steered models, one request after the other."""
-
-    name: str
-
-    def ask(self, asked: Asked, in_path: bool) -> Told: ...
-
-    def close(self) -> None: ...
 
 
 class ProtocolClients(ABC):
@@ -53,10 +40,6 @@ class ProtocolClients(ABC):
     @abstractmethod
     def oversized(self, message: bytes) -> bytes:
         """Return the bytes of a request that says to be larger than anything may be."""
-
-    @abstractmethod
-    def steered(self, outages: Outages) -> Sequence[Callable[[], SteeredClient]]:
-        """Return what makes clients that ask steered models."""
 
 
 def all_protocol_clients() -> list[ProtocolClients]:

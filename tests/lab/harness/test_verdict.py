@@ -43,6 +43,30 @@ def asked(rules: Rules = RETRY) -> Asked:
     return Asked(7, rules, b"words", generation=3)
 
 
+ROUTES = ({3}, {3, 4}, {4})  # the second while it changed
+
+
+@pytest.mark.parametrize(
+    ("version", "since", "answered", "good"),
+    [
+        pytest.param(0, 2, 4, True, id="by the route"),
+        pytest.param(0, 2, 3, False, id="by a route that was replaced before"),
+        pytest.param(0, 0, 4, True, id="by a later route, after having waited"),
+        pytest.param(3, 2, 3, True, id="by the version that it names"),
+        pytest.param(3, 0, 4, False, id="by another than that"),
+    ],
+)
+def test_a_request_is_answered_by_a_version_of_its_time(version: int, since: int, answered: int, good: bool) -> None:
+    routed = Asked(7, RETRY, b"words", 3, version=version, routes=tuple(map(frozenset, ROUTES)), since=since)
+    answer = told(body=b"7 %d 42 sdrow" % answered)
+
+    if good:
+        assert judge(routed, answer, KILLED)[0] is Kind.RIGHT
+    else:
+        with pytest.raises(Broken, match="was answered by version"):
+            judge(routed, answer, KILLED)
+
+
 def told(status: int = 200, body: bytes = b"7 3 42 sdrow", *, whole: bool = True, **headers: str) -> Told:
     return Told(status, {"x-request-id": "chaos-7"} | {k.replace("_", "-"): v for k, v in headers.items()}, body, whole)
 

@@ -6,6 +6,7 @@
     narrow      retried; 503 with Retry-After while the queue is full
     crashing    no retry; 500 for a request that ends its worker, and no other notices
     timed       504 where the request, or its model, has a time that may be over
+    routed      answered by the version that it names, or by one that a route had while it was under way
 
 Whoever has run a request has written so into the journal; that is held against the answer when all is over.
 """
@@ -58,6 +59,9 @@ class Asked:
         deadline: milliseconds that it may take, as its client says; 0 for any.
         slow: its handler is to take longer than usual.
         crash: its handler is to end the process.
+        version: which generation it names; 0 for none.
+        routes, since: of a model with routes, the generations that have a weight, route after route while they change,
+            and where in that list the route of the moment is at which it was sent.
     """
 
     number: int
@@ -67,6 +71,9 @@ class Asked:
     deadline: int = 0
     slow: bool = False
     crash: bool = False
+    version: int = 0
+    routes: Sequence[frozenset[int]] = ()
+    since: int = 0
 
     @property
     def body(self) -> bytes:
@@ -141,6 +148,9 @@ def _answered(asked: Asked, told: Told, killed: Collection[int]) -> tuple[Kind, 
     # A daemon that has been replaced answers one more request of each connection, and says that it is the last.
     if generation < asked.generation and not told.closes:
         raise Broken(f"{asked.id} was answered by archive {generation}, and {asked.generation} had been acknowledged")
+    permitted = {asked.version} if asked.version else frozenset().union(*asked.routes[asked.since :])
+    if permitted and generation not in permitted and not (told.closes and not asked.version):
+        raise Broken(f"{asked.id} was answered by version {generation}, and {sorted(permitted)} may")
     if told.whole:
         return Kind.RIGHT, pid
     if not asked.rules.pieces or pid not in killed:

@@ -40,97 +40,63 @@ def lost(command: Command, began: float) -> Operation:
 REGISTER, OTHER = Register("m", "1", A), Register("m", "2", A)
 
 
-@pytest.mark.parametrize(
-    ("before", "history", "found"),
-    [
-        pytest.param(NOTHING, [], NOTHING, id="nothing happened"),
-        pytest.param(NOTHING, [done(REGISTER, 1, 2)], state(v1=A), id="what was done is there"),
-        pytest.param(NOTHING, [lost(REGISTER, 1)], state(v1=A), id="what was not answered may be there"),
-        pytest.param(NOTHING, [lost(REGISTER, 1)], NOTHING, id="or not"),
-        pytest.param(NOTHING, [Operation(0, REGISTER, REFUSED, 1, 2)], NOTHING, id="what was refused changes nothing"),
-        pytest.param(
-            NOTHING,
-            [done(REGISTER, 1, 4), done(OTHER, 2, 3)],
-            state("2", v1=A, v2=A),
-            id="of two at the same time the shorter may be first",
-        ),
-        pytest.param(
-            NOTHING,
-            [done(REGISTER, 1, 2), lost(Scale("m", "1", 3), 3), lost(Set("m", "1", 8), 3)],
-            state(v1=Version("a", 8, 0)),
-            id="of what was not answered any part",
-        ),
-        pytest.param(
-            state(v1=A),
-            [lost(Unregister("m", "1"), 1), done(Register("m", "1", Version("b", 1, 0)), 2, 3)],
-            state(v1=Version("b", 1, 0)),
-            id="what was not answered makes room for what was",
-        ),
-        pytest.param(
-            state(v1=A),
-            [done(Unregister("m", "1"), 1, 2), Operation(1, REGISTER, UNKNOWN, 1, 5, "stopped while it was loading")],
-            NOTHING,
-            id="an error of the server leaves both possible",
-        ),
-        pytest.param(
-            state(v1=Version(BROKEN, 1, 1)),
-            [done(REGISTER, 1, 2)],
-            state(v1=A),
-            id="what has failed makes room for a registration",
-        ),
-    ],
-)
+B = Version("b", 1, 0)
+REPLACED = Register("m", "1", B, replace=True)
+
+
+def error(command: Command, began: float, ended: float) -> Operation:
+    """A command that was answered with an error of the server."""
+    return Operation(0, command, UNKNOWN, began, ended)
+
+
+# fmt: off
+EXPLAINED = {
+    "nothing happened": (NOTHING, [], NOTHING),
+    "what was done is there": (NOTHING, [done(REGISTER, 1, 2)], state(v1=A)),
+    "what was not answered may be there": (NOTHING, [lost(REGISTER, 1)], state(v1=A)),
+    "or not": (NOTHING, [lost(REGISTER, 1)], NOTHING),
+    "what was refused changes nothing": (NOTHING, [Operation(0, REGISTER, REFUSED, 1, 2)], NOTHING),
+    "of two at the same time the shorter may be first": (
+        NOTHING, [done(REGISTER, 1, 4), done(OTHER, 2, 3)], state("2", v1=A, v2=A)),
+    "of what was not answered any part": (
+        NOTHING, [done(REGISTER, 1, 2), lost(Scale("m", "1", 3), 3), lost(Set("m", "1", 8), 3)],
+        state(v1=Version("a", 8, 0))),
+    "what was not answered makes room for what was": (
+        state(v1=A), [lost(Unregister("m", "1"), 1), done(Register("m", "1", B), 2, 3)], state(v1=B)),
+    "an error of the server leaves both possible": (
+        state(v1=A), [done(Unregister("m", "1"), 1, 2), error(REGISTER, 1, 5)], NOTHING),
+    "what has failed makes room for a registration": (
+        state(v1=Version(BROKEN, 1, 1)), [done(REGISTER, 1, 2)], state(v1=A)),
+}
+IMPOSSIBLE = {
+    "a registration that was answered is lost": (NOTHING, [done(REGISTER, 1, 2)], NOTHING),
+    "a scale that was answered is lost": (state(v1=A), [done(Scale("m", "1", 3), 1, 2)], state(v1=A)),
+    "a replacement that was answered is lost": (state(v1=A), [done(REPLACED, 1, 2)], state(v1=A)),
+    "a model is resurrected": (state(v1=A), [done(Unregister("m", "1"), 1, 2)], state(v1=A)),
+    "the default went back": (state(v1=A, v2=A), [done(SetDefault("m", "2"), 1, 2)], state("1", v1=A, v2=A)),
+    "a model that nobody asked for": (NOTHING, [], state(v1=A)),
+    "a value that nobody asked for": (state(v1=A), [lost(Set("m", "1", 8), 1)], state(v1=Version("a", 16, 0))),
+    "what was refused is there": (NOTHING, [Operation(0, REGISTER, REFUSED, 1, 2)], state(v1=A)),
+    "the later of two has not had the last word": (
+        state(v1=A), [done(Scale("m", "1", 3), 1, 2), done(Scale("m", "1", 4), 3, 4)], state(v1=Version("a", 1, 3))),
+    "an error of the server took effect after its answer": (
+        state(v1=A), [error(Scale("m", "1", 3), 1, 2), done(Scale("m", "1", 4), 3, 4)], state(v1=Version("a", 1, 3))),
+    "a default went before others": (state(v1=A, v2=A), [done(Unregister("m", "1"), 1, 2)], state("2", v2=A)),
+    "what was there was registered again": (state(v1=A), [done(REGISTER, 1, 2)], state(v1=A)),
+    "what is not there was tried again": (NOTHING, [done(Retry("m", "1"), 1, 2)], NOTHING),
+    "a change brought back what was gone": (
+        NOTHING, [done(REGISTER, 1, 2), done(Unregister("m", "1"), 3, 4), lost(Scale("m", "1", 3), 5)],
+        state(v1=Version("a", 1, 3))),
+}
+# fmt: on
+
+
+@pytest.mark.parametrize(("before", "history", "found"), EXPLAINED.values(), ids=EXPLAINED)
 def test_what_can_have_happened_is_explained(before: Registered, history: list[Operation], found: Registered) -> None:
     assert gaps(before, history, found) == {}
 
 
-@pytest.mark.parametrize(
-    ("before", "history", "found"),
-    [
-        pytest.param(NOTHING, [done(REGISTER, 1, 2)], NOTHING, id="a registration that was answered is lost"),
-        pytest.param(
-            state(v1=A), [done(Scale("m", "1", 3), 1, 2)], state(v1=A), id="a scale that was answered is lost"
-        ),
-        pytest.param(
-            state(v1=A),
-            [done(Register("m", "1", Version("b", 1, 0), replace=True), 1, 2)],
-            state(v1=A),
-            id="a replacement that was answered is lost",
-        ),
-        pytest.param(state(v1=A), [done(Unregister("m", "1"), 1, 2)], state(v1=A), id="a model is resurrected"),
-        pytest.param(
-            state(v1=A, v2=A), [done(SetDefault("m", "2"), 1, 2)], state("1", v1=A, v2=A), id="the default went back"
-        ),
-        pytest.param(NOTHING, [], state(v1=A), id="a model that nobody asked for"),
-        pytest.param(
-            state(v1=A), [lost(Set("m", "1", 8), 1)], state(v1=Version("a", 16, 0)), id="a value that nobody asked for"
-        ),
-        pytest.param(NOTHING, [Operation(0, REGISTER, REFUSED, 1, 2)], state(v1=A), id="what was refused is there"),
-        pytest.param(
-            state(v1=A),
-            [done(Scale("m", "1", 3), 1, 2), done(Scale("m", "1", 4), 3, 4)],
-            state(v1=Version("a", 1, 3)),
-            id="the later of two has not had the last word",
-        ),
-        pytest.param(
-            state(v1=A),
-            [Operation(0, Scale("m", "1", 3), UNKNOWN, 1, 2), done(Scale("m", "1", 4), 3, 4)],
-            state(v1=Version("a", 1, 3)),
-            id="an error of the server took effect after its answer",
-        ),
-        pytest.param(
-            state(v1=A, v2=A), [done(Unregister("m", "1"), 1, 2)], state("2", v2=A), id="a default went before others"
-        ),
-        pytest.param(state(v1=A), [done(REGISTER, 1, 2)], state(v1=A), id="what was there was registered again"),
-        pytest.param(NOTHING, [done(Retry("m", "1"), 1, 2)], NOTHING, id="what is not there was tried again"),
-        pytest.param(
-            NOTHING,
-            [done(REGISTER, 1, 2), done(Unregister("m", "1"), 3, 4), lost(Scale("m", "1", 3), 5)],
-            state(v1=Version("a", 1, 3)),
-            id="a change brought back what was gone",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("before", "history", "found"), IMPOSSIBLE.values(), ids=IMPOSSIBLE)
 def test_what_cannot_have_happened_is_found(before: Registered, history: list[Operation], found: Registered) -> None:
     assert [*gaps(before, history, found)] == ["m"]
 

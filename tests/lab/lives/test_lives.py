@@ -6,7 +6,6 @@ import pytest
 
 from tests.lab.harness.planted import Around, Plant, nothing, row
 from tests.lab.lives.__main__ import main
-from tests.lab.lives.answers import Garbled, Seen, seen_answers
 from tests.lab.lives.life import explain, run
 from tsctl.daemon.api.management.status import is_compiled
 from tsctl.daemon.http.bounds.upload import Upload
@@ -16,7 +15,6 @@ from tsctl.daemon.http.listener import Listener
 from tsctl.daemon.http.states.connection import READING
 
 SEEDS = range(1, 201)  # 2 to 4 ms each; `python -m tests.lab lives` runs more
-HEAD = b"HTTP/1.1 200 OK\r\nx-request-id: a\r\nconnection: keep-alive\r\n"
 
 
 def test_the_invariants_hold_in_every_life() -> None:
@@ -75,24 +73,3 @@ def test_a_seed_lives_the_same_life_each_time(capsys: pytest.CaptureFixture[str]
     assert main(["--seed", "7"]) == 0
 
     assert capsys.readouterr().out == first
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        pytest.param(HEAD + b"content-length: 3\r\n\r\nabc", [True], id="a length"),
-        pytest.param(HEAD + b"content-length: 3\r\n\r\nab", [False], id="a length that is not reached"),
-        pytest.param(HEAD + b"transfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", [True], id="chunks"),
-        pytest.param(HEAD + b"transfer-encoding: chunked\r\n\r\n2\r\nab\r\n", [False], id="chunks without an end"),
-        pytest.param(HEAD + b"\r\nabc", [False], id="until the connection is closed"),
-        pytest.param(b"HTTP/1.1 100 Continue\r\n\r\n", [], id="a question for the body is no answer"),
-        pytest.param((HEAD + b"content-length: 0\r\n\r\n") * 2, [True, True], id="two"),
-    ],
-)
-def test_answers_are_read_from_what_is_written(data: bytes, expected: list[bool]) -> None:
-    assert seen_answers(data) == [Seen("a", 200, False, complete) for complete in expected]
-
-
-def test_bytes_that_are_no_answer_are_garbled() -> None:
-    with pytest.raises(Garbled, match="no status line"):
-        seen_answers(b"abc\r\n\r\n")

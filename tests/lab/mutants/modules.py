@@ -35,12 +35,17 @@ _NO_DEADLINE = "without a deadline there is nothing to add or discard: `JobDeadl
 EQUIVALENT: dict[str, dict[str, str]] = {
     "tsctl.daemon.batching.dispatcher": {
         "_end: if job.budget is not None → if True": _NO_DEADLINE,
+        "close: self._timer = None → pass": "a timer that is cancelled is cancelled again",
+        "_size_ahead: head, size = self._queue.head, self._traffic.enough(len(self._queue), 0): 0 → 1": (
+            "beside one idle worker as beside none"
+        ),
         "_match: if decision.until <= now:: decision.until <= now → decision.until < now": (
             "a timer of no seconds rings in the loop's next turn, as what is to be called soon"
         ),
     },
     "tsctl.daemon.batching.queue": {
         "_park: if job.budget is not None → if True": _NO_DEADLINE,
+        "_add: if job.budget is not None → if True": _NO_DEADLINE,
         "_left: if job.budget is not None → if True": _NO_DEADLINE,
         "take_batch: if len(jobs) < count:: len(jobs) < count → len(jobs) <= count": "no job of low priority is added",
     },
@@ -52,6 +57,7 @@ EQUIVALENT: dict[str, dict[str, str]] = {
         " 0 → 1": "there are two workers at least where it is read",
         "decide: if facts.idle + traffic.busy > 1 or self._parts:: facts.idle + traffic.busy > 1"
         " → facts.idle + traffic.busy >= 1": "the plan for one worker is the one that is there",
+        "_plan: self._found_for = found_for → pass": "what was found is found anew, and is the same",
         "_plan: if workers > 1:: workers > 1 → workers >= 1": "halves were forgotten when there were several workers",
         "_best: if waited >= gain → if False": "the value of a longer wait is not above 0",
     },

@@ -16,7 +16,7 @@ from tsctl.daemon.batching.queue import BatchChoice, Queue, patience
 from tsctl.daemon.batching.traffic.times import PaddedTimes
 from tsctl.daemon.batching.traffic.traffic import Traffic
 from tsctl.daemon.core.clock import FakeClock
-from tsctl.daemon.core.job import Batch, Caller, Job, Outcome, Reply, TimeBudget
+from tsctl.daemon.core.job import Batch, Caller, Job, Outcome, Reply
 from tsctl.daemon.workers.engine import BatchEvents, Exit, Worker, WorkerSpec
 from tsctl.daemon.workers.pool import Pool
 from tsctl.daemon.workers.stub import StubEngine
@@ -34,15 +34,13 @@ class SimulatedModel:
         a, c: a batch of n takes a + c·n …
         curve: the seconds of a batch by its size, in place of a + c·n; None for that.
         noise: … times a factor drawn uniformly from 1 ± noise.
-        client_timeout, queue_timeout: the limits on each request's total time, and on its wait in the queue.
-        low: the fraction of requests with low priority.
         cores: the number of cores that the workers share; by default each worker has its own.
         load_time: seconds until a worker is ready; the first ones are ready at the start.
         lengths: of requests, from which one is drawn at random for each. A batch is padded to its longest, and takes
             a + c·n·longest / length. Without any, all are alike.
         length: see `lengths`; 0.0 for their mean.
-        choice: makes what chooses the jobs of a batch, from the learned times of padded batches, and the queue timeout;
-            None for by age.
+        choice: makes what chooses the jobs of a batch, from the learned times of padded batches, and the queue timeout
+            (none); None for by age.
     """
 
     a: float = 0.008
@@ -52,9 +50,6 @@ class SimulatedModel:
     max_delay: float = 0.020
     workers: int = 1
     noise: float = 0.05
-    client_timeout: float = math.inf
-    queue_timeout: float = math.inf
-    low: float = 0.0
     cores: float = math.inf
     load_time: float = 0.0
     lengths: Sequence[int] = ()
@@ -80,24 +75,15 @@ class Measured:
 
     Attributes:
         finished: requests as (time of arrival, latency), in order of response.
-        low: the low-priority ones among `finished`.
-        expired: the number of requests whose time ran out, by place: "queue" or "worker". Not among `finished`.
         sizes: batch size → number of batches.
         reasons: reason for sending → number of batches.
         longest_hold: the longest time that a job waited beside an idle worker.
     """
 
     finished: list[tuple[float, float]] = field(default_factory=list)
-    low: list[tuple[float, float]] = field(default_factory=list)
-    expired: Counter[str] = field(default_factory=Counter)
     sizes: Counter[int] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
     longest_hold: float = 0.0
-
-    @property
-    def ended(self) -> int:
-        """The number of answered requests, including expired ones."""
-        return len(self.finished) + sum(self.expired.values())
 
     def settled(self, share: float = 0.1) -> "Measured":
         """Return a copy without the first tenth, or another share."""
@@ -142,7 +128,6 @@ class World:
             self._processor = beside._processor = beside._processor or SimulatedProcessor()
         self.random = random.Random(f"load {seed}")
         self._chance = random.Random(f"service {seed}")
-        self._priority = random.Random(f"priority {seed}")
         self._lengths = random.Random(f"lengths {seed}")
         self._length = (model.length or fmean(model.lengths)) if model.lengths else 0.0
         self.model = model
@@ -158,10 +143,9 @@ class World:
         self.queue = Queue("simulated", 1_000_000, 2**40, patience(model.max_delay))
         self.traffic.learn_lengths(model.choice is not None)
         if model.choice is not None and self.traffic.padded is not None:
-            self.queue.choice = model.choice(self.traffic.padded, model.queue_timeout)
+            self.queue.choice = model.choice(self.traffic.padded, math.inf)
         collector = make_collector(model.batch_size, model.max_delay, self.traffic)
         self.dispatcher = Dispatcher(self.queue, collector, self.pool, self.clock, self.traffic)
-        self.dispatcher.expiry.queue_timeout = model.queue_timeout
         self.pool.scale(model.workers)
         self.clock.settle()
         engine.load_time = model.load_time
@@ -170,28 +154,19 @@ class World:
         """Send a request now; `done` is called on its response."""
         arrived = self.clock.now()
 
-        timeout = self.model.client_timeout
-        budget = TimeBudget(timeout, arrived, "simulated") if timeout < math.inf else None
-        low = self.model.low > 0.0 and self._priority.random() < self.model.low
-
         def deliver(reply: Reply) -> None:
-            if reply is ANSWER:
-                answered = (arrived, self.clock.now() - arrived)
-                self.measured.finished.append(answered)
-                if low:
-                    self.measured.low.append(answered)
+            self.measured.finished.append((arrived, self.clock.now() - arrived))
             done()
 
-        job = Job("", (), (), arrived, deliver, low_priority=low, budget=budget, caller=caller)
+        job = Job("", (), (), arrived, deliver, caller=caller)
         if self.model.lengths:
             job.size = self._lengths.choice(self.model.lengths)
         self.dispatcher.submit(job)
 
     def run(self, requests: int, longest: float = 1e9) -> Measured:
-        """Advance the clock until so many requests have ended, at most `longest` seconds."""
+        """Advance the clock until so many requests are answered, at most `longest` seconds."""
         end = self.clock.now() + longest
-        self.measured.expired = self.dispatcher.expired
-        while self.measured.ended < requests and self.clock.now() < end and self.clock.step():
+        while len(self.measured.finished) < requests and self.clock.now() < end and self.clock.step():
             pass
         self.measured.sizes = self.dispatcher.sizes
         self.measured.reasons = self.dispatcher.reasons

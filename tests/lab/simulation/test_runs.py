@@ -8,11 +8,16 @@ from collections import deque
 import pytest
 
 from tests.lab.simulation.__main__ import main
+from tests.lab.simulation.modes import BATCHES_ONLY, GROUPS
 from tests.lab.simulation.plan import draw
 from tests.lab.simulation.run import explain, prepare, run, run_plan
 from tests.lab.simulation.story import Story
 from tsctl.daemon.api.management.status import is_compiled
 from tsctl.daemon.batching.queue import Queue
+from tsctl.daemon.models.registering.spec import mode_of
+from tsctl.daemon.models.settings import ModelSettings
+
+FIRST = BATCHES_ONLY + 1  # from here on in all modes
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +27,12 @@ def _quiet() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "first", [pytest.param(first, marks=[pytest.mark.heavy] if first > 100 else []) for first in range(1, 501, 50)]
+    "first",
+    [
+        pytest.param(begin + number, marks=[pytest.mark.heavy] if number >= 100 else [])
+        for begin in (1, FIRST)
+        for number in range(0, 500, 50)
+    ],
 )
 def test_the_invariants_hold(first: int) -> None:
     failed = [seed for seed in range(first, first + 50) if run(seed) is not None]
@@ -43,27 +53,65 @@ def test_a_seed_holds_that_failed_once(seed: int) -> None:
     assert run(seed) is None
 
 
+def modes_of(seed: int) -> set[str]:
+    return {
+        f"{mode_of(settings)}{' with sequences' * settings.sequences}{' by ranks' * is_spread(settings)}"
+        for _, _, settings in draw(seed).models
+    }
+
+
+def is_spread(settings: ModelSettings) -> bool:
+    return GROUPS and bool(settings.parallel_type)
+
+
+def test_each_mode_is_drawn_and_the_first_seeds_run_whole_batches() -> None:
+    lone = {"batch", "batch with sequences", "continuous", "continuous with sequences"}
+    groups = {f"{mode} by ranks" for mode in lone} if GROUPS else set()
+
+    assert {mode for seed in range(FIRST, FIRST + 100) for mode in modes_of(seed)} == {
+        *lone, *groups, "async", "async with sequences",
+    }  # fmt: skip
+    assert {mode for seed in range(FIRST - 100, FIRST) for mode in modes_of(seed)} == {"batch"}
+
+
 def story_of(seed: int) -> deque[str]:
     story = Story(lines=deque())
     run_plan(draw(seed), story)
     return story.lines
 
 
+@pytest.mark.slow
 def test_a_seed_is_a_run() -> None:
-    assert [story_of(seed) for seed in range(1, 6)] == [story_of(seed) for seed in range(1, 6)]
+    seeds = (*range(1, 6), *range(FIRST, FIRST + 5))
+
+    assert [story_of(seed) for seed in seeds] == [story_of(seed) for seed in seeds]
     assert story_of(1) != story_of(2)
 
 
-def test_seeds_have_all_kinds_of_ends_and_faults() -> None:
-    told = "\n".join(line for seed in range(1, 41) for line in story_of(seed))
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seeds", "ends"),
+    [
+        (range(1, 41), (
+            "is told 200", "is told 500", "is told 503", "is told 504", "(ahead)", "(retry)", "(solo)", "not begun",
+            "overdue", "did not load", "hangs", "is lost", "leaves", "stalls", "operator: scale",
+            "operator: set", "operator: unregister", "from now on nothing goes wrong", "the daemon is stopped",
+            "has gone", "is cut",
+        )),
+        (range(FIRST, FIRST + 80), (
+            "(place)", "(sequence)", "(suspect)", "(retry)", "(solo)", "is to drop", "is overdue", "hangs (r",
+            "is cut", "hangs (all)", "is confused, and says", "is told 409: The state of the sequence",
+            "is refused: The state of", "requests of the sequence", "sequences at a time", "not answered within",
+            "did not answer within", "has gone", "replace", "the daemon is stopped",
+            *(("rank 1 was killed", "rank 1 exited") if GROUPS else ()),
+        )),
+    ],
+    ids=["whole batches", "all modes"],
+)  # fmt: skip
+def test_seeds_have_all_kinds_of_ends_and_faults(seeds: range, ends: tuple[str, ...]) -> None:
+    told = "\n".join(line for seed in seeds for line in story_of(seed))
 
-    for what in (
-        "is told 200", "is told 500", "is told 503", "is told 504", "(ahead)", "(retry)", "(solo)", "not begun",
-        "overdue", "did not load", "hangs", "is lost", "leaves", "stalls", "operator: scale",
-        "operator: set", "operator: unregister", "from now on nothing goes wrong", "the daemon is stopped",
-        "has gone", "is cut",
-    ):  # fmt: skip
-        assert what in told, what
+    assert [what for what in ends if what not in told] == []
 
 
 def test_runs_leave_no_descriptors() -> None:

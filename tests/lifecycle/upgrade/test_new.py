@@ -163,8 +163,7 @@ async def take_over(
     return new
 
 
-async def test_as_many_workers_are_ready_as_before_where_any_number_would_do(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_as_many_workers_are_ready_as_before_where_any_number_would_do(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar(), workers=3)
     await bench.registrar.scale(model, 1, 4, synchronous=True, progress=no_progress)
 
@@ -174,8 +173,7 @@ async def test_as_many_workers_are_ready_as_before_where_any_number_would_do(tmp
     assert (taken.pool.ready, taken.presence.least, taken.presence.most) == (3, 1, 4)
 
 
-async def test_what_is_registered_counts_and_not_what_the_settings_say_of_a_start(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_is_registered_counts_and_not_what_the_settings_say_of_a_start(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     other = bench.mar("other")
     written = bench.snapshot.read_bytes()
@@ -186,8 +184,7 @@ async def test_what_is_registered_counts_and_not_what_the_settings_say_of_a_star
     assert bench.snapshot.read_bytes() == written
 
 
-async def test_a_model_that_was_ready_and_fails_now_ends_the_upgrade(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_model_that_was_ready_and_fails_now_ends_the_upgrade(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     await bench.register(bench.mar("n"))
     both = [Expected("m", "1.0", True, 1), Expected("n", "1.0", True, 1)]
@@ -196,8 +193,7 @@ async def test_a_model_that_was_ready_and_fails_now_ends_the_upgrade(tmp_path: P
         await take_over(bench, both, failure=LoadFailure("no vocabulary", "Traceback"))
 
 
-async def test_a_model_that_had_failed_may_fail_again(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_model_that_had_failed_may_fail_again(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
 
     new = await take_over(bench, [Expected("m", "1.0", False, 1)], failure=LoadFailure("no vocabulary"))

@@ -100,8 +100,7 @@ class Old:
             return self.upgrade.step is Step.SERVING and not self.upgrade.given.is_set()
 
 
-async def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_new_daemon_that_is_ready_is_given_the_place(bench: StubDaemon) -> None:
     await bench.register(bench.mar(), workers=2)
     old = Old(bench, FakeSuccessor(Progress(1, 2), ReadyToTakeOver("2.0"), TakenOver()))
 
@@ -119,8 +118,7 @@ async def test_a_new_daemon_that_is_ready_is_given_the_place(tmp_path: Path) -> 
     assert ended.text.startswith("pid 4711, tsctl 2.0, is the daemon now")
 
 
-async def test_the_counts_are_given_with_the_place_and_then_what_is_counted_since(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_counts_are_given_with_the_place_and_then_what_is_counted_since(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     model.metrics.codes[200] += 5
     old = Old(bench, FakeSuccessor(ReadyToTakeOver("2.0"), TakenOver()))
@@ -156,9 +154,8 @@ async def test_the_counts_are_given_with_the_place_and_then_what_is_counted_sinc
     ],
 )
 async def test_a_new_daemon_that_fails_is_seen_dead_and_the_old_one_goes_on(
-    tmp_path: Path, words: list[FromNew | Exception], reason: str, did: str
+    bench: StubDaemon, words: list[FromNew | Exception], reason: str, did: str
 ) -> None:
-    bench = StubDaemon(tmp_path)
     await bench.register(bench.mar())
     old = Old(bench, FakeSuccessor(*words))
 
@@ -204,8 +201,7 @@ async def test_what_a_new_daemon_acknowledged_before_it_died_is_not_overwritten(
     assert "this one stops; the next start uses the snapshot" in caplog.text
 
 
-async def test_a_daemon_that_does_not_fit_is_not_started(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_daemon_that_does_not_fit_is_not_started(bench: StubDaemon) -> None:
     old = Old(bench, FakeSuccessor(ReadyToTakeOver("2.0"), TakenOver()), MemoryCheck(3 * 1024**3, 1024**3))
 
     with pytest.raises(UpgradeFailed, match=r"needs about 3 GiB more memory"):
@@ -216,8 +212,7 @@ async def test_a_daemon_that_does_not_fit_is_not_started(tmp_path: Path) -> None
     assert (await old.ask(check_memory=False))["new"]["pid"] == 4711
 
 
-async def test_one_that_is_not_ready_in_time_is_given_up(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_one_that_is_not_ready_in_time_is_given_up(bench: StubDaemon) -> None:
     old = Old(bench, FakeSuccessor())
 
     with pytest.raises(UpgradeFailed, match=r"not ready within 0\.5 s"):
@@ -227,8 +222,7 @@ async def test_one_that_is_not_ready_in_time_is_given_up(tmp_path: Path) -> None
     assert old.serves()
 
 
-async def test_changes_that_were_begun_are_finished_before_the_new_daemon_starts(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_changes_that_were_begun_are_finished_before_the_new_daemon_starts(bench: StubDaemon) -> None:
     old = Old(bench, FakeSuccessor(ReadyToTakeOver("2.0"), TakenOver()))
     with bench.registrar.gate.change():
         asking = asyncio.ensure_future(old.ask())
@@ -253,8 +247,7 @@ async def test_the_new_daemon_reads_what_services_keep_at_last(tmp_path: Path) -
     assert written is not None and written.extensions == {"noted": {"a": 1, "last": True}}
 
 
-async def test_a_change_that_does_not_end_gives_the_upgrade_up(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_change_that_does_not_end_gives_the_upgrade_up(bench: StubDaemon) -> None:
     old = Old(bench, FakeSuccessor())
     with (
         bench.registrar.gate.change(),
@@ -265,8 +258,7 @@ async def test_a_change_that_does_not_end_gives_the_upgrade_up(tmp_path: Path) -
     assert old.serves()
 
 
-async def test_what_cannot_be_written_cannot_be_handed_over(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_cannot_be_written_cannot_be_handed_over(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     bench.snapshot.unlink()
     bench.snapshot.mkdir()
@@ -279,8 +271,7 @@ async def test_what_cannot_be_written_cannot_be_handed_over(tmp_path: Path) -> N
     assert old.serves()
 
 
-async def test_there_is_one_upgrade_at_a_time_and_none_while_the_daemon_itself_loads(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_there_is_one_upgrade_at_a_time_and_none_while_the_daemon_itself_loads(bench: StubDaemon) -> None:
     old = Old(bench, FakeSuccessor())
     old.ready = False
     with pytest.raises(Loading):
@@ -297,8 +288,7 @@ async def test_there_is_one_upgrade_at_a_time_and_none_while_the_daemon_itself_l
         await asking
 
 
-async def test_a_stop_gives_an_upgrade_up(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_stop_gives_an_upgrade_up(bench: StubDaemon) -> None:
     old = Old(bench, FakeSuccessor())
     asking = asyncio.ensure_future(old.ask())
     await until(lambda: old.successor.did == ["introduced"])
@@ -313,9 +303,8 @@ async def test_a_stop_gives_an_upgrade_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("last", [TakenOver(), SuccessorGone("it died")], ids=["it takes the place", "it dies"])
 async def test_a_stop_while_the_place_is_given_away_waits_for_who_has_it(
-    tmp_path: Path, last: FromNew | Exception
+    bench: StubDaemon, last: FromNew | Exception
 ) -> None:
-    bench = StubDaemon(tmp_path)
     old = Old(bench, FakeSuccessor(ReadyToTakeOver("2.0")))
     asking = asyncio.ensure_future(old.ask())
     await until(lambda: old.upgrade.step is Step.HANDING)
@@ -331,8 +320,7 @@ async def test_a_stop_while_the_place_is_given_away_waits_for_who_has_it(
     await asyncio.gather(asking, return_exceptions=True)
 
 
-async def test_whoever_asked_may_leave(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_whoever_asked_may_leave(bench: StubDaemon) -> None:
     old = Old(bench, FakeSuccessor())
     asking = asyncio.ensure_future(old.ask())
     await until(lambda: old.upgrade.step is Step.LOADING)
@@ -346,9 +334,8 @@ async def test_whoever_asked_may_leave(tmp_path: Path) -> None:
 
 
 async def test_an_ephemeral_version_is_told_with_its_registration_and_taken_back_after_a_failure(
-    tmp_path: Path,
+    bench: StubDaemon,
 ) -> None:
-    bench = StubDaemon(tmp_path)
     await bench.register(bench.mar("m"))
     model = await bench.register(bench.mar("e"), ephemeral=True, owner="mine")
     old = Old(bench, FakeSuccessor(TakeoverFailed("no room")))
@@ -361,8 +348,7 @@ async def test_an_ephemeral_version_is_told_with_its_registration_and_taken_back
     assert not model.source.directory.exists()
 
 
-async def test_the_files_of_an_ephemeral_version_outlive_the_old_daemon(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_files_of_an_ephemeral_version_outlive_the_old_daemon(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar("e"), ephemeral=True, owner="mine")
     old = Old(bench, FakeSuccessor(ReadyToTakeOver("2.0"), TakenOver()))
 

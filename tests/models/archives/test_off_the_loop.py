@@ -41,8 +41,7 @@ def parsed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 FILES = model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8"}
 
 
-async def test_of_a_registration(tmp_path: Path, parsed: list[str]) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_of_a_registration(bench: StubDaemon, parsed: list[str]) -> None:
     write_mar(bench.store / "m.mar", FILES)
 
     model = await bench.register("m.mar")
@@ -51,8 +50,7 @@ async def test_of_a_registration(tmp_path: Path, parsed: list[str]) -> None:
     assert parsed == list(PARSERS) and bench.registry.find("m").settings.batch_size == 8
 
 
-async def test_of_a_folder_that_is_served_in_place(tmp_path: Path, parsed: list[str]) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_of_a_folder_that_is_served_in_place(bench: StubDaemon, parsed: list[str]) -> None:
     write_files(bench.store / "m", FILES)
 
     await bench.register("m")
@@ -70,9 +68,8 @@ async def test_of_a_list(tmp_path: Path, parsed: list[str]) -> None:
 
 
 async def test_of_a_version_that_is_restored_while_others_are_served(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     write_mar(bench.store / "m.mar", FILES)
     first = await bench.register("m.mar")
     assert first.source.unpacked is not None

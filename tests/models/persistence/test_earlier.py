@@ -1,7 +1,6 @@
 """The state of a model before its latest change is kept: which commands are a change, and what a rollback needs."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -90,8 +89,7 @@ def test_the_directories_before_are_kept_as_long_as_the_model_is_registered() ->
     assert kept([ONE], []).directories == frozenset()
 
 
-async def test_the_archive_before_is_served_again_though_its_file_is_gone(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_archive_before_is_served_again_though_its_file_is_gone(bench: StubDaemon) -> None:
     old = await bench.register(bench.mar())
     digest = old.source.directory.name
     write_mar(bench.store / "m-1.0.mar", model_files() | {"more": b"."})
@@ -109,8 +107,7 @@ async def test_the_archive_before_is_served_again_though_its_file_is_gone(tmp_pa
     assert again.registrar.ledger.memory.earlier[0].versions[0].unpacked != digest  # a second rollback returns
 
 
-async def test_setting_is_a_change_and_scaling_is_none(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_setting_is_a_change_and_scaling_is_none(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar(), workers=1)
     await bench.registrar.scale(model, 2, 2, synchronous=True, progress=no_progress)
     assert len(bench.registrar.ledger.memory.earlier) == 0
@@ -122,8 +119,7 @@ async def test_setting_is_a_change_and_scaling_is_none(tmp_path: Path) -> None:
     assert earlier.versions[0].request.overrides.said == {"workers": 2, "max_workers": 2}
 
 
-async def test_a_replacement_that_fails_leaves_the_state_before_the_latest_change(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_replacement_that_fails_leaves_the_state_before_the_latest_change(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     bench.engine.load_failure = BROKEN
     write_mar(bench.store / "m-1.0.mar", model_files() | {"more": b"."})

@@ -105,8 +105,7 @@ def test_a_file_that_an_earlier_version_wrote_is_current_until_it_changes(tmp_pa
     assert not memory.is_current()
 
 
-async def test_a_model_that_an_earlier_version_registered_is_served_as_it_was(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_model_that_an_earlier_version_registered_is_served_as_it_was(bench: StubDaemon) -> None:
     write_files(bench.store / "m", model_files())
     bench.snapshot.write_bytes(document(SAID))
 

@@ -1,7 +1,6 @@
 """The snapshot's text is that of the whole document, and only parts that have changed are encoded."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -74,8 +73,7 @@ def test_only_what_has_changed_is_encoded(monkeypatch: pytest.MonkeyPatch) -> No
     assert encoded == ["a", "b", "b", "c"]
 
 
-async def test_a_version_that_has_not_changed_keeps_its_entry(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_version_that_has_not_changed_keeps_its_entry(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     memory = bench.registrar.ledger.memory
     (before,) = memory._saved.models

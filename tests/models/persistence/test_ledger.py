@@ -7,8 +7,7 @@ from tests.kit.services import NotedDaemon
 from tsctl.daemon.models.persistence.snapshot import read_snapshot
 
 
-async def test_a_registration_that_may_still_fail_is_not_written(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_registration_that_may_still_fail_is_not_written(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     ledger = bench.registrar.ledger
 
@@ -20,8 +19,7 @@ async def test_a_registration_that_may_still_fail_is_not_written(tmp_path: Path)
     assert list(bench.remembered) == ["m/1.0"]
 
 
-async def test_what_an_earlier_run_registered_is_kept_until_it_is_restored(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_an_earlier_run_registered_is_kept_until_it_is_restored(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     ledger = bench.registrar.ledger
     (entry,) = bench.remembered.values()
@@ -36,8 +34,7 @@ async def test_what_an_earlier_run_registered_is_kept_until_it_is_restored(tmp_p
     assert list(bench.remembered) == []
 
 
-async def test_a_default_version_is_marked_as_chosen_only_if_it_was_chosen(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_default_version_is_marked_as_chosen_only_if_it_was_chosen(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     await bench.register(bench.mar(version="2.0"))
     ledger = bench.registrar.ledger
@@ -52,8 +49,7 @@ async def test_a_default_version_is_marked_as_chosen_only_if_it_was_chosen(tmp_p
     }
 
 
-async def test_a_directory_goes_when_the_snapshot_no_longer_names_it(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_directory_goes_when_the_snapshot_no_longer_names_it(bench: StubDaemon) -> None:
     model = await bench.register(bench.mar())
     registrar = bench.registrar
     assert model.source.unpacked is not None

@@ -16,8 +16,7 @@ from tsctl.daemon.models.settings import Overrides
 from tsctl.daemon.workers.engine import LoadFailure
 
 
-async def test_what_was_registered_is_loading_before_anything_is_waited_for(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_was_registered_is_loading_before_anything_is_waited_for(tmp_path: Path, bench: StubDaemon) -> None:
     overrides = Overrides(batch_size=4, max_delay=0.5, policy="greedy", response_timeout=7.0)
     await bench.registrar.register(Registration(url=bench.mar(), model_name="n", overrides=overrides))
     await bench.registrar.scale(bench.registry.find("n"), 2, 3, synchronous=True, progress=no_progress)
@@ -35,9 +34,8 @@ async def test_what_was_registered_is_loading_before_anything_is_waited_for(tmp_
 
 
 async def test_the_archive_is_not_needed_again_and_the_log_says_that_it_is_gone(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    bench: StubDaemon, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = StubDaemon(tmp_path)
     await bench.register(bench.mar())
     (bench.store / "m-1.0.mar").unlink()
 
@@ -49,9 +47,8 @@ async def test_the_archive_is_not_needed_again_and_the_log_says_that_it_is_gone(
 
 
 async def test_a_version_stays_what_was_registered_though_its_archive_changed(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    bench: StubDaemon, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = StubDaemon(tmp_path)
     url = bench.mar()
     model = await bench.register(url)
     write_mar(bench.store / url, model_files(version="2.0"))
@@ -62,8 +59,7 @@ async def test_a_version_stays_what_was_registered_though_its_archive_changed(
     assert "m-1.0.mar has changed since m/1.0 was registered from it" in caplog.text
 
 
-async def test_what_the_archives_yaml_says_is_read_again(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_the_archives_yaml_says_is_read_again(bench: StubDaemon) -> None:
     directory = write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8"})
     await bench.register("m")
     (directory / "c.yaml").write_text("batchSize: 16")
@@ -73,8 +69,7 @@ async def test_what_the_archives_yaml_says_is_read_again(tmp_path: Path) -> None
     assert again.registry.find("m").settings.batch_size == 16
 
 
-async def test_a_missing_directory_is_unpacked_again_from_the_same_archive(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_missing_directory_is_unpacked_again_from_the_same_archive(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     shutil.rmtree(bench.models_dir)
 
@@ -91,8 +86,7 @@ async def lost(bench: StubDaemon) -> StubDaemon:
 
 
 @pytest.mark.parametrize("changed", [True, False], ids=["has changed", "is gone"])
-async def test_a_version_whose_files_are_lost_stays_listed_as_failed(changed: bool, tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_version_whose_files_are_lost_stays_listed_as_failed(changed: bool, bench: StubDaemon) -> None:
     url = bench.mar()
     await bench.register(url)
     if changed:
@@ -109,8 +103,7 @@ async def test_a_version_whose_files_are_lost_stays_listed_as_failed(changed: bo
     assert again.remembered == bench.remembered and again.engine.workers == []
 
 
-async def test_a_lost_version_cannot_be_scaled_and_can_be_registered_again(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_lost_version_cannot_be_scaled_and_can_be_registered_again(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     (bench.store / "m-1.0.mar").unlink()
     again = await lost(bench)
@@ -123,8 +116,7 @@ async def test_a_lost_version_cannot_be_scaled_and_can_be_registered_again(tmp_p
     assert again.unpacked == 1
 
 
-async def test_a_lost_version_can_be_unregistered(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_lost_version_can_be_unregistered(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     (bench.store / "m-1.0.mar").unlink()
     again = await lost(bench)
@@ -134,8 +126,7 @@ async def test_a_lost_version_can_be_unregistered(tmp_path: Path) -> None:
     assert (again.names, again.remembered, again.unpacked) == ([], {}, 0)
 
 
-async def test_a_directory_that_is_gone_or_holds_another_version_is_a_lost_version(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_directory_that_is_gone_or_holds_another_version_is_a_lost_version(bench: StubDaemon) -> None:
     for name in ("gone", "changed"):
         write_files(bench.store / name, model_files(name))
         await bench.register(name)
@@ -149,8 +140,7 @@ async def test_a_directory_that_is_gone_or_holds_another_version_is_a_lost_versi
     assert "changed now contains changed/2.0" in errors["changed"] and "Model not found at: gone" in errors["gone"]
 
 
-async def test_a_snapshot_that_asks_for_the_impossible_is_a_failed_version(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_snapshot_that_asks_for_the_impossible_is_a_failed_version(bench: StubDaemon) -> None:
     await bench.registrar.register(Registration(url=bench.mar(), overrides=Overrides(batch_size=4)))
     document = json.loads(bench.snapshot.read_text())
     document["models"][0]["request"]["wishes"]["batch_size"] = 0
@@ -161,8 +151,7 @@ async def test_a_snapshot_that_asks_for_the_impossible_is_a_failed_version(tmp_p
     assert "batch_size is 0" in str(again.registry.find("m").pool.failure)
 
 
-async def test_a_restored_version_that_cannot_load_stays_listed_as_failed(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_restored_version_that_cannot_load_stays_listed_as_failed(tmp_path: Path, bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     again = StubDaemon(tmp_path)
     again.engine.load_failure = LoadFailure("ValueError: bad weights")
@@ -173,8 +162,7 @@ async def test_a_restored_version_that_cannot_load_stays_listed_as_failed(tmp_pa
     assert [*again.remembered] == ["m/1.0"]
 
 
-async def test_versions_come_back_in_their_order_with_their_default(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_versions_come_back_in_their_order_with_their_default(bench: StubDaemon) -> None:
     for version in ("3", "1", "2"):
         await bench.register(bench.mar(version=version))
     await bench.registrar.set_default("m", "2")
@@ -185,8 +173,7 @@ async def test_versions_come_back_in_their_order_with_their_default(tmp_path: Pa
     assert again.remembered == bench.remembered
 
 
-async def test_the_default_stays_though_its_directory_must_be_unpacked_again(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_default_stays_though_its_directory_must_be_unpacked_again(bench: StubDaemon) -> None:
     first = await bench.register(bench.mar(version="1"))
     await bench.register(bench.mar(version="2"))
     assert first.source.unpacked is not None
@@ -197,8 +184,7 @@ async def test_the_default_stays_though_its_directory_must_be_unpacked_again(tmp
     assert again.registry.find("m").version == "1"
 
 
-async def test_no_restore_ignores_the_snapshot_until_something_changes(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_no_restore_ignores_the_snapshot_until_something_changes(bench: StubDaemon) -> None:
     await bench.register(bench.mar("a"))
     before = bench.snapshot.read_bytes()
 
@@ -210,8 +196,7 @@ async def test_no_restore_ignores_the_snapshot_until_something_changes(tmp_path:
 
 
 @pytest.mark.parametrize("url", ["{store}/mine.py:french", "mine.py:french"], ids=["by its path", "by its name"])
-async def test_a_file_that_was_served_in_place_is_served_there_again(url: str, tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_file_that_was_served_in_place_is_served_there_again(url: str, bench: StubDaemon) -> None:
     write_files(bench.store, {"mine.py": b"def french(texts): ...\n"})
     await bench.register(url.format(store=bench.store), local_paths=True)
 
@@ -223,8 +208,7 @@ async def test_a_file_that_was_served_in_place_is_served_there_again(url: str, t
     assert again.unpacked == 0
 
 
-async def test_a_file_that_is_gone_stays_listed_as_failed(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_file_that_is_gone_stays_listed_as_failed(bench: StubDaemon) -> None:
     write_files(bench.store, {"mine.py": b""})
     await bench.register("mine.py")
     (bench.store / "mine.py").unlink()

@@ -21,8 +21,7 @@ from tsctl.daemon.workers.engine import LoadFailure
 BROKEN = LoadFailure("ValueError: bad weights")
 
 
-async def test_a_registration_is_remembered_as_it_was_asked_for(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_registration_is_remembered_as_it_was_asked_for(bench: StubDaemon) -> None:
     overrides = Overrides(batch_size=4, max_delay=0.02, policy="greedy", workers=2, response_timeout=7.0)
     request = Registration(url=bench.mar(), model_name="n", handler="base_handler", overrides=overrides)
 
@@ -34,8 +33,7 @@ async def test_a_registration_is_remembered_as_it_was_asked_for(tmp_path: Path) 
     assert model.source.unpacked is not None and entry.unpacked == model.source.unpacked.name
 
 
-async def test_what_comes_from_the_archive_or_a_default_is_not_frozen(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_comes_from_the_archive_or_a_default_is_not_frozen(bench: StubDaemon) -> None:
     write_files(bench.store / "m", model_files(configFile="c.yaml") | {"c.yaml": b"batchSize: 8\nminWorkers: 2"})
 
     model = await bench.registrar.register(Registration(url="m"))
@@ -44,8 +42,7 @@ async def test_what_comes_from_the_archive_or_a_default_is_not_frozen(tmp_path: 
     assert bench.remembered["m/1.0"].request.overrides == Overrides()
 
 
-async def test_scaling_is_remembered_and_the_rest_of_the_request_stays(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_scaling_is_remembered_and_the_rest_of_the_request_stays(bench: StubDaemon) -> None:
     model = await bench.registrar.register(Registration(url=bench.mar(), overrides=Overrides(batch_size=4)))
 
     await bench.registrar.scale(model, 1, 3, synchronous=False, progress=no_progress)
@@ -55,8 +52,7 @@ async def test_scaling_is_remembered_and_the_rest_of_the_request_stays(tmp_path:
     )
 
 
-async def test_a_default_version_is_remembered_as_chosen(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_default_version_is_remembered_as_chosen(bench: StubDaemon) -> None:
     for version in ("1.0", "2.0"):
         await bench.register(bench.mar(version=version))
 
@@ -69,8 +65,7 @@ async def test_a_default_version_is_remembered_as_chosen(tmp_path: Path) -> None
     ]
 
 
-async def test_what_is_unregistered_is_forgotten_and_its_directory_goes(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_is_unregistered_is_forgotten_and_its_directory_goes(bench: StubDaemon) -> None:
     await bench.register(bench.mar("a"))
     await bench.register(bench.mar("b"))
 
@@ -79,8 +74,7 @@ async def test_what_is_unregistered_is_forgotten_and_its_directory_goes(tmp_path
     assert [*bench.remembered] == ["b/1.0"] and bench.unpacked == 1
 
 
-async def test_a_registration_that_may_still_fail_is_not_remembered_by_another_change(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_registration_that_may_still_fail_is_not_remembered_by_another_change(bench: StubDaemon) -> None:
     bench.engine.load_time = NEVER
     loading = asyncio.ensure_future(bench.register(bench.mar("slow")))
     await until(lambda: len(bench.engine.workers) == 1)
@@ -93,9 +87,8 @@ async def test_a_registration_that_may_still_fail_is_not_remembered_by_another_c
 
 @pytest.mark.parametrize("change", ["scale", "default", "set"])
 async def test_a_change_that_is_answered_is_remembered_with_the_registration_that_goes_on(
-    change: str, tmp_path: Path
+    change: str, bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     await bench.register(bench.mar("slow", version="0.9"))
     bench.engine.load_time = NEVER
     loading = asyncio.ensure_future(bench.register(bench.mar("slow")))
@@ -120,8 +113,7 @@ async def test_a_change_that_is_answered_is_remembered_with_the_registration_tha
     assert [*bench.remembered] == ["slow/0.9"] and bench.unpacked == 1
 
 
-async def test_a_failed_version_that_a_failing_registration_replaced_is_forgotten(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_failed_version_that_a_failing_registration_replaced_is_forgotten(bench: StubDaemon) -> None:
     bench.engine.load_failure = BROKEN
     failed = await bench.register(bench.mar(), synchronous=False)
     await until(lambda: failed.state is ModelState.FAILED)
@@ -133,8 +125,7 @@ async def test_a_failed_version_that_a_failing_registration_replaced_is_forgotte
     assert bench.remembered == {} and bench.unpacked == 0
 
 
-async def test_a_stop_changes_nothing(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_stop_changes_nothing(bench: StubDaemon) -> None:
     await bench.register(bench.mar())
     before = bench.snapshot.read_bytes()
 
@@ -143,8 +134,7 @@ async def test_a_stop_changes_nothing(tmp_path: Path) -> None:
     assert bench.snapshot.read_bytes() == before and bench.unpacked == 1
 
 
-async def test_changes_at_the_same_time_are_all_remembered(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_changes_at_the_same_time_are_all_remembered(bench: StubDaemon) -> None:
     names = [f"m{number}" for number in range(8)]
 
     await asyncio.gather(*(bench.register(bench.mar(name)) for name in names))
@@ -188,11 +178,10 @@ def fail_at(monkeypatch: pytest.MonkeyPatch, step: str) -> None:
 
 @pytest.mark.parametrize("step", ["fsync of the draft", "rename", "fsync of the directory"])
 async def test_after_a_write_that_failed_halfway_what_is_answered_next_is_on_the_disk(
-    step: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    step: str, bench: StubDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failure after the rename leaves the new file in place: going back to the old state must be written, too."""
 
-    bench = StubDaemon(tmp_path)
     await bench.register(bench.mar("a"))
     with monkeypatch.context() as patched:
         fail_at(patched, step)
@@ -207,9 +196,8 @@ async def test_after_a_write_that_failed_halfway_what_is_answered_next_is_on_the
 
 
 async def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succeeds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: StubDaemon, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = StubDaemon(tmp_path)
     with monkeypatch.context() as patched:
         fail_at(patched, "fsync of the directory")
         with pytest.raises(NotRemembered):
@@ -222,8 +210,7 @@ async def test_a_directory_that_the_disk_may_refer_to_is_kept_until_a_write_succ
     assert bench.remembered == {} and bench.unpacked == 0
 
 
-async def test_a_broken_snapshot_is_kept_aside_with_every_directory(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_broken_snapshot_is_kept_aside_with_every_directory(bench: StubDaemon) -> None:
     await bench.register(bench.mar("a"))
     bench.snapshot.write_bytes(b"{")
 
@@ -236,9 +223,8 @@ async def test_a_broken_snapshot_is_kept_aside_with_every_directory(tmp_path: Pa
 
 
 async def test_a_broken_snapshot_is_told_in_the_log_and_to_who_asks(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    bench: StubDaemon, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = StubDaemon(tmp_path)
     bench.snapshot.write_bytes(b"{")
 
     with caplog.at_level(logging.ERROR, "tsctl.daemon.models"):
@@ -250,8 +236,7 @@ async def test_a_broken_snapshot_is_told_in_the_log_and_to_who_asks(
     assert note.startswith("warning: the snapshot is broken, so no model is restored; the file is kept as ")
 
 
-async def test_what_a_crash_left_of_a_write_is_removed(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_a_crash_left_of_a_write_is_removed(bench: StubDaemon) -> None:
     draft = bench.snapshot.with_name(".snapshot-x1")
     draft.write_bytes(b"half of")
 

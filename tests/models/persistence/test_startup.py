@@ -106,8 +106,7 @@ def test_plan(listings: list[Listing] | None, stale: list[SnapshotEntry], expect
     assert decided == expected
 
 
-async def test_what_a_list_loads_without_restoring_is_no_change(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_a_list_loads_without_restoring_is_no_change(bench: StubDaemon) -> None:
     await bench.register(bench.mar("a"))
 
     ignoring = await bench.restart(restore="false", models=bench.mar("b"))
@@ -115,8 +114,7 @@ async def test_what_a_list_loads_without_restoring_is_no_change(tmp_path: Path) 
     assert ignoring.names == ["b/1.0"] and [*ignoring.remembered] == ["a/1.0"]
 
 
-async def test_a_listed_archive_is_loaded_with_a_worker_for_each_core(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_listed_archive_is_loaded_with_a_worker_for_each_core(bench: StubDaemon) -> None:
     again = await bench.restart(models=f"n={bench.mar()}")
 
     model = again.registry.find("n")
@@ -128,8 +126,7 @@ async def test_a_listed_archive_is_loaded_with_a_worker_for_each_core(tmp_path: 
     assert fewer.registry.find("n").pool.wanted == 3
 
 
-async def test_a_listed_archive_outside_the_store_is_loaded(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_listed_archive_outside_the_store_is_loaded(tmp_path: Path, bench: StubDaemon) -> None:
     elsewhere = write_mar(tmp_path / "m.mar", model_files())
 
     again = await bench.restart(models=str(elsewhere))
@@ -138,17 +135,15 @@ async def test_a_listed_archive_outside_the_store_is_loaded(tmp_path: Path) -> N
 
 
 async def test_an_archive_of_the_list_that_is_not_there_is_named_and_the_others_are_loaded(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    bench: StubDaemon, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = StubDaemon(tmp_path)
     again = await bench.restart(models=f"missing.mar,{bench.mar()}")
 
     assert again.names == ["m/1.0"]
     assert "cannot load missing.mar: Model not found at: missing.mar" in caplog.text
 
 
-async def test_a_list_brings_the_archive_as_it_is_now_with_what_was_set_since(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_list_brings_the_archive_as_it_is_now_with_what_was_set_since(bench: StubDaemon) -> None:
     url = bench.mar()
     first = await bench.restart(models=url)
     await first.registrar.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
@@ -162,9 +157,8 @@ async def test_a_list_brings_the_archive_as_it_is_now_with_what_was_set_since(tm
 
 
 async def test_what_a_list_no_longer_names_is_not_restored_and_the_log_says_so(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    bench: StubDaemon, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = StubDaemon(tmp_path)
     a, b = bench.mar("a"), bench.mar("b")
     await bench.restart(models=f"{a},{b}")
 
@@ -175,8 +169,7 @@ async def test_what_a_list_no_longer_names_is_not_restored_and_the_log_says_so(
     assert "a/1.0 is not restored: it was loaded from a list that no longer names it" in caplog.text
 
 
-async def test_an_archive_of_the_list_that_is_gone_is_served_from_what_was_unpacked(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_an_archive_of_the_list_that_is_gone_is_served_from_what_was_unpacked(bench: StubDaemon) -> None:
     url = bench.mar()
     await bench.restart(models=url)
     (bench.store / url).unlink()
@@ -186,8 +179,7 @@ async def test_an_archive_of_the_list_that_is_gone_is_served_from_what_was_unpac
     await until(lambda: again.registry.find("m").state is ModelState.READY)
 
 
-async def test_an_archive_of_the_list_that_broke_leaves_its_version_failed_with_what_was_set(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_an_archive_of_the_list_that_broke_leaves_its_version_failed_with_what_was_set(bench: StubDaemon) -> None:
     url = bench.mar()
     first = await bench.restart(models=url)
     await first.registrar.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
@@ -201,9 +193,8 @@ async def test_an_archive_of_the_list_that_broke_leaves_its_version_failed_with_
 
 
 async def test_an_archive_of_the_list_that_holds_another_version_now_brings_that_one(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    bench: StubDaemon, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = StubDaemon(tmp_path)
     url = bench.mar()
     await bench.restart(models=url)
     write_mar(bench.store / url, model_files(version="2.0"))
@@ -215,8 +206,7 @@ async def test_an_archive_of_the_list_that_holds_another_version_now_brings_that
     assert "m/1.0 is not restored: m-1.0.mar no longer contains this version" in caplog.text
 
 
-async def test_a_change_while_the_list_is_loaded_forgets_nothing(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_change_while_the_list_is_loaded_forgets_nothing(tmp_path: Path, bench: StubDaemon) -> None:
     url = bench.mar()
     first = await bench.restart(models=url)
     await first.registrar.scale(first.registry.find("m"), 3, 3, synchronous=False, progress=no_progress)
@@ -233,8 +223,7 @@ async def test_a_change_while_the_list_is_loaded_forgets_nothing(tmp_path: Path)
     assert startup.done and again.registry.find("m").pool.wanted == 3
 
 
-async def test_a_list_wins_over_the_same_version_from_another_archive(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_list_wins_over_the_same_version_from_another_archive(tmp_path: Path, bench: StubDaemon) -> None:
     elsewhere = write_mar(tmp_path / "m.mar", model_files() | {"elsewhere": b"."})
     request = Registration(url=str(elsewhere), overrides=Overrides(batch_size=4, workers=1), local_paths=True)
     await bench.registrar.register(request)
@@ -252,8 +241,7 @@ def properties(root: Path, **block: object) -> str:
     return str(file)
 
 
-async def test_the_models_block_gives_values_and_the_default_version(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_models_block_gives_values_and_the_default_version(tmp_path: Path, bench: StubDaemon) -> None:
     one, two = bench.mar(version="1"), bench.mar(version="2")
     values = {"defaultVersion": True, "minWorkers": 2, "maxWorkers": 2, "batchSize": 8, "maxBatchDelay": 50}
     file = properties(tmp_path, m={"2": values})
@@ -267,8 +255,9 @@ async def test_the_models_block_gives_values_and_the_default_version(tmp_path: P
     assert again.remembered["m/2"].request.overrides.batch_size is None  # not frozen
 
 
-async def test_a_snapshot_of_torchserve_is_served_as_it_was_and_then_remembered(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_snapshot_of_torchserve_is_served_as_it_was_and_then_remembered(
+    tmp_path: Path, bench: StubDaemon
+) -> None:
     one, two = "one.mar", bench.mar(version="2")
     yaml = {"c.yaml": b"batchSize: 16\nminWorkers: 1\n"}
     write_mar(bench.store / one, model_files("m", "1", configFile="c.yaml") | yaml)
@@ -293,9 +282,8 @@ async def test_a_snapshot_of_torchserve_is_served_as_it_was_and_then_remembered(
 
 
 async def test_a_snapshots_settings_are_those_of_its_archive_though_that_contains_another_version_now(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     renewed, other = bench.mar(version="3"), bench.mar(version="2")
     snapshot = {
         "1": {"marName": renewed, "minWorkers": 2, "batchSize": 8, "maxBatchDelay": 100, "defaultVersion": True},
@@ -314,9 +302,8 @@ async def test_a_snapshots_settings_are_those_of_its_archive_though_that_contain
 
 
 async def test_a_snapshot_of_torchserve_with_a_wrong_value_is_told(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, bench: StubDaemon
 ) -> None:
-    bench = StubDaemon(tmp_path)
     versions = {"1.0": {"marName": bench.mar(), "batchSize": "many"}}
     file = tmp_path / "config.properties"
     file.write_text(f"model_snapshot={json.dumps({'models': {'m': versions}})}\n")
@@ -327,8 +314,7 @@ async def test_a_snapshot_of_torchserve_with_a_wrong_value_is_told(
     assert "`batchSize` is `many`; expected a whole number of at least 1" in caplog.text
 
 
-async def test_a_default_that_somebody_chose_wins_over_the_models_block(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_default_that_somebody_chose_wins_over_the_models_block(tmp_path: Path, bench: StubDaemon) -> None:
     models = ",".join(bench.mar(version=version) for version in ("1", "2"))
     file = properties(tmp_path, m={"2": {"defaultVersion": True}})
     first = await bench.restart(models=models, ts_config=file)
@@ -339,8 +325,7 @@ async def test_a_default_that_somebody_chose_wins_over_the_models_block(tmp_path
     assert (await bench.restart(models=models, ts_config=file)).registry.find("m").version == "1"
 
 
-async def test_an_archive_that_was_only_touched_is_loaded_from_the_list_once(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_an_archive_that_was_only_touched_is_loaded_from_the_list_once(bench: StubDaemon) -> None:
     url = bench.mar()
     await bench.restart(models=url)
     os.utime(bench.store / url, ns=(1, 1))
@@ -350,8 +335,9 @@ async def test_an_archive_that_was_only_touched_is_loaded_from_the_list_once(tmp
     assert again.names == ["m/1.0"] and again.unpacked == 1
 
 
-async def test_what_is_listed_or_was_registered_is_expected_until_it_is_registered_or_fails(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_what_is_listed_or_was_registered_is_expected_until_it_is_registered_or_fails(
+    tmp_path: Path, bench: StubDaemon
+) -> None:
     await bench.register(bench.mar("kept"))
     (bench.store / "broken.mar").write_bytes(b"no archive")
     again = StubDaemon(tmp_path, models=f"{bench.mar('listed')},known=broken.mar")
@@ -369,8 +355,9 @@ async def test_what_is_listed_or_was_registered_is_expected_until_it_is_register
         again.registry.find("known")
 
 
-async def test_a_version_of_the_start_lets_requests_wait_for_its_first_worker(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_version_of_the_start_lets_requests_wait_for_its_first_worker(
+    tmp_path: Path, bench: StubDaemon
+) -> None:
     again = StubDaemon(tmp_path, models=bench.mar())
     again.engine.load_time = 3600.0
     await again.start()

@@ -111,8 +111,7 @@ async def test_a_shadow_is_refused_where_nobody_copies_requests(tmp_path: Path) 
     assert not bench.registry.routes
 
 
-async def test_the_versions_of_a_served_program_take_their_weight_along(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_the_versions_of_a_served_program_take_their_weight_along(bench: StubDaemon) -> None:
     await bench.register(bench.mar(version="3.0"), ephemeral=True, owner="token")
     await bench.register(bench.mar())
     changes = changes_of(bench)
@@ -159,8 +158,7 @@ async def test_a_route_ends_with_its_model(tmp_path: Path) -> None:
     assert not bench.registry.routes
 
 
-async def test_a_route_whose_model_is_not_restored_does_not_wait_for_another_one(tmp_path: Path) -> None:
-    bench = StubDaemon(tmp_path)
+async def test_a_route_whose_model_is_not_restored_does_not_wait_for_another_one(bench: StubDaemon) -> None:
     await bench.register(bench.mar("e"), ephemeral=True, owner="token")
     await bench.register(bench.mar("e", version="2.0"))
     await changes_of(bench).set("e", parse_route("1.0=1 2.0=1"))

@@ -80,6 +80,8 @@ CASES = [
     ("cores", facts("processors", quota=1.5), OK, "1.5 by the cgroup's quota"),
     ("cores", facts("processors", quota=0.5), WARNING, "waits for its share"),
     ("cores", facts("processors", threads=16), WARNING, "OMP_NUM_THREADS is 16"),
+    ("cores", facts("daemon", threads=((8, 8), (8, 8))), WARNING, "8 cores; 2 models share 8 cores with 16 threads"),
+    ("cores", facts("daemon", threads=((8, 8),)), OK, "8 cores"),
     ("processor", FINE, OK, "fast bfloat16: amx_bf16"),
     ("processor", facts("processors", flags=frozenset({"avx2"})), OK, "no fast bfloat16"),
     ("memory", facts("memory", limit=GIB, left=300 * MIB), WARNING, "300.0 MiB free of 1.0 GiB, the cgroup's limit"),

@@ -215,12 +215,13 @@ def test_a_running_daemon_s_own_addresses_and_directories_are_checked(tmp_path: 
     status = {
         "pid": 42, "version": "9.9", "compiled": True, "inferenceAddress": "http://127.0.0.1:8080",
         "managementAddress": None, "metricsAddress": None, "stateDir": str(tmp_path), "modelStore": None,
+        "models": [{"wanted": 2, "threads": 8}, {"wanted": 1, "threads": 0}, {"wanted": 0, "threads": 0}],
     }  # fmt: skip
     daemon.answer("GET /tsctl/status", status)
 
     found = gather(daemon.path, {})
 
-    assert (found.daemon.pid, found.daemon.version) == (42, "9.9")
+    assert (found.daemon.pid, found.daemon.version, found.daemon.threads) == (42, "9.9", ((4, 8),))
     assert [(each.address, each.own) for each in found.addresses] == [("127.0.0.1:8080", True)]
     assert [each.path for each in found.accesses] == [str(daemon.path.parent), str(tmp_path)]
 

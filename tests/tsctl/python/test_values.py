@@ -79,6 +79,17 @@ def test_an_image_is_png(mode: str) -> None:
     assert image.open(io.BytesIO(body.content)).size == (3, 2)
 
 
+def test_a_sound_is_wav() -> None:
+    numpy = pytest.importorskip("numpy")
+    from tsctl import Audio
+    from tsctl.handlers.requests.audio import decode_audio
+
+    body = encode(Audio(numpy.full((2, 3), 0.25, "float32"), 8000))
+
+    assert body.content_type == "audio/wav"
+    assert decode_audio(body.content).channels.tolist() == pytest.approx(numpy.full((2, 3), 0.25), abs=1e-4)
+
+
 @pytest.mark.parametrize("value", [object(), {1, 2}, array.array("b"), datetime.date(2000, 1, 1), {"a": object()}])
 def test_anything_else_is_named_with_what_can_be_sent(value: Any) -> None:
     with pytest.raises(TypeError, match="cannot be sent"):

@@ -9,6 +9,7 @@ import pytest
 
 from tests.kit.archives import write_files
 from tsctl.daemon.targets import read_target
+from tsctl.handlers.requests.audio import decode_audio
 from tsctl.serving import sample
 from tsctl.serving.sample import Declaration, SamplePart, curl_line, declared_inputs, sample_json
 
@@ -68,6 +69,33 @@ def test_a_declared_input_gets_a_body_of_its_type(kind: str, annotation: str, co
     part = sample.declared_part(Declaration("x", kind, annotation), {"Query": {"text": "str"}}, IMAGE)
 
     assert (part.content_type, part.text) == (content_type, text)
+
+
+@pytest.mark.parametrize(
+    ("inputs", "document", "certain"),
+    [
+        pytest.param(
+            [("ids", "INT64", [2]), ("scale", "FP32", [])], {"ids": [1, 1], "scale": 1}, True, id="types and shapes"
+        ),
+        pytest.param([("mask", "BOOL", [-1, 2])], {"mask": [[False, False]]}, True, id="any length"),
+        pytest.param([("a", None, None), ("b", None, None)], {key: [1.0, 2.0, 3.0] for key in "ab"}, False, id="names"),
+    ],
+)
+def test_the_inputs_that_a_models_file_tells_are_members_of_an_object(
+    inputs: list[tuple[str, str | None, list[int] | None]], document: dict[str, Any], certain: bool
+) -> None:
+    part = sample.tensors_part([dict(zip(("name", "datatype", "shape"), each, strict=True)) for each in inputs])
+
+    assert (part.content_type, json.loads(part.text), part.certain) == ("application/json", document, certain)
+
+
+def test_a_declared_sound_gets_a_tone_beside_the_picture() -> None:
+    part = sample.declared_part(Declaration("x", "audio", "Audio"), {}, IMAGE)
+
+    assert (part.content_type, part.file) == ("audio/wav", IMAGE.with_suffix(".wav"))
+    sound = decode_audio(sample.wav())
+    assert (sound.channels.shape, sound.rate) == ((1, 8000), 16000)
+    assert 0.2 < abs(sound.samples).max() < 0.3
 
 
 def test_a_declared_image_gets_a_picture() -> None:

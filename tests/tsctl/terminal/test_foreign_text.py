@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.tsctl.documents import DESCRIBED, model
 from tests.tsctl.fake_daemon import FakeDaemon
-from tests.tsctl.test_describe_command import DESCRIBED
 from tests.tsctl.test_events_command import DIED
-from tests.tsctl.test_model_commands import model
 from tests.tsctl.top import documents
 from tsctl import render
 from tsctl.cli import all_verbs, main

@@ -180,6 +180,14 @@ def test_one_version_has_its_batches_the_newest_first_its_share_workers_and_even
     assert lines == DETAIL.strip("\n").splitlines()
 
 
+def test_the_size_of_batches_that_was_learned_is_told_as_in_describe() -> None:
+    learned = {"bestSize": 1, "sizes": [{"size": 1, "requestMs": 25.0}, {"size": 8, "requestMs": 25.0}]}
+
+    lines = texts(detail(past_of(busy(learned=learned)), ("m", "1.0"), [], [], ScreenSize(80, 24)))
+
+    assert "best size 1: a batch of 8 takes as long as 8 requests (learned)" in lines
+
+
 def test_a_worker_has_its_gpu_and_what_it_holds_there() -> None:
     worker = {
         "pid": 7, "state": "READY", "memory": 2**20, "cpuSeconds": 0.0, "gpuMemory": {"0": 3 * 2**30, "2": None},
@@ -187,6 +195,25 @@ def test_a_worker_has_its_gpu_and_what_it_holds_there() -> None:
     lines = drawn(detail(past_of(busy(workers=[worker])), ("m", "1.0"), [], [], ScreenSize(80, 22)))
 
     assert any("7 ready 1.0M GPU 0 3.0G GPU 2" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("held", "text"),
+    [
+        pytest.param({"0": None}, "0", id="nothing is told yet"),
+        pytest.param({"0": 3 * 2**30, "1": None}, "0-1 3.0G", id="several, one of which tells"),
+        pytest.param({"0": 2**30, "2": 2**30, "3": 2**30, "7": 2**30}, "4 GPUs", id="their numbers are too long"),
+    ],
+)
+def test_the_table_has_the_gpus_of_a_version_if_any_has_some(held: dict[str, int | None], text: str) -> None:
+    on_the_cpu, _ = pair = busy("other")
+    assert "GPU" not in texts(once(past_of(pair), 10_000))[0].split()
+
+    head, first, second = texts(once(past_of(busy(gpuMemory=held), (on_the_cpu, on_the_cpu)), 10_000))
+
+    assert head.split()[-3:] == ["MEM", "GPU", "STATE"]
+    end = head.index("GPU") + len("GPU")
+    assert (first[end - 9 : end].strip(), second[end - 9 : end].strip()) == (text, "-")
 
 
 def test_a_version_that_is_gone_is_told() -> None:

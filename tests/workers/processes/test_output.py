@@ -100,9 +100,12 @@ def test_a_line_is_not_cut_within_a_letter() -> None:
     assert lines == ["x" * (LONGEST_LINE - 1), "é…"]
 
 
-def test_lines_come_with_the_process_and_the_stream() -> None:
-    pipe = Pipe()
+@pytest.fixture
+def pipe() -> Pipe:
+    return Pipe()
 
+
+def test_lines_come_with_the_process_and_the_stream(pipe: Pipe) -> None:
     pipe.bring(b"one\n")
     pipe.output.stderr.data_received(b"two\nthree\n")
 
@@ -141,9 +144,7 @@ def test_the_end_of_one_stream_is_not_the_end() -> None:
     assert closed == ["both"]
 
 
-def test_both_streams_share_the_bounds_of_their_worker() -> None:
-    pipe = Pipe()
-
+def test_both_streams_share_the_bounds_of_their_worker(pipe: Pipe) -> None:
     pipe.bring(b"1\n" * (MOST_LINES - 1))
     pipe.output.stderr.data_received(b"2\n3\n")
     pipe.reader.connection_lost(None)
@@ -159,8 +160,7 @@ def test_a_line_without_an_end_takes_no_more_memory_than_the_longest() -> None:
     assert len(output.stdout._rest) <= LONGEST_LINE
 
 
-def test_the_last_words_are_heard_without_a_newline() -> None:
-    pipe = Pipe()
+def test_the_last_words_are_heard_without_a_newline(pipe: Pipe) -> None:
     pipe.bring(b"Killed by\nsignal 9")
 
     pipe.reader.connection_lost(None)
@@ -184,26 +184,20 @@ def dropped_of(lines: list[str]) -> list[int]:
     return [int(line[1:].partition(" ")[0]) for line in lines if line.endswith("a second of one worker)")]
 
 
-def test_the_lines_of_one_read_are_one_write() -> None:
-    pipe = Pipe()
-
+def test_the_lines_of_one_read_are_one_write(pipe: Pipe) -> None:
     pipe.bring(b"one\ntwo\nthree\nfo", b"ur\n")
 
     assert pipe.writes == ["one\ntwo\nthree", "four"]
 
 
-def test_a_quiet_worker_is_never_waited_for() -> None:
-    pipe = Pipe()
-
+def test_a_quiet_worker_is_never_waited_for(pipe: Pipe) -> None:
     for _ in range(10):
         pipe.reader.data_received(b"a line\n")
         assert pipe.reading
         pipe.clock.advance(2 * READ_EVERY)
 
 
-def test_a_full_pipe_waits_for_its_turn() -> None:
-    pipe = Pipe()
-
+def test_a_full_pipe_waits_for_its_turn(pipe: Pipe) -> None:
     pipe.reader.data_received(SHORT)
 
     assert not pipe.reading
@@ -211,9 +205,7 @@ def test_a_full_pipe_waits_for_its_turn() -> None:
     assert pipe.reading
 
 
-def test_a_worker_that_writes_small_pieces_without_pause_waits_for_its_turn() -> None:
-    pipe = Pipe()
-
+def test_a_worker_that_writes_small_pieces_without_pause_waits_for_its_turn(pipe: Pipe) -> None:
     pipe.reader.data_received(b"1\n")
     pipe.reader.data_received(b"2\n")
 
@@ -237,8 +229,7 @@ def test_however_many_pipes_are_full_they_are_read_so_often_together(pipes: int)
     assert max(reads) - min(reads) <= 1
 
 
-def test_the_log_gets_the_first_lines_of_a_second_and_is_told_how_many_were_dropped() -> None:
-    pipe = Pipe()
+def test_the_log_gets_the_first_lines_of_a_second_and_is_told_how_many_were_dropped(pipe: Pipe) -> None:
     printed = [f"{number}\n".encode() for number in range(MOST_LINES + 2000)]
 
     pipe.bring(*printed[:100], b"".join(printed[100:6000]), b"".join(printed[6000:]))
@@ -251,9 +242,7 @@ def test_the_log_gets_the_first_lines_of_a_second_and_is_told_how_many_were_drop
     assert after == "after"
 
 
-def test_a_worker_that_prints_for_ever_is_told_of_once_a_second() -> None:
-    pipe = Pipe()
-
+def test_a_worker_that_prints_for_ever_is_told_of_once_a_second(pipe: Pipe) -> None:
     end = pipe.clock.now() + 5 * PERIOD
     while pipe.clock.now() < end:
         pipe.bring(SHORT)
@@ -265,8 +254,7 @@ def test_a_worker_that_prints_for_ever_is_told_of_once_a_second() -> None:
 
 
 @pytest.mark.parametrize("length", [0, 1, 100, 1000, LONGEST_LINE, 3 * LONGEST_LINE])
-def test_each_line_is_passed_on_or_counted(length: int) -> None:
-    pipe = Pipe()
+def test_each_line_is_passed_on_or_counted(length: int, pipe: Pipe) -> None:
     line = b"x" * length + b"\n"
 
     pipe.bring(*[line * max(1, len(SHORT) // len(line))] * 100)
@@ -281,9 +269,7 @@ def test_each_line_is_passed_on_or_counted(length: int) -> None:
     assert len(passed) <= max(1, periods) * MOST_LINES
 
 
-def test_the_last_lines_are_kept_also_when_lines_are_dropped() -> None:
-    pipe = Pipe()
-
+def test_the_last_lines_are_kept_also_when_lines_are_dropped(pipe: Pipe) -> None:
     pipe.bring(*[SHORT] * 50, b"Traceback\nthe rea", b"son")
     pipe.reader.connection_lost(None)
 
@@ -292,8 +278,7 @@ def test_the_last_lines_are_kept_also_when_lines_are_dropped() -> None:
     assert pipe.output.last[:-2] == ["x"] * (KEPT_LINES - 2)
 
 
-def test_what_was_dropped_is_told_before_the_pipe_has_ended() -> None:
-    pipe = Pipe()
+def test_what_was_dropped_is_told_before_the_pipe_has_ended(pipe: Pipe) -> None:
     pipe.bring(SHORT)
 
     pipe.reader.connection_lost(None)
@@ -302,8 +287,7 @@ def test_what_was_dropped_is_told_before_the_pipe_has_ended() -> None:
     assert not pipe.clock.step() or dropped_of(pipe.lines) == dropped_of(pipe.closed), "and only once"
 
 
-def test_a_worker_that_has_ended_is_read_at_once() -> None:
-    pipe = Pipe()
+def test_a_worker_that_has_ended_is_read_at_once(pipe: Pipe) -> None:
     pipe.bring(SHORT)
 
     pipe.output.hurry()
@@ -314,8 +298,7 @@ def test_a_worker_that_has_ended_is_read_at_once() -> None:
     assert pipe.output.last[-1] == "last words"
 
 
-def test_a_pipe_that_ends_while_it_waits_is_not_read_on() -> None:
-    pipe = Pipe()
+def test_a_pipe_that_ends_while_it_waits_is_not_read_on(pipe: Pipe) -> None:
     pipe.bring(SHORT)
 
     pipe.reader.connection_lost(None)
@@ -324,9 +307,8 @@ def test_a_pipe_that_ends_while_it_waits_is_not_read_on() -> None:
     assert not pipe.reading
 
 
-def test_a_full_read_costs_no_more_than_its_bytes() -> None:
+def test_a_full_read_costs_no_more_than_its_bytes(pipe: Pipe) -> None:
     """Of 256 KiB, the most that uvloop reads at once, only the lines that the log takes are split."""
-    pipe = Pipe()
     pipe.bring(b"\n" * 256 * 1024)  # the period's allowance is gone
 
     began = time.thread_time()

@@ -49,9 +49,12 @@ class Rows(LoneWorker[LocalWorker]):
         return self.process.life.killed
 
 
-def test_rows_of_one_turn_are_sent_together_in_their_order() -> None:
-    bench = Rows()
+@pytest.fixture
+def bench() -> Rows:
+    return Rows()
 
+
+def test_rows_of_one_turn_are_sent_together_in_their_order(bench: Rows) -> None:
     a, _, _ = bench.begin("a", "b", "c")
     bench.worker.cancel(a)
     assert not bench.process.transport.written, "the worker would begin its call with the first row alone"
@@ -62,8 +65,7 @@ def test_rows_of_one_turn_are_sent_together_in_their_order() -> None:
     assert [type(each) for each in sent] == [wire.Predict, wire.Predict, wire.Predict, wire.Cancel]
 
 
-def test_a_cancelled_row_is_told_once_and_keeps_its_place_until_the_worker_ends_it() -> None:
-    bench = Rows()
+def test_a_cancelled_row_is_told_once_and_keeps_its_place_until_the_worker_ends_it(bench: Rows) -> None:
     a, _ = bench.begin("a", "b")
 
     bench.worker.cancel(a)
@@ -76,8 +78,7 @@ def test_a_cancelled_row_is_told_once_and_keeps_its_place_until_the_worker_ends_
     assert len(bench.worker.in_flight) == 1
 
 
-def test_a_cancel_of_a_row_that_has_ended_is_ignored() -> None:
-    bench = Rows()
+def test_a_cancel_of_a_row_that_has_ended_is_ignored(bench: Rows) -> None:
     [a] = bench.begin("a")
     bench.say(wire.Done(1, [OK], 0.1))
 
@@ -111,8 +112,7 @@ def test_a_worker_that_says_what_cannot_be_is_replaced_and_no_row_is_lost(said: 
     assert len(bench.log.outcomes) == 2
 
 
-def test_an_end_after_the_end_is_no_message_for_anybody() -> None:
-    bench = Rows()
+def test_an_end_after_the_end_is_no_message_for_anybody(bench: Rows) -> None:
     bench.begin("a")
     bench.say(wire.Done(1, [OK], 0.1))
 
@@ -121,8 +121,7 @@ def test_an_end_after_the_end_is_no_message_for_anybody() -> None:
     assert len(bench.killed) == 1
 
 
-def test_a_row_of_which_nothing_is_heard_is_answered_and_cancelled_and_the_others_go_on() -> None:
-    bench = Rows()
+def test_a_row_of_which_nothing_is_heard_is_answered_and_cancelled_and_the_others_go_on(bench: Rows) -> None:
     bench.begin("a", "b")
     for _ in range(3):
         bench.clock.advance(4.0)
@@ -161,8 +160,7 @@ def test_a_row_that_was_alone_with_a_worker_that_hangs_is_answered() -> None:
     assert b"did not answer within the response timeout of 10 s" in outcome.reply.body
 
 
-def test_what_is_said_of_cancelled_rows_does_not_keep_a_worker_alive() -> None:
-    bench = Rows()
+def test_what_is_said_of_cancelled_rows_does_not_keep_a_worker_alive(bench: Rows) -> None:
     [a] = bench.begin("a")
     bench.worker.cancel(a)
 
@@ -173,8 +171,7 @@ def test_what_is_said_of_cancelled_rows_does_not_keep_a_worker_alive() -> None:
     assert bench.killed == ["response timeout of 10 s"]
 
 
-def test_a_worker_may_wait_for_a_client_that_does_not_read_before_it_counts_as_hanging() -> None:
-    bench = Rows()
+def test_a_worker_may_wait_for_a_client_that_does_not_read_before_it_counts_as_hanging(bench: Rows) -> None:
     bench.begin("a")
     bench.log.streamed = lambda worker, job, piece: setattr(piece.flow, "wanted", True)  # type: ignore
     bench.say(wire.Chunk(1, [(0, wire.Answer(200, bytes(WINDOW)))]))
@@ -186,9 +183,7 @@ def test_a_worker_may_wait_for_a_client_that_does_not_read_before_it_counts_as_h
     assert bench.killed == ["response timeout of 10 s"]
 
 
-def test_the_batch_size_is_the_number_of_places_of_a_continuous_worker_from_now_on() -> None:
-    bench = Rows()
-
+def test_the_batch_size_is_the_number_of_places_of_a_continuous_worker_from_now_on(bench: Rows) -> None:
     bench.worker.set_limits(2, 10.0)
 
     assert bench.worker.in_flight.capacity == 2
@@ -211,8 +206,7 @@ def test_a_worker_with_more_places_than_the_batch_size_keeps_the_proportion() ->
     assert bench.worker.in_flight.capacity == 4
 
 
-def test_the_pieces_of_one_call_go_to_their_rows() -> None:
-    bench = Rows()
+def test_the_pieces_of_one_call_go_to_their_rows(bench: Rows) -> None:
     bench.begin("a", "b")
 
     bench.say(
@@ -225,8 +219,7 @@ def test_the_pieces_of_one_call_go_to_their_rows() -> None:
     assert bench.log.events == [*streamed, "ended 1 after 0.1"]
 
 
-def test_a_further_piece_of_a_row_counts_as_heard_and_one_of_a_cancelled_row_does_not() -> None:
-    bench = Rows()
+def test_a_further_piece_of_a_row_counts_as_heard_and_one_of_a_cancelled_row_does_not(bench: Rows) -> None:
     a, _ = bench.begin("a", "b")
     bench.worker.cancel(a)
     for _ in range(3):
@@ -242,8 +235,7 @@ def test_a_further_piece_of_a_row_counts_as_heard_and_one_of_a_cancelled_row_doe
     assert bench.killed == ["response timeout of 10 s"]
 
 
-def test_a_client_that_takes_no_further_piece_is_told_of_once() -> None:
-    bench = Rows()
+def test_a_client_that_takes_no_further_piece_is_told_of_once(bench: Rows) -> None:
     bench.begin("a")
     bench.log.streamed = lambda worker, job, piece: setattr(piece.flow, "wanted", piece.body == b"a1")  # type: ignore
 
@@ -262,8 +254,7 @@ def test_a_client_that_takes_no_further_piece_is_told_of_once() -> None:
         pytest.param(wire.Round([], [], [1], [b"a2"]), id="with a further piece"),
     ],
 )
-def test_a_row_may_be_cancelled_while_its_piece_is_passed_on(said: wire.Round) -> None:
-    bench = Rows()
+def test_a_row_may_be_cancelled_while_its_piece_is_passed_on(said: wire.Round, bench: Rows) -> None:
     [a] = bench.begin("a")
     bench.log.streamed = lambda worker, job, piece: bench.worker.cancel(a)  # type: ignore[method-assign]
 
@@ -274,8 +265,7 @@ def test_a_row_may_be_cancelled_while_its_piece_is_passed_on(said: wire.Round) -
     assert bench.log.events == ["ended 1 after 0.1"]
 
 
-def test_rows_of_a_suspended_worker_have_their_timeouts_again_when_it_goes_on() -> None:
-    bench = Rows()
+def test_rows_of_a_suspended_worker_have_their_timeouts_again_when_it_goes_on(bench: Rows) -> None:
     bench.begin("a", "b")
     bench.clock.advance(9.0)
 
@@ -289,8 +279,7 @@ def test_rows_of_a_suspended_worker_have_their_timeouts_again_when_it_goes_on() 
     assert bench.killed == ["response timeout of 10 s"]
 
 
-def test_a_worker_whose_rows_ended_while_it_was_suspended_times_the_next_ones() -> None:
-    bench = Rows()
+def test_a_worker_whose_rows_ended_while_it_was_suspended_times_the_next_ones(bench: Rows) -> None:
     bench.begin("a")
     bench.worker.suspend()
     bench.say(wire.Done(1, [OK], 0.1))

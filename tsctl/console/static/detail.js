@@ -97,8 +97,8 @@ export function detail(main, [name, version]) {
     shared.hidden = !routed?.length;
     fill(route, routed || []);
     if (drawn !== (drawn = JSON.stringify([own.batching.reasons, own.batching.sizes]))) counts(own.batching);
-    fill(workers, workerTable(live ? live.workers.map((each) => [placeOf(each), each.state.toLowerCase(), each.memory, each.cpuSeconds])
-      : model.workers.map((each) => [placeOf(each), each.status.toLowerCase(), each.memoryUsage, null])));
+    fill(workers, workerTable(live ? live.workers.map((each) => [placeOf(each), each.state.toLowerCase(), each.memory, each.cpuSeconds, each.gpuMemory])
+      : model.workers.map((each) => [placeOf(each), each.status.toLowerCase(), each.memoryUsage, null, each.gpuMemory])));
     sent.hidden = answered.hidden = !live;
     failures.hidden = !own.errors?.length;
     if (live && counted !== (counted = JSON.stringify([live.requests, live.refused, live.expired]))) answersOf(live);
@@ -148,10 +148,17 @@ function placeOf(worker) {
   return !worker.pid ? "–" : worker.node ? `${worker.pid} on ${worker.node}` : worker.pid;
 }
 
+// The GPUs of a worker, each with what it holds there: "0: 3072 MiB".
+function gpusOf(held) {
+  return Object.entries(held ?? {}).map(([gpu, bytes]) => (bytes == null ? gpu : `${gpu}: ${megabytes(bytes)}`)).join(", ") || "–";
+}
+
 function workerTable(rows) {
   if (!rows.length) return h("p", { class: "faint" }, "No worker runs.");
-  const titles = ["Pid", "State", "Memory", "Processor time"];
-  const cells = ([pid, state, memory, seconds]) => [pid, state, memory ? megabytes(memory) : "–", seconds == null ? "–" : `${seconds.toFixed(1)} s`];
+  const gpus = rows.some(([, , , , held]) => Object.keys(held ?? {}).length);
+  const titles = ["Pid", "State", "Memory", "Processor time", ...(gpus ? ["GPU"] : [])];
+  const cells = ([pid, state, memory, seconds, held]) => [pid, state, memory ? megabytes(memory) : "–", seconds == null ? "–" : `${seconds.toFixed(1)} s`,
+    ...(gpus ? [gpusOf(held)] : [])];
   return h("table", {}, h("thead", {}, h("tr", {}, titles.map((title, index) => h("th", { class: index > 1 ? "number" : "" }, title)))),
     h("tbody", {}, rows.map((row) => h("tr", {}, cells(row).map((cell, index) => h("td", { class: index > 1 ? "number" : "" }, cell))))));
 }

@@ -10,19 +10,20 @@ let kept = { kind: "file", text: "", json: "", tensors: "", file: null }; // wha
 let filled = ""; // the tensors that nobody has typed
 
 export function playground(main, [name, version]) {
-  const select = h("select", { "aria-label": "Model", onchange: () => { prefill(); same(); } });
+  const select = h("select", { "aria-label": "Model", onchange: () => { offer(); prefill(); same(); } });
   const area = h("div");
   const answer = h("div");
   const equals = h("div");
   const send = h("button", { class: "first" }, "Send");
   const tabs = h("fieldset", { class: "tabs", "aria-label": "Kind of input" }, [["file", "Image or file"], ["text", "Text"], ["json", "JSON"], ["tensors", "Tensors"]].map(([kind, title]) =>
     h("label", {}, h("input", { type: "radio", name: "kind", value: kind, checked: kept.kind === kind, onchange: () => { kept.kind = kind; input(); } }), title)));
-  const form = h("form", { onsubmit: submit }, select, h("div", { class: "field-row" }), tabs, area, h("div", { class: "field-row" }, send, h("span", { class: "faint small" }, "or Ctrl+Enter")));
+  const whole = h("p", { class: "faint small", hidden: true }, "This model answers in pieces, and a request in tensors takes one answer.");
+  const form = h("form", { onsubmit: submit }, select, h("div", { class: "field-row" }), tabs, whole, area, h("div", { class: "field-row" }, send, h("span", { class: "faint small" }, "or Ctrl+Enter")));
   const listed = h("div", {}, h("div", { class: "pair" }, card("Request", form), card("Answer", answer)), card("The same request elsewhere", equals));
   const none = h("div", { class: "card empty" }, h("h1", {}, "Nothing to try yet"), h("p", { class: "faint" }, "Register a model first."), command("tsctl register MODEL.mar", "tsctl register"));
   const place = h("div");
   let wanted = name ? JSON.stringify([name, version ?? ""]) : "";
-  let address = "", names = "", running = null, picture = "";
+  let address = "", names = "", running = null, picture = "", inPieces = new Set();
   fill(main, h("div", { class: "head" }, h("h1", {}, "Playground")), place);
   fill(answer, h("p", { class: "faint" }, "The answer appears here."));
   form.addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit(); });
@@ -47,6 +48,17 @@ export function playground(main, [name, version]) {
         oninput: (event) => { kept[kept.kind] = event.target.value; same(); } }));
     }
     same();
+  }
+
+  // Offers tensors to models that take them.
+  function offer() {
+    const none = inPieces.has(select.value);
+    tabs.querySelector("[value=tensors]").disabled = none;
+    whole.hidden = !none;
+    if (!none || kept.kind !== "tensors") return;
+    kept.kind = "text";
+    tabs.querySelector("[value=text]").checked = true;
+    input();
   }
 
   // Tensors begin with a request that fits what the model declares; what was typed stays.
@@ -129,7 +141,7 @@ export function playground(main, [name, version]) {
 
   function update(status) {
     address = status.inferenceAddress ?? "http://127.0.0.1:8080";
-    const now = JSON.stringify(status.models.map((model) => [model.name, model.version, model.default, worded(model)]));
+    const now = JSON.stringify(status.models.map((model) => [model.name, model.version, model.default, model.inPieces, worded(model)]));
     if (now !== names) {
       names = now;
       const chosen = select.value || wanted;
@@ -137,8 +149,10 @@ export function playground(main, [name, version]) {
       const first = status.models.find((model) => WORKS.includes(model.state));
       const works = first && JSON.stringify([first.name, first.version]);
       const all = [...select.options].map((option) => option.value);
+      inPieces = new Set(status.models.filter((model) => model.inPieces).map((model) => JSON.stringify([model.name, model.version])));
       queueMicrotask(prefill);
       select.value = all.includes(chosen) ? chosen : all.find((each) => name && JSON.parse(each)[0] === name) ?? works ?? all[0] ?? "";
+      offer();
       same();
     }
     const shown = status.models.length ? listed : none;

@@ -22,8 +22,9 @@ def row_of(outcome: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _agreement(outcome: Mapping[str, Any]) -> str:
-    agreement = outcome.get("agreement")
-    return "" if agreement is None else f"best class kept: {agreement:.1%}"
+    agreement, wanted = outcome.get("agreement"), outcome.get("agreementWanted")
+    least = "" if wanted is None else f" (at least {wanted:.1%} wanted)"
+    return "" if agreement is None else f"best class kept: {agreement:.1%}{least}"
 
 
 def _origin(outcome: Mapping[str, Any]) -> str:

@@ -1,8 +1,8 @@
-"""The verdict at the command line: a row of `tsctl describe`."""
+"""The verdict at the command line: a row of `tsctl describe`, a line of a version's own screen of `tsctl top`."""
 
 from collections.abc import Sequence
 
-from tsctl.extension import CommandLine, Document
+from tsctl.extension import CommandLine, Document, StyledText
 
 
 class VerdictCommandLine(CommandLine):
@@ -10,6 +10,13 @@ class VerdictCommandLine(CommandLine):
         del now
         sentence = document.get("verdict")
         return [("verdict", sentence)] if sentence else ()
+
+    def state(self, document: Document, now: float) -> Sequence[StyledText]:
+        del now
+        sentence = document.get("verdict")
+        if not sentence:
+            return ()
+        return [StyledText(sentence, "yellow" if "`" in sentence else "")]  # with a command: something is to be done
 
 
 COMMAND_LINE = VerdictCommandLine()

@@ -8,7 +8,7 @@ from tsctl.handlers.names import BUILT_IN, DEFAULT_OPTIMIZATIONS, NO_OPTIMIZATIO
 DEFAULT = "default"  # names the set without any name
 SCALED_DECODE = "scaled_decode"
 _READING = "fast_images"  # a default of handlers that prepare images as `scaled_decode` can
-_ADDED = (("bf16",), ("int8",), ("compile",), ("bf16", "compile"))  # to the defaults
+_ADDED = (("bf16",), ("int8",), ("compile",), ("onnxruntime",), ("bf16", "compile"))  # to the defaults
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ def texts(handler: str, asked: Sequence[str] | None, *, large_jpeg: bool = False
     return [each.text for each in candidates(handler, asked, large_jpeg=large_jpeg)]
 
 
-ADDED = ["bf16", "int8", "compile", "bf16,compile"]
+ADDED = ["bf16", "int8", "compile", "onnxruntime", "bf16,compile"]
 
 
 @pytest.mark.parametrize(

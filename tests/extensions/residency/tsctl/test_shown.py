@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.tsctl.test_describe_command import DESCRIBED
+from tests.tsctl.documents import DESCRIBED
 from tests.tsctl.top.documents import live, model
 from tests.tsctl.top.test_screens import drawn, past_of, texts
 from tsctl.commands.describe import show

@@ -6,10 +6,9 @@ import pytest
 
 from tests.extensions.rollouts.tsctl.test_commands import ROLLOUT
 from tests.tsctl.conftest import Invoke
+from tests.tsctl.documents import DESCRIBED, described, model
 from tests.tsctl.fake_daemon import FakeDaemon
 from tests.tsctl.terminal.test_foreign_text import SAID, as_terminal, harmless, hostile
-from tests.tsctl.test_describe_command import DESCRIBED, described
-from tests.tsctl.test_model_commands import model
 from tests.tsctl.top.test_screens import busy, drawn, past_of
 from tsctl.cli import main
 from tsctl.top.columns import ScreenSize

@@ -67,13 +67,6 @@ def test_bursts_that_come_again_soon_keep_their_workers() -> None:
     assert min(found.numbers[300:]) >= 2
 
 
-@pytest.mark.slow
-def test_a_worker_without_room_is_not_added() -> None:
-    found = run(constant(2.5, 300.0), room=2)
-
-    assert max(found.numbers) == 2
-
-
 def mean_wait(found: ScalingRun) -> float:
     """Return the mean time of a request without that of a full batch: less than it waited."""
     return sum(found.latencies) / len(found.latencies) - MODEL.a - MODEL.c * MODEL.batch_size

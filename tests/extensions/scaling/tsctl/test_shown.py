@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.tsctl.test_describe_command import DESCRIBED
+from tests.tsctl.documents import DESCRIBED
 from tests.tsctl.top.documents import NAME
 from tests.tsctl.top.test_screens import busy, drawn, past_of
 from tsctl.commands.describe import show

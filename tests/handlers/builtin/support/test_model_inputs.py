@@ -11,13 +11,13 @@ from torch import nn
 
 from tests.handlers.samples import row
 from tsctl.handlers import wire
-from tsctl.handlers.builtin.support.model_inputs import ModelInput, inputs_of
+from tsctl.handlers.builtin.support.model_inputs import ModelTensor, inputs_of
 from tsctl.handlers.runtime.runtime import Runtime
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 JSON = "application/json"
-IDS, MASK = ModelInput("ids", "INT64", (4,)), ModelInput("mask", "FP32", (4,))
+IDS, MASK = ModelTensor("ids", "INT64", (4,)), ModelTensor("mask", "FP32", (4,))
 
 
 class Masked(nn.Module):
@@ -30,11 +30,20 @@ class Doubled(nn.Module):
         return values * 2
 
 
-def export(path: Path, model: nn.Module, *inputs: torch.Tensor, names: list[str], fixed: bool = False) -> None:
-    axes = None if fixed else {name: {0: "rows"} for name in names}
+def export(
+    path: Path,
+    model: nn.Module,
+    *inputs: torch.Tensor,
+    names: list[str],
+    outputs: list[str] | None = None,
+    fixed: bool = False,
+) -> None:
+    axes = None if fixed else {name: {0: "rows"} for name in (*names, *(outputs or ()))}
     with warnings.catch_warnings():  # it is deprecated, and the fastest
         warnings.simplefilter("ignore")
-        torch.onnx.export(model, inputs, str(path), input_names=names, dynamic_axes=axes, dynamo=False)
+        torch.onnx.export(
+            model, inputs, str(path), input_names=names, output_names=outputs, dynamic_axes=axes, dynamo=False
+        )
 
 
 @pytest.fixture(scope="module")
@@ -87,6 +96,15 @@ def test_a_session_declares_types_and_shapes_of_a_row(files: Path) -> None:
 @pytest.mark.parametrize("document", [[1, 2], [[1, 2]], {"values": [1, 2]}, {"data": [1, 2]}, {"values": [[1, 2]]}])
 def test_the_one_input_of_a_session_gets_its_type_under_each_of_its_names(files: Path, document: Any) -> None:
     assert ask(runtime_of(files, "one.onnx"), document) == [(200, [2.0, 4.0])]
+
+
+@pytest.mark.parametrize("name", ["two.onnx", "two.pt"])
+def test_inputs_are_parts_of_a_form(files: Path, name: str) -> None:
+    params: list[tuple[str, str, wire.Payload]] = [("ids", "", b"[1, 2, 3, 4]"), ("mask", JSON, b"[1, 0, 1, 1]")]
+
+    (answer,) = runtime_of(files, name).run([wire.Row("r0", [], params)])
+
+    assert (answer.status, json.loads(answer.body)) == (200, [1.0, 0.0, 3.0, 4.0])
 
 
 def test_one_input_of_torchscript_is_as_of_any_model(files: Path) -> None:

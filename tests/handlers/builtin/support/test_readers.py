@@ -4,25 +4,36 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tsctl.handlers.builtin.support.readers import Readers, shares
+from tsctl.handlers.builtin.support.readers import SLOTS, Pin, Readers, shares
 from tsctl.handlers.sdk.errors import UnreadablePayload
 
 Start = Callable[..., Readers]
+
+
+def pinned(memory: torch.Tensor) -> bool:
+    return True
+
+
+def not_pinned(memory: torch.Tensor) -> bool:
+    return False
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
     before, started = torch.get_num_threads(), []
 
-    def begin(threads: int = 1, rows: int = 8, read: Callable[..., torch.Tensor] = first_byte) -> Readers:
+    def begin(
+        threads: int = 1, rows: int = 8, read: Callable[..., torch.Tensor] = first_byte, pin: Pin = not_pinned
+    ) -> Readers:
         torch.set_num_threads(threads)
-        started.append(Readers(read, threads, (1,), rows))
+        started.append(Readers(read, threads, (1,), rows, pin))
         return started[-1]
 
     yield begin
@@ -61,9 +72,10 @@ def test_each_row_is_in_one_share_and_none_is_empty(rows: int, readers: int) -> 
     assert len(got) == min(rows, readers)
 
 
+@pytest.mark.parametrize("pin", [pinned, not_pinned])
 @pytest.mark.parametrize("threads", [1, 2, 9])
-def test_rows_come_back_in_their_order(start: Start, threads: int) -> None:
-    assert told(start(threads), *(bytes([number]) for number in range(8))) == list(range(8))
+def test_rows_come_back_in_their_order(start: Start, threads: int, pin: Pin) -> None:
+    assert told(start(threads, pin=pin), *(bytes([number]) for number in range(8))) == list(range(8))
 
 
 def test_a_batch_of_more_rows_than_there_is_room_for_is_read_in_parts(start: Start) -> None:
@@ -74,12 +86,47 @@ def test_an_empty_batch_is_read(start: Start) -> None:
     assert told(start()) == []
 
 
-def test_what_was_read_stays_when_the_next_batch_is(start: Start) -> None:
-    readers = start()
-    [first] = readers.read([b"a"], None)
-    readers.read([b"b"], None)
+@pytest.mark.parametrize("pin", [pinned, not_pinned])
+def test_what_was_read_stays_as_long_as_it_is_held(start: Start, pin: Pin) -> None:
+    readers = start(pin=pin)
+    files = [bytes([number, number]) for number in range(SLOTS + 3)]  # more than there are slots
 
-    assert isinstance(first, torch.Tensor) and first.item() == ord("a")
+    held = [readers.read([file], None)[0] for file in files]
+
+    assert [row.item() for row in held if isinstance(row, torch.Tensor)] == [*range(SLOTS + 3)]
+
+
+def memory_of(readers: Readers, file: bytes = b"a") -> tuple[int, list[Any]]:
+    """Read a batch of one; return where its pixels are, and the batch."""
+    rows: list[Any] = readers.read([file], None)
+    return rows[0].data_ptr(), rows
+
+
+def test_a_slot_is_used_again_once_nothing_holds_its_rows(start: Start) -> None:
+    readers = start(pin=pinned)
+    first, rows = memory_of(readers)
+    view = rows[0].view(-1)
+    del rows
+    other, rows = memory_of(readers)
+    assert other != first, "a view is left"
+
+    del view, rows
+
+    assert memory_of(readers)[0] == first
+
+
+def test_memory_is_pinned_once_it_can_be(start: Start) -> None:
+    asked: list[int] = []
+
+    def second(memory: torch.Tensor) -> bool:
+        asked.append(memory.nbytes)
+        return len(asked) == 2
+
+    readers = start(rows=3, pin=second)
+    for _ in range(4):
+        readers.read([b"a"], None)
+
+    assert asked == [3 * (1 + SLOTS)] * 2
 
 
 def test_rows_side_by_side_are_one_memory_that_can_be_copied_at_once(start: Start) -> None:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 PROC = Path("/proc")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -85,3 +86,22 @@ def command_of(pid: int, proc: Path = PROC) -> str:
         return (proc / str(pid) / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
     except OSError:
         return ""
+
+
+class Used(NamedTuple):
+    """Seconds on a core, and seconds ready to run without a core; of all threads of one process."""
+
+    cpu: float
+    waited: float
+
+    def since(self, before: "Used") -> "Used":
+        return Used(self.cpu - before.cpu, self.waited - before.waited)
+
+
+def used_by(pid: int) -> Used:
+    cpu = waited = 0
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        running, ready, _ = (thread / "schedstat").read_text().split()
+        cpu += int(running)
+        waited += int(ready)
+    return Used(cpu / 1e9, waited / 1e9)

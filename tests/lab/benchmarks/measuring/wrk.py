@@ -4,7 +4,7 @@ import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,8 +19,18 @@ local function read(name)
   return bytes
 end
 wrk.method = "POST"
-{headers}
-{bodies}
+local names, requests, at = {{{names}}}, {{}}, 0
+if #names == 1 then
+  wrk.body = read(names[1])
+else
+  init = function()
+    for number, name in ipairs(names) do requests[number] = wrk.format(nil, nil, nil, read(name)) end
+  end
+  request = function()
+    at = at % #requests + 1
+    return requests[at]
+  end
+end
 done = function(summary, latency, requests)
   local e = summary.errors
   print(string.format(
@@ -67,26 +77,6 @@ def version() -> str:
     return said.split("[")[0].strip()
 
 
-_IN_TURN = """\
-local requests, at = {{}}, 0
-init = function()
-  for number, name in ipairs({{{names}}}) do requests[number] = wrk.format(nil, nil, nil, read(name)) end
-end
-request = function()
-  at = at % #requests + 1
-  return requests[at]
-end
-"""
-
-
-def script(bodies: Sequence[Path], headers: Mapping[str, str]) -> str:
-    """Make the Lua program that sends these bodies in turn with these headers."""
-    lines = [f"wrk.headers[{json.dumps(name)}] = {json.dumps(value)}" for name, value in headers.items()]
-    names = [json.dumps(str(body)) for body in bodies]
-    sent = f"wrk.body = read({names[0]})" if len(names) == 1 else _IN_TURN.format(names=", ".join(names))
-    return _SCRIPT.format(bodies=sent, headers="\n".join(lines))
-
-
 def parse(output: str) -> Load:
     """Read what the program printed.
 
@@ -102,15 +92,15 @@ def parse(output: str) -> Load:
     return Load(found["requests"], found["duration"] / 1e6, errors, **seconds, longest=found["max"] / 1e6)
 
 
-def run(url: str, bodies: Path | Sequence[Path], headers: Mapping[str, str], connections: int, seconds: float) -> Load:
-    """Send a body, or some in turn, over and over for `seconds`, rounded to whole ones.
+def run(url: str, bodies: Sequence[Path], connections: int, seconds: float) -> Load:
+    """Send bodies in turn, over and over for `seconds`, rounded to whole ones.
 
     Raises:
         NoWrk: it is not there, or did not run.
     """
     version()
     with tempfile.NamedTemporaryFile("w", suffix=".lua") as program:
-        program.write(script([bodies] if isinstance(bodies, Path) else bodies, headers))
+        program.write(_SCRIPT.format(names=", ".join(json.dumps(str(body)) for body in bodies)))
         program.flush()
         command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", f"--timeout={TIMEOUT}s"]
         done = subprocess.run([*command, "-s", program.name, url], capture_output=True, text=True)

@@ -14,17 +14,7 @@ class Mosec(Packaged):
 
     def launch(self, setup: Setup) -> Running:
         port = free_port()
-        command: list[str | Path] = [
-            self.python(),
-            APP,
-            "--address",
-            "127.0.0.1",
-            "--port",
-            str(port),
-            "--timeout",
-            "120000",
-        ]
-        process = spawn(
-            command, setup.folder, app_environment(setup.served, setup.batch_size, setup.delay, setup.beside)
-        )
-        return Running(process, port, "/inference", setup.folder / "output.log", ("spawn_main",), beside="/beside")
+        options = ("--address", "127.0.0.1", "--port", str(port), "--timeout", "120000")
+        environment = app_environment(setup.served, setup.batch_size, setup.delay)
+        process = spawn([self.python(), APP, *options], setup.folder, environment)
+        return Running(process, port, "/inference", setup.folder / "output.log", ("spawn_main",))

@@ -6,9 +6,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 from tests.compiled import compiled
-from tests.kit.shelf import modules
 from tests.lab.benchmarks.environments import FOLDER
-from tests.lab.benchmarks.models import TENSORS, VECTORS, archive
+from tests.lab.benchmarks.models import archive
 from tests.lab.benchmarks.peers.peer import Peer, Running, Setup, free_port, spawn
 
 NETWORKS = ("resnet18", "resnet152")
@@ -71,19 +70,11 @@ class Ours(Peer):
             return
         store.mkdir()
         overrides = f"optimize: [{', '.join(self._optimize)}]\nstartupTimeout: {self.patience:.0f}\n"
-        for each in setup.models():
-            archive(each, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
+        archive(setup.served, store, setup.batch_size, setup.delay, overrides if self._optimize else "")
 
     def launch(self, setup: Setup) -> Running:
-        mars = [setup.folder / "store" / f"{each.name}.mar" for each in setup.models()]
-        port = free_port()
-        grpc = free_port() if setup.served.name == VECTORS and modules("workload") else 0
-        further = ("--grpc-address", f"127.0.0.1:{grpc}") if grpc else ()
-        command = daemon_command([self._python, "-P"], setup, mars, port, *further)
+        name, port = setup.served.name, free_port()
+        command = daemon_command([self._python, "-P"], setup, [setup.folder / "store" / f"{name}.mar"], port)
         # What was compiled is kept for the next round: it would be in the state directory, which is new in each.
         process = spawn(command, setup.folder, {"TORCHINDUCTOR_CACHE_DIR": str(COMPILED)})
-        output = setup.folder / "output.log"
-        name = setup.served.name
-        target = f"/v2/models/{name}/infer" if name in (TENSORS, VECTORS) else f"/predictions/{name}"
-        beside = f"/predictions/{setup.beside}"
-        return Running(process, port, target, output, ("handlers",), setup.served.headers, beside=beside, grpc=grpc)
+        return Running(process, port, f"/predictions/{name}", setup.folder / "output.log", ("handlers",))

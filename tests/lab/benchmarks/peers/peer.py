@@ -9,17 +9,16 @@ import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from tests.lab.benchmarks.environments import environment, version_in
 from tests.lab.benchmarks.measuring import processes
-from tests.lab.benchmarks.models import TENSORS, TOLERANCE, Served
+from tests.lab.benchmarks.models import TOLERANCE, Served
 from tests.lab.conformance.talk import Answer, talk
 
 START = 120.0  # seconds that a server may take until its first good answer
 STOP = 15.0
-OPEN_INFERENCE = (TENSORS, "calls")  # workloads of servers of this protocol
 TRY_EVERY = 0.01
 
 
@@ -34,17 +33,12 @@ class Setup:
     Attributes:
         folder: an empty directory for what the server writes.
         delay: seconds.
-        beside: the name of a second model (models.py); empty for none.
     """
 
     served: Served
     folder: Path
     batch_size: int = 8
     delay: float = 0.010
-    beside: str = ""
-
-    def models(self) -> list[Served]:
-        return [self.served, *([replace(self.served, name=self.beside)] if self.beside else [])]
 
 
 @dataclass(slots=True)
@@ -54,8 +48,6 @@ class Running:
     Attributes:
         process: it leads a session of its own; all its workers descend from it.
         target: the path of predictions.
-        beside: that of the second model.
-        grpc: the port of the Open Inference Protocol over gRPC; 0 without.
         first_answer: seconds from its start until its first good answer.
         worker_marks: what is in the command line of a worker and of no other process.
     """
@@ -65,18 +57,11 @@ class Running:
     target: str
     output: Path
     worker_marks: Sequence[str]
-    headers: Mapping[str, str] = field(default_factory=dict)
-    beside: str = ""
-    grpc: int = 0
     first_answer: float = 0.0
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}{self.target}"
-
-    @property
-    def url_beside(self) -> str:
-        return f"http://127.0.0.1:{self.port}{self.beside}"
 
     @property
     def cpu(self) -> float:
@@ -106,7 +91,6 @@ class Running:
             OSError: nobody listens.
         """
         lines = [f"POST {self.target} HTTP/1.1", "Host: 127.0.0.1", f"Content-Length: {len(body)}"]
-        lines += [f"{name}: {value}" for name, value in self.headers.items()]
         answer, line = talk(("127.0.0.1", self.port), "\r\n".join((*lines, "", "")).encode() + body, patience)
         line.closed(answer)
         return answer
@@ -151,8 +135,8 @@ class Peer(ABC):
     tolerance: float = TOLERANCE
 
     def suits(self, workload: str) -> bool:
-        """Whether it is measured with this workload: tensors only if it speaks the Open Inference Protocol."""
-        return workload not in OPEN_INFERENCE
+        """Whether it is measured with this workload."""
+        return True
 
     def lacks(self) -> str:
         """Return what this machine lacks to run this peer; empty if nothing."""

@@ -1,41 +1,173 @@
-"""`python -m tests.lab.benchmarks.streams`: tokens a second of a served engine over those of its loop without a server.
+"""The cost of continuous batching: token streams of a served engine, beside the same engine in a loop without a server.
 
-    [--rounds 9] [--sources] [--eager] [--halting]
+    python -m tests.lab streams, or python -m tests.lab.benchmarks.streams [--rounds 9] [--sources]
 
-Runs on the compiled modules of a wheel, which it builds first (minutes); `--sources` runs the sources, `--eager` wakes
-the clients for each token, `--halting` lets cores halt while first tokens are measured. In each round both loops run,
-one after the other. Printed are medians.
+engine.py is the engine, a handler whose call takes 1 ms and makes a token for each active request; bare.py the loop
+without a server. Runs on the compiled modules of a wheel, which it builds first (minutes), `--sources` on the sources.
+In each round both loops run, one after the other. Printed are medians. First tokens are measured with cores that stay
+awake (measuring/awake.py): of a burst's delay 0.5 to 1 ms were the wake-ups of halted virtual cores.
 """
 
 import argparse
 import os
+import select
+import socket
+import subprocess
 import sys
 import tempfile
-from contextlib import nullcontext
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 from tests.compiled import COMPILED, run_compiled
 from tests.e2e.served import Served
 from tests.lab.benchmarks.measuring.awake import cores_awake
+from tests.lab.benchmarks.measuring.processes import used_by
 from tests.lab.benchmarks.streams import engine
-from tests.lab.benchmarks.streams.client import Clients
-from tests.lab.benchmarks.streams.rounds import (
-    STREAMS,
-    Cores,
-    Measured,
-    measure_bare,
-    measure_served,
-    measure_single,
-    report,
-)
 
 ROUNDS = 9
+STREAMS = 32
+LONG = 4000  # tokens of a stream whose rate is measured: its beginning and end are a thousandth of it
+SHORT = 10  # tokens of a stream whose beginning is measured
+TIMES = 40  # how often short streams begin in a round: 32 together, and one alone
+APART = 0.013  # seconds between two of these, and a little more each time: at any moment of the daemon's
+PAUSE = 0.005  # seconds between two looks for tokens
+PATIENCE = 60.0  # seconds for all of a run
 CONFIG = f"minWorkers: 1\nmaxWorkers: 1\nbatchSize: {STREAMS}\ncontinuousBatching: true\n"
 
 
-def measure(rounds: int, *, eager: bool, halting: bool) -> Measured:
+class WrongAnswer(Exception):
+    """A stream did not have its tokens."""
+
+
+class Clients:
+    """Connections to a daemon that stay open, all in one thread; each sends a request, and notes its first token.
+
+    After the first tokens they look for more every few milliseconds, one read a connection: a client that is woken for
+    each token takes as much of a core as the daemon, which it would not take from it on a machine of its own.
+    """
+
+    def __init__(self, port: int, count: int) -> None:
+        self._sockets = [socket.create_connection(("127.0.0.1", port)) for _ in range(count)]
+        self._epoll = select.epoll()
+        for each in self._sockets:
+            each.setblocking(False)
+            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._epoll.register(each, select.EPOLLIN)
+        self._by_number = {each.fileno(): index for index, each in enumerate(self._sockets)}
+
+    def close(self) -> None:
+        self._epoll.close()
+        for each in self._sockets:
+            each.close()
+
+    def run(self, tokens: int) -> tuple[list[float], float]:
+        """Ask on each connection for so many tokens; return the seconds to each first token, and those of all of it.
+
+        Raises:
+            WrongAnswer: not these tokens, in their order, came.
+        """
+        body, count = str(tokens), len(self._sockets)
+        lines = ("POST /predictions/engine HTTP/1.1", "Host: a", f"Content-Length: {len(body)}", "", body)
+        came = [bytearray() for _ in range(count)]
+        sent, firsts = [0.0] * count, [0.0] * count
+        for index, each in enumerate(self._sockets):
+            sent[index] = time.perf_counter()
+            each.send("\r\n".join(lines).encode())
+        missing, open_ = count, set(range(count))
+        while open_:
+            if time.perf_counter() - sent[0] > PATIENCE:
+                raise WrongAnswer(f"{len(open_)} of {count} streams did not end within {PATIENCE:g} s")
+            for index in self._readable(open_, wait=missing > 0):
+                data = came[index]
+                try:
+                    data += self._sockets[index].recv(1 << 18)
+                except BlockingIOError:
+                    continue
+                if not firsts[index] and not data.endswith(b"\r\n\r\n"):  # more than the head
+                    firsts[index] = time.perf_counter() - sent[index]
+                    missing -= 1
+                if data.endswith(b"0\r\n\r\n"):
+                    open_.discard(index)
+        seconds = time.perf_counter() - sent[0]
+        right = [f"{number} " for number in range(1, tokens + 1)]
+        for data in came:
+            if tokens_of(bytes(data)) != right:
+                raise WrongAnswer(f"expected {tokens} tokens in order, got {bytes(data)!r:.500}")
+        return firsts, seconds
+
+    def _readable(self, open_: set[int], *, wait: bool) -> list[int]:
+        if wait:
+            return [self._by_number[number] for number, _ in self._epoll.poll(1.0)]
+        time.sleep(PAUSE)
+        return sorted(open_)
+
+
+def tokens_of(data: bytes) -> list[str]:
+    """Return the chunks of an answer; none if it is not 200."""
+    head, _, rest = data.partition(b"\r\n\r\n")
+    if b" 200 " not in head.split(b"\r\n", 1)[0]:
+        return []
+    tokens = []
+    while rest:
+        size, _, rest = rest.partition(b"\r\n")
+        length = int(size, 16)
+        if length:
+            tokens.append(rest[:length].decode())
+        rest = rest[length + 2 :]
+    return tokens
+
+
+@dataclass
+class Measured:
+    """What was measured, by round.
+
+    Attributes:
+        bare, served: tokens a second of each loop.
+        first_bare, first_served, first_alone: seconds to the first token: of 32 that begin together, and of one.
+        cpu: seconds on a core of each process of the served loop, for a step.
+    """
+
+    bare: list[float] = field(default_factory=list)
+    served: list[float] = field(default_factory=list)
+    first_bare: list[float] = field(default_factory=list)
+    first_served: list[float] = field(default_factory=list)
+    first_alone: list[float] = field(default_factory=list)
+    cpu: dict[str, list[float]] = field(default_factory=dict)
+
+
+def bare_runs(tokens: int, times: int) -> list[tuple[float, float]]:
+    """Run the loop without a server in a process of its own; return the seconds to first and last token, each time."""
+    command = [sys.executable, "-m", "tests.lab.benchmarks.streams.bare", *map(str, (STREAMS, tokens, times, APART))]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return [(float(first), float(last)) for first, last in (line.split() for line in done.stdout.splitlines())]
+
+
+def first_tokens(clients: Clients) -> float:
+    """Return the median of the seconds to the first token."""
+    firsts: list[float] = []
+    for number in range(TIMES):
+        time.sleep(APART + number % 10 * 1e-4)
+        firsts += clients.run(SHORT)[0]
+    return median(firsts)
+
+
+def measure_round(made: Measured, clients: Clients, alone: Clients, pids: dict[str, int]) -> None:
+    made.bare.append(STREAMS * LONG / bare_runs(LONG, 1)[0][1])
+    clients.run(100)
+    before = {name: used_by(pid) for name, pid in pids.items()}
+    made.served.append(STREAMS * LONG / clients.run(LONG)[1])
+    for name, pid in pids.items():
+        made.cpu.setdefault(name, []).append(used_by(pid).since(before[name]).cpu / LONG)
+    with cores_awake():
+        made.first_bare.append(median(first for first, _ in bare_runs(SHORT, TIMES)))
+        made.first_served.append(first_tokens(clients))
+        made.first_alone.append(first_tokens(alone))
+
+
+def measure(rounds: int) -> Measured:
     """Measure both loops in turns."""
-    cores: Cores = nullcontext if halting else cores_awake
     made = Measured()
     with tempfile.TemporaryDirectory(prefix="tsctl-streams-") as folder:
         served = Served(Path(folder))
@@ -45,28 +177,39 @@ def measure(rounds: int, *, eager: bool, halting: bool) -> Measured:
             config.write_text(CONFIG)
             served.register(engine.__file__.removesuffix(".py"), name="engine", config_file=config)
             [worker] = served.describe("engine")["workers"]
-            port = int(served.url.rpartition(":")[2])
-            clients = Clients(port, STREAMS, eager=eager)
+            pids = {"worker": worker["pid"], "daemon": served.pid, "clients": os.getpid()}
+            clients, alone = (Clients(int(served.url.rpartition(":")[2]), count) for count in (STREAMS, 1))
             for _ in range(rounds):
-                measure_bare(made.bare, cores)
-                measure_served(served, worker["pid"], clients, made, cores)
-                measure_single(port, made, cores)
+                measure_round(made, clients, alone, pids)
             clients.close()
+            alone.close()
         finally:
             served.stop()
     return made
+
+
+def report(made: Measured) -> None:
+    for name, rates in (("without a server", made.bare), ("served", made.served)):
+        print(f"{name:16} {median(rates):8.0f} tokens a second, {STREAMS / median(rates) * 1e6:.0f} µs a step")
+    ratios = sorted(ours / bare for bare, ours in zip(made.bare, made.served, strict=True))
+    print(f"ratio {median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f})")
+    bare = median(made.first_bare)
+    for name, firsts in (("a burst of 32", made.first_served), ("a single request", made.first_alone)):
+        print(
+            f"{name:16} {median(firsts) * 1e3:.2f} ms to the first token, {(median(firsts) - bare) * 1e3:.2f} ms later"
+        )
+    for name, seconds in made.cpu.items():
+        print(f"{name:16} {median(seconds) * 1e6:.0f} µs on a core in each step")
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.benchmarks.streams", description="Token streams.")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help=f"how often both loops run ({ROUNDS})")
     parser.add_argument("--sources", action="store_true", help="run the sources, not the compiled modules")
-    parser.add_argument("--eager", action="store_true", help="wake the clients for each token")
-    parser.add_argument("--halting", action="store_true", help="let cores halt while first tokens are measured")
     given = parser.parse_args(arguments)
     if not given.sources and COMPILED not in os.environ:
         return run_compiled("tests.lab.benchmarks.streams", arguments)
-    report(measure(given.rounds, eager=given.eager, halting=given.halting))
+    report(measure(given.rounds))
     return 0
 
 

@@ -18,7 +18,6 @@ NAMES = (
     "properties",
     "modelconfig",
     "receiver",
-    "connection",
     "repeated",
     "tensors",
     "answers",
@@ -26,7 +25,7 @@ NAMES = (
     *_OF_EXTENSIONS,
 )
 # Those whose readers are compiled in a wheel, if only in part.
-COMPILED = ("frames", "conversation", "forms", "receiver", "connection", "repeated", "tensors", "answers", "typed")
+COMPILED = ("frames", "conversation", "forms", "receiver", "repeated", "tensors", "answers", "typed")
 
 
 def target(name: str) -> Target:

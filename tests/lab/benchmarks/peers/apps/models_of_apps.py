@@ -3,25 +3,19 @@
 import io
 import json
 import os
-import sys
 from collections.abc import Callable
-from pathlib import Path
 
 Run = Callable[[list[bytes]], list[bytes]]
 
 
-PAUSES = {"constant": 0.0, "brief": 0.02, "slow": 0.2}  # seconds that a batch takes
+PAUSES = {"constant": 0.0, "brief": 0.02}  # seconds that a batch takes
 
 
-def load(name: str = "") -> Run:
-    """Load a model; without a name that which the environment names."""
-    name = name or os.environ["BENCH_MODEL"]
+def load() -> Run:
+    """Load the model that the environment names."""
+    name = os.environ["BENCH_MODEL"]
     if name in PAUSES:
         return load_constant(PAUSES[name])
-    if name == "typed":
-        return add_up
-    if name == "text":
-        return load_encoder()
     return load_resnet(name, os.environ["BENCH_WEIGHTS"])
 
 
@@ -35,21 +29,6 @@ def load_constant(pause: float) -> Run:
         return [b"%d" % len(body) for body in bodies]
 
     return run
-
-
-def add_up(bodies: list[bytes]) -> list[bytes]:
-    """Answer the sum of the numbers, JSON in and out."""
-    return [json.dumps(sum(json.loads(body))).encode() for body in bodies]
-
-
-def load_encoder() -> Run:
-    """Encode texts: the handler that tsctl and TorchServe serve, called for a batch."""
-    sys.path.insert(0, str(Path(__file__).parents[2]))
-    from text_handler import Encoder
-
-    encoder = Encoder()
-    encoder.initialize(None)
-    return lambda bodies: [json.dumps(each).encode() for each in encoder.handle([{"body": b} for b in bodies], None)]
 
 
 def load_resnet(name: str, weights: str) -> Run:

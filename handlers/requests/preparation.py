@@ -1,0 +1,307 @@
+"""How images become a classifier's input, without torch: as the archive says, or a file that the model comes with.
+
+    model-config.yaml           mean, std, resize, crop, interpolation, classes: these win
+    config.json                 of timm: `pretrained_cfg`; of Hugging Face's transformers: `id2label`
+    preprocessor_config.json    of Hugging Face's transformers
+    none of them                as ImageNet's usual models want it
+
+Where a file says what is not done here (a border around the image, values in another range), the model is refused,
+unless the archive says something else: other pixels than in the training cost accuracy, and nobody sees it.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tsctl.handlers.sdk.errors import HandlerError
+
+# By Pillow's numbers, which Hugging Face's files have.
+INTERPOLATIONS = ("nearest", "lanczos", "bilinear", "bicubic", "box", "hamming")
+MOST_SIDE = 2048  # pixels: an image may be 16 times as long as wide
+_CONFIG, _PREPROCESSOR, _NAMES = "config.json", "preprocessor_config.json", "index_to_name.json"
+_SETTINGS = ("mean", "std", "resize", "crop", "interpolation")
+_CONVNEXT_SQUASHES_FROM = 384  # pixels: transformers' ConvNextImageProcessor then crops nothing
+
+
+class Preparation(NamedTuple):
+    """Resized with Pillow, cropped to the middle, divided by 255, minus `mean`, divided by `std`.
+
+    Attributes:
+        mean, std: of red, green and blue, where pixels are from 0 to 1.
+        resize: pixels of the shorter side; or height and width.
+        crop: height and width, no more than what `resize` leaves.
+    """
+
+    mean: tuple[float, ...] = (0.485, 0.456, 0.406)
+    std: tuple[float, ...] = (0.229, 0.224, 0.225)
+    resize: int | tuple[int, int] = 256
+    crop: tuple[int, int] = (224, 224)
+    interpolation: str = "bilinear"
+
+    def resized(self, height: int, width: int) -> tuple[int, int]:
+        """Return the (height, width) that torchvision's `Resize` produces: the longer side is rounded down."""
+        if isinstance(self.resize, tuple):
+            return self.resize
+        if height <= width:
+            return self.resize, int(self.resize * width / height)
+        return int(self.resize * height / width), self.resize
+
+    @property
+    def longest_resized(self) -> int:
+        """Pixels: the longer of the two sides that are set."""
+        return max(self.resize) if isinstance(self.resize, tuple) else self.resize
+
+    @property
+    def text(self) -> str:
+        sides = f"{self.resize} pixels on the shorter side"
+        if isinstance(self.resize, tuple):
+            sides = f"{self.resize[0]} × {self.resize[1]} pixels"
+        crop = f"the middle {self.crop[0]} × {self.crop[1]}"
+        values = " ".join(
+            f"{name} {', '.join(f'{each:g}' for each in getattr(self, name))}" for name in ("mean", "std")
+        )
+        return f"{sides} ({self.interpolation}), {crop}, {values}"
+
+
+IMAGENET = Preparation()
+
+
+class Prepared(NamedTuple):
+    """What an archive says of its images.
+
+    Attributes:
+        classes: number as a text → name; None where it names none.
+        note: what was read, and where, for the model's author; empty where nothing was.
+    """
+
+    how: Preparation
+    classes: dict[str, str] | None
+    note: str
+
+
+class _Unknown(NamedTuple):
+    """What a file says of a setting cannot be done; an explicit setting takes its place."""
+
+    why: str
+
+
+def read_preparation(model_dir: Path, config: Mapping[str, Any]) -> Prepared:
+    """Read what an archive says of its images.
+
+    Args:
+        config: its model-config.yaml.
+
+    Raises:
+        HandlerError: a setting is of no use, or two files say different things.
+    """
+    files = {_CONFIG: _document(model_dir / _CONFIG), _PREPROCESSOR: _document(model_dir / _PREPROCESSOR)}
+    told = {
+        f"{_CONFIG} of timm": _timms(files[_CONFIG]),
+        _PREPROCESSOR: _transformers(files[_PREPROCESSOR]),
+    }
+    values: dict[str, Any] = {}
+    places: dict[str, None] = {}
+    for name in _SETTINGS:
+        if config.get(name) is not None:
+            values[name], place = _READ[name](name, config[name]), "model-config.yaml"
+        else:
+            said = {place: known[name] for place, known in told.items() if name in known}
+            if len({*said.values()}) > 1:
+                differ = ", and ".join(f"{_shown(value)} in {place}" for place, value in said.items())
+                raise HandlerError(f"`{name}` is {differ}: say in model-config.yaml which of them the model wants")
+            if not said:
+                continue
+            place, values[name] = next(iter(said.items()))
+            if isinstance(values[name], _Unknown):
+                raise HandlerError(f"{place}: {values[name].why}: say `{name}` in model-config.yaml")
+        places[place] = None
+    how = _checked(values)
+    classes, origin = _classes(model_dir, config, files[_CONFIG])
+    if classes:
+        places[origin] = None
+    parts = [f"images are prepared so: {how.text}"] if values else []
+    parts += [f"{len(classes)} class{'es' * (len(classes) != 1)}"] if classes else []
+    return Prepared(how, classes, f"{'; '.join(parts)} ({', '.join(places)})" if parts else "")
+
+
+def _checked(values: Mapping[str, Any]) -> Preparation:
+    values = dict(values)
+    resize = values.get("resize", IMAGENET.resize)
+    if isinstance(resize, tuple):
+        values.setdefault("crop", resize)
+    how = IMAGENET._replace(**values)
+    most = resize if isinstance(resize, tuple) else (resize, resize)
+    if how.crop[0] > most[0] or how.crop[1] > most[1]:
+        raise HandlerError(
+            f"`crop` of {how.crop[0]} × {how.crop[1]} pixels is more than `resize` leaves,"
+            f" {' × '.join(map(str, most)) if isinstance(resize, tuple) else resize}: black would be around the image."
+            " Set both in model-config.yaml"
+        )
+    return how
+
+
+def _sides(name: str, value: Any) -> int | tuple[int, int]:
+    given = value if isinstance(value, (list, tuple)) else [value]
+    if len(given) not in (1, 2) or not all(type(each) is int and 1 <= each <= MOST_SIDE for each in given):
+        which = "the shorter side" if name == "resize" else "a square"
+        raise _unusable(name, value, f"a number of pixels from 1 to {MOST_SIDE}, for {which}, or [height, width]")
+    return given[0] if len(given) == 1 else (given[0], given[1])
+
+
+def _crop(name: str, value: Any) -> tuple[int, int]:
+    sides = _sides(name, value)
+    return sides if isinstance(sides, tuple) else (sides, sides)
+
+
+def _colours(name: str, value: Any) -> tuple[float, ...]:
+    numbers = value if isinstance(value, (list, tuple)) else [value] * 3
+    least = 0.0 if name == "mean" else 1e-6
+    if len(numbers) != 3 or not all(type(each) in (int, float) and least <= each <= 1 for each in numbers):
+        what = "a number or three, for red, green and blue, from 0 to 1"
+        raise _unusable(name, value, f"{what}, as they are where pixels are from 0 to 1 (divide by 255)")
+    return tuple(float(each) for each in numbers)
+
+
+def _interpolation(name: str, value: Any) -> str:
+    if value not in INTERPOLATIONS:
+        raise _unusable(name, value, f"one of {', '.join(INTERPOLATIONS)}")
+    return str(value)
+
+
+_READ: dict[str, Callable[[str, Any], Any]] = {
+    "mean": _colours, "std": _colours, "resize": _sides, "crop": _crop, "interpolation": _interpolation,
+}  # fmt: skip
+
+
+def _unusable(name: str, value: Any, what: str) -> HandlerError:
+    return HandlerError(f"model-config.yaml: `{name}` is {_shown(value)}; expected {what}")
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, _Unknown):
+        return f"unknown ({value.why})"
+    return repr(list(value) if isinstance(value, tuple) else value)[:100]
+
+
+def _classes(
+    model_dir: Path, config: Mapping[str, Any], document: Mapping[str, Any]
+) -> tuple[dict[str, str] | None, str]:
+    """Return the names of classes by number, and where they stand; index_to_name.json is the handler's to read."""
+    given = config.get("classes")
+    if given is not None:
+        names = dict(enumerate(given)) if isinstance(given, list) else given
+        if not isinstance(names, dict) or not names or not all(_is_number(key) for key in names):
+            raise _unusable("classes", given, "a list of names, or a mapping of numbers from 0 to names")
+        if wrong := [each for each in names.values() if type(each) is not str]:
+            raise _unusable("classes", wrong[0], "names, each a text (in quotes, where YAML reads something else)")
+        return {str(key): name for key, name in names.items()}, "model-config.yaml"
+    labels = document.get("id2label")
+    if not labels:
+        listed = document.get("label_names") or _section(document, "pretrained_cfg").get("label_names")
+        described = _section(document, "label_descriptions")
+        labels = {key: described.get(each, each) for key, each in enumerate(listed)} if type(listed) is list else {}
+    if (model_dir / _NAMES).is_file() or not isinstance(labels, dict) or not labels:
+        return None, ""
+    if not all(_is_number(key) and isinstance(name, str) for key, name in labels.items()):
+        raise HandlerError(f"{_CONFIG}: its classes are no names by number: say `classes` in model-config.yaml")
+    if all(name == f"LABEL_{key}" for key, name in labels.items()):
+        return None, ""  # transformers' own, where nobody has named them
+    return {str(key): name for key, name in labels.items()}, _CONFIG
+
+
+def _is_number(key: Any) -> bool:
+    return (type(key) is int and key >= 0) or (isinstance(key, str) and key.isascii() and key.isdigit())
+
+
+def _document(path: Path) -> dict[str, Any]:
+    """Return a file's JSON object; an empty one for no such file, and for a config.json of anybody else's."""
+    try:
+        document = json.loads(path.read_text())
+    except FileNotFoundError:
+        return {}
+    except (ValueError, RecursionError) as error:
+        if path.name == _CONFIG:
+            return {}
+        raise HandlerError(f"{path.name} is not JSON: {error}") from None
+    return document if isinstance(document, dict) else {}
+
+
+def _section(document: Mapping[str, Any], name: str) -> dict[str, Any]:
+    section = document.get(name)
+    return section if isinstance(section, dict) else {}
+
+
+def _timms(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings in timm's config.json, with timm's defaults; none for another file."""
+    own = _section(document, "pretrained_cfg") or ("architecture" in document and "input_size" in document and document)
+    if not own:
+        return {}
+    found = {
+        name: _read_of_file(name, own.get(name) or usual)
+        for name, usual in (("mean", IMAGENET.mean), ("std", IMAGENET.std), ("interpolation", "bicubic"))
+    }
+    size, part, mode = own.get("input_size", [3, 224, 224]), own.get("crop_pct") or 0.875, own.get("crop_mode")
+    if type(size) is not list or len(size) != 3 or size[0] != 3 or type(part) not in (int, float) or not 0 < part <= 1:
+        found["resize"] = found["crop"] = _Unknown(f"its input_size {size} and crop_pct {part} are not known here")
+        return found
+    found["crop"] = _read_of_file("crop", size[1:])
+    sides = [math.floor(each / part) for each in size[1:]]
+    if mode not in (None, "center", "squash"):
+        found["resize"] = _Unknown(f"its crop_mode {mode!r} is not known here")
+    elif mode != "squash" and sides[0] != sides[1]:
+        found["resize"] = _Unknown(f"its input_size {size} is no square")
+    else:
+        found["resize"] = _read_of_file("resize", sides if mode == "squash" else sides[0])
+    return found
+
+
+def _transformers(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings in Hugging Face's preprocessor_config.json; none for one that is not about images."""
+    if not document.keys() & {"image_mean", "image_std", "do_resize", "crop_size"}:
+        return {}
+    found: dict[str, Any] = {}
+    factor = document.get("rescale_factor", 1 / 255)
+    if document.get("do_rescale", True) is not True or type(factor) is not float or abs(factor * 255 - 1) > 1e-3:
+        found["mean"] = found["std"] = _Unknown("its pixels are not from 0 to 1")
+    elif document.get("do_normalize", True) is not True:
+        found["mean"], found["std"] = (0.0,) * 3, (1.0,) * 3
+    else:
+        for name in ("mean", "std"):
+            found[name] = _read_of_file(name, document.get(f"image_{name}"))
+    number = document.get("resample")
+    if type(number) is int and 0 <= number < len(INTERPOLATIONS):
+        found["interpolation"] = INTERPOLATIONS[number]
+    else:
+        found["interpolation"] = _Unknown(f"its `resample` is {number}")
+    resize, crop = _sizes(document)
+    found["resize"] = _read_of_file("resize", resize)
+    found["crop"] = _read_of_file("crop", crop)
+    return found
+
+
+def _sizes(document: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return what Hugging Face's file resizes to, and crops to."""
+    size, shorter = _section(document, "size"), _section(document, "size").get("shortest_edge")
+    if document.get("do_resize", True) is not True or not size:
+        what = "it resizes nothing" if not document.get("do_resize", True) else "its `size` names no sides"
+        return _Unknown(what), _Unknown(what)
+    if type(shorter) is int and type(document.get("crop_pct")) is float:  # ConvNeXt's
+        if shorter >= _CONVNEXT_SQUASHES_FROM:
+            return [shorter, shorter], [shorter, shorter]
+        return int(shorter / document["crop_pct"]), shorter
+    resize = shorter if shorter is not None else [size.get("height"), size.get("width")]
+    if document.get("do_center_crop") is True:
+        crop = document.get("crop_size")
+        return resize, [crop.get("height"), crop.get("width")] if isinstance(crop, dict) else crop
+    return resize, resize if shorter is None else _Unknown("it crops nothing, so that images differ in shape")
+
+
+def _read_of_file(name: str, value: Any) -> Any:
+    if isinstance(value, _Unknown):
+        return value
+    try:
+        return _READ[name](name, value)
+    except HandlerError:
+        return _Unknown(f"its `{name}` is {_shown(value)}")

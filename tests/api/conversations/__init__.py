@@ -1,0 +1,167 @@
+"""Requests and the whole answers to them, in text files that are compared.
+
+`## the claim` begins one, with a daemon of its own (tests/api/house.py). In it, what is arranged:
+
+    + house {"own": false}                 arguments of the house; the first line, where it is there
+    + put m {"config": "batchSize: 2"}     a model in the store; `+ archive m 1.0 {"in": "store"}`: as a file
+    + serve m 1.0 {"workers": 2}           a version that is registered, with workers that are ready
+    + handler {"inputs": [["a", "json"]]}  what the handler of the next workers takes
+    + load takes 100                       the loading of the next workers; or `works`, `fails WHY`, `has no memory`
+    + batch takes 10                       the next batches; `+ pass 10`: seconds go by
+    + begin POST /predictions/m cat        a request that nobody waits for
+    + stop m, + end 0                      the end of a model, the death of a worker
+    + only management                      the address: its routes alone, or those of `predictions`
+    + started no, + gate closed            while the listed models are still registered; while no change is let in
+
+and what is asked. The rest is written by `python -m tests.lab transcripts`:
+
+    > GET /models/m at 0.tsctl.state       a body may follow the path; or the parts of the answer to be shown
+    > GET /metrics grep NAME               or the beginning of the lines that are; `form a=1`: a form
+    < 200 {"status": "…"}                  the answer
+    * m/1.0 body "cat", url_path ""        what a worker got: the parameters, and what the daemon adds to the headers
+    = m/1.0 ready: 0 1, batch_size: 4      which of all workers that were ever started are, and unusual settings
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.api.house import House
+from tests.http.peer import Answer
+from tsctl.daemon.marfile import Packing, write_archive
+from tsctl.daemon.models.settings import ModelSettings
+from tsctl.daemon.models.version import ModelVersion
+from tsctl.daemon.tables import MODEL_SETTINGS
+from tsctl.daemon.workers.engine import LoadFailure
+from tsctl.daemon.workers.slot import SlotState
+from tsctl.handlers.wire import Declared, Input
+
+JSON = "Content-Type: application/json"
+FORM = "Content-Type: application/x-www-form-urlencoded"
+USUAL = vars(
+    ModelSettings(queue_jobs=2, queue_bytes=2**28, response_timeout=120.0, startup_timeout=120.0, keep_alive=300.0)
+)
+CHANGEABLE = ", ".join(row.rest for row in MODEL_SETTINGS if row.rest and row.changes)
+
+
+async def play(lines: list[str], root: Path) -> list[str]:
+    """Ask again, with files in an empty directory, and return the lines as they would have to be."""
+    made: list[str] = []
+    first = lines[0] if lines[0].startswith("+ house ") else "+ house {}"
+    house, state = House(root, **json.loads(first[8:])), dict[str, str]()
+    for line in lines:
+        if line.startswith("+ "):
+            made.append(line)
+            await _arrange(house, root, *line[2:].split(" ", 1))
+            state = _state(house)
+        elif line.startswith("> "):
+            given = len(_jobs(house))
+            made += [line, *await _answered(house, line[2:].replace("FOLDER", str(root)))]
+            made += _jobs(house)[given:]
+            before, state = state, _state(house)
+            made += [f"= {name} {told}" for name, told in state.items() if before.get(name) != told]
+            made += [f"= {name} is gone" for name in before if name not in state]
+    return [line.replace(str(root), "FOLDER").replace(CHANGEABLE, "ALL-THAT-CHANGES") for line in made]
+
+
+async def _arrange(house: House, root: Path, verb: str, rest: str) -> None:
+    names, _, more = f" {rest}".partition(" {")
+    given: dict[str, Any] = json.loads("{" + more) if more else {}
+    word, _, value = names.strip().partition(" ")
+    match verb, word:
+        case "house", _:
+            ...
+        case "put", name:
+            house.put(name, **given)
+        case "archive", name:
+            write_archive(Packing(model_name=name, version=value, handler="image_classifier"), root / given["in"])
+        case "serve", name:
+            await house.serve(name, value or "1.0", **given)
+        case "handler", _:
+            inputs = [Input(*each) for each in given.pop("inputs")]
+            house.engine.declared = Declared(inputs, **{"batches": True} | given)
+        case "load", "takes":
+            house.engine.load_time = float(value.split()[-1])
+        case "load", "works":
+            house.engine.load_failure = None
+        case "load", "has":
+            house.engine.load_failure = LoadFailure("MemoryError", out_of_memory=True)
+        case "load", _:
+            house.engine.load_failure = LoadFailure(value, "Traceback: here")
+        case "batch", _:
+            house.engine.batch_time = lambda size: float(value.split()[-1])
+        case "pass", _:
+            house.clock.advance(float(word))
+        case "begin", method:
+            target, _, body = value.partition(" ")
+            house.send(method, target, body.encode())
+        case "stop", name:
+            house.registry.find(name).stop()
+        case "end", _:
+            house.engine.workers[int(word)].die()
+        case "only", "management":
+            house.manage_alone()
+        case "only", _:
+            house.serve_predictions_alone()
+        case "started", _:
+            house.started = word == "yes"
+        case "gate", _:
+            getattr(house.registrar.gate, {"closed": "close"}.get(word, "open"))()
+        case _:
+            raise ValueError(verb, rest)
+
+
+async def _answered(house: House, asked: str) -> list[str]:
+    method, target, rest = f"{asked} ".split(" ", 2)
+    word, *parts = rest.split() or [""]
+    body, parts = ("", parts) if word in ("at", "grep") else (rest.strip(), [])
+    kinds = [JSON] * body.startswith(("{", "[")) + [FORM] * (word == "form")
+    answer = await house.ask(method, target, body.removeprefix("form ").encode(), *kinds)
+    if word == "grep":
+        return [f"< {line}" for line in answer.body.decode().splitlines() if line.startswith(parts[0])]
+    again = answer.headers.get("retry-after")
+    return [f"< {answer.status}{f' (retry-after: {again})' * (again is not None)} {_shown(answer, parts)}"]
+
+
+def _shown(answer: Answer, parts: list[str]) -> str:
+    if not answer.headers.get("content-type", "").startswith("application/json"):
+        return json.dumps(answer.body.decode("latin-1"))
+    document = json.loads(answer.body)
+    told = {part: _part(document, part.split(".")) for part in parts}
+    return json.dumps(told if len(told) > 1 else [*told.values(), document][0], ensure_ascii=False)
+
+
+def _part(document: Any, path: list[str]) -> Any:
+    if not path:
+        return document
+    if path[0] == "*":
+        return [_part(each, path[1:]) for each in document]
+    if isinstance(document, list):
+        return _part(document[int(path[0])], path[1:])
+    return _part(document[path[0]], path[1:]) if path[0] in document else "is not there"
+
+
+def _jobs(house: House) -> list[str]:
+    """Return what workers were given, each worker's requests together."""
+    said = []
+    for worker in house.engine.workers:
+        name = f"* {worker.spec.model_name}/{worker.spec.model_version}"
+        for job in (job for batch in worker.batches for job in batch.jobs):
+            params = [(param.name, bytes(param.value).decode()) for param in job.params]
+            params += [each for each in job.headers if each[0] in ("url_path", "explain")]
+            said.append(f"{name} {', '.join(f'{param} {json.dumps(value)}' for param, value in params)}")
+    return said
+
+
+def _state(house: House) -> dict[str, str]:
+    return {f"{model.name}/{model.version}": _told(house, model) for model in house.registry}
+
+
+def _told(house: House, model: ModelVersion) -> str:
+    started = [*map(id, house.engine.workers)]
+    ready = " ".join(str(started.index(id(each.worker))) for each in model.pool.slots if each.state is SlotState.UP)
+    wanted = f" of {model.pool.wanted}" if model.pool.wanted != model.pool.ready else ""
+    settings: Mapping[str, Any] = vars(model.settings)
+    other = {name: each for name, each in settings.items() if name != "origins" and each != USUAL[name]}
+    return ", ".join([f"ready: {ready or 'none'}{wanted}", *(f"{name}: {each}" for name, each in other.items())])

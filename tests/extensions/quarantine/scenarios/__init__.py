@@ -1,0 +1,5 @@
+"""A version with a quarantine, for scenarios."""
+
+from tests.extensions.quarantine.poisoned import PoisonedVersion
+
+bench = PoisonedVersion

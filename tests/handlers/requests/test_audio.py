@@ -1,0 +1,222 @@
+"""Files of sound: the numbers they hold, and what is refused before it is decoded."""
+
+import contextlib
+import io
+import struct
+import sys
+import wave
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tsctl.handlers.requests.audio import Audio, decode_audio, to_wav
+from tsctl.handlers.sdk.errors import TooManyPixels, UnreadablePayload
+
+WAVE = np.array([[0.0, 0.5, -0.5, 0.25, -1.0], [0.125, -0.125, 0.0, 0.75, 0.5]], np.float32)
+SCALES = {8: 1 << 7, 16: 1 << 15, 24: 1 << 23, 32: 1 << 31}
+
+
+def chunk(name: bytes, data: bytes, size: int | None = None) -> bytes:
+    return name + struct.pack("<I", len(data) if size is None else size) + data + b"\0" * (len(data) % 2)
+
+
+def packed(samples: np.ndarray[Any, Any], bits: int) -> bytes:
+    """Return the channels' whole numbers, interleaved."""
+    whole = np.minimum(samples.T.astype(np.float64) * SCALES[bits], SCALES[bits] - 1).astype("<i8")
+    if bits == 8:
+        return bytes((whole + 128).astype(np.uint8).tobytes())
+    return bytes(whole[..., None].view(np.uint8).reshape(*whole.shape, 8)[..., : bits // 8].tobytes())
+
+
+def wav(data: bytes, *, tag: int = 1, bits: int = 16, count: int = 2, rate: int = 8000, more: bytes = b"") -> bytes:
+    form = struct.pack("<HHIIHH", tag, count, rate, rate * count * bits // 8, count * bits // 8, bits) + more
+    return b"RIFF" + struct.pack("<I", 0) + b"WAVE" + chunk(b"fmt ", form) + chunk(b"data", data)
+
+
+def refusal(encoded: bytes) -> str:
+    with pytest.raises(UnreadablePayload) as raised:
+        decode_audio(encoded)
+    return str(raised.value)
+
+
+@pytest.fixture
+def no_soundfile(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "soundfile", None)
+    monkeypatch.setattr("tsctl.handlers.requests.audio.importlib.util.find_spec", lambda name: None)
+
+
+@pytest.mark.parametrize("bits", [8, 16, 24, 32])
+def test_a_wav_file_of_whole_numbers_is_from_minus_one_to_one(bits: int) -> None:
+    sound = decode_audio(wav(packed(WAVE, bits), bits=bits))
+
+    assert sound.rate == 8000
+    assert sound.channels.dtype == np.float32
+    assert sound.channels.flags.c_contiguous and sound.channels.flags.writeable
+    assert sound.channels == pytest.approx(WAVE, abs=1 / SCALES[bits])
+    assert sound.channels.min() == -1
+
+
+@pytest.mark.parametrize("bits", [32, 64])
+def test_a_wav_file_of_floats_is_as_it_is(bits: int) -> None:
+    values = WAVE * 3
+
+    sound = decode_audio(wav(values.T.astype(f"<f{bits // 8}").tobytes(), tag=3, bits=bits))
+
+    assert np.array_equal(sound.channels, values)
+    assert sound.channels.flags.writeable
+
+
+def test_the_samples_are_the_mean_of_the_channels() -> None:
+    assert Audio(WAVE, 1).samples == pytest.approx(WAVE.mean(0))
+    assert Audio(WAVE[:1], 1).samples.tolist() == WAVE[0].tolist()
+    assert repr(Audio(WAVE, 5)) == "<Audio 1 s, 5 Hz, channels: 2>"
+
+
+def test_an_extensible_format_is_read_by_its_inner_one() -> None:
+    inner = struct.pack("<HHIH", 22, 16, 3, 1) + bytes(14)
+
+    assert decode_audio(wav(packed(WAVE, 16), tag=0xFFFE, more=inner)).channels == pytest.approx(WAVE, abs=1e-4)
+
+
+@pytest.mark.parametrize("size", [0xFFFFFFFF, 1 << 20])
+def test_a_file_that_was_written_into_a_pipe_ends_where_it_ends(size: int) -> None:
+    whole = wav(packed(WAVE, 16))
+    cut = whole.index(b"data") + 4
+    piped = whole[:cut] + struct.pack("<I", size) + whole[cut + 4 : -1]  # in the midst of a frame, too
+
+    assert decode_audio(piped).channels == pytest.approx(WAVE[:, :-1], abs=1e-4)
+
+
+def test_other_chunks_are_passed_over() -> None:
+    whole = wav(packed(WAVE, 16))
+
+    assert decode_audio(whole[:12] + chunk(b"LIST", b"odd") + whole[12:]).channels.shape == (2, 5)
+
+
+@given(st.integers(1, 3), st.integers(0, 40), st.integers(1, 96000), st.integers(0, 9))
+def test_what_python_writes_is_read_to_the_same_numbers(count: int, frames: int, rate: int, seed: int) -> None:
+    whole = np.random.default_rng(seed).integers(-32768, 32768, (frames, count)).astype("<i2")
+    file = io.BytesIO()
+    with wave.open(file, "wb") as writer:
+        writer.setnchannels(count)
+        writer.setsampwidth(2)
+        writer.setframerate(rate)
+        writer.writeframes(whole.tobytes())
+
+    sound = decode_audio(file.getvalue())
+
+    assert sound.rate == rate
+    assert np.array_equal(sound.channels, whole.T.astype(np.float32) / 32768)
+
+
+@given(st.binary(max_size=80))
+def test_any_bytes_are_a_sound_or_unreadable(tail: bytes) -> None:
+    for start in (b"", b"RIFF\0\0\0\0WAVE", wav(b"")[:36], b"fLaC", b"OggS"):
+        with contextlib.suppress(UnreadablePayload):  # and nothing else
+            assert decode_audio(start + tail).channels.ndim == 2
+
+
+@pytest.mark.parametrize(
+    ("encoded", "why"),
+    [
+        pytest.param(b"RIFF\0\0\0\0WAVE", "its chunk `data` is missing", id="no samples"),
+        pytest.param(b"RIFF\0\0\0\0WAVE" + chunk(b"data", b"12"), "its chunk `fmt ` is missing", id="no format"),
+        pytest.param(wav(b"", count=0), "0 channels and 8000 samples a second", id="no channels"),
+        pytest.param(wav(b"", rate=0), "2 channels and 0 samples a second", id="no rate"),
+        pytest.param(b"\0\0\0\x20ftypM4A ", "is an MP4 or M4A file, which is not read as sound here", id="M4A"),
+        pytest.param(b"\x89PNG\r\n", "is an image (PNG), which is not read as sound here: send WAV", id="PNG"),
+        pytest.param(b"\x1aE\xdf\xa3", "a WebM or Matroska file", id="WebM"),
+    ],
+)  # fmt: skip
+def test_what_is_no_sound_is_refused_by_what_it_is(encoded: bytes, why: str) -> None:
+    assert why in refusal(encoded)
+
+
+@pytest.mark.usefixtures("no_soundfile")
+@pytest.mark.parametrize(
+    ("encoded", "why"),
+    [
+        (
+            b"fLaC\0\0\0\x22",
+            "is a file of the format FLAC, and soundfile is not installed (pip install 'tsctl[audio]')",
+        ),
+        (b"OggS\0", "the format Ogg, and soundfile is not installed"),
+        (wav(b"", tag=6, bits=8), "samples of 8 bits in A-law; PCM of 8, 16, 24 and 32 bits and floats"),
+        (wav(b"", bits=12), "the WAV file has samples of 12 bits; PCM of 8"),
+        (wav(b"", tag=0x99), "16 bits in the codec 0x0099;"),
+        (b"hello", "The request's 5 bytes are not a sound: send WAV"),
+    ],
+)
+def test_without_soundfile_the_way_to_get_it_is_told(encoded: bytes, why: str) -> None:
+    assert why in refusal(encoded)
+
+
+def test_a_sound_with_too_many_samples_is_refused_before_it_is_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Audio, "MAX_SAMPLES", 9)
+    monkeypatch.setattr(np, "frombuffer", lambda *_: pytest.fail("decoded"))
+
+    assert refusal(wav(packed(WAVE, 16))) == "the sound has 5 samples in 2 channels; at most 9 in all are read"
+
+
+def test_and_one_that_is_not_admitted() -> None:
+    def refuse(samples: int) -> None:
+        assert samples == 10
+        raise TooManyPixels
+
+    with pytest.raises(TooManyPixels):
+        decode_audio(wav(packed(WAVE, 16)), refuse)
+
+
+def test_without_a_limit_any_length_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Audio, "MAX_SAMPLES", None)
+
+    assert decode_audio(wav(packed(WAVE, 16))).channels.shape == (2, 5)
+
+
+def test_a_sound_is_written_as_it_is_read() -> None:
+    sound = decode_audio(to_wav(Audio(WAVE * 2, 44100)))
+
+    assert sound.rate == 44100
+    assert sound.channels == pytest.approx(np.clip(WAVE * 2, -1, 1), abs=1e-4)
+
+
+@pytest.mark.parametrize(("kind", "exact"), [("FLAC", True), ("WAV", True), ("AIFF", True), ("OGG", False)])
+@pytest.mark.parametrize("count", [1, 2])
+def test_what_soundfile_reads_has_its_numbers(kind: str, exact: bool, count: int) -> None:
+    soundfile = pytest.importorskip("soundfile")
+    file = io.BytesIO()
+    time = np.arange(4000) / 8000
+    values = np.stack([np.sin(2 * np.pi * pitch * time) / 2 for pitch in (440, 660)][:count], axis=1)
+    soundfile.write(file, values, 8000, format=kind)
+
+    sound = decode_audio(file.getvalue())
+
+    assert sound.rate == 8000
+    assert sound.channels == pytest.approx(values.T, abs=1e-4 if exact else 0.2)
+
+
+@pytest.mark.parametrize("subtype", ["PCM_U8", "PCM_16", "PCM_24", "PCM_32", "FLOAT", "DOUBLE", "ULAW", "ALAW"])
+def test_a_wav_file_has_the_numbers_that_soundfile_reads(subtype: str) -> None:
+    soundfile = pytest.importorskip("soundfile")
+    file = io.BytesIO()
+    soundfile.write(file, np.random.default_rng(3).uniform(-1, 1, (50, 2)), 8000, format="WAV", subtype=subtype)
+    expected, _ = soundfile.read(io.BytesIO(file.getvalue()), dtype="float32", always_2d=True)
+
+    assert np.array_equal(decode_audio(file.getvalue()).channels, expected.T)
+
+
+@pytest.mark.parametrize("kind", ["FLAC", "OGG"])
+def test_a_compressed_sound_is_bounded_before_it_is_decoded_and_a_damaged_one_is_unreadable(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    soundfile = pytest.importorskip("soundfile")
+    file = io.BytesIO()
+    soundfile.write(file, np.zeros(200_000), 8000, format=kind)
+    body = file.getvalue()
+
+    assert "a damaged file of the format" in refusal(body[:40])
+    monkeypatch.setattr(Audio, "MAX_SAMPLES", 100_000)
+    assert refusal(body) == "the sound has 200000 samples in 1 channel; at most 100000 in all are read"

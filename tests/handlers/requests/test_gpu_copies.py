@@ -1,0 +1,114 @@
+"""Tensors cross the bus together: in one pinned copy for each dtype, which one event tells the end of."""
+
+import json
+from collections import OrderedDict
+from typing import Any
+
+import pytest
+import torch
+
+from tests.kit.null_gpu.cards import cards_or_skip
+from tsctl.handlers.requests.gpu_copies import fetched, side_by_side, to_device
+
+BATCH = torch.arange(24, dtype=torch.uint8).view(4, 2, 3)
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 4), (1, 3), (2, 3)])
+def test_rows_that_follow_one_another_are_one_tensor_of_the_same_memory(start: int, end: int) -> None:
+    whole = side_by_side([BATCH[row] for row in range(start, end)])
+
+    assert whole is not None
+    assert torch.equal(whole, BATCH[start:end])
+    assert whole.data_ptr() == BATCH[start].data_ptr()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([BATCH[0], BATCH[2]], id="one between is missing"),
+        pytest.param([BATCH[1], BATCH[0]], id="another order"),
+        pytest.param([BATCH[0], BATCH[0]], id="the same twice"),
+        pytest.param([BATCH[0], BATCH[1].clone()], id="another memory"),
+        pytest.param([BATCH[0].T, BATCH[1].T], id="another order in memory"),
+        pytest.param([BATCH[0], BATCH[1].view(3, 2)], id="another shape"),
+    ],
+)
+def test_other_rows_are_not(rows: list[torch.Tensor]) -> None:
+    assert side_by_side(rows) is None
+
+
+def test_what_is_in_main_memory_stays_the_same_objects() -> None:
+    value = [{"boxes": BATCH[0], "names": ["a"]}, 3, None, [1.5, 2.5], OrderedDict(out=(BATCH[1],))]
+
+    assert fetched(value) is value
+
+
+def test_rows_for_the_processor_are_only_moved() -> None:
+    rows = [BATCH[0], BATCH[1].float()]
+
+    assert [there is row for there, row in zip(to_device(rows, torch.device("cpu")), rows, strict=True)] == [True] * 2
+
+
+PROGRAM = """
+import json, os
+from pathlib import Path
+from typing import NamedTuple
+import torch
+from tests.kit.null_gpu.cards import Delta, OnCards
+from tsctl.handlers.requests.gpu_copies import fetched, to_device
+
+class Box(NamedTuple):
+    corners: torch.Tensor
+    label: torch.Tensor
+
+device = torch.device("cuda:0")
+torch.ones(1, device=device)
+here, found = OnCards(Path(os.environ["NULL_CUDA_FOLDER"], str(os.getpid()))), {}
+NAMES = ("to_card_pinned", "to_card_pageable", "default_to_card", "from_card_pinned", "from_card_pageable",
+    "default_from_card", "stream_syncs", "event_syncs")
+
+def counted(name, run):
+    run()  # a first one allocates
+    with Delta(here) as done:
+        made = run()
+    found[name] = {each: done[each] for each in NAMES if done[each]}
+    return made
+
+batch = torch.arange(12.0).view(3, 4)
+[there] = counted("a batch there", lambda: to_device([batch], device))
+rows = counted("rows of several shapes there", lambda: to_device([batch[0], batch[:2], batch[0].long()], device))
+found["equal"] = [there.is_cuda, torch.equal(there.cpu(), batch)]
+found["shapes"] = [[*row.shape, row.is_cuda, row.cpu().flatten().tolist()] for row in rows]
+back = counted("rows of a batch back", lambda: fetched(list(there)))
+found["rows"] = [each.tolist() for each in back]
+several = [Box(there[0], torch.tensor(7).cuda()), {"scores": [there[1, :2], there[2]], "name": "x"}, 3]
+[box, scores, three] = counted("several dtypes back", lambda: fetched(several))
+tensors = [box.corners, *scores["scores"]]  # joined by a kernel, which does nothing here
+found["several"] = [type(box) is Box, [[*each.shape] for each in tensors], [each.is_cuda for each in tensors]]
+found["several"] += [box.label.item(), scores["name"], three]
+print(json.dumps(found))
+"""
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(cards_or_skip(tmp_path_factory.mktemp("null")).run(PROGRAM))
+    return found
+
+
+@pytest.mark.heavy
+def test_rows_go_to_a_gpu_together_and_are_in_their_shapes_there(seen: dict[str, Any]) -> None:
+    assert seen["a batch there"] == {"to_card_pinned": 1}
+    assert seen["rows of several shapes there"] == {"to_card_pinned": 2}, "one for each dtype"
+    assert seen["equal"] == [True, True]
+    assert seen["shapes"] == [
+        [4, True, [0.0, 1.0, 2.0, 3.0]], [2, 4, True, [*map(float, range(8))]], [4, True, [0, 1, 2, 3]],
+    ]  # fmt: skip
+
+
+@pytest.mark.heavy
+def test_tensors_come_back_together_and_are_waited_for_once(seen: dict[str, Any]) -> None:
+    assert seen["rows of a batch back"] == {"from_card_pinned": 1, "event_syncs": 1}
+    assert seen["rows"] == torch.arange(12.0).view(3, 4).tolist()
+    assert seen["several dtypes back"] == {"from_card_pinned": 2, "event_syncs": 1}
+    assert seen["several"] == [True, [[4], [2], [4]], [False] * 3, 7, "x", 3]

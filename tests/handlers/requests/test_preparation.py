@@ -1,0 +1,257 @@
+"""What an archive says of its images, and the files that say it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tsctl.handlers.requests.preparation import IMAGENET, MOST_SIDE, Preparation, read_preparation
+from tsctl.handlers.sdk.errors import HandlerError
+
+TIMM: dict[str, Any] = {
+    "architecture": "efficientnet_b3",
+    "pretrained_cfg": {
+        "mean": [0.5, 0.5, 0.5], "std": [0.25, 0.25, 0.25], "input_size": [3, 288, 288], "crop_pct": 0.9,
+        "interpolation": "bicubic",
+    },
+}  # fmt: skip
+VIT: dict[str, Any] = {
+    "do_resize": True, "size": {"height": 384, "width": 384}, "resample": 3, "do_normalize": True,
+    "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
+}  # fmt: skip
+CLIP = VIT | {"size": {"shortest_edge": 224}, "do_center_crop": True, "crop_size": {"height": 200, "width": 224}}
+
+
+def read(
+    model_dir: Path, settings: dict[str, Any] | None = None, *, config: object = None, preprocessor: object = None
+) -> Preparation:
+    for name, content in (("config", config), ("preprocessor_config", preprocessor)):
+        if content is not None:
+            (model_dir / f"{name}.json").write_text(json.dumps(content))
+    return read_preparation(model_dir, settings or {}).how
+
+
+def refusal(model_dir: Path, settings: dict[str, Any] | None = None, **files: object) -> str:
+    with pytest.raises(HandlerError) as raised:
+        read(model_dir, settings, **files)
+    return str(raised.value)
+
+
+def timm(**changed: object) -> dict[str, Any]:
+    return TIMM | {"pretrained_cfg": {**TIMM["pretrained_cfg"], **changed}}
+
+
+def test_an_archive_that_says_nothing_is_prepared_as_imagenets(tmp_path: Path) -> None:
+    assert read_preparation(tmp_path, {"batchSize": 8}) == (IMAGENET, None, "")
+
+
+def test_the_settings_of_model_config_are_read_and_told(tmp_path: Path) -> None:
+    config = {"mean": 0.5, "std": [0.1, 0.2, 0.3], "resize": 300, "crop": [256, 280], "interpolation": "lanczos"}
+
+    how, _, note = read_preparation(tmp_path, config)
+
+    assert how == ((0.5, 0.5, 0.5), (0.1, 0.2, 0.3), 300, (256, 280), "lanczos")
+    assert note == (
+        "images are prepared so: 300 pixels on the shorter side (lanczos), the middle 256 × 280, mean 0.5, 0.5, 0.5"
+        " std 0.1, 0.2, 0.3 (model-config.yaml)"
+    )
+
+
+def test_height_and_width_are_cropped_no_further_unless_the_archive_says_so(tmp_path: Path) -> None:
+    assert read(tmp_path, {"resize": [200, 100]}).crop == (200, 100)
+    assert read(tmp_path, {"resize": [200, 100], "crop": 64}).crop == (64, 64)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "what"),
+    [
+        ("mean", [123.675, 116.28, 103.53], "divide by 255"),
+        ("mean", [0.5, 0.5], "a number or three"),
+        ("mean", "0.5", "a number or three"),
+        ("mean", [True, 0.5, 0.5], "a number or three"),
+        ("mean", float("nan"), "a number or three"),
+        ("std", 0, "a number or three"),
+        ("std", [0.5, 0.5, -1], "a number or three"),
+        ("resize", 0, f"from 1 to {MOST_SIDE}"),
+        ("resize", MOST_SIDE + 1, f"from 1 to {MOST_SIDE}"),
+        ("resize", 224.0, "a number of pixels"),
+        ("resize", [224, 224, 3], "or [height, width]"),
+        ("crop", "224", "a number of pixels"),
+        ("crop", True, "for a square"),
+        ("interpolation", "cubic", "one of nearest, lanczos, bilinear, bicubic"),
+        ("interpolation", 3, "one of nearest"),
+        ("classes", "cat,dog", "a list of names"),
+        ("classes", [], "a list of names"),
+        ("classes", {"first": "cat"}, "numbers from 0"),
+        ("classes", {-1: "cat"}, "numbers from 0"),
+        ("classes", ["cat", False], "in quotes"),
+    ],
+)
+def test_a_value_of_no_use_is_refused_with_its_name_and_what_is_expected(
+    tmp_path: Path, name: str, value: object, what: str
+) -> None:
+    said = refusal(tmp_path, {name: value})
+
+    assert f"`{name}` is " in said
+    assert what in said
+
+
+@pytest.mark.parametrize("config", [{"crop": 299}, {"resize": [100, 300], "crop": 200}, {"resize": 200}])
+def test_a_crop_beyond_the_resized_image_is_refused(tmp_path: Path, config: dict[str, Any]) -> None:
+    assert "black would be around the image" in refusal(tmp_path, config)
+
+
+@pytest.mark.parametrize(
+    ("changed", "resize", "crop"),
+    [
+        ({}, 320, (288, 288)),
+        ({"crop_pct": None}, 329, (288, 288)),
+        ({"crop_mode": "squash"}, (320, 320), (288, 288)),
+        ({"crop_mode": "squash", "crop_pct": 1.0, "input_size": [3, 160, 320]}, (160, 320), (160, 320)),
+    ],
+)
+def test_timms_file_is_read_as_timm_reads_it(tmp_path: Path, changed: dict[str, Any], resize: Any, crop: Any) -> None:
+    how = read(tmp_path, config=timm(**changed))
+
+    assert how == ((0.5,) * 3, (0.25,) * 3, resize, crop, "bicubic")
+
+
+def test_timms_earlier_files_have_the_settings_outside_and_its_defaults_count(tmp_path: Path) -> None:
+    how = read(tmp_path, config={"architecture": "resnet18", "input_size": [3, 224, 224], "crop_pct": 0.95})
+
+    assert how == (IMAGENET.mean, IMAGENET.std, 235, (224, 224), "bicubic")
+
+
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"crop_mode": "border"}, "its crop_mode 'border' is not known here: say `resize` in model-config.yaml"),
+        ({"input_size": [1, 28, 28]}, "its input_size [1, 28, 28] and crop_pct 0.9 are not known here"),
+        ({"input_size": [3, 160, 320]}, "is no square"),
+        ({"crop_pct": 1.5}, "crop_pct 1.5"),
+        ({"interpolation": "random"}, "its `interpolation` is 'random'"),
+        ({"mean": [127.5, 127.5, 127.5]}, "its `mean` is [127.5, 127.5, 127.5]"),
+    ],
+)
+def test_what_is_not_known_of_timms_file_is_refused(tmp_path: Path, changed: dict[str, Any], why: str) -> None:
+    assert why in refusal(tmp_path, config=timm(**changed))
+
+
+@pytest.mark.parametrize(
+    ("document", "expected"),
+    [
+        pytest.param(VIT, ((0.5,) * 3, (0.5,) * 3, (384, 384), (384, 384), "bicubic"), id="both sides"),
+        pytest.param(CLIP, ((0.5,) * 3, (0.5,) * 3, 224, (200, 224), "bicubic"), id="the shorter side and a crop"),
+        pytest.param(CLIP | {"crop_size": 96}, ((0.5,) * 3, (0.5,) * 3, 224, (96, 96), "bicubic"), id="a square"),
+        pytest.param(
+            VIT | {"size": {"shortest_edge": 224}, "crop_pct": 0.875, "resample": 2},
+            ((0.5,) * 3, (0.5,) * 3, 256, (224, 224), "bilinear"),
+            id="ConvNeXt",
+        ),
+        pytest.param(
+            VIT | {"size": {"shortest_edge": 384}, "crop_pct": 0.875},
+            ((0.5,) * 3, (0.5,) * 3, (384, 384), (384, 384), "bicubic"),
+            id="a large ConvNeXt",
+        ),
+        pytest.param(
+            VIT | {"do_normalize": False},
+            ((0.0,) * 3, (1.0,) * 3, (384, 384), (384, 384), "bicubic"),
+            id="0 to 1",
+        ),
+    ],
+)
+def test_hugging_faces_file_is_read(tmp_path: Path, document: dict[str, Any], expected: tuple[Any, ...]) -> None:
+    assert read(tmp_path, preprocessor=document) == expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "name", "value", "why"),
+    [
+        ({"do_rescale": False}, "mean", 0.5, "its pixels are not from 0 to 1"),
+        ({"rescale_factor": 1 / 127.5}, "mean", 0.5, "its pixels are not from 0 to 1"),
+        ({"resample": None}, "interpolation", "bicubic", "its `resample` is None"),
+        ({"image_std": None}, "std", 0.5, "its `std` is None"),
+        ({"size": 224}, "resize", 224, "its `size` names no sides"),
+        ({"do_resize": False}, "resize", 224, "it resizes nothing"),
+        ({"size": {"longest_edge": 224}}, "resize", 224, "its `resize` is [None, None]"),
+        ({"size": {"shortest_edge": 224}}, "crop", 224, "it crops nothing"),
+    ],
+)
+def test_what_a_file_does_not_say_is_asked_for_and_an_explicit_setting_is_the_answer(
+    tmp_path: Path, changed: dict[str, Any], name: str, value: Any, why: str
+) -> None:
+    said = refusal(tmp_path, preprocessor=VIT | changed)
+
+    assert said.startswith(f"preprocessor_config.json: {why}")
+    assert f"say `{name}` in model-config.yaml" in said
+    explicit = {"mean": 0.5, "std": 0.5, "interpolation": "bicubic", "resize": 224, "crop": 224}
+    assert read(tmp_path, {**explicit, name: value}) == ((0.5,) * 3, (0.5,) * 3, 224, (224, 224), "bicubic")
+
+
+def test_two_files_that_differ_are_refused_by_name_and_the_explicit_setting_wins(tmp_path: Path) -> None:
+    said = refusal(tmp_path, config=TIMM, preprocessor=VIT)
+
+    assert said == (
+        "`std` is [0.25, 0.25, 0.25] in config.json of timm, and [0.5, 0.5, 0.5] in preprocessor_config.json: say in"
+        " model-config.yaml which of them the model wants"
+    )
+    assert read(tmp_path, {"std": 0.5, "resize": 384, "crop": 384}).std == (0.5, 0.5, 0.5)
+
+
+def test_two_files_that_agree_are_read(tmp_path: Path) -> None:
+    same = timm(std=[0.5] * 3, input_size=[3, 384, 384], crop_pct=1.0, crop_mode="squash")
+
+    how = read(tmp_path, config=same, preprocessor=VIT)
+
+    assert how.resize == (384, 384)
+
+
+@pytest.mark.parametrize(
+    "content", ['{"model_type": "bert"}', "[1, 2]", "not JSON", '{"architecture": "mine"}', '{"pretrained_cfg": 3}']
+)
+def test_a_config_json_of_anybody_elses_says_nothing(tmp_path: Path, content: str) -> None:
+    (tmp_path / "config.json").write_text(content)
+
+    assert read_preparation(tmp_path, {}) == (IMAGENET, None, "")
+
+
+def test_a_preprocessor_config_of_speech_says_nothing(tmp_path: Path) -> None:
+    assert read(tmp_path, preprocessor={"sampling_rate": 16000, "do_normalize": True}) == IMAGENET
+
+
+def test_a_preprocessor_config_that_is_no_json_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "preprocessor_config.json").write_text("{")
+
+    assert refusal(tmp_path).startswith("preprocessor_config.json is not JSON")
+
+
+@pytest.mark.parametrize(
+    ("settings", "config", "classes", "note"),
+    [
+        ({"classes": ["cat", "dog"]}, {}, {"0": "cat", "1": "dog"}, "2 classes (model-config.yaml)"),
+        ({"classes": {7: "cat", "8": "dog"}}, {}, {"7": "cat", "8": "dog"}, "2 classes (model-config.yaml)"),
+        ({}, {"id2label": {"0": "cat"}}, {"0": "cat"}, "1 class (config.json)"),
+        ({}, {"id2label": {"0": "LABEL_0", "1": "LABEL_1"}}, None, ""),
+        ({"classes": ["hat"]}, {"id2label": {"0": "cat"}}, {"0": "hat"}, "1 class (model-config.yaml)"),
+        (
+            {},
+            {"label_names": ["n1", "n2"], "label_descriptions": {"n1": "cat"}},
+            {"0": "cat", "1": "n2"},
+            "2 classes (config.json)",
+        ),
+    ],
+)
+def test_the_names_of_classes(
+    tmp_path: Path, settings: dict[str, Any], config: object, classes: dict[str, str] | None, note: str
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+
+    assert read_preparation(tmp_path, settings) == (IMAGENET, classes, note)
+
+
+def test_index_to_name_wins_over_the_names_of_config_json(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"id2label": {"0": "cat"}}')
+    (tmp_path / "index_to_name.json").write_text('{"0": "hat"}')
+
+    assert read_preparation(tmp_path, {}).classes is None

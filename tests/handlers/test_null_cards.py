@@ -1,0 +1,72 @@
+"""What loading and optimising a model does on a card, in a process of its own on a null one (tests/kit/null_gpu)."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.kit.null_gpu.cards import cards_or_skip
+
+pytestmark = [pytest.mark.slow, pytest.mark.heavy]
+
+PROGRAM = """
+import gc, json, os, sys
+from pathlib import Path
+import torch
+from tests.handlers.samples import write
+from tests.kit.null_gpu.cards import Delta, OnCards
+from tsctl.handlers.builtin.image_classifier import ImageClassifier
+from tsctl.handlers.runtime.runtime import Runtime
+from tsctl.handlers.sdk.context import Context
+from tsctl.handlers.sdk.loader import EntryPoint, import_file
+
+folder = Path(sys.argv[1])
+write(folder / "net.py", '''
+    import torch
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second = torch.nn.Conv2d(3, 64, 7, 4), torch.nn.Linear(64, 1 << 17)
+        def forward(self, images):
+            return self.second(self.first(images).mean((2, 3)))
+''')
+weights = import_file(folder / "net.py").Net().state_dict()
+torch.save(weights, folder / "net.pt")
+manifest = {"modelFile": "net.py", "serializedFile": "net.pt"}
+context = Context("net", str(folder), {"model": manifest}, batch_size=4, gpu_id=0)
+torch.ones(1, device="cuda")
+here = OnCards(Path(os.environ["NULL_CUDA_FOLDER"], str(os.getpid())))
+handler = ImageClassifier()
+found = {"weights": sum(each.nbytes for each in weights.values())}
+with Delta(here) as loading:
+    handler.initialize(context)
+found["to_card"], found["from_card"] = loading["to_card_bytes"], loading["from_card_bytes"]
+outcomes = Runtime(EntryPoint(handler, handler.handle), context).optimize(None, folder, 4)
+found["applied"] = [each.name for each in outcomes if each.applied]
+found["why"] = [each.reason for each in outcomes]
+left = here["card_0"]
+gc.collect()
+torch.cuda.empty_cache()
+found["left"] = left - here["card_0"]
+print(json.dumps(found), flush=True)
+os._exit(0)
+"""
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    (folder := tmp_path_factory.mktemp("model") / "net").mkdir()
+    found: dict[str, Any] = json.loads(cards_or_skip(tmp_path_factory.mktemp("null")).run(PROGRAM, str(folder)))
+    return found
+
+
+def test_weights_cross_the_bus_once(seen: dict[str, Any]) -> None:
+    beside = 4096  # the kernel that is tried, and what normalises pixels
+
+    assert seen["weights"] <= seen["to_card"] <= seen["weights"] + beside
+    assert seen["from_card"] <= beside
+
+
+def test_a_check_of_optimisations_leaves_no_memory_behind(seen: dict[str, Any]) -> None:
+    assert "graph" in seen["applied"], seen["why"]
+    assert seen["left"] == 0

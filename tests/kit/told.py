@@ -1,0 +1,42 @@
+"""Claims that stand in text files, and are played and compared whole: `## the claim`, and then its lines.
+
+What a claim has of its own (what is arranged, sent or asked) is written by hand; the rest by `python -m tests.lab
+transcripts`. The packages that play them say what their lines mean.
+"""
+
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+WRITES = "WRITE_TRANSCRIPTS" in os.environ
+
+
+class Told(NamedTuple):
+    """One claim of a file, with its lines."""
+
+    file: Path
+    title: str
+    lines: list[str]
+
+    def compare(self, made: list[str]) -> None:
+        """Fail unless these are its lines; or put them into the file."""
+        if not WRITES:
+            assert made == self.lines
+            return
+        before, after = ("\n".join([f"## {self.title}", *lines, ""]) for lines in (self.lines, made))
+        self.file.write_text(self.file.read_text().replace(before, after, 1))
+
+
+def told_in(files: Iterable[Path]) -> pytest.MarkDecorator:
+    """Return the mark of a test that has every claim of these files as its argument `told`."""
+    return pytest.mark.parametrize("told", [*_parts(files)], ids=lambda told: f"{told.file.stem}: {told.title}")
+
+
+def _parts(files: Iterable[Path]) -> Iterator[Told]:
+    for file in sorted(files):
+        for part in f"\n{file.read_text()}".split("\n## ")[1:]:
+            title, *lines = part.rstrip("\n").splitlines()
+            yield Told(file, title, lines)

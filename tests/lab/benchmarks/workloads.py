@@ -1,0 +1,167 @@
+"""The workloads: what is served, how it is asked, and for how long; load for each number of connections, and a kill."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from tests.lab.benchmarks.measuring import wrk
+from tests.lab.benchmarks.models import Served, constant, resnet
+from tests.lab.benchmarks.peers.peer import Running
+from tests.lab.benchmarks.results import Figures
+
+CLIENTS = 8
+QUIET = 1.0  # seconds of load before the kill
+AFTER = 1.0  # seconds of load after the first good answer
+PATIENCE = 10.0  # seconds after which a request hangs, and a server counts as never serving again
+PAUSE = 0.05  # seconds that a client waits after it was refused
+
+
+@dataclass(frozen=True, slots=True)
+class Workload:
+    """One model, asked in one or more ways by the same server process.
+
+    Attributes:
+        name: in options and results.
+        title: in the report.
+        served: makes the model and the request; called once.
+        connections: of wrk, one measurement each; none for the kill.
+        seconds: of each measurement.
+        warm_up: seconds of load before the first one, which is thrown away.
+    """
+
+    name: str
+    title: str
+    served: Callable[[], Served]
+    connections: Sequence[int] = ()
+    seconds: float = 0.0
+    warm_up: float = 0.0
+
+
+_ALL = (
+    Workload("constant", "Constant answer, 100 bytes sent", lambda: constant(100), (1, 8, 32), 5.0, 2.0),
+    Workload("payload", "Constant answer, 100 kB sent", lambda: constant(100_000), (1, 8, 32), 5.0, 2.0),
+    Workload("resnet18", "ResNet-18, JPEGs", lambda: resnet("resnet18"), (32,), 12.0, 5.0),
+    Workload("resnet152", "ResNet-152, JPEGs", lambda: resnet("resnet152"), (32,), 25.0, 8.0),
+    Workload("kill", "The only worker killed (-9) under 8 clients", lambda: constant(100, "brief")),
+)
+WORKLOADS = {workload.name: workload for workload in _ALL}
+
+
+def measure(running: Running, workload: Workload, served: Served) -> Iterator[tuple[int, Figures]]:
+    """Yield (connections, figures), 0 where there are none to choose; raise as `load` and `kill` do."""
+    if workload.connections:
+        yield from load(running, workload, served)
+    else:
+        yield 0, kill(running, served)
+
+
+def load(running: Running, workload: Workload, served: Served) -> Iterator[tuple[int, Figures]]:
+    """Yield (connections, figures).
+
+    The processor time is that of all the server's processes while wrk ran; memory is read right after.
+    An answer that is not right makes them wrong.
+    """
+    if workload.warm_up:
+        wrk.run(running.url, [served.body], max(workload.connections), workload.warm_up)
+    for connections in workload.connections:
+        before = running.cpu
+        found = wrk.run(running.url, [served.body], connections, workload.seconds)
+        used = running.cpu - before
+        answer = running.ask(served.body.read_bytes())
+        figures: Figures = {
+            "rate": found.rate,
+            "p50": found.p50,
+            "p95": found.p95,
+            "p99": found.p99,
+            "errors": found.errors + (answer.status != 200),
+            "wrong": int(answer.status == 200 and not served.right(answer.body)),
+            "pss": running.pss,
+        }
+        if found.requests:
+            figures["cpu"] = used / found.requests
+        yield connections, figures
+
+
+@dataclass(slots=True)
+class Record:
+    """One request: when it was sent and over, and how it ended: `good`, `failed` or `hanging`."""
+
+    sent: float
+    over: float
+    how: str
+
+
+@dataclass(slots=True)
+class _Clients:
+    running: Running
+    served: Served
+    records: list[Record] = field(default_factory=list)
+    over: threading.Event = field(default_factory=threading.Event)
+
+    def ask_until_over(self) -> None:
+        body = self.served.body.read_bytes()
+        while not self.over.is_set():
+            sent = time.monotonic()
+            how = self._ask(body)
+            self.records.append(Record(sent, time.monotonic(), how))
+            if how != "good":
+                time.sleep(PAUSE)
+
+    def _ask(self, body: bytes) -> str:
+        try:
+            answer = self.running.ask(body, PATIENCE)
+        except OSError:
+            return "failed"
+        if answer.status == -1:
+            return "hanging"
+        return "good" if answer.status == 200 and self.served.right(answer.body) else "failed"
+
+
+def kill(running: Running, served: Served) -> Figures:
+    """Kill the worker under load, and see what becomes of the clients.
+
+    Raises:
+        LookupError: no process looks like a worker.
+    """
+    clients = _Clients(running, served)
+    threads = [threading.Thread(target=clients.ask_until_over) for _ in range(CLIENTS)]
+    for thread in threads:
+        thread.start()
+    try:
+        time.sleep(QUIET)
+        worker = running.worker
+        killed = time.monotonic()
+        os.kill(worker, signal.SIGKILL)
+        while time.monotonic() < killed + PATIENCE and again_after(clients.records, killed) is None:
+            time.sleep(0.02)
+        time.sleep(AFTER)
+    finally:
+        clients.over.set()
+        for thread in threads:
+            thread.join()
+    return judge(clients.records, killed)
+
+
+def again_after(records: list[Record], killed: float) -> float | None:
+    """Seconds from the kill to the first good answer to a request that was sent after it."""
+    return min((r.over - killed for r in list(records) if r.sent > killed and r.how == "good"), default=None)
+
+
+def judge(records: list[Record], killed: float) -> Figures:
+    """Count what became of the requests.
+
+    Returns:
+        `lost`: in the server when the worker was killed, and failed; `refused`: sent later, and
+        failed; `hanging`: never answered; `again`: see `again_after`, infinite for never.
+    """
+    affected = [record for record in records if record.over > killed]
+    again = again_after(records, killed)
+    return {
+        "lost": sum(record.how == "failed" and record.sent <= killed for record in affected),
+        "refused": sum(record.how == "failed" and record.sent > killed for record in affected),
+        "hanging": sum(record.how == "hanging" for record in affected),
+        "again": float("inf") if again is None else again,
+    }

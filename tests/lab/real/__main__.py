@@ -1,0 +1,75 @@
+"""Serve real models, and compare each answer with the function in this process: `python -m tests.lab real [MODEL …]`.
+
+A model whose packages cannot be installed is named with the reason, and the others are served. Exit code 1: an answer
+was wrong; 3: of the models that were named, none could be had.
+"""
+
+import argparse
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.e2e.served import Served
+from tests.environments import Missing
+from tests.lab.real import bar, packages
+from tests.lab.real.asking import compare
+from tests.lab.real.models import MODELS
+from tests.lab.real.streams import options
+
+NONE = 3
+
+
+def serve(served: Served, names: Sequence[str], fetch: bool) -> int:
+    """Serve the models in turn; return the exit code."""
+    had, wrong = 0, 0
+    for name in names:
+        began = time.monotonic()
+        try:
+            packages.install(name, MODELS[name].packages, fetch)
+            model = MODELS[name]
+            answers, found = model.compare(served, name) if model.compare else compare(served, name, model)
+        except Missing as missing:
+            print(f"{name}: not served: {missing}", flush=True)
+            continue
+        except Exception:  # noqa: BLE001 - the others are served all the same
+            traceback.print_exc()
+            answers, found = 0, [f"{name}: see above"]
+        had += 1
+        wrong += bool(found)
+        print(f"{name}: {answers} answers, {len(found)} wrong, {time.monotonic() - began:.1f} s", flush=True)
+        print(*found[:20], sep="\n", end="\n" if found else "", flush=True)
+    return 1 if wrong else 0 if had else NONE
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.lab real", description=__doc__.partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="MODEL", help=f"of {', '.join(MODELS)}; all, by default")
+    parser.add_argument("--installed", action="store_true", help="only models whose packages are there: install none")
+    parser.add_argument("--bar", action="store_true", help="measure `auto` beside the best constant batch size")
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="with --bar: put the table into this page")
+    parser.add_argument("--seconds", type=float, default=4.0, help="with --bar: of each measurement")
+    parser.add_argument("--rounds", type=int, default=3, help="with --bar: of the last comparison")
+    chosen = parser.parse_args(arguments)
+    if unknown := set(chosen.names) - MODELS.keys():
+        parser.error(f"no such model: {', '.join(sorted(unknown))}; there are {', '.join(MODELS)}")
+    with tempfile.TemporaryDirectory(prefix="tsctl-real-") as folder:
+        served = Served(Path(folder))
+        served.patience = 600
+        served.environment |= packages.environment()
+        served.start(*options())
+        try:
+            if not chosen.bar:
+                return serve(served, chosen.names or list(MODELS), not chosen.installed)
+            names = chosen.names or bar.NAMES
+            for name in names:
+                packages.install(name, MODELS[name].packages)
+            return int(bar.measure(served, names, chosen.seconds, chosen.rounds, chosen.markdown) > 0)
+        finally:
+            served.stop()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

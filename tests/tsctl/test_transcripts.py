@@ -1,0 +1,32 @@
+"""What commands ask of the daemon, and all that they say: each file of tests/tsctl/transcripts is compared whole."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kit.told import Told, told_in
+from tests.tsctl.conftest import Invoke
+from tests.tsctl.fake_daemon import FakeDaemon
+from tests.tsctl.transcripts import play
+
+TESTS = Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def moment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """100 s after the epoch, in UTC, in a folder of its own."""
+    (tmp_path / "work").mkdir()
+    with monkeypatch.context() as patched:
+        patched.chdir(tmp_path / "work")
+        patched.setenv("TZ", "UTC")
+        patched.setattr(time, "time", lambda: 100.0)
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@told_in([*TESTS.glob("tsctl/transcripts/*.txt"), *TESTS.glob("extensions/*/tsctl/transcripts/*.txt")])
+def test_a_command_asks_and_says_all_of_this(told: Told, daemon: FakeDaemon, invoke: Invoke) -> None:
+    told.compare(play(told.lines, daemon, Path.cwd(), invoke))

@@ -1,0 +1,97 @@
+"""Commands, and all that they ask and say, in text files that are compared whole.
+
+`## the claim` begins one. In it, `+ FILE TEXT` is a file of the folder that tsctl runs in, and what the daemon answers:
+
+    < GET /models/net 404 {"message": "…"}       a status, if it is not 200, and a JSON document
+    < GET /models/net [{"@": "described", "a": 1}]   in which `@` brings a file of this folder, here with changes
+    < POST /tsctl/upgrade nd [{…}, {…}]          events, a line each
+    < GET /metrics text "…"                      a body of the type text/plain; `raw "…"`: the whole answer
+    $ tsctl describe net                         the command; the rest is written
+    > GET /models/net (TYPE) "BODY"              what it asked of the daemon
+    | …                                          what it wrote to stdout, and with `!` to stderr; `= 2`: its exit code
+"""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote_plus
+
+from tests.tsctl.conftest import Invoke
+from tests.tsctl.fake_daemon import FakeDaemon, Request
+
+HERE = Path(__file__).parent
+
+
+def play(lines: list[str], daemon: FakeDaemon, folder: Path, invoke: Invoke) -> list[str]:
+    """Run the commands in a folder, and return the lines as they would have to be."""
+    made: list[str] = []
+
+    for line in lines:
+        match line[:1]:
+            case "+":
+                name, _, text = line[2:].partition(" ")
+                (folder / name).write_text(text.replace("\\n", "\n"))
+            case "<":
+                _answer(daemon, line[2:])
+            case "$":
+                words, before = shlex.split(line[2:].replace("FOLDER", str(folder)))[1:], len(daemon.requests)
+                result = invoke(*words)
+                told = [line, *(f"> {_shown(request)}" for request in daemon.requests[before:])]
+                told += [f"| {each}".rstrip() for each in result.stdout.splitlines()]
+                told += [f"! {each}".rstrip() for each in result.stderr.splitlines()]
+                told += [f"= {result.exit_code}"] * bool(result.exit_code)
+                made += [each.replace(str(folder), "FOLDER").replace(sys.executable, "PYTHON") for each in told]
+                continue
+            case _:
+                continue
+        made.append(line)
+    return made
+
+
+def loaded(name: str) -> dict[str, Any]:
+    """Return a document of this folder."""
+    document: dict[str, Any] = json.loads((HERE / f"{name}.json").read_text())
+    return document
+
+
+def _answer(daemon: FakeDaemon, text: str) -> None:
+    method, path, rest = text.split(" ", 2)
+    kind, _, said = rest.partition(" ")
+    line = f"{method} {path}"
+    match kind:
+        case "raw":
+            daemon.answer_raw(line, json.loads(said).encode())
+        case "text":
+            daemon.answer_body(line, json.loads(said).encode(), "text/plain")
+        case "nd":
+            events = "".join(f"{json.dumps(each)}\n" for each in json.loads(said))
+            daemon.answer_body(line, events.encode(), "application/x-ndjson")
+        case _ if kind.isdecimal() and said:
+            daemon.answer(line, _filled(json.loads(said)), int(kind))
+        case _:
+            daemon.answer(line, _filled(json.loads(rest)))
+
+
+def _filled(document: Any) -> Any:
+    """Return a document with those that its `@` names."""
+    if isinstance(document, list):
+        return [_filled(each) for each in document]
+    if not isinstance(document, dict):
+        return document
+    changes = {name: _filled(each) for name, each in document.items()}
+    name = changes.pop("@", None)
+    return changes if name is None else _merged(loaded(name), changes)
+
+
+def _merged(document: Any, changes: Any) -> Any:
+    if not isinstance(document, dict) or not isinstance(changes, dict):
+        return changes
+    return document | {name: _merged(document.get(name), each) for name, each in changes.items()}
+
+
+def _shown(request: Request) -> str:
+    kind = request.headers.get("Content-Type")
+    body = json.dumps(request.body.decode("latin-1")) if request.body else ""
+    return " ".join(filter(None, [request.method, unquote_plus(request.target), kind and f"({kind})", body]))
